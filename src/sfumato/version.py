@@ -1,0 +1,3 @@
+"""The version of the code, which every release states."""
+
+__version__ = "0.1.0"
