@@ -1,0 +1,1 @@
+"""The vocabulary that all other parts share; it imports nothing above it."""

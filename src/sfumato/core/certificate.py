@@ -1,0 +1,66 @@
+"""Certificates: a statement, a seal for each of its fields, and a signature over all of it.
+
+The seals make a change attributable: a verifier names the field that was touched and does not only say that the
+signature fails. A certificate proves who signed what; it cannot prove which noise was drawn.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from sfumato.core.documents import Json, canonical, encode
+from sfumato.core.signature import SigningKey
+from sfumato.core.statement import Statement
+
+__all__ = ["KIND", "VERSION", "Certificate", "seals", "signed_text"]
+
+KIND = "certificate"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """A signed statement as a JSON document."""
+
+    document: dict[str, Json]
+
+    @classmethod
+    def sign(cls, statement: Statement, key: SigningKey) -> "Certificate":
+        """Seal and sign a statement."""
+        body = encode(statement)
+        document: dict[str, Json] = {"kind": KIND, "version": VERSION, "statement": body, "seals": seals(body)}
+        signature = key.sign(signed_text(document))
+        return cls(
+            document | {"signature": {"algorithm": "Ed25519", "key": key.public_text, "value": signature}},
+        )
+
+    def to_json(self) -> str:
+        """Write the certificate so that people can read it too: indented, keys sorted."""
+        return json.dumps(self.document, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def save(self, path: str | Path) -> Path:
+        """Write the certificate to a file and return its path."""
+        target = Path(path)
+        target.write_text(self.to_json(), encoding="utf-8")
+        return target
+
+
+def seals(body: Json) -> dict[str, Json]:
+    """Hash each field of a statement, and each field of the objects in it, under its dotted name."""
+    found: dict[str, Json] = {}
+    for name, part in body.items() if isinstance(body, dict) else ():
+        if isinstance(part, dict):
+            found |= {f"{name}.{inner}": _digest(value) for inner, value in part.items()}
+        else:
+            found[name] = _digest(part)
+    return found
+
+
+def signed_text(document: dict[str, Json]) -> bytes:
+    """The bytes that the signature covers: everything but the signature itself."""
+    return canonical({name: part for name, part in document.items() if name != "signature"}).encode()
+
+
+def _digest(part: Json) -> str:
+    return hashlib.sha256(canonical(part).encode()).hexdigest()

@@ -1,0 +1,201 @@
+"""Documents: what is written down, signed, stored and read again.
+
+A document is a frozen dataclass with a ``KIND`` and a ``VERSION``. Its canonical JSON has sorted keys, no white
+space and no floating-point number; rationals are the text ``p/q``. Reading is strict: an unknown kind, a newer
+version, a missing, foreign or ill-typed field is an error that names the field. Nothing is looked up by a module
+or class name found in data.
+"""
+
+import dataclasses
+import json
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from fractions import Fraction
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+from sfumato.errors import InvalidInput, Unsupported
+
+__all__ = ["Document", "Json", "Registry", "canonical", "encode", "parse"]
+
+Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
+
+
+@runtime_checkable
+class Document(Protocol):
+    """A frozen dataclass that can be written down: its kind and the version of that kind."""
+
+    KIND: ClassVar[str]
+    VERSION: ClassVar[int]
+
+
+def encode(value: object) -> Json:
+    """Turn a document, or a part of one, into plain JSON values.
+
+    >>> encode(Fraction(1, 2))
+    '1/2'
+    """
+    match value:
+        case None | bool() | int() | str():
+            return value.value if isinstance(value, Enum) else value
+        case Fraction():
+            return f"{value.numerator}/{value.denominator}"
+        case Enum():
+            return encode(value.value)
+        case tuple() | list():
+            return [encode(item) for item in value]
+        case Document():
+            fields = dataclasses.fields(value)  # type: ignore[arg-type]
+            body = {field.name: encode(getattr(value, field.name)) for field in fields}
+            return {"kind": value.KIND, "version": value.VERSION, **body}
+    raise InvalidInput(f"a {type(value).__name__} cannot be written into a document; nothing was written.")
+
+
+def canonical(value: Json) -> str:
+    """Write JSON in its one canonical form.
+
+    >>> canonical({"b": "1/2", "a": [1, None]})
+    '{"a":[1,null],"b":"1/2"}'
+    """
+    _refuse_floats(value, "document")
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def parse(text: str) -> Json:
+    """Read JSON that holds no floating-point number and no field twice.
+
+    >>> parse('{"a": 1}')
+    {'a': 1}
+    """
+
+    def refuse(token: str) -> Json:
+        raise InvalidInput(
+            f"the document holds the floating-point number {token}; rationals are written 'p/q'."
+        )
+
+    def unique(pairs: list[tuple[str, Json]]) -> Json:
+        body = dict(pairs)
+        if len(body) != len(pairs):
+            raise InvalidInput("the document names a field twice; it was not read.")
+        return body
+
+    try:
+        value: Json = json.loads(text, parse_float=refuse, parse_constant=refuse, object_pairs_hook=unique)
+    except (json.JSONDecodeError, RecursionError):
+        raise InvalidInput("this is not a JSON document; it was not read.") from None
+    return value
+
+
+class Registry:
+    """The explicit list of document classes that a reader knows, by kind."""
+
+    def __init__(self, classes: Iterable[type]) -> None:
+        self._classes: dict[str, type] = {}
+        for cls in classes:
+            if cls.KIND in self._classes:  # type: ignore[attr-defined]
+                raise InvalidInput(f"two declarations share the kind {cls.KIND!r}")  # type: ignore[attr-defined]
+            self._classes[cls.KIND] = cls  # type: ignore[attr-defined]
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """All kinds that can be read."""
+        return frozenset(self._classes)
+
+    def decode(self, body: Json, path: str = "document") -> Any:
+        """Read one document, checking kind, version and every field; ``path`` is what errors call it."""
+        if not isinstance(body, dict):
+            raise InvalidInput(
+                f"{path} is not a document (an object with kind and version); it was not read."
+            )
+        cls = self._class(body, path)
+        hints = typing.get_type_hints(cls)
+        names = [field.name for field in dataclasses.fields(cls)]
+        for name in body:
+            if name not in {*names, "kind", "version"}:
+                raise InvalidInput(
+                    f"{path}.{name} is not a field of {body['kind']!r}; the document was not read."
+                )
+        values = {}
+        for name in names:
+            if name not in body:
+                raise InvalidInput(f"{path}.{name} is missing; the document was not read.")
+            values[name] = self._value(body[name], hints[name], f"{path}.{name}")
+        try:
+            return cls(**values)
+        except InvalidInput as wrong:
+            raise InvalidInput(f"{path}: {wrong}") from None
+
+    def _class(self, body: Mapping[str, Json], path: str) -> type:
+        kind, version = body.get("kind"), body.get("version")
+        if not isinstance(kind, str) or kind not in self._classes:
+            raise Unsupported(
+                f"{path}.kind = {kind!r} is unknown; known are {', '.join(sorted(self._classes))}."
+            )
+        cls = self._classes[kind]
+        newest: int = cls.VERSION  # type: ignore[attr-defined]
+        if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+            raise InvalidInput(
+                f"{path}.version = {version!r} is not a version number; the document was not read."
+            )
+        if version > newest:
+            raise Unsupported(
+                f"{path}.version = {version} of {kind!r} is newer than this code, which reads up to {newest}; "
+                "the document was not read. Update sfumato."
+            )
+        return cls
+
+    def _value(self, value: Json, hint: Any, path: str) -> Any:
+        options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+        for option in options:
+            origin = typing.get_origin(option)
+            if option is types.NoneType and value is None:
+                return None
+            if option is Fraction and isinstance(value, str):
+                return _fraction(value, path)
+            if origin is tuple and isinstance(value, list):
+                inner = typing.get_args(option)
+                hints = [inner[0]] * len(value) if inner[-1] is Ellipsis else inner
+                if len(hints) != len(value):
+                    raise InvalidInput(f"{path} must have {len(hints)} entries; the document was not read.")
+                return tuple(
+                    self._value(item, each, f"{path}[{place}]")
+                    for place, (item, each) in enumerate(zip(value, hints, strict=True))
+                )
+            if isinstance(option, type) and issubclass(option, Enum):
+                return _member(option, value, path)
+            if option in (str, bool, int) and type(value) is option:
+                return value
+        if isinstance(value, dict):
+            document = self.decode(value, path)
+            if any(isinstance(option, type) and isinstance(document, option) for option in options):
+                return document
+        raise InvalidInput(f"{path} has the wrong type; the document was not read.")
+
+
+def _fraction(text: str, path: str) -> Fraction:
+    top, slash, bottom = text.partition("/")
+    if slash and top.removeprefix("-").isdecimal() and bottom.isdecimal() and int(bottom) > 0:
+        value = Fraction(int(top), int(bottom))
+        if encode(value) == text:
+            return value
+    raise InvalidInput(f"{path} is not a rational 'p/q' in lowest terms; the document was not read.")
+
+
+def _member(option: type[Enum], value: Json, path: str) -> Enum:
+    for member in option:
+        if member.value == value and type(member.value) is type(value):
+            return member
+    known = ", ".join(repr(member.value) for member in option)
+    raise InvalidInput(f"{path} must be one of {known}; the document was not read.")
+
+
+def _refuse_floats(value: object, path: str) -> None:
+    if isinstance(value, float):
+        raise InvalidInput(f"{path} is a floating-point number; write rationals as 'p/q'.")
+    if isinstance(value, dict):
+        for name, item in value.items():
+            _refuse_floats(item, f"{path}.{name}")
+    elif isinstance(value, list):
+        for place, item in enumerate(value):
+            _refuse_floats(item, f"{path}[{place}]")

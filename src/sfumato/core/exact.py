@@ -1,0 +1,134 @@
+"""Exact numbers at the door, decimal text on the way out, both rounded against us.
+
+Every ε, δ, scale and sensitivity is a :class:`fractions.Fraction`. A ``float`` is read as the decimal that it
+prints as, so that ``0.1`` means 1/10 and ten charges of it fit a budget of 1 exactly.
+"""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+from sfumato.errors import InvalidInput
+
+__all__ = [
+    "Exact",
+    "decimal_up",
+    "fraction_text",
+    "natural",
+    "non_negative",
+    "positive",
+    "probability",
+    "rational",
+]
+
+type_error = "a number (int, Fraction, Decimal, float) or text such as '1/10' or '0.1'"
+
+Exact = int | float | str | Fraction | Decimal
+
+
+def rational(value: Exact, name: str) -> Fraction:
+    """Read ``value`` as the exact rational that it is written as.
+
+    >>> rational(0.1, "epsilon"), rational("1/3", "epsilon")
+    (Fraction(1, 10), Fraction(1, 3))
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | str | Fraction | Decimal):
+        raise InvalidInput(f"{name} is {type(value).__name__}; nothing was done. Give {type_error}.")
+    if isinstance(value, float | Decimal) and not math.isfinite(value):
+        raise InvalidInput(
+            f"{name} = {value} is not a finite number; nothing was done. Give a finite {name}."
+        )
+    try:
+        return Fraction(repr(value)) if type(value) is float else Fraction(str(value))
+    except (ValueError, ZeroDivisionError):
+        raise InvalidInput(
+            f"{name} = {value!r} is not a number; nothing was done. Give {type_error}."
+        ) from None
+
+
+def positive(value: Exact, name: str) -> Fraction:
+    """Read a rational above zero.
+
+    >>> positive(2, "scale")
+    Fraction(2, 1)
+    """
+    number = rational(value, name)
+    if number <= 0:
+        raise InvalidInput(f"{name} = {value} must be above 0; nothing was done. Give a positive {name}.")
+    return number
+
+
+def non_negative(value: Exact, name: str) -> Fraction:
+    """Read a rational of at least zero.
+
+    >>> non_negative(0, "delta")
+    Fraction(0, 1)
+    """
+    number = rational(value, name)
+    if number < 0:
+        raise InvalidInput(f"{name} = {value} must not be below 0; nothing was done. Give {name} ≥ 0.")
+    return number
+
+
+def probability(value: Exact, name: str) -> Fraction:
+    """Read a rational from 0 to 1.
+
+    >>> probability(0.95, "confidence")
+    Fraction(19, 20)
+    """
+    number = rational(value, name)
+    if not 0 <= number <= 1:
+        raise InvalidInput(
+            f"{name} = {value} is outside 0 to 1; nothing was done. Give a {name} from 0 to 1."
+        )
+    return number
+
+
+def natural(value: object, name: str, *, least: int = 1) -> int:
+    """Read a whole number of at least ``least``.
+
+    >>> natural(3, "groups")
+    3
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InvalidInput(
+            f"{name} = {value!r} must be a whole number of at least {least}; nothing was done."
+        )
+    return value
+
+
+def fraction_text(value: Fraction) -> str:
+    """Write a rational as people write it: ``1/2``, ``3``.
+
+    >>> fraction_text(Fraction(1, 2)), fraction_text(Fraction(3))
+    ('1/2', '3')
+    """
+    return str(value)
+
+
+def decimal_up(value: Fraction, digits: int = 4) -> str:
+    """Write a rational as a decimal with ``digits`` significant digits, rounded up.
+
+    Rounding up is rounding against us: a loss, a margin or a belief is never shown smaller than it is.
+
+    >>> decimal_up(Fraction(2, 3)), decimal_up(Fraction(1, 10**6)), decimal_up(Fraction(12345678))
+    ('0.6667', '1e-6', '12350000')
+    """
+    if value == 0:
+        return "0"
+    sign, size = ("-", -value) if value < 0 else ("", value)
+    exponent = len(str(size.numerator)) - len(str(size.denominator))
+    while Fraction(10) ** exponent > size:
+        exponent -= 1
+    while Fraction(10) ** (exponent + 1) <= size:
+        exponent += 1
+    step = Fraction(10) ** (exponent - digits + 1)
+    units = math.floor(size / step) if sign else math.ceil(size / step)
+    shown = units * step
+    if shown < Fraction(1, 10_000):
+        mantissa = Decimal(units).scaleb(1 - digits).normalize()
+        return f"{sign}{mantissa:f}e{exponent}"
+    if shown.denominator == 1:
+        return f"{sign}{shown.numerator}"
+    text = f"{Decimal(shown.numerator) / Decimal(shown.denominator):f}"
+    return sign + (text.rstrip("0").rstrip(".") if "." in text else text)

@@ -1,0 +1,104 @@
+"""The vocabulary of the spine: dataset, query, mechanism and law, as small Protocols that any area can meet."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Protocol, runtime_checkable
+
+from sfumato.core.events import PrivacyEvent
+from sfumato.core.exact import Exact
+from sfumato.core.limits import Limit
+from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.units import Unit
+from sfumato.errors import InvalidInput
+
+__all__ = ["Dataset", "Law", "Mechanism", "Query"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """The public name of some data, and the label of its version: given by the steward, never a hash of content."""
+
+    KIND: ClassVar[str] = "dataset"
+    VERSION: ClassVar[int] = 1
+    name: str
+    edition: str
+
+    def __post_init__(self) -> None:
+        for label, text in (("name", self.name), ("version", self.edition)):
+            if not isinstance(text, str) or not text.strip():
+                raise InvalidInput(f"the {label} of a dataset must be a non-empty text; nothing was done.")
+
+
+@runtime_checkable
+class Query(Protocol):
+    """What is asked of one dataset: a pure declaration that holds no data and can be written down."""
+
+    KIND: ClassVar[str]
+    VERSION: ClassVar[int]
+
+    @property
+    def dataset(self) -> Dataset:
+        """The data that is asked."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """How many numbers the answer has; a public fact."""
+        ...
+
+    @property
+    def measure(self) -> str:
+        """What the numbers are called: the name of the value column."""
+        ...
+
+    def labels(self) -> Mapping[str, Sequence[str | int | bool]]:
+        """The public columns that say what each number is about, in the order of the numbers."""
+        ...
+
+    def sensitivity(self, unit: Unit, limit: Limit | None) -> Sensitivity:
+        """How far one unit, held to ``limit``, can move the answer."""
+        ...
+
+
+@runtime_checkable
+class Law(Protocol):
+    """The distribution of the error of one number."""
+
+    KIND: ClassVar[str]
+    VERSION: ClassVar[int]
+
+    def margin(self, confidence: Exact, *, numbers: int = 1) -> int:
+        """The least m such that all of ``numbers`` errors lie within ±m with this confidence."""
+        ...
+
+    def covers(self, margin: int, confidence: Exact, *, numbers: int = 1) -> bool:
+        """Whether ``numbers`` errors all lie within ±margin with at least this confidence."""
+        ...
+
+    @property
+    def variance(self) -> Fraction:
+        """The variance of the error, rounded up."""
+        ...
+
+    @property
+    def mean_absolute_error(self) -> Fraction:
+        """The expected size of the error, rounded up."""
+        ...
+
+
+@runtime_checkable
+class Mechanism(Protocol):
+    """What is added to an exact answer: its loss for the accountant, its law for the reader."""
+
+    KIND: ClassVar[str]
+    VERSION: ClassVar[int]
+
+    @property
+    def law(self) -> Law:
+        """The distribution of the error."""
+        ...
+
+    def loss(self, moved: Sensitivity) -> PrivacyEvent:
+        """What happens to the privacy of a unit that moves the answer this far."""
+        ...

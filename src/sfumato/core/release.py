@@ -1,0 +1,95 @@
+"""Releases: noisy numbers with the law of their error, a certificate, and the way to explain themselves."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Protocol
+
+from sfumato.core.budget import Budget
+from sfumato.core.certificate import Certificate
+from sfumato.core.exact import Exact, probability
+from sfumato.core.statement import Statement
+from sfumato.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Presenter", "Release"]
+
+
+class Presenter(Protocol):
+    """Whoever turns a release into words and pictures; handed in from above, so that core imports nothing."""
+
+    def explain(self, release: "Release", language: str) -> str:
+        """Put the release into plain language."""
+        ...
+
+    def plot(self, release: "Release", language: str) -> Any:
+        """Draw the release with its error bars."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """What leaves the vault.
+
+    Guarantee: everything reachable from here is public; post-processing takes releases and cannot see data.
+    ``charged`` is what this delivery cost (zero when ``repeated``: the stored answer was handed out again).
+    """
+
+    statement: Statement
+    certificate: Certificate
+    charged: Budget
+    repeated: bool
+    presenter: Presenter
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """The noisy numbers, in the order of the query's labels."""
+        return self.statement.values
+
+    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[int, int]]:
+        """Low and high for each number; with ``joint`` all of them hold at once with this confidence.
+
+        Covers the privacy noise: the exact figure *under the limit* lies inside. What the limit cut off, sampling and
+        errors in the data are not covered.
+        """
+        level = probability(confidence, "confidence")
+        if level in (0, 1):
+            raise InvalidInput(f"confidence = {level} has no interval; give one between 0 and 1, such as 0.95.")
+        margin = self.statement.law.margin(level, numbers=len(self.values) if joint else 1)
+        return [(value - margin, value + margin) for value in self.values]
+
+    def to_arrow(self, confidence: Exact = Fraction(19, 20)) -> "pa.Table":
+        """The labels, the numbers and their intervals as an Arrow table."""
+        import pyarrow as pa
+
+        lows, highs = zip(*self.interval(confidence), strict=True)
+        columns: dict[str, Sequence[Any]] = {
+            **self.statement.query.labels(),
+            self.statement.query.measure: self.values,
+            "low": lows,
+            "high": highs,
+        }
+        return pa.table({name: list(column) for name, column in columns.items()})
+
+    def to_pandas(self, confidence: Exact = Fraction(19, 20)) -> Any:
+        """The same table for pandas, which must be installed."""
+        return self.to_arrow(confidence).to_pandas()
+
+    def to_polars(self, confidence: Exact = Fraction(19, 20)) -> Any:
+        """The same table for Polars, which must be installed."""
+        from sfumato.core.extras import need
+
+        return need("polars", "pip install polars").from_arrow(self.to_arrow(confidence))
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def explain(self, language: str = "en") -> str:
+        """Say in plain words what was released, how exact it is and what it promises."""
+        return self.presenter.explain(self, language)
+
+    def plot(self, language: str = "en") -> Any:
+        """Draw the numbers with their intervals; needs the ``plots`` extra."""
+        return self.presenter.plot(self, language)

@@ -1,0 +1,54 @@
+"""The statement of a release: everything that is published about it, and everything that is signed."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sfumato.core.budget import Budget
+from sfumato.core.events import PrivacyEvent
+from sfumato.core.guarantees import Guarantee
+from sfumato.core.limits import Limit
+from sfumato.core.query import Dataset, Law, Mechanism, Query
+from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.units import Unit
+
+__all__ = ["Account", "Statement"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """Where the release was charged, and how the account stood right after the charge."""
+
+    KIND: ClassVar[str] = "account"
+    VERSION: ClassVar[int] = 1
+    name: str
+    ledger: str
+    budget: Budget
+    spent: Budget
+    releases: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """What a release says of itself.
+
+    Public: every field. ``values`` are the noisy numbers; nothing exact, and nothing whose value or presence depends
+    on the data in another way, may ever become a field.
+    """
+
+    KIND: ClassVar[str] = "statement"
+    VERSION: ClassVar[int] = 1
+    identifier: str
+    issued: str
+    code: str
+    dataset: Dataset
+    unit: Unit
+    limit: Limit | None
+    query: Query
+    sensitivity: Sensitivity
+    mechanism: Mechanism
+    law: Law
+    event: PrivacyEvent
+    guarantee: Guarantee
+    spend: Budget
+    account: Account
+    values: tuple[int, ...]

@@ -1,0 +1,290 @@
+"""Mutants of the functions that state privacy facts: one operator or constant changed in each.
+
+A function is *watched* if its name is in ``PRIVACY_FUNCTIONS`` or its full name in ``EXTRA``. All that is inside
+is mutated, its default arguments included; annotations, decorators and docstrings are not.
+"""
+
+import ast
+import copy
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+__all__ = [
+    "EQUIVALENT",
+    "EXTRA",
+    "PRIVACY_FUNCTIONS",
+    "Mutant",
+    "Watched",
+    "module_files",
+    "mutants_of",
+    "mutants_under",
+    "watched_in",
+    "watched_under",
+]
+
+PRIVACY_FUNCTIONS = frozenset({"sensitivity", "loss"})
+
+# Full names of further functions to watch, such as "sfumato.core.guarantees.Pure.group".
+EXTRA: tuple[str, ...] = ()
+
+# Mutants that no test can kill since they behave like the original: key (the id without its line) → why so.
+# Each is still run: an entry that matches no mutant fails, and so does one whose mutant is killed.
+EQUIVALENT: dict[str, str] = {}
+
+AnyOperator = type[ast.operator] | type[ast.unaryop] | type[ast.cmpop] | type[ast.boolop]
+
+SYMBOLS: Mapping[AnyOperator, str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
+    ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
+    ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
+    ast.And: "and", ast.Or: "or", ast.USub: "-", ast.Not: "not", ast.Invert: "~",
+}  # fmt: skip
+
+# `*` becomes `//` as well as `/`: among integers `/` may die of its float alone, whatever its value.
+BINARY: Mapping[type[ast.operator], tuple[type[ast.operator], ...]] = {
+    ast.Add: (ast.Sub,), ast.Sub: (ast.Add,), ast.Mult: (ast.Div, ast.FloorDiv), ast.Div: (ast.Mult,),
+    ast.FloorDiv: (ast.Mult, ast.Div), ast.Mod: (ast.Mult,), ast.Pow: (ast.Mult,), ast.MatMult: (ast.Mult,),
+    ast.BitAnd: (ast.BitOr,), ast.BitOr: (ast.BitAnd,), ast.BitXor: (ast.BitOr,),
+    ast.LShift: (ast.RShift,), ast.RShift: (ast.LShift,),
+}  # fmt: skip
+
+COMPARISONS: Mapping[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
+    ast.Lt: (ast.LtE, ast.Gt), ast.LtE: (ast.Lt, ast.GtE),
+    ast.Gt: (ast.GtE, ast.Lt), ast.GtE: (ast.Gt, ast.LtE),
+    ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq,), ast.Is: (ast.IsNot,), ast.IsNot: (ast.Is,),
+    ast.In: (ast.NotIn,), ast.NotIn: (ast.In,),
+}  # fmt: skip
+
+OPPOSITE_CALLS = {
+    "min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum",
+    "floor": "ceil", "ceil": "floor", "any": "all", "all": "any",
+}  # fmt: skip
+
+OPPOSITE_MEMBERS = {("Relation", "ADD_REMOVE"): "REPLACE", ("Relation", "REPLACE"): "ADD_REMOVE"}
+
+NUMBER_IN_QUOTES = re.compile(r"-?\d+(/[1-9]\d*|\.\d+)?")
+
+NOT_MUTATED = frozenset({"annotation", "returns", "decorator_list", "type_params", "type_comment"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """A function that states a privacy fact; a stub has no body but ``...``."""
+
+    module: str
+    qualname: str
+    line: int
+    stub: bool
+    node: ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutant:
+    """A module with one change; ``nth`` numbers equal changes inside one function."""
+
+    module: str
+    qualname: str
+    line: int
+    change: str
+    nth: int
+    before: str
+    after: str
+    source: str
+
+    @property
+    def id(self) -> str:
+        """Where and what the change is: ``sfumato.tables.queries.count:Count.sensitivity:L42:*→/``."""
+        return f"{self.module}:{self.qualname}:L{self.line}:{self._label}"
+
+    @property
+    def key(self) -> str:
+        """The id without its line, so that it survives edits elsewhere in the file."""
+        return f"{self.module}:{self.qualname}:{self._label}"
+
+    @property
+    def _label(self) -> str:
+        return self.change if self.nth == 1 else f"{self.change}#{self.nth}"
+
+
+def module_files(root: Path) -> dict[str, Path]:
+    """Every module under the source root, by its dotted name."""
+    found = {}
+    for path in sorted(root.rglob("*.py")):
+        parts = path.relative_to(root).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def watched_in(source: str, module: str, *, extra: tuple[str, ...] = EXTRA) -> list[Watched]:
+    """The watched functions of one module, stubs included."""
+    return list(_watched(ast.parse(source), module, (), extra))
+
+
+def watched_under(root: Path, *, extra: tuple[str, ...] = EXTRA) -> list[Watched]:
+    """The watched functions of every module under a source root, stubs included."""
+    return [
+        function
+        for module, path in module_files(root).items()
+        for function in watched_in(path.read_text("utf-8"), module, extra=extra)
+    ]
+
+
+def mutants_of(source: str, module: str, *, extra: tuple[str, ...] = EXTRA) -> list[Mutant]:
+    """All mutants of one module's watched functions, in the order of the source."""
+    tree = ast.parse(source)
+    original = ast.unparse(tree)
+    seen: Counter[tuple[str, str]] = Counter()
+    mutants = []
+    for function in _watched(tree, module, (), extra):
+        if function.stub:
+            continue
+        for place in _places(function.node):
+            for change, replacement in _rewrites(place.node):
+                place.put(replacement)
+                mutated = ast.unparse(tree)
+                place.put(place.node)
+                if mutated == original:  # such as inf + 1
+                    continue
+                seen[function.qualname, change] += 1
+                before, after = _first_difference(original, mutated)
+                mutants.append(
+                    Mutant(
+                        module=module,
+                        qualname=function.qualname,
+                        line=getattr(place.node, "lineno", function.line),
+                        change=change,
+                        nth=seen[function.qualname, change],
+                        before=before,
+                        after=after,
+                        source=mutated,
+                    )
+                )
+    return mutants
+
+
+def mutants_under(root: Path, *, extra: tuple[str, ...] = EXTRA) -> dict[str, list[Mutant]]:
+    """The mutants of every module under a source root that has any."""
+    found = {
+        module: mutants_of(path.read_text("utf-8"), module, extra=extra)
+        for module, path in module_files(root).items()
+    }
+    return {module: mutants for module, mutants in found.items() if mutants}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """A node together with where its parent holds it."""
+
+    parent: ast.AST
+    field: str
+    index: int | None
+    node: ast.AST
+
+    def put(self, node: ast.AST) -> None:
+        if self.index is None:
+            setattr(self.parent, self.field, node)
+        else:
+            getattr(self.parent, self.field)[self.index] = node
+
+
+def _watched(node: ast.AST, module: str, outer: tuple[str, ...], extra: tuple[str, ...]) -> Iterator[Watched]:
+    for child in ast.iter_child_nodes(node):
+        match child:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                qualname = ".".join((*outer, name))
+                if name in PRIVACY_FUNCTIONS or f"{module}.{qualname}" in extra:
+                    stub = _is_stub(child)
+                    yield Watched(module=module, qualname=qualname, line=child.lineno, stub=stub, node=child)
+                else:
+                    yield from _watched(child, module, (*outer, name), extra)
+            case ast.ClassDef(name=name):
+                yield from _watched(child, module, (*outer, name), extra)
+            case _:
+                yield from _watched(child, module, outer, extra)
+
+
+def _is_stub(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return all(
+        isinstance(line, ast.Expr)
+        and isinstance(line.value, ast.Constant)
+        and (line.value.value is ... or isinstance(line.value.value, str))
+        for line in function.body
+    )
+
+
+def _places(node: ast.AST) -> Iterator[_Place]:
+    for field, value in ast.iter_fields(node):
+        if field in NOT_MUTATED:
+            continue
+        children = enumerate(value) if isinstance(value, list) else [(None, value)]
+        for index, child in children:
+            if isinstance(child, ast.AST) and not _is_only_text(node, child):
+                yield _Place(parent=node, field=field, index=index, node=child)
+                yield from _places(child)
+
+
+def _is_only_text(parent: ast.AST, child: ast.AST) -> bool:
+    """Docstrings and the literal parts of f-strings."""
+    return isinstance(parent, ast.Expr | ast.JoinedStr) and isinstance(child, ast.Constant)
+
+
+def _rewrites(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    """Each change that can be made at the node itself, with the node that it gives."""
+    match node:
+        case ast.BinOp(op=op) | ast.AugAssign(op=op):
+            equals = "=" if isinstance(node, ast.AugAssign) else ""
+            for other in BINARY[type(op)]:
+                change = f"{SYMBOLS[type(op)]}{equals}→{SYMBOLS[other]}{equals}"
+                yield change, _changed(node, op=other())
+        case ast.UnaryOp(op=ast.USub() | ast.Not() | ast.Invert() as unary, operand=operand):
+            yield f"drop {SYMBOLS[type(unary)]}", operand
+        case ast.Compare(ops=ops):
+            for at, comparison in enumerate(ops):
+                for new in COMPARISONS[type(comparison)]:
+                    change = f"{SYMBOLS[type(comparison)]}→{SYMBOLS[new]}"
+                    yield change, _changed(node, ops=[*ops[:at], new(), *ops[at + 1 :]])
+        case ast.BoolOp(op=ast.And()):
+            yield "and→or", _changed(node, op=ast.Or())
+        case ast.BoolOp(op=ast.Or()):
+            yield "or→and", _changed(node, op=ast.And())
+        case ast.IfExp(body=body, orelse=orelse):
+            yield "swap if/else", _changed(node, body=orelse, orelse=body)
+        case ast.Constant(value=bool(value)) | ast.MatchSingleton(value=bool(value)):
+            yield f"{value}→{not value}", _changed(node, value=not value)
+        case ast.Constant(value=int(value) | float(value)):
+            for number in (value + 1, value - 1):
+                yield f"{value}→{number}", _number(number)
+        case ast.Constant(value=str(text)) if NUMBER_IN_QUOTES.fullmatch(text):
+            for step in (1, -1):
+                new_text = str(Fraction(text) + step)
+                yield f"'{text}'→'{new_text}'", _changed(node, value=new_text)
+        case ast.Name(id=name) if name in OPPOSITE_CALLS:
+            yield f"{name}→{OPPOSITE_CALLS[name]}", _changed(node, id=OPPOSITE_CALLS[name])
+        case ast.Call(func=ast.Attribute(attr=name) as func) if name in OPPOSITE_CALLS:
+            opposite = OPPOSITE_CALLS[name]
+            yield f"{name}→{opposite}", _changed(node, func=_changed(func, attr=opposite))
+        case ast.Attribute(value=ast.Name(id=owner) | ast.Attribute(attr=owner), attr=member):
+            if opposite_member := OPPOSITE_MEMBERS.get((owner, member)):
+                yield f"{member}→{opposite_member}", _changed(node, attr=opposite_member)
+
+
+def _changed(node: ast.AST, **fields: object) -> ast.AST:
+    new = copy.copy(node)
+    for field, value in fields.items():
+        setattr(new, field, value)
+    return new
+
+
+def _number(value: float) -> ast.expr:
+    """A literal; a negative one is spelled with a minus, so that ``0 ** x`` becomes ``(-1) ** x``."""
+    return ast.Constant(value) if value >= 0 else ast.UnaryOp(ast.USub(), ast.Constant(-value))
+
+
+def _first_difference(original: str, mutated: str) -> tuple[str, str]:
+    pairs = zip(original.splitlines(), mutated.splitlines(), strict=True)
+    return next((old.strip(), new.strip()) for old, new in pairs if old != new)
