@@ -60,9 +60,7 @@ def page(catalogue: Catalogue, tests: Tests) -> str:
 
 
 def _counts(catalogue: Catalogue, tests: Tests) -> Iterator[str]:
-    counts = Counter(
-        (claim.owner, result(tests.get(claim.number, {}))) for claim in catalogue.claims.values()
-    )
+    counts = Counter((claim.owner, result(tests.get(claim.number, {}))) for claim in catalogue.claims.values())
     yield "## Counts\n"
     yield "| owner | passing | failing | still open | in all | finished |"
     yield "|---|---:|---:|---:|---:|---|"

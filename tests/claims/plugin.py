@@ -29,9 +29,7 @@ def numbers(item: pytest.Item) -> list[object]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("claims")
-    group.addoption(
-        "--claims-report", type=Path, metavar="FILE", help="record the result of each claim's tests"
-    )
+    group.addoption("--claims-report", type=Path, metavar="FILE", help="record the result of each claim's tests")
 
 
 def pytest_configure(config: pytest.Config) -> None:

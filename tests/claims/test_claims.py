@@ -149,9 +149,7 @@ def test_a_claim_passes_only_when_all_its_tests_passed(outcomes: dict[str, str],
 
 def small_catalogue(*finished: str) -> Catalogue:
     claims = {
-        number: Claim(
-            number=number, area="A", owner=owner, verdict="true", statement="|x| ≤ a_b", check="x < 1"
-        )
+        number: Claim(number=number, area="A", owner=owner, verdict="true", statement="|x| ≤ a_b", check="x < 1")
         for number, owner in [("S2-06", "calculus"), ("S1-05", "tables")]
     }
     return Catalogue(claims=claims, finished=frozenset(finished))

@@ -1,7 +1,7 @@
 """Mutants of the functions that state privacy facts: one operator or constant changed in each.
 
-A function is *watched* if its name is in ``PRIVACY_FUNCTIONS`` or its full name in ``EXTRA``. All that is inside
-is mutated, its default arguments included; annotations, decorators and docstrings are not.
+A function is *watched* if its name is in ``PRIVACY_FUNCTIONS`` or its full name in ``EXTRA``. All of it is
+mutated, default arguments included; annotations, decorators and docstrings are not.
 """
 
 import ast
@@ -170,8 +170,7 @@ def mutants_of(source: str, module: str, *, extra: tuple[str, ...] = EXTRA) -> l
 def mutants_under(root: Path, *, extra: tuple[str, ...] = EXTRA) -> dict[str, list[Mutant]]:
     """The mutants of every module under a source root that has any."""
     found = {
-        module: mutants_of(path.read_text("utf-8"), module, extra=extra)
-        for module, path in module_files(root).items()
+        module: mutants_of(path.read_text("utf-8"), module, extra=extra) for module, path in module_files(root).items()
     }
     return {module: mutants for module, mutants in found.items() if mutants}
 

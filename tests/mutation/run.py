@@ -5,7 +5,7 @@ the killers need, except the package under test, and forks a child per mutant; t
 source in place of the file and runs the killers until one fails. Nothing is written to the package or to its
 bytecode caches. A killer that starts a new Python process sees the original there, so it kills nothing.
 
-Exit status: 0, all mutants are killed; 1, some survive; 2, the run went wrong and says nothing of the mutants.
+Exit status: 0, all mutants are killed; 1, some survive; 2, the run went wrong, so nothing is known of them.
 """
 
 import argparse
@@ -226,9 +226,7 @@ class Trials:
     timeout: float
     paths: dict[str, Path] = field(init=False)
     killers: dict[Path, str] = field(init=False)
-    hints: dict[tuple[str, str], deque[str]] = field(
-        default_factory=lambda: defaultdict(lambda: deque(maxlen=HINTS))
-    )
+    hints: dict[tuple[str, str], deque[str]] = field(default_factory=lambda: defaultdict(lambda: deque(maxlen=HINTS)))
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def __post_init__(self) -> None:
@@ -374,9 +372,7 @@ def main() -> int:
     parser.add_argument("--tests", type=Path, default=Path("tests"), help="the folder that holds the killers")
     parser.add_argument("--module", default="", help="only this module, or this package and all inside it")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument(
-        "--timeout", type=float, default=120.0, help="seconds until a mutant counts as killed"
-    )
+    parser.add_argument("--timeout", type=float, default=120.0, help="seconds until a mutant counts as killed")
     parser.add_argument(
         "--equivalent", action="append", help="a key that must survive, in place of those in EQUIVALENT"
     )

@@ -15,9 +15,7 @@ REPOSITORY = Path(__file__).parents[2]
 
 def changes(body: str, parameters: str = "self, x, y, unit") -> dict[str, str]:
     """Each change made in a function with this body, and the line that it leaves."""
-    source = (
-        f"class Toy:\n    def sensitivity({parameters}):\n{textwrap.indent(textwrap.dedent(body), ' ' * 8)}"
-    )
+    source = f"class Toy:\n    def sensitivity({parameters}):\n{textwrap.indent(textwrap.dedent(body), ' ' * 8)}"
     return {f"{it.change}#{it.nth}".removesuffix("#1"): it.after for it in mutants_of(source, "toy")}
 
 
@@ -69,7 +67,8 @@ def changes(body: str, parameters: str = "self, x, y, unit") -> dict[str, str]:
                 case Relation.REPLACE:
                     return y
             """,
-            {"ADD_REMOVE→REPLACE": "case Relation.REPLACE:", "REPLACE→ADD_REMOVE": "case Relation.ADD_REMOVE:"},
+            {"ADD_REMOVE→REPLACE": "case Relation.REPLACE:",
+             "REPLACE→ADD_REMOVE": "case Relation.ADD_REMOVE:"},
         ),
         ("match unit:\n    case True:\n        return x", {"True→False": "case False:"}),
     ],
@@ -180,7 +179,7 @@ def test_each_mutant_parses_and_differs_from_the_original_in_one_line() -> None:
         assert different == [(mutant.before, mutant.after)]
 
 
-# ---------------------------------------------------------------- the runner, on a package made for the purpose
+# ------------------------------------------------------------ the runner, on a package made for the purpose
 
 PACKAGE = {
     "src/toy_pack/__init__.py": "from toy_pack.counts import Count",
@@ -291,7 +290,8 @@ def test_an_excused_mutant_may_survive_and_must(tmp_path: Path) -> None:
         ({"wrong": STRONG.replace("10", "11")}, "must pass on the original first"),
         ({"empty": STRONG.replace("def test_", "def check_")}, "must pass on the original first"),
         ({"a_first": OTHER.replace("assert True", "import sys; sys.first = 1"),
-          "strong": STRONG.replace("def test", "import sys; sys.first\n\n    def test")}, "must pass on the original"),
+          "strong": STRONG.replace("def test", "import sys; sys.first\n\n    def test")},
+         "must pass on the original first"),
     ],
 )  # fmt: skip
 def test_a_run_that_proves_nothing_says_so(tmp_path: Path, tests: dict[str, str], why: str) -> None:

@@ -1,4 +1,4 @@
-"""Changing any operator or constant in a function that states a privacy fact is caught by some killer test."""
+"""Changing any operator or constant in a function that states a privacy fact is caught by some test."""
 
 import re
 import subprocess

@@ -31,10 +31,8 @@ def _loss(event: PrivacyEvent) -> tuple[Fraction, Fraction]:
     match event:
         case DiscreteLaplace():
             return event.l1 / event.scale, Fraction(0)
-        case Stated(guarantee=Pure() as pure):
-            return pure.epsilon, Fraction(0)
-        case Stated(guarantee=Approximate() as approximate):
-            return approximate.epsilon, approximate.delta
+        case Stated():
+            stated = event.guarantee
         case Composed():
-            whole = compose(event.events)
-            return whole.epsilon, whole.delta if isinstance(whole, Approximate) else Fraction(0)
+            stated = compose(event.events)
+    return stated.epsilon, stated.delta if isinstance(stated, Approximate) else Fraction(0)

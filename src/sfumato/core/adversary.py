@@ -68,9 +68,7 @@ def auc(guarantee: Guarantee) -> Fraction:
     if isinstance(guarantee, GDP):
         half = enclosures.sqrt(guarantee.mu**2 / 2).high
         return enclosures.normal_cdf(half).high
-    return min(
-        1 - (1 - pair.delta) ** 2 / (1 + enclosures.exp(pair.epsilon).high) for pair in _pairs(guarantee)
-    )
+    return min(1 - (1 - pair.delta) ** 2 / (1 + enclosures.exp(pair.epsilon).high) for pair in _pairs(guarantee))
 
 
 def belief(guarantee: Guarantee, prior: Exact) -> Belief:
@@ -110,5 +108,5 @@ def _pairs(guarantee: Guarantee) -> list[Approximate]:
         return [guarantee.approximate()]
     if isinstance(guarantee, Approximate):
         return [guarantee]
-    grid = (Fraction(step, 16) for step in (*range(0, 32), *range(32, 128, 4), *range(128, 512, 16)))
+    grid = (Fraction(step, 16) for step in (*range(32), *range(32, 128, 4), *range(128, 512, 16)))
     return [Approximate(epsilon=epsilon, delta=guarantee.delta_at(epsilon)) for epsilon in grid]

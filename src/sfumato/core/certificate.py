@@ -29,7 +29,12 @@ class Certificate:
     def sign(cls, statement: Statement, key: SigningKey) -> "Certificate":
         """Seal and sign a statement."""
         body = encode(statement)
-        document: dict[str, Json] = {"kind": KIND, "version": VERSION, "statement": body, "seals": seals(body)}
+        document: dict[str, Json] = {
+            "kind": KIND,
+            "version": VERSION,
+            "statement": body,
+            "seals": seals(body),
+        }
         signature = key.sign(signed_text(document))
         return cls(
             document | {"signature": {"algorithm": "Ed25519", "key": key.public_text, "value": signature}},

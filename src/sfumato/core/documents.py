@@ -70,9 +70,7 @@ def parse(text: str) -> Json:
     """
 
     def refuse(token: str) -> Json:
-        raise InvalidInput(
-            f"the document holds the floating-point number {token}; rationals are written 'p/q'."
-        )
+        raise InvalidInput(f"the document holds the floating-point number {token}; rationals are written 'p/q'.")
 
     def unique(pairs: list[tuple[str, Json]]) -> Json:
         body = dict(pairs)
@@ -105,17 +103,13 @@ class Registry:
     def decode(self, body: Json, path: str = "document") -> Any:
         """Read one document, checking kind, version and every field; ``path`` is what errors call it."""
         if not isinstance(body, dict):
-            raise InvalidInput(
-                f"{path} is not a document (an object with kind and version); it was not read."
-            )
+            raise InvalidInput(f"{path} is not a document (an object with kind and version); it was not read.")
         cls = self._class(body, path)
         hints = typing.get_type_hints(cls)
         names = [field.name for field in dataclasses.fields(cls)]
         for name in body:
             if name not in {*names, "kind", "version"}:
-                raise InvalidInput(
-                    f"{path}.{name} is not a field of {body['kind']!r}; the document was not read."
-                )
+                raise InvalidInput(f"{path}.{name} is not a field of {body['kind']!r}; the document was not read.")
         values = {}
         for name in names:
             if name not in body:
@@ -129,15 +123,11 @@ class Registry:
     def _class(self, body: Mapping[str, Json], path: str) -> type:
         kind, version = body.get("kind"), body.get("version")
         if not isinstance(kind, str) or kind not in self._classes:
-            raise Unsupported(
-                f"{path}.kind = {kind!r} is unknown; known are {', '.join(sorted(self._classes))}."
-            )
+            raise Unsupported(f"{path}.kind = {kind!r} is unknown; known are {', '.join(sorted(self._classes))}.")
         cls = self._classes[kind]
         newest: int = cls.VERSION  # type: ignore[attr-defined]
         if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-            raise InvalidInput(
-                f"{path}.version = {version!r} is not a version number; the document was not read."
-            )
+            raise InvalidInput(f"{path}.version = {version!r} is not a version number; the document was not read.")
         if version > newest:
             raise Unsupported(
                 f"{path}.version = {version} of {kind!r} is newer than this code, which reads up to {newest}; "
@@ -168,9 +158,17 @@ class Registry:
                 return value
         if isinstance(value, dict):
             document = self.decode(value, path)
-            if any(isinstance(option, type) and isinstance(document, option) for option in options):
+            if any(_meets(document, option) for option in options):
                 return document
         raise InvalidInput(f"{path} has the wrong type; the document was not read.")
+
+
+def _meets(document: object, option: Any) -> bool:
+    """Whether a document is of a class, or has all that a Protocol asks for; looked up on the class, nothing is run."""
+    if getattr(option, "_is_protocol", False):
+        asked = {*vars(option), *vars(option).get("__annotations__", {})}
+        return all(hasattr(type(document), name) for name in asked if not name.startswith("_"))
+    return isinstance(option, type) and isinstance(document, option)
 
 
 def _fraction(text: str, path: str) -> Fraction:

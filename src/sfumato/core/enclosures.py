@@ -73,9 +73,7 @@ class Enclosure:
     def __truediv__(self, other: "Enclosure | Fraction | int") -> "Enclosure":
         that = _enclosed(other)
         if that.low <= 0 <= that.high:
-            raise InvalidInput(
-                "The divisor's enclosure holds 0; nothing was divided. Enclose it with more bits."
-            )
+            raise InvalidInput("The divisor's enclosure holds 0; nothing was divided. Enclose it with more bits.")
         return self * Enclosure(1 / that.high, 1 / that.low)
 
     __radd__ = __add__
@@ -248,7 +246,7 @@ def _pi(w: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=64)
 def _peak(w: int) -> tuple[int, int]:
-    """Enclose 1/sqrt(2π), the normal density at 0, within 2 units."""
+    """Enclose 1/sqrt(2π), the normal density at 0, within 3 units."""
     low, high = _pi(w)
     return isqrt((1 << 3 * w) // (2 * high)), isqrt((1 << 3 * w) // (2 * low)) + 1
 
@@ -299,22 +297,18 @@ def _exact(x: object, name: str, limit: int | None = None) -> Fraction:
     exact = x if isinstance(x, Fraction) else Fraction(x)
     if limit is not None and abs(exact) > limit:
         size = int(abs(exact)).bit_length() - 1
-        raise InvalidInput(
-            f"{name} takes |x| <= {limit}, and |x| is at least 2**{size}; nothing was computed."
-        )
+        raise InvalidInput(f"{name} takes |x| <= {limit}, and |x| is at least 2**{size}; nothing was computed.")
     return exact
 
 
 def _checked(bits: object) -> int:
     if not isinstance(bits, int) or not 1 <= bits <= _BITS_LIMIT:
-        raise InvalidInput(
-            f"bits must be an int from 1 to {_BITS_LIMIT}; nothing was computed. 128 is usual."
-        )
+        raise InvalidInput(f"bits must be an int from 1 to {_BITS_LIMIT}; nothing was computed. 128 is usual.")
     return bits
 
 
 def _working(bits: int) -> int:
-    """Scale at which a slack of 6·(number of terms) + 40 units stays below 2**-bits."""
+    """Give w at which the slack of every series here, below 3w + 40 units, stays below 2**-bits."""
     return bits + 8 + bits.bit_length()
 
 

@@ -35,15 +35,11 @@ def rational(value: Exact, name: str) -> Fraction:
     if isinstance(value, bool) or not isinstance(value, int | float | str | Fraction | Decimal):
         raise InvalidInput(f"{name} is {type(value).__name__}; nothing was done. Give {type_error}.")
     if isinstance(value, float | Decimal) and not math.isfinite(value):
-        raise InvalidInput(
-            f"{name} = {value} is not a finite number; nothing was done. Give a finite {name}."
-        )
+        raise InvalidInput(f"{name} = {value} is not a finite number; nothing was done. Give a finite {name}.")
     try:
         return Fraction(repr(value)) if type(value) is float else Fraction(str(value))
     except (ValueError, ZeroDivisionError):
-        raise InvalidInput(
-            f"{name} = {value!r} is not a number; nothing was done. Give {type_error}."
-        ) from None
+        raise InvalidInput(f"{name} = {value!r} is not a number; nothing was done. Give {type_error}.") from None
 
 
 def positive(value: Exact, name: str) -> Fraction:
@@ -78,9 +74,7 @@ def probability(value: Exact, name: str) -> Fraction:
     """
     number = rational(value, name)
     if not 0 <= number <= 1:
-        raise InvalidInput(
-            f"{name} = {value} is outside 0 to 1; nothing was done. Give a {name} from 0 to 1."
-        )
+        raise InvalidInput(f"{name} = {value} is outside 0 to 1; nothing was done. Give a {name} from 0 to 1.")
     return number
 
 
@@ -91,9 +85,7 @@ def natural(value: object, name: str, *, least: int = 1) -> int:
     3
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InvalidInput(
-            f"{name} = {value!r} must be a whole number of at least {least}; nothing was done."
-        )
+        raise InvalidInput(f"{name} = {value!r} must be a whole number of at least {least}; nothing was done.")
     return value
 
 

@@ -70,9 +70,7 @@ class Approximate:
         """ε at a larger δ, by inverting :meth:`delta_at`; a smaller δ than our own has no ε at all."""
         asked = probability(delta, "delta")
         if asked < self.delta:
-            raise Refused(
-                f"no ε goes with δ = {asked}: the guarantee itself has δ = {self.delta}. Ask for that δ."
-            )
+            raise Refused(f"no ε goes with δ = {asked}: the guarantee itself has δ = {self.delta}. Ask for that δ.")
         if self.delta == 1:
             return Fraction(0)
         share = (asked - self.delta) / (1 - self.delta)
@@ -160,14 +158,10 @@ class RDP:
         if doublings == 0:
             return self
         kept = tuple(
-            (order / 2**doublings, loss * 3**doublings)
-            for order, loss in self.curve
-            if order >= 2 ** (doublings + 1)
+            (order / 2**doublings, loss * 3**doublings) for order, loss in self.curve if order >= 2 ** (doublings + 1)
         )
         if not kept:
-            raise Refused(
-                f"no order of this curve is large enough for a group of {size}; convert to (ε, δ) first."
-            )
+            raise Refused(f"no order of this curve is large enough for a group of {size}; convert to (ε, δ) first.")
         return RDP(curve=kept)
 
 
@@ -194,9 +188,7 @@ class ZCDP:
         rho, target = float(self.rho), float(asked)
 
         def log_delta(order: float) -> float:
-            return (
-                (order - 1) * (rho * order - target) - math.log(order) + (order - 1) * math.log1p(-1 / order)
-            )
+            return (order - 1) * (rho * order - target) - math.log(order) + (order - 1) * math.log1p(-1 / order)
 
         order = _best_order(log_delta)
         return _renyi_delta(order, self.rho * order, asked)

@@ -99,9 +99,7 @@ class Sensitivity:
             ("linf", self.linf, LInf),
         ):
             if bound is not None and type(bound) is not cls:
-                raise WrongNorm(
-                    f"{name} was given as {type(bound).__name__}; nothing was done. Give {cls.__name__}."
-                )
+                raise WrongNorm(f"{name} was given as {type(bound).__name__}; nothing was done. Give {cls.__name__}.")
         if (self.l0, self.l1, self.l2, self.linf) == (None,) * 4:
             raise InvalidInput("a sensitivity needs at least one norm: l0, l1, l2 or linf.")
 

@@ -7,11 +7,11 @@ bound (:mod:`sfumato.core.conversions`).
 
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.exact import Exact, natural, positive
 from sfumato.errors import InvalidInput, NotDeclared
-from fractions import Fraction
 
 __all__ = [
     "Client",
@@ -238,9 +238,7 @@ def node(*, max_degree: int | None = None, relation: str | Relation | None = Non
     20
     """
     if max_degree is None:
-        raise NotDeclared(
-            "a node unit needs max_degree, the public degree cap; declare it, e.g. max_degree=20."
-        )
+        raise NotDeclared("a node unit needs max_degree, the public degree cap; declare it, e.g. max_degree=20.")
     return Node(max_degree=max_degree, relation=_relation(relation, "node"))
 
 
@@ -280,9 +278,7 @@ def _relation(relation: str | Relation | None, unit: str) -> Relation:
 
 def _column(column: str | None, unit: str) -> str:
     if column is None:
-        raise NotDeclared(
-            f"{unit}(...) needs the column that tells persons apart, e.g. {unit}('patient_id', …)."
-        )
+        raise NotDeclared(f"{unit}(...) needs the column that tells persons apart, e.g. {unit}('patient_id', …).")
     if not isinstance(column, str) or not column:
         raise InvalidInput(f"the column of {unit}(...) must be a non-empty name; nothing was done.")
     return column

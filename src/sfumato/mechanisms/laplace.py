@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from sfumato import laws
 from sfumato.core.events import DiscreteLaplace
 from sfumato.core.exact import Exact, non_negative, positive
-from sfumato.core.sensitivity import L1, L2, L0, LInf, Sensitivity
+from sfumato.core.sensitivity import L0, L1, L2, LInf, Sensitivity
 from sfumato.errors import InvalidInput, WrongNorm
-from sfumato import laws
 from sfumato.noise import Bits, draw_discrete_laplace
 
 __all__ = ["Laplace"]

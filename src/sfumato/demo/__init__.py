@@ -1,0 +1,1 @@
+"""The demonstration: a generated hospital network, in which no real person occurs."""

@@ -1,0 +1,104 @@
+"""Sources: where rows come from. Names and types of columns are public; everything else stays behind the gate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.engines.expressions import Type
+from sfumato.errors import EngineFailed, InvalidInput, Unsupported
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+    import pyarrow as pa
+
+__all__ = ["Source"]
+
+
+class Source:
+    """A Parquet file or a data frame on the embedded engine, opened no earlier than it is needed.
+
+    Public: column names and types. Sensitive: every row, and how many there are.
+    """
+
+    def __init__(self, data: object) -> None:
+        self._frame: pa.Table | None = None
+        self._path: Path | None = None
+        self._table: ir.Table | None = None
+        if isinstance(data, str | Path):
+            self._path = _parquet_path(data)
+        elif hasattr(data, "__arrow_c_stream__"):
+            self._frame = _plain(data)
+        else:
+            raise Unsupported(
+                f"a {type(data).__name__} is not a source of rows. Give the path of a Parquet file, or a pandas, "
+                "Polars or Arrow table."
+            )
+
+    def open(self) -> ir.Table:
+        """The rows as an Ibis table; what fails here fails before anything is charged."""
+        if self._table is None:
+            self._table = self._connect()
+        return self._table
+
+    def columns(self) -> dict[str, Type]:
+        """Names and types of the columns."""
+        return {name: _type(dtype) for name, dtype in self.open().schema().items()}
+
+    def _connect(self) -> ir.Table:
+        import ibis
+
+        if self._path is not None and not self._path.is_file():
+            raise EngineFailed(
+                f"there is no file {self._path.name!r} at the place given; nothing was read and nothing was spent. "
+                "Check the path that the table was declared with."
+            )
+        try:
+            engine = ibis.duckdb.connect()
+            if self._path is not None:
+                return engine.read_parquet(self._path)
+            return engine.create_table("data", self._frame)
+        except Exception:  # noqa: BLE001 - the engine's own words may quote data, so they stop here
+            name = "the data frame" if self._path is None else repr(self._path.name)
+            raise EngineFailed(
+                f"the engine could not open {name}; nothing was read and nothing was spent. "
+                "Check that it is a whole Parquet file."
+            ) from None
+
+
+def _parquet_path(path: str | Path) -> Path:
+    place = Path(path)
+    if any(sign in str(place) for sign in "*?["):
+        raise InvalidInput("the path of a table names one file; patterns (* ? [) are refused. Nothing was done.")
+    if place.suffix.lower() not in (".parquet", ".pq"):
+        raise Unsupported(
+            f"{place.name!r} is not a Parquet file (.parquet), the one kind of file that is read so far: its types are "
+            "declared in it, not guessed from its rows."
+        )
+    return place
+
+
+def _plain(data: Any) -> pa.Table:
+    """Hold the frame as Arrow, with dictionary and view columns made plain, so that the engine sees values alone."""
+    import pyarrow as pa
+
+    frame = pa.table(data)
+    for place, field in enumerate(frame.schema):
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if pa.types.is_string_view(kind) or pa.types.is_large_string(kind):
+            kind = pa.string()
+        if kind != field.type:
+            frame = frame.set_column(place, field.name, frame.column(place).cast(kind))
+    return frame.replace_schema_metadata(None)
+
+
+def _type(dtype: Any) -> Type:
+    if dtype.is_string():
+        return Type.TEXT
+    if dtype.is_boolean():
+        return Type.TRUTH
+    if (dtype.is_integer() and not dtype.is_unsigned_integer()) or (dtype.is_unsigned_integer() and dtype.nbytes < 8):
+        return Type.WHOLE
+    if dtype.is_floating():
+        return Type.NUMBER
+    return Type.OTHER

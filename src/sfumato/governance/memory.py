@@ -1,0 +1,100 @@
+"""A ledger that lives as long as its process, and says so in every release."""
+
+import threading
+from dataclasses import dataclass
+from enum import Enum
+
+from sfumato.accounting.filters import BasicFilter
+from sfumato.core.budget import Budget
+from sfumato.core.release import Release
+from sfumato.core.statement import Account
+from sfumato.errors import LedgerError
+
+__all__ = ["MemoryLedger", "Reservation", "State"]
+
+
+class State(Enum):
+    """What became of a charge; ``RESERVED`` and ``COMMITTED`` count, ``RELEASED`` does not."""
+
+    RESERVED = "reserved"
+    COMMITTED = "committed"
+    RELEASED = "released"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """A charge that counts from now on, and how the account stands with it."""
+
+    number: int
+    cost: Budget
+    account: Account
+
+
+class MemoryLedger:
+    """One account, its charges and the stored answers, under one lock.
+
+    Guarantee: charges never exceed the budget, whatever order threads come in; a reservation that is never settled goes
+    on counting. Assumes: nothing outlives the process, so a new process starts a new budget: for trials only.
+    """
+
+    NAME = "none (in memory)"
+
+    def __init__(self, *, account: str, budget: Budget) -> None:
+        self._account = account
+        self._filter = BasicFilter(budget=budget)
+        self._states: list[State] = []
+        self._answers: dict[str, Release] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def budget(self) -> Budget:
+        """What was allowed in all."""
+        return self._filter.budget
+
+    @property
+    def spent(self) -> Budget:
+        """What counts as spent, open reservations included."""
+        return self._filter.spent
+
+    @property
+    def left(self) -> Budget:
+        """What may still be asked for."""
+        return self._filter.left
+
+    def stored(self, key: str) -> Release | None:
+        """The answer given to the same question before, if there is one."""
+        with self._lock:
+            return self._answers.get(key)
+
+    def reserve(self, cost: Budget) -> Reservation:
+        """Charge before anything is read, or refuse with the numbers and change nothing."""
+        with self._lock:
+            self._filter = self._filter.after(cost, self._account)
+            self._states.append(State.RESERVED)
+            counted = sum(state is not State.RELEASED for state in self._states)
+            account = Account(
+                name=self._account,
+                ledger=self.NAME,
+                budget=self._filter.budget,
+                spent=self._filter.spent,
+                releases=counted,
+            )
+            return Reservation(number=len(self._states) - 1, cost=cost, account=account)
+
+    def commit(self, reservation: Reservation, key: str, release: Release) -> None:
+        """Store the answer and settle its charge in one step, before it is delivered."""
+        with self._lock:
+            self._settle(reservation, State.COMMITTED)
+            self._answers[key] = release
+
+    def release(self, reservation: Reservation) -> None:
+        """Give a charge back; only for data that was never read."""
+        with self._lock:
+            self._settle(reservation, State.RELEASED)
+            filtered = self._filter
+            self._filter = BasicFilter(budget=filtered.budget, spent=filtered.spent - reservation.cost)
+
+    def _settle(self, reservation: Reservation, state: State) -> None:
+        if self._states[reservation.number] is not State.RESERVED:
+            raise LedgerError(f"charge {reservation.number} is settled already; nothing was changed.")
+        self._states[reservation.number] = state

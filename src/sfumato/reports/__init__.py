@@ -1,0 +1,1 @@
+"""Reports: words, pictures and checks made from releases alone."""

@@ -1,0 +1,200 @@
+"""Verification: a certificate checked from itself alone, without data, engine or vault.
+
+What it proves: the numbers of the claim follow from each other, the document is as it was signed, and, with a trusted
+key, who signed it. What it cannot prove: which noise was drawn, or that the rows were the rows.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from sfumato.accounting.basic import compose
+from sfumato.core.budget import Budget
+from sfumato.core.certificate import KIND, VERSION, Certificate, seals, signed_text
+from sfumato.core.documents import Json, encode, parse
+from sfumato.core.release import Release
+from sfumato.core.signature import read_public_key, signature_holds
+from sfumato.core.statement import Statement
+from sfumato.errors import InvalidInput, Refused, SfumatoError
+from sfumato.mechanisms import Laplace
+from sfumato.reports.declarations import DECLARATIONS
+from sfumato.reports.presenter import Reports
+
+__all__ = ["Finding", "Verification", "load", "read", "verify"]
+
+PARTS = ("kind", "version", "statement", "seals", "signature")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that is wrong, and the field where it is wrong."""
+
+    field: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """The outcome: no findings means consistent; ``authenticated`` also that the trusted key signed it."""
+
+    findings: tuple[Finding, ...]
+    authenticated: bool
+
+    @property
+    def consistent(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.findings
+
+    def __str__(self) -> str:
+        if self.findings:
+            return "\n".join(f"{finding.field}: {finding.problem}" for finding in self.findings)
+        if self.authenticated:
+            return "consistent, and signed by the trusted key"
+        return "consistent, not authenticated: no trusted key was given"
+
+
+def read(path: str | Path) -> dict[str, Json]:
+    """Read a certificate file; what is not one is refused."""
+    try:
+        document = parse(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        raise InvalidInput(f"{path} cannot be read as a text file; nothing was verified.") from None
+    if not isinstance(document, dict):
+        raise InvalidInput(f"{path} is not a certificate (a JSON object); nothing was verified.")
+    return document
+
+
+def verify(document: dict[str, Json], *, key: str | Path | None = None) -> Verification:
+    """Check a certificate: seals, signature, and every number that follows from another.
+
+    ``key`` is the public key (or its file) that the reader trusts; without it nobody is authenticated.
+    """
+    trusted = None if key is None else read_public_key(key)
+    findings = [*_shape(document), *_seals(document), *_signature(document, trusted)]
+    try:
+        statement = DECLARATIONS.decode(document.get("statement"), "statement")
+    except SfumatoError as wrong:
+        findings.append(Finding(field=str(wrong).split(" ")[0].rstrip(":"), problem=str(wrong)))
+    else:
+        if isinstance(statement, Statement):
+            findings += _derivation(statement)
+        else:
+            findings.append(Finding(field="statement.kind", problem="this is not the statement of a release"))
+    return Verification(findings=tuple(findings), authenticated=trusted is not None and not findings)
+
+
+def load(path: str | Path, *, key: str | Path | None = None) -> Release:
+    """Read a release from its certificate, after verifying it; a forged or inconsistent one is refused.
+
+    The release comes with words and pictures, and can be post-processed; it costs nothing.
+    """
+    document = read(path)
+    outcome = verify(document, key=key)
+    if not outcome.consistent:
+        raise Refused(f"{path} does not verify and was not loaded.\n{outcome}")
+    return Release(
+        statement=DECLARATIONS.decode(document["statement"], "statement"),
+        certificate=Certificate(document),
+        charged=Budget.none(),
+        repeated=True,
+        presenter=Reports(),
+    )
+
+
+def _shape(document: dict[str, Json]) -> Iterator[Finding]:
+    for name in document:
+        if name not in PARTS:
+            yield Finding(field=name, problem="is not a part of a certificate")
+    for name in PARTS:
+        if name not in document:
+            yield Finding(field=name, problem="is missing")
+    if document.get("kind") != KIND:
+        yield Finding(field="kind", problem=f"must be {KIND!r}")
+    if document.get("version") != VERSION or isinstance(document.get("version"), bool):
+        yield Finding(field="version", problem=f"must be {VERSION}, the one version that this code reads")
+
+
+def _seals(document: dict[str, Json]) -> Iterator[Finding]:
+    stated, found = document.get("seals"), seals(document.get("statement"))
+    if not isinstance(stated, dict):
+        yield Finding(field="seals", problem="must be an object with one digest for each field")
+        return
+    for name in sorted({*stated, *found}):
+        if stated.get(name) != found.get(name):
+            yield Finding(field=f"statement.{name}", problem="differs from its seal: one of the two was changed")
+
+
+def _signature(document: dict[str, Json], trusted: str | None) -> Iterator[Finding]:
+    signature = document.get("signature")
+    if not isinstance(signature, dict) or set(signature) != {"algorithm", "key", "value"}:
+        yield Finding(field="signature", problem="must hold algorithm, key and value")
+        return
+    algorithm, signer, value = signature["algorithm"], signature["key"], signature["value"]
+    if algorithm != "Ed25519":
+        yield Finding(field="signature.algorithm", problem="must be Ed25519")
+    if not _hexadecimal(signer, 64):
+        yield Finding(field="signature.key", problem="must be 64 hexadecimal digits")
+    elif trusted is not None and signer != trusted:
+        yield Finding(field="signature.key", problem="is not the trusted key: someone else signed this")
+    if not _hexadecimal(value, 128):
+        yield Finding(field="signature.value", problem="must be 128 hexadecimal digits")
+    elif not signature_holds(str(signer), str(value), signed_text(document)):
+        yield Finding(field="signature.value", problem="does not hold: the document is not as this key signed it")
+
+
+def _derivation(said: Statement) -> Iterator[Finding]:
+    """Derive again what follows: sensitivity from query, unit and limit; loss from mechanism; cost from loss."""
+    if said.query.dataset != said.dataset:
+        yield Finding(field="statement.dataset", problem="is not the dataset that the query asks")
+    try:
+        sensitivity = said.query.sensitivity(said.unit, said.limit)
+        event = said.mechanism.loss(sensitivity)
+    except SfumatoError as wrong:
+        yield Finding(field="statement.unit", problem=f"unit, limit and query do not fit: {wrong}")
+        return
+    guarantee = compose([event])
+    yield from _same("sensitivity", encode(said.sensitivity), encode(sensitivity))
+    yield from _same("event", encode(said.event), encode(event))
+    yield from _same("law", encode(said.law), encode(said.mechanism.law))
+    yield from _same("guarantee", encode(said.guarantee), encode(guarantee))
+    if isinstance(said.mechanism, Laplace) and sensitivity.l1 is not None and said.mechanism.l1 != sensitivity.l1.value:
+        yield Finding(field="statement.mechanism.l1", problem=f"must be the l1 sensitivity, {sensitivity.l1.value}")
+    if said.spend != Budget(epsilon=guarantee.epsilon):
+        yield Finding(
+            field="statement.spend",
+            problem=f"is {said.spend}; the noise stated costs ε = {guarantee.epsilon}",
+        )
+    if len(said.values) != said.query.size:
+        yield Finding(field="statement.values", problem=f"must hold {said.query.size} numbers, one for each cell")
+    yield from _account(said)
+
+
+def _account(said: Statement) -> Iterator[Finding]:
+    account = said.account
+    if not account.spent.covers(said.spend):
+        yield Finding(field="statement.account.spent", problem="is less than this release alone costs")
+    if not account.budget.covers(account.spent):
+        yield Finding(field="statement.account.budget", problem="is less than what was spent")
+    if account.releases < 1:
+        yield Finding(field="statement.account.releases", problem="must count this release")
+    if not _hexadecimal(said.identifier, 32):
+        yield Finding(field="statement.identifier", problem="must be 32 hexadecimal digits")
+    try:
+        datetime.fromisoformat(said.issued)
+    except ValueError:
+        yield Finding(field="statement.issued", problem="must be a date and time")
+
+
+def _same(name: str, stated: Json, derived: Json, path: str = "statement") -> Iterator[Finding]:
+    if stated == derived:
+        return
+    if isinstance(stated, dict) and isinstance(derived, dict) and set(stated) == set(derived):
+        for inner in stated:
+            yield from _same(inner, stated[inner], derived[inner], f"{path}.{name}")
+        return
+    yield Finding(field=f"{path}.{name}", problem=f"is {stated}; it follows from the rest as {derived}")
+
+
+def _hexadecimal(text: Json, digits: int) -> bool:
+    return isinstance(text, str) and len(text) == digits and all(sign in "0123456789abcdef" for sign in text)

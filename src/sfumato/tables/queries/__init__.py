@@ -1,0 +1,1 @@
+"""Queries on tables: one declaration a file, each with its own sensitivity."""

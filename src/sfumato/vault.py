@@ -1,0 +1,250 @@
+"""The vault: the one place where a charge and a run meet.
+
+Order of a release: check the declaration, look for a stored answer, check the columns, charge, read, draw, sign, store,
+deliver. No row is read and no noise is drawn before the charge counts.
+"""
+
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+
+from sfumato.accounting.basic import compose
+from sfumato.core.budget import Budget
+from sfumato.core.certificate import Certificate
+from sfumato.core.documents import canonical, encode
+from sfumato.core.exact import Exact, probability, rational
+from sfumato.core.limits import Limit
+from sfumato.core.query import Dataset, Query
+from sfumato.core.question import Preview
+from sfumato.core.release import Release
+from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.signature import SigningKey
+from sfumato.core.statement import Statement
+from sfumato.core.units import Unit
+from sfumato.engines.sources import Source
+from sfumato.errors import EngineFailed, InvalidInput, NotDeclared, Refused, Unsupported, WrongNorm
+from sfumato.governance.memory import MemoryLedger
+from sfumato.mechanisms.calibration import least_epsilon
+from sfumato.mechanisms.laplace import Laplace
+from sfumato.noise import SystemBits
+from sfumato.reports.presenter import Reports
+from sfumato.tables.execution import check_columns, exact_counts
+from sfumato.tables.queries.count import Count, Keys, KeyValue
+from sfumato.tables.table import Table
+from sfumato.version import __version__
+
+__all__ = ["Vault"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Holding:
+    """What the vault keeps of a declared table."""
+
+    source: Source
+    limit: Limit | None
+
+
+class Vault:
+    """Protects one kind of unit under one budget.
+
+    Guarantee: all releases together are (ε, δ)-DP for ``unit`` at the budget's ε and δ, however adaptively they are
+    chosen. Assumes: each declared table holds the rows that it says, and public facts (keys, limits, versions) were not
+    read off the data. With the ledger in memory the budget is forgotten when the process ends.
+
+    >>> import pyarrow as pa, sfumato as sf
+    >>> vault = Vault(unit=sf.user("id", relation="add/remove"), budget=sf.Budget(epsilon=1), name="trial")
+    >>> visits = vault.table(pa.table({"id": [1, 1, 2]}), name="visits", version="1",
+    ...                      limit=sf.Limit(groups=1, rows_per_group=2))
+    >>> visits.count().release(epsilon=0.5).charged.epsilon, vault.left.epsilon
+    (Fraction(1, 2), Fraction(1, 2))
+    """
+
+    def __init__(
+        self,
+        *,
+        unit: Unit | None = None,
+        budget: Budget | None = None,
+        name: str | None = None,
+        key: SigningKey | str | Path | None = None,
+    ) -> None:
+        if unit is None:
+            raise NotDeclared("a vault needs its unit: who is protected. Say unit=sf.user('patient_id', relation=…).")
+        if not isinstance(unit, Unit):
+            raise InvalidInput("unit must be one such as sf.user('patient_id', relation='add/remove').")
+        if budget is None:
+            raise NotDeclared("a vault needs its budget: how much may be said in all. Say budget=sf.Budget(epsilon=…).")
+        if not isinstance(budget, Budget) or budget.epsilon == 0 or budget.delta == 1:
+            raise InvalidInput("budget must be an sf.Budget with epsilon above 0 and delta below 1.")
+        if not isinstance(name, str) or not name.strip():
+            raise NotDeclared("a vault needs a name, which its releases state as the account they were charged to.")
+        self.unit = unit
+        self.name = name
+        self._key = key if isinstance(key, SigningKey) else SigningKey.new() if key is None else SigningKey.load(key)
+        self._ledger = MemoryLedger(account=name, budget=budget)
+        self._holdings: dict[Dataset, _Holding] = {}
+        self._secret = secrets.token_hex(16)
+
+    @property
+    def budget(self) -> Budget:
+        """What was allowed in all."""
+        return self._ledger.budget
+
+    @property
+    def spent(self) -> Budget:
+        """What counts as spent so far."""
+        return self._ledger.spent
+
+    @property
+    def left(self) -> Budget:
+        """What may still be asked for."""
+        return self._ledger.left
+
+    @property
+    def public_key(self) -> str:
+        """The public half of the key that signs certificates, as text to be handed around."""
+        return self._key.public_text
+
+    def table(
+        self,
+        data: object,
+        *,
+        name: str | None = None,
+        version: str | None = None,
+        limit: Limit | None = None,
+        bounds: Mapping[str, tuple[Exact, Exact]] | None = None,
+        keys: Mapping[str, Iterable[KeyValue]] | None = None,
+    ) -> Table:
+        """Declare a table: where its rows are, and the public facts about them. Nothing is read.
+
+        ``version`` is a label of yours for this state of the data (a random one if you give none). ``limit`` says how
+        much of each person counts and is enforced. ``keys`` lists, for each column to group by, all its values;
+        ``bounds`` gives, for each column to sum, the public range that its values are held to.
+        """
+        if name is None:
+            raise NotDeclared("a table needs a public name, which its releases state. Say name='visits'.")
+        dataset = Dataset(name=name, edition=secrets.token_hex(8) if version is None else version)
+        if dataset in self._holdings:
+            raise Refused(
+                f"{name!r} version {version!r} is declared already, and its stored answers would be mixed with those of "
+                "other rows. Nothing was done. Give the new state of the data a version of its own."
+            )
+        for column, (low, high) in (bounds or {}).items():
+            if rational(low, f"lower bound of {column!r}") > rational(high, f"upper bound of {column!r}"):
+                raise InvalidInput(
+                    f"the bounds of {column!r} are the wrong way round; nothing was done. Give (low, high)."
+                )
+        declared = {column: Keys(column=column, values=tuple(values)) for column, values in (keys or {}).items()}
+        # Asking for the sensitivity of a bare count refuses a unit or a limit that does not fit rows.
+        Count(dataset=dataset).sensitivity(self.unit, limit)
+        self._holdings[dataset] = _Holding(source=Source(data), limit=limit)
+        return Table(gate=self, dataset=dataset, keys=declared)
+
+    def preview(self, query: Query, spend: Budget, *, confidence: Exact = Fraction(19, 20)) -> Preview:
+        """Say what error to expect; opens no data and spends nothing."""
+        _, holding = self._held(query)
+        sensitivity = query.sensitivity(self.unit, holding.limit)
+        mechanism = _mechanism(sensitivity, spend)
+        level = probability(confidence, "confidence")
+        return Preview(
+            spend=spend,
+            unit=self.unit,
+            limit=holding.limit,
+            sensitivity=sensitivity,
+            mechanism=mechanism,
+            numbers=query.size,
+            confidence=level,
+            margin=mechanism.law.margin(level),
+            joint_margin=mechanism.law.margin(level, numbers=query.size),
+        )
+
+    def epsilon_for(self, query: Query, *, margin: int, confidence: Exact, joint: bool = False) -> Fraction:
+        """Find the least ε that keeps a margin; opens no data and spends nothing."""
+        _, holding = self._held(query)
+        sensitivity = query.sensitivity(self.unit, holding.limit)
+        return least_epsilon(
+            lambda epsilon: _mechanism(sensitivity, Budget(epsilon=epsilon)),
+            margin=margin,
+            confidence=confidence,
+            numbers=query.size if joint else 1,
+        )
+
+    def release(self, query: Query, spend: Budget, *, fresh: bool = False) -> Release:
+        """Charge, then read; store, then deliver."""
+        count, holding = self._held(query)
+        sensitivity = count.sensitivity(self.unit, holding.limit)
+        mechanism = _mechanism(sensitivity, spend)
+        event = mechanism.loss(sensitivity)
+        guarantee = compose([event])
+        question = canonical([encode(part) for part in (query, self.unit, holding.limit, spend, mechanism)])
+        stored = None if fresh else self._ledger.stored(question)
+        if stored is not None:
+            return replace(stored, charged=Budget.none(), repeated=True)
+        check_columns(count, holding.source, self.unit)
+
+        reservation = self._ledger.reserve(Budget(epsilon=guarantee.epsilon))
+        issued = datetime.now(UTC).isoformat(timespec="seconds")
+        exact = self._run(count, holding)
+        if exact is None:
+            raise EngineFailed(
+                f"the engine stopped while it read {query.dataset.name!r}. Rows may have been read, so the charge of "
+                f"{reservation.cost} is kept; no number was released. Check the file, then ask again."
+            )
+        statement = Statement(
+            identifier=secrets.token_hex(16),
+            issued=issued,
+            code=f"sfumato {__version__}",
+            dataset=query.dataset,
+            unit=self.unit,
+            limit=holding.limit,
+            query=query,
+            sensitivity=sensitivity,
+            mechanism=mechanism,
+            law=mechanism.law,
+            event=event,
+            guarantee=guarantee,
+            spend=spend,
+            account=reservation.account,
+            values=mechanism.add_noise(exact, SystemBits()),
+        )
+        release = Release(
+            statement=statement,
+            certificate=Certificate.sign(statement, self._key),
+            charged=reservation.cost,
+            repeated=False,
+            presenter=Reports(),
+        )
+        self._ledger.commit(reservation, question, release)
+        return release
+
+    def _held(self, query: Query) -> tuple[Count, _Holding]:
+        if not isinstance(query, Count):
+            raise Unsupported(
+                f"this vault cannot answer {type(query).__name__}; nothing was read and nothing was spent."
+            )
+        if query.dataset not in self._holdings:
+            raise InvalidInput(
+                f"vault {self.name!r} holds no dataset {query.dataset.name!r} version {query.dataset.edition!r}; nothing "
+                "was read and nothing was spent. Declare it with vault.table(...)."
+            )
+        return query, self._holdings[query.dataset]
+
+    def _run(self, query: Count, holding: _Holding) -> list[int] | None:
+        """Run in the engine; None where it failed. Its own words may quote data, so they end here."""
+        try:
+            return exact_counts(query, holding.source, unit=self.unit, limit=holding.limit, secret=self._secret)
+        except Exception:  # noqa: BLE001 - whatever the engine raises, the charge is kept and nothing is quoted
+            return None
+
+
+def _mechanism(sensitivity: Sensitivity, spend: Budget) -> Laplace:
+    if spend.delta != 0:
+        raise Unsupported(
+            f"counts get pure noise, which needs no δ, and this asks for δ = {spend.delta}; nothing was read and nothing "
+            "was spent. Ask with epsilon alone."
+        )
+    if sensitivity.l1 is None:
+        raise WrongNorm("this query has no l1 bound, which the Laplace mechanism needs; nothing was done.")
+    return Laplace.calibrated(l1=sensitivity.l1, epsilon=spend.epsilon)
