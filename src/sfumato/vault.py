@@ -128,7 +128,7 @@ class Vault:
         dataset = Dataset(name=name, edition=secrets.token_hex(8) if version is None else version)
         if dataset in self._holdings:
             raise Refused(
-                f"{name!r} version {version!r} is declared already, and its stored answers would be mixed with those of "
+                f"{name!r} version {version!r} is declared already, and stored answers would be mixed with those of "
                 "other rows. Nothing was done. Give the new state of the data a version of its own."
             )
         for column, (low, high) in (bounds or {}).items():
@@ -226,8 +226,8 @@ class Vault:
             )
         if query.dataset not in self._holdings:
             raise InvalidInput(
-                f"vault {self.name!r} holds no dataset {query.dataset.name!r} version {query.dataset.edition!r}; nothing "
-                "was read and nothing was spent. Declare it with vault.table(...)."
+                f"vault {self.name!r} holds no dataset {query.dataset.name!r} version {query.dataset.edition!r}; "
+                "nothing was read and nothing was spent. Declare it with vault.table(...)."
             )
         return query, self._holdings[query.dataset]
 
@@ -242,8 +242,8 @@ class Vault:
 def _mechanism(sensitivity: Sensitivity, spend: Budget) -> Laplace:
     if spend.delta != 0:
         raise Unsupported(
-            f"counts get pure noise, which needs no δ, and this asks for δ = {spend.delta}; nothing was read and nothing "
-            "was spent. Ask with epsilon alone."
+            f"counts get pure noise, which needs no δ, and this asks for δ = {spend.delta}; nothing was read and "
+            "nothing was spent. Ask with epsilon alone."
         )
     if sensitivity.l1 is None:
         raise WrongNorm("this query has no l1 bound, which the Laplace mechanism needs; nothing was done.")

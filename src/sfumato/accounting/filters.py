@@ -13,7 +13,7 @@ class BasicFilter:
     """Admit releases while the sums of their ε and δ stay within the budget; equality is admitted.
 
     Guarantee: whatever is admitted, however adaptively chosen, is together (ε, δ)-DP for the budget's ε and δ. With
-    δ = 0 this is the pure filter. A refusal changes nothing: the filter is a value, and :meth:`after` returns a new one.
+    δ = 0 this is the pure filter. A refusal changes nothing: filters are values, :meth:`after` returns a new one.
 
     >>> tenth, account = Budget(epsilon=0.1), BasicFilter(budget=Budget(epsilon=1))
     >>> for _ in range(10):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["predicate"]
 
+FALSE = False
 OPERATORS = {
     Operator.EQUAL: operator.eq,
     Operator.UNEQUAL: operator.ne,
@@ -51,12 +52,12 @@ def predicate(expression: Expression, table: ir.Table) -> ir.BooleanValue:
         case OneOf():
             column = table[expression.column]
             holds = column.isin([_constant(constant) for constant in expression.constants])
-    return ~_missing(column) & holds.fill_null(False)
+    return ~_missing(column) & holds.fill_null(FALSE)
 
 
 def _missing(column: ir.Value) -> ir.BooleanValue:
     if column.type().is_floating():
-        return column.isnull() | column.isnan().fill_null(False)
+        return column.isnull() | column.isnan().fill_null(FALSE)
     return column.isnull()
 
 

@@ -34,9 +34,9 @@ def least_epsilon(
         power += 1
         if power > 6:
             raise Refused(f"no ε up to 10^6 keeps {numbers} number(s) within ±{margin}; nothing was done.")
-    step: Fraction = Fraction(10) ** (power - DIGITS)
+    step = Fraction(10) ** (power - DIGITS)
     low, high = 10 ** (DIGITS - 1), 10**DIGITS
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if reaches(middle * step) else (middle, high)
-    return high * step
+    return Fraction(high * step)

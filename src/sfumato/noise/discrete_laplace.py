@@ -1,7 +1,8 @@
 """The discrete Laplace distribution, sampled exactly with whole numbers alone.
 
 P(z) = (1 − q)/(1 + q) · q^|z| with q = exp(−1/scale), for any rational scale above 0. No floating-point number is
-touched: coins of probability exp(−γ) are made from coins of rational probability. Proof: docs/proofs/discrete_laplace.md
+touched: coins of probability exp(−γ) are made from coins of rational probability.
+Proof: docs/proofs/discrete_laplace.md
 """
 
 from fractions import Fraction

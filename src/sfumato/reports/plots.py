@@ -13,7 +13,7 @@ FONT = "Noto Sans CJK SC, Noto Sans, Helvetica, Arial, sans-serif"
 
 
 def intervals(release: Release, language: str = "en") -> Any:
-    """Draw each number as a point on a bar that spans its 95% interval; a chart that can be saved as SVG, PNG or HTML."""
+    """Draw each number as a point on its 95% interval; the chart can be saved as SVG, PNG or HTML."""
     altair = need("altair", "pip install 'sfumato[plots]'")
     said = release.statement
     labels = list(zip(*said.query.labels().values(), strict=True)) or [(said.query.measure,)]

@@ -34,7 +34,7 @@ class Keys:
         kinds = {type(value) for value in self.values}
         if len(kinds) > 1 or not kinds <= {str, int, bool}:
             raise InvalidInput(
-                f"the keys of {self.column!r} must be all text, all whole numbers or all truth values; nothing was done."
+                f"keys of {self.column!r} must be all text, all whole numbers or all truth values. Nothing was done."
             )
         if len(set(self.values)) != len(self.values):
             raise InvalidInput(f"the key list of {self.column!r} names a value twice; nothing was done.")
