@@ -33,7 +33,7 @@ class Certificate:
             "kind": KIND,
             "version": VERSION,
             "statement": body,
-            "seals": seals(body),
+            "seals": seals(body, key.public_text),
         }
         signature = key.sign(signed_text(document))
         return cls(
@@ -51,14 +51,14 @@ class Certificate:
         return target
 
 
-def seals(body: Json) -> dict[str, Json]:
-    """Hash each field of a statement, and each field of the objects in it, under its dotted name."""
-    found: dict[str, Json] = {}
+def seals(body: Json, signer: Json) -> dict[str, Json]:
+    """Hash the signer's key, each field of a statement, and each field of the objects in it, under dotted names."""
+    found: dict[str, Json] = {"signature.key": _digest(signer)}
     for name, part in body.items() if isinstance(body, dict) else ():
         if isinstance(part, dict):
-            found |= {f"{name}.{inner}": _digest(value) for inner, value in part.items()}
+            found |= {f"statement.{name}.{inner}": _digest(value) for inner, value in part.items()}
         else:
-            found[name] = _digest(part)
+            found[f"statement.{name}"] = _digest(part)
     return found
 
 

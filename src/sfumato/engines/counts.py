@@ -83,12 +83,10 @@ def rows_by_cell(
     rows = rows.select(one=ibis.literal(1, type="int64"), **kept)
     if share is not None:
         rows = rows.filter(rows.person.notnull())
-    cell: ir.Value = ibis.literal(0, type="int64")
+    rows = rows.mutate(cell=ibis.literal(0, type="int64"))
     for place, key in enumerate(keys):
-        codes = ibis.memtable(_codes(key, place))
-        rows = rows.inner_join(codes, f"key{place}")
-        cell = cell * len(key.values) + rows[f"code{place}"]
-    rows = rows.mutate(cell=cell)
+        rows = rows.inner_join(ibis.memtable(_codes(key, place)), f"key{place}")
+        rows = rows.mutate(cell=rows.cell * len(key.values) + rows[f"code{place}"])
     side = [] if world is None else ["world"]
     if share is None:
         return rows.group_by([*side, "cell"]).aggregate(total=rows.one.sum())

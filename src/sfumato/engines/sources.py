@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +28,7 @@ class Source:
         self._frame: pa.Table | None = None
         self._path: Path | None = None
         self._table: ir.Table | None = None
+        self._turn = threading.Lock()
         if isinstance(data, str | Path):
             self._path = _parquet_path(data)
         elif hasattr(data, "__arrow_c_stream__"):
@@ -35,15 +39,18 @@ class Source:
                 "Polars or Arrow table."
             )
 
-    def open(self) -> ir.Table:
-        """The rows as an Ibis table; what fails here fails before anything is charged."""
-        if self._table is None:
-            self._table = self._connect()
-        return self._table
+    @contextmanager
+    def opened(self) -> Iterator[ir.Table]:
+        """The rows as an Ibis table, for one thread at a time: an embedded connection cannot be shared."""
+        with self._turn:
+            if self._table is None:
+                self._table = self._connect()
+            yield self._table
 
     def columns(self) -> dict[str, Type]:
-        """Names and types of the columns."""
-        return {name: _type(dtype) for name, dtype in self.open().schema().items()}
+        """Names and types of the columns; what fails here fails before anything is charged."""
+        with self.opened() as table:
+            return {name: _type(dtype) for name, dtype in table.schema().items()}
 
     def _connect(self) -> ir.Table:
         import ibis

@@ -116,13 +116,14 @@ def _shape(document: dict[str, Json]) -> Iterator[Finding]:
 
 
 def _seals(document: dict[str, Json]) -> Iterator[Finding]:
-    stated, found = document.get("seals"), seals(document.get("statement"))
+    stated, signature = document.get("seals"), document.get("signature")
+    found = seals(document.get("statement"), signature.get("key") if isinstance(signature, dict) else None)
     if not isinstance(stated, dict):
         yield Finding(field="seals", problem="must be an object with one digest for each field")
         return
     for name in sorted({*stated, *found}):
         if stated.get(name) != found.get(name):
-            yield Finding(field=f"statement.{name}", problem="differs from its seal: one of the two was changed")
+            yield Finding(field=name, problem="differs from its seal: one of the two was changed")
 
 
 def _signature(document: dict[str, Json], trusted: str | None) -> Iterator[Finding]:

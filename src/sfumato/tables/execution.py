@@ -27,7 +27,8 @@ def exact_counts(query: Count, source: Source, *, unit: Unit, limit: Limit | Non
     person = unit.column if isinstance(unit, User | Family) else None
     share = None if person is None or limit is None else Share(column=person, limit=limit, secret=secret)
     keys = [KeyColumn(column=keys.column, values=keys.values) for keys in query.by]
-    return bounded_counts(source.open(), where=query.where, keys=keys, share=share)
+    with source.opened() as table:
+        return bounded_counts(table, where=query.where, keys=keys, share=share)
 
 
 def _check_person(column: str, columns: dict[str, Type]) -> None:

@@ -1,0 +1,50 @@
+# Everything runs in a virtual environment of its own, .venv, made from the hashed lock file.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+JOBS ?= 2
+
+.PHONY: run test test-all lint docs claims bench bench-smoke lock clean
+
+run: $(READY)            ## set up, then: private releases with error bars and a report from a generated hospital network
+	$(BIN)/sfumato demo
+
+test: $(READY)           ## set up, then all tests
+	$(BIN)/python -m pytest -n $(JOBS) -m "not long" --cov --cov-report=term
+
+test-all: $(READY)       ## the long versions too
+	SFUMATO_LONG=1 $(BIN)/python -m pytest -n $(JOBS)
+
+lint: $(READY)           ## style, types, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+docs: $(READY)           ## build the documentation; a warning is an error
+	$(BIN)/mkdocs build --strict --quiet
+
+claims: $(READY)         ## run the claim tests and write docs/claims.md
+	$(BIN)/python scripts/claims.py
+
+bench: $(READY)          ## measure; writes benchmarks/results/*.json
+	$(BIN)/python -m benchmarks
+
+bench-smoke: $(READY)    ## run each benchmark small and check what it writes, never the speed
+	$(BIN)/python -m benchmarks --smoke
+
+lock: $(READY)           ## compile requirements.lock again from pyproject.toml (needs uv)
+	uv pip compile pyproject.toml --extra plots --extra docs --extra dev --python-version 3.11 --universal \
+		--generate-hashes --no-emit-index-url --no-header --no-annotate --quiet -o requirements.lock
+
+clean:
+	rm -rf $(VENV) site sfumato-demo .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(READY): requirements.lock pyproject.toml scripts/check_python.sh
+	@sh scripts/check_python.sh $(PYTHON)
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing the locked packages into $(VENV) (a few minutes the first time) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@

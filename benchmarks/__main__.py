@@ -1,0 +1,25 @@
+"""Run all benchmarks, or those named: ``python -m benchmarks [--smoke] [NAME …]``."""
+
+import argparse
+import importlib
+
+from benchmarks.harness import check_schema
+
+NAMES = ("counts",)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(prog="python -m benchmarks")
+    options.add_argument("names", nargs="*", metavar="NAME", help=f"one or more of {', '.join(NAMES)}")
+    options.add_argument("--smoke", action="store_true", help="small sizes; checks the schema and keeps no result")
+    chosen = options.parse_args()
+    for name in chosen.names or NAMES:
+        if name not in NAMES:
+            options.error(f"there is no benchmark {name!r}")
+        path = importlib.import_module(f"benchmarks.{name}").run(smoke=chosen.smoke)
+        check_schema(path)
+        print(f"{name}: {path}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""The API as designed, run line by line: what is built runs, what is not is listed and must not half-exist."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+BUILT = {"spine", "calculus: Laplace"}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    area: str
+    code: str
+
+
+BLOCK = [
+    Line("spine", "import sfumato as sf"),
+    Line(
+        "spine",
+        'vault = sf.Vault(unit=sf.user("patient_id", relation="add/remove"),'
+        ' budget=sf.Budget(epsilon=8, delta=1e-6), name="patients")',
+    ),
+    Line(
+        "spine",
+        'visits = vault.table("visits.parquet", name="visits", version="2026-10",'
+        " limit=sf.Limit(groups=3, rows_per_group=5), bounds={'sbp': (80, 220)},"
+        ' keys={"zip": ZIPS, "sex": ["F", "M"]})',
+    ),
+    Line("spine", 'ili = visits.where(sf.col("diagnosis") == "ILI").group_by("zip").count()'),
+    Line("spine", "ili.preview(epsilon=0.5)"),
+    Line("spine", "r = ili.release(epsilon=0.5)"),
+    Line("spine", "r.to_pandas()"),
+    Line("spine", 'r.interval(0.95); r.explain("zh"); r.plot(); r.certificate.save("ili.json")'),
+    Line("spine", "ili.release(epsilon=0.5)"),
+    Line("spine", "ili.epsilon_for(margin=6, confidence=0.95)"),
+    Line("spine", "vault.spent, vault.left"),
+    Line("spine", 'sf.load("ili.json").explain()'),
+    Line("tables", "visits.where(\"diagnosis = 'ILI'\")"),
+    Line("tables", 'visits.group_by("sex").agg(n=sf.count(), sbp=sf.mean("sbp")).release(epsilon=0.5)'),
+    Line("tables", 'visits.sql("SELECT sex, COUNT(*) AS n FROM visits GROUP BY sex").release(epsilon=0.5)'),
+    Line("ledger", 'sf.Vault(unit=sf.record(relation="replace"), ledger="ledger.db", account="oncology/readmissions")'),
+    Line(
+        "graphs",
+        'sf.Vault(unit=sf.edge(relation="add/remove"), budget=sf.Budget(epsilon=4), name="contacts")'
+        '.graph("contacts.csv", name="wards", version="1", nodes=4039)',
+    ),
+    Line(
+        "streams",
+        'sf.Vault(unit=sf.event(relation="add/remove"), budget=sf.Budget(epsilon=2), name="arrivals")'
+        '.stream(name="er", horizon=1440)',
+    ),
+    Line("learning", "vault.trainer(model, loss, data=visits_dataset, clip=1.0)"),
+    Line("calculus: Laplace", "from sfumato import accounting, mechanisms, noise"),
+    Line("calculus: Laplace", "b = mechanisms.Laplace.calibrated(l1=1, epsilon=0.5);  b.scale"),
+    Line("calculus: Laplace", "b.law.quantile(0.95), b.event.to_json()"),
+    Line("calculus: Laplace", "noise.discrete_laplace(scale=10, size=1_000)"),
+    Line("calculus", "mechanisms.Gaussian.calibrated(l2=1, epsilon=1, delta=1e-5).sigma"),
+    Line("calculus", "accounting.epsilon([b.event] * 100, delta=1e-5)"),
+    Line("calculus", "accounting.calibrate_sigma(epsilon=1, delta=1e-5, steps=10_000, sampling=0.01)"),
+    Line("calculus", "mechanisms.Matrix.optimal(workload).rmse"),
+    Line("learning", "from sfumato import learning"),
+]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    monkeypatch.chdir(tmp_path)
+    rows = {
+        "patient_id": ["a", "a", "b", "c"],
+        "zip": ["10001", "10002", "10001", "10003"],
+        "sex": ["F", "F", "M", "F"],
+        "diagnosis": ["ILI", "ILI", "COPD", "ILI"],
+        "sbp": [120.0, 130.0, None, 110.0],
+    }
+    pq.write_table(pa.table(rows), "visits.parquet")
+    return {"ZIPS": ["10001", "10002", "10003", "10004"]}
+
+
+def test_what_is_built_runs_and_what_is_not_is_listed(
+    place: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = []
+    for line in BLOCK:
+        if line.area in BUILT:
+            exec(line.code, place)  # noqa: S102 - the block is the test
+            continue
+        missing.append(line)
+        from sfumato.errors import SfumatoError
+
+        # Not built means not there: a half-built line belongs to BUILT, or back to its issue.
+        with pytest.raises((AttributeError, TypeError, NameError, ImportError, SfumatoError)):
+            exec(line.code, place)  # noqa: S102
+    assert place["vault"].spent.epsilon == 0.5
+    with capsys.disabled():
+        print("\nnot yet built:", ", ".join(sorted({line.area for line in missing})))

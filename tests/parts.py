@@ -1,0 +1,30 @@
+"""Optional parts of a test: skipped with a reason where absent, required where CI says so."""
+
+import importlib.util
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+REQUIRED = os.environ.get("SFUMATO_REQUIRE_ALL") == "1"
+
+
+def dataset(name: str) -> Path:
+    """A file of the public datasets that lie beside the project, in ``../shared/data``."""
+    path = ROOT.parent / "shared" / "data" / name
+    if not path.is_file():
+        _absent(f"the public dataset {name} does not lie beside the project")
+    return path
+
+
+def package(name: str) -> None:
+    """An optional package."""
+    if importlib.util.find_spec(name) is None:
+        _absent(f"the package {name} is not installed")
+
+
+def _absent(reason: str) -> None:
+    if REQUIRED:
+        pytest.fail(f"{reason}, and every optional part is required here")
+    pytest.skip(reason)
