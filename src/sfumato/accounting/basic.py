@@ -3,8 +3,17 @@
 from collections.abc import Iterable
 from fractions import Fraction
 
-from sfumato.core.events import Composed, DiscreteLaplace, PrivacyEvent, Stated
-from sfumato.core.guarantees import Approximate, Pure
+from sfumato.core.events import (
+    BoundedRange,
+    Composed,
+    DiscreteLaplace,
+    PrivacyEvent,
+    RandomizedResponse,
+    Repeated,
+    Stated,
+)
+from sfumato.core.guarantees import Approximate, Guarantee, Pure
+from sfumato.errors import Unsupported
 
 __all__ = ["compose"]
 
@@ -31,8 +40,29 @@ def _loss(event: PrivacyEvent) -> tuple[Fraction, Fraction]:
     match event:
         case DiscreteLaplace():
             return event.l1 / event.scale, Fraction(0)
-        case Stated():
-            stated = event.guarantee
+        case BoundedRange() | RandomizedResponse():
+            return event.epsilon, Fraction(0)
+        case Repeated():
+            epsilon, delta = _loss(event.event)
+            return event.times * epsilon, event.times * delta
         case Composed():
-            stated = compose(event.events)
-    return stated.epsilon, stated.delta if isinstance(stated, Approximate) else Fraction(0)
+            return _stated(compose(event.events))
+        case Stated():
+            return _stated(event.guarantee)
+    raise _unsupported(event.KIND)
+
+
+def _stated(guarantee: Guarantee) -> tuple[Fraction, Fraction]:
+    match guarantee:
+        case Pure():
+            return guarantee.epsilon, Fraction(0)
+        case Approximate():
+            return guarantee.epsilon, guarantee.delta
+    raise _unsupported(guarantee.KIND)
+
+
+def _unsupported(kind: str) -> Unsupported:
+    return Unsupported(
+        f"{kind} has no ε and δ of its own that could be added up; nothing was accounted. "
+        "Convert it at a δ of your choice, or use another accountant."
+    )

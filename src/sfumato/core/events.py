@@ -9,11 +9,25 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.documents import Registry, canonical, encode, parse
-from sfumato.core.exact import non_negative, positive
-from sfumato.core.guarantees import Approximate, Pure
+from sfumato.core.exact import natural, non_negative, positive, probability
+from sfumato.core.guarantees import GDP, RDP, ZCDP, Approximate, Pure
 from sfumato.errors import Unsupported
 
-__all__ = ["EVENTS", "Composed", "DiscreteLaplace", "PrivacyEvent", "Stated", "from_json"]
+__all__ = [
+    "EVENTS",
+    "BoundedRange",
+    "Composed",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "FixedSizeSampled",
+    "Gaussian",
+    "PoissonSampled",
+    "PrivacyEvent",
+    "RandomizedResponse",
+    "Repeated",
+    "Stated",
+    "from_json",
+]
 
 
 class _Written:
@@ -49,12 +63,128 @@ class DiscreteLaplace(_Written):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DiscreteGaussian(_Written):
+    """An integer vector x is released as x + z, the z_i independent with P(z_i = k) ∝ exp(−k²/(2·sigma_squared)).
+
+    Neighbouring inputs differ by integers whose squares add up to at most ``l2_squared``. Its Rényi divergence of order
+    α is at most α·l2_squared/(2·sigma_squared), so ρ = l2_squared/(2·sigma_squared); its δ(ε) is *not* that of the
+    continuous Gaussian and comes from the discrete loss.
+    """
+
+    KIND: ClassVar[str] = "event.discrete_gaussian"
+    VERSION: ClassVar[int] = 1
+    l2_squared: Fraction
+    sigma_squared: Fraction
+
+    def __post_init__(self) -> None:
+        non_negative(self.l2_squared, "l2 squared")
+        positive(self.sigma_squared, "sigma squared")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gaussian(_Written):
+    """A real vector x is released as x + N(0, sigma_squared·I), or as any function of that.
+
+    Neighbouring inputs differ by at most √l2_squared in Euclidean norm: μ-GDP with μ² = l2_squared/sigma_squared.
+    """
+
+    KIND: ClassVar[str] = "event.gaussian"
+    VERSION: ClassVar[int] = 1
+    l2_squared: Fraction
+    sigma_squared: Fraction
+
+    def __post_init__(self) -> None:
+        non_negative(self.l2_squared, "l2 squared")
+        positive(self.sigma_squared, "sigma squared")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundedRange(_Written):
+    """One candidate is chosen with probability ∝ exp(score), and between neighbours all scores move alike up to ε.
+
+    That is: max over candidates of the move of the score, minus the min, is at most ``epsilon``. It is ε-DP and
+    ε²/8-zCDP; softmax sampling (Gumbel noise) alone has it, permute-and-flip and Laplace noisy max have not.
+    """
+
+    KIND: ClassVar[str] = "event.bounded_range"
+    VERSION: ClassVar[int] = 1
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        non_negative(self.epsilon, "epsilon")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomizedResponse(_Written):
+    """One of ``categories`` values is reported: the true one with probability e^ε/(e^ε + categories − 1).
+
+    All other values are equally likely. Neighbouring inputs are any two values.
+    """
+
+    KIND: ClassVar[str] = "event.randomized_response"
+    VERSION: ClassVar[int] = 1
+    epsilon: Fraction
+    categories: int
+
+    def __post_init__(self) -> None:
+        non_negative(self.epsilon, "epsilon")
+        natural(self.categories, "categories", least=2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoissonSampled(_Written):
+    """Each unit is kept with probability ``rate``, independently and in secret; then ``event`` happens to those kept.
+
+    Add/remove only: the inner event is stated for adding or removing one unit.
+    """
+
+    KIND: ClassVar[str] = "event.poisson_sampled"
+    VERSION: ClassVar[int] = 1
+    rate: Fraction
+    event: "PrivacyEvent"
+
+    def __post_init__(self) -> None:
+        positive(probability(self.rate, "rate"), "rate")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedSizeSampled(_Written):
+    """A uniformly random set of ``size`` out of ``population`` units is kept, in secret; ``event`` happens to it.
+
+    Replace only: the population is public and the inner event is stated for replacing one unit.
+    """
+
+    KIND: ClassVar[str] = "event.fixed_size_sampled"
+    VERSION: ClassVar[int] = 1
+    size: int
+    population: int
+    event: "PrivacyEvent"
+
+    def __post_init__(self) -> None:
+        natural(self.size, "size")
+        natural(self.population, "population", least=self.size)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stated(_Written):
     """Something of which no more is known than the guarantee it has."""
 
     KIND: ClassVar[str] = "event.stated"
     VERSION: ClassVar[int] = 1
-    guarantee: Pure | Approximate
+    guarantee: Pure | Approximate | ZCDP | RDP | GDP
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeated(_Written):
+    """The same event ``times`` times on the same units, the number fixed beforehand."""
+
+    KIND: ClassVar[str] = "event.repeated"
+    VERSION: ClassVar[int] = 1
+    event: "PrivacyEvent"
+    times: int
+
+    def __post_init__(self) -> None:
+        natural(self.times, "times", least=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,13 +193,35 @@ class Composed(_Written):
 
     KIND: ClassVar[str] = "event.composed"
     VERSION: ClassVar[int] = 1
-    events: tuple["DiscreteLaplace | Stated | Composed", ...]
+    events: tuple["PrivacyEvent", ...]
 
 
-PrivacyEvent = DiscreteLaplace | Stated | Composed
+PrivacyEvent = (
+    DiscreteLaplace
+    | DiscreteGaussian
+    | Gaussian
+    | BoundedRange
+    | RandomizedResponse
+    | PoissonSampled
+    | FixedSizeSampled
+    | Stated
+    | Repeated
+    | Composed
+)
 
-EVENTS = (DiscreteLaplace, Stated, Composed)
-_REGISTRY = Registry((*EVENTS, Pure, Approximate))
+EVENTS = (
+    DiscreteLaplace,
+    DiscreteGaussian,
+    Gaussian,
+    BoundedRange,
+    RandomizedResponse,
+    PoissonSampled,
+    FixedSizeSampled,
+    Stated,
+    Repeated,
+    Composed,
+)
+_REGISTRY = Registry((*EVENTS, Pure, Approximate, ZCDP, RDP, GDP))
 
 
 def from_json(text: str) -> PrivacyEvent:
