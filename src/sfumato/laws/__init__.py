@@ -1,5 +1,8 @@
 """Laws of error: what previews, intervals and plots use."""
 
 from sfumato.laws.discrete_laplace import DiscreteLaplace
+from sfumato.laws.rounded_gaussian import RoundedGaussian
 
-__all__ = ["DiscreteLaplace"]
+__all__ = ["LAWS", "DiscreteLaplace", "RoundedGaussian"]
+
+LAWS = (DiscreteLaplace, RoundedGaussian)

@@ -34,6 +34,6 @@ DECLARATIONS = Registry(
         *EXPRESSIONS,
         *mechanisms.MECHANISMS,
         *tables.QUERIES,
-        laws.DiscreteLaplace,
+        *laws.LAWS,
     )
 )

@@ -1,0 +1,106 @@
+"""Choosing one candidate by its score: the exponential mechanism and permute-and-flip."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from sfumato.core import events
+from sfumato.core.exact import Exact, positive, rational
+from sfumato.core.guarantees import Pure
+from sfumato.errors import InvalidInput
+
+__all__ = ["Exponential", "PermuteAndFlip"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exponential:
+    """Choose candidate r with probability proportional to exp(ε·u(r)/spread).
+
+    ``spread`` bounds how differently two candidates' scores can move between neighbours: the max over candidates of
+    u(D, r) − u(D', r), minus the min. It is at most twice the sensitivity, and the sensitivity alone where all scores
+    move in one direction (monotone).
+
+    Guarantee: ε-bounded range, hence ε-DP and ε²/8-zCDP. Assumes: candidates are public; scores are exact
+    rationals. Sensitive: the scores. Proof: docs/proofs/exponential.md
+
+    >>> Exponential.calibrated(sensitivity=1, epsilon=0.5).spread
+    Fraction(2, 1)
+    """
+
+    KIND: ClassVar[str] = "mechanism.exponential"
+    VERSION: ClassVar[int] = 1
+    epsilon: Fraction
+    spread: Fraction
+
+    def __post_init__(self) -> None:
+        positive(self.epsilon, "epsilon")
+        positive(self.spread, "spread")
+
+    @classmethod
+    def calibrated(cls, *, sensitivity: Exact, epsilon: Exact, monotone: bool = False) -> "Exponential":
+        """From the sensitivity of one score; ``monotone`` if a unit moves all scores in the same direction."""
+        moved = positive(sensitivity, "sensitivity")
+        return cls(epsilon=positive(epsilon, "epsilon"), spread=moved if monotone else 2 * moved)
+
+    @property
+    def event(self) -> events.BoundedRange:
+        """What happens to the privacy of a unit within the spread."""
+        return self.loss(self.spread)
+
+    def loss(self, spread: Exact) -> events.BoundedRange:
+        """The event for a unit that moves scores apart by at most ``spread``."""
+        return events.BoundedRange(epsilon=self.epsilon * rational(spread, "spread") / self.spread)
+
+    def exponents(self, scores: Sequence[Exact]) -> list[Fraction]:
+        """The exact logarithms, up to a constant, of the probabilities."""
+        return [self.epsilon * score / self.spread for score in _scores(scores)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PermuteAndFlip:
+    """Walk the candidates in random order; stop at r with probability exp(ε·(u(r) − max u)/spread).
+
+    Guarantee: ε-DP, never worse in expectation than the exponential mechanism with the same spread; *not*
+    bounded-range, so it composes as ε²/2-zCDP. Assumes: ``spread`` is twice the sensitivity, or the sensitivity itself if monotone.
+    Sensitive: the scores. Proof: docs/proofs/exponential.md
+
+    >>> PermuteAndFlip.calibrated(sensitivity=1, epsilon=1, monotone=True).spread
+    Fraction(1, 1)
+    """
+
+    KIND: ClassVar[str] = "mechanism.permute_and_flip"
+    VERSION: ClassVar[int] = 1
+    epsilon: Fraction
+    spread: Fraction
+
+    def __post_init__(self) -> None:
+        positive(self.epsilon, "epsilon")
+        positive(self.spread, "spread")
+
+    @classmethod
+    def calibrated(cls, *, sensitivity: Exact, epsilon: Exact, monotone: bool = False) -> "PermuteAndFlip":
+        """From the sensitivity of one score; ``monotone`` if a unit moves all scores in the same direction."""
+        moved = positive(sensitivity, "sensitivity")
+        return cls(epsilon=positive(epsilon, "epsilon"), spread=moved if monotone else 2 * moved)
+
+    @property
+    def event(self) -> events.Stated:
+        """What happens to the privacy of a unit within the spread."""
+        return self.loss(self.spread)
+
+    def loss(self, spread: Exact) -> events.Stated:
+        """The event for a unit whose spread is at most ``spread``."""
+        return events.Stated(guarantee=Pure(epsilon=self.epsilon * rational(spread, "spread") / self.spread))
+
+    def exponents(self, scores: Sequence[Exact]) -> list[Fraction]:
+        """The exact logarithms of the probabilities of stopping; the best candidate has 0."""
+        exact = _scores(scores)
+        best = max(exact)
+        return [self.epsilon * (score - best) / self.spread for score in exact]
+
+
+def _scores(scores: Sequence[Exact]) -> list[Fraction]:
+    if not scores:
+        raise InvalidInput("there is no candidate to choose from; nothing was drawn.")
+    return [rational(score, "score") for score in scores]

@@ -1,0 +1,43 @@
+"""Report noisy max: add discrete Laplace noise to each score and name the largest."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from sfumato.core import events
+from sfumato.core.exact import Exact, natural, positive
+from sfumato.core.guarantees import Pure
+
+__all__ = ["NoisyMax"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoisyMax:
+    """Name the candidate whose whole-number score plus discrete Laplace noise is largest; the first of equals.
+
+    Guarantee: ε = 2Δ/scale where a unit moves each score by at most Δ, and Δ/scale where it moves all in one direction.
+    The name is covered, the noisy score is not. Not bounded-range: it composes as ε²/2-zCDP. Assumes: whole-number
+    scores and sensitivity; ties go to the first in a public order. Proof: docs/proofs/noisy_max.md
+
+    >>> NoisyMax.calibrated(sensitivity=1, epsilon=0.5).scale
+    Fraction(4, 1)
+    """
+
+    KIND: ClassVar[str] = "mechanism.noisy_max"
+    VERSION: ClassVar[int] = 1
+    scale: Fraction
+    monotone: bool
+
+    def __post_init__(self) -> None:
+        positive(self.scale, "scale")
+
+    @classmethod
+    def calibrated(cls, *, sensitivity: int, epsilon: Exact, monotone: bool = False) -> "NoisyMax":
+        """From the whole-number sensitivity of one score."""
+        moved = natural(sensitivity, "sensitivity")
+        return cls(scale=(1 if monotone else 2) * moved / positive(epsilon, "epsilon"), monotone=monotone)
+
+    def loss(self, sensitivity: int) -> events.Stated:
+        """The event for a unit that moves each score by at most ``sensitivity``."""
+        reach = (1 if self.monotone else 2) * natural(sensitivity, "sensitivity", least=0)
+        return events.Stated(guarantee=Pure(epsilon=reach / self.scale))

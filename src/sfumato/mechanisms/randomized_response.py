@@ -1,0 +1,54 @@
+"""Randomised response: each person reports the truth or a random other value."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from sfumato.core import events
+from sfumato.core.exact import Exact, natural, positive
+from sfumato.errors import InvalidInput
+
+__all__ = ["RandomizedResponse"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomizedResponse:
+    """Report one of ``categories`` values: the true one with probability e^ε/(e^ε + categories − 1).
+
+    Guarantee: ε-DP for the value of one report, replaced by any other; nobody needs to be trusted. T reports of one
+    person cost T·ε. Sensitive: the true value. Proof: docs/proofs/randomized_response.md
+
+    >>> RandomizedResponse.calibrated(epsilon=1, categories=2).exponents(0)
+    [Fraction(1, 1), Fraction(0, 1)]
+    """
+
+    KIND: ClassVar[str] = "mechanism.randomized_response"
+    VERSION: ClassVar[int] = 1
+    epsilon: Fraction
+    categories: int
+
+    def __post_init__(self) -> None:
+        positive(self.epsilon, "epsilon")
+        natural(self.categories, "categories", least=2)
+
+    @classmethod
+    def calibrated(cls, *, epsilon: Exact, categories: int) -> "RandomizedResponse":
+        """From ε and the number of values."""
+        return cls(epsilon=positive(epsilon, "epsilon"), categories=categories)
+
+    @property
+    def event(self) -> events.RandomizedResponse:
+        """What happens to the privacy of one report."""
+        return self.loss(1)
+
+    def loss(self, reports: int) -> events.RandomizedResponse:
+        """The event for a person whose value is reported once; several reports are several events."""
+        if reports != 1:
+            raise InvalidInput("one randomised response is one report; compose the events of several.")
+        return events.RandomizedResponse(epsilon=self.epsilon, categories=self.categories)
+
+    def exponents(self, truth: int) -> list[Fraction]:
+        """The exact logarithms, up to a constant, of the probabilities of each report."""
+        if natural(truth, "truth", least=0) >= self.categories:
+            raise InvalidInput(f"the true value must be one of 0 to {self.categories - 1}; nothing was drawn.")
+        return [self.epsilon if value == truth else Fraction(0) for value in range(self.categories)]

@@ -1,0 +1,70 @@
+"""Noisy threshold: publishing keys that nobody declared, if enough people share them."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from sfumato import laws
+from sfumato.core import events
+from sfumato.core.exact import Exact, natural, positive, probability
+from sfumato.core.guarantees import Approximate
+
+__all__ = ["NoisyThreshold"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoisyThreshold:
+    """Show a key with its noisy count if that is at least ``threshold``; keys nobody has are never considered.
+
+    A unit brings up to ``keys`` keys and moves each count by at most ``most``.
+
+    Guarantee: ε = keys·most/scale with δ = 1 − (1 − P[most + Z ≥ threshold])^keys, the chance that any key which exists
+    only because of one unit is shown. A δ worked out for one key is too small for several.
+    Proof: docs/proofs/threshold.md
+
+    >>> NoisyThreshold.calibrated(keys=3, most=1, epsilon=1, delta=1e-6).threshold
+    45
+    """
+
+    KIND: ClassVar[str] = "mechanism.noisy_threshold"
+    VERSION: ClassVar[int] = 1
+    keys: int
+    most: int
+    scale: Fraction
+    threshold: int
+
+    def __post_init__(self) -> None:
+        natural(self.keys, "keys")
+        natural(self.most, "most")
+        positive(self.scale, "scale")
+        natural(self.threshold, "threshold", least=self.most + 1)
+
+    @classmethod
+    def calibrated(cls, *, keys: int, most: int, epsilon: Exact, delta: Exact) -> "NoisyThreshold":
+        """The least threshold that meets δ, with the noise that meets ε."""
+        allowed = positive(probability(delta, "delta"), "delta")
+        scale = natural(keys, "keys") * natural(most, "most") / positive(epsilon, "epsilon")
+        low, high = most, most + 1
+        while _shown(keys, most, scale, high) > allowed:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if _shown(keys, most, scale, middle) <= allowed else (middle, high)
+        return cls(keys=keys, most=most, scale=scale, threshold=high)
+
+    @property
+    def event(self) -> events.Composed:
+        """What happens to the privacy of a unit that brings ``keys`` keys."""
+        return self.loss(self.keys)
+
+    def loss(self, keys: int) -> events.Composed:
+        """The event for a unit that brings at most ``keys`` keys: the noise, and the keys that it alone has."""
+        noise = events.DiscreteLaplace(l1=Fraction(natural(keys, "keys", least=0) * self.most), scale=self.scale)
+        shown = Approximate(epsilon=Fraction(0), delta=_shown(keys, self.most, self.scale, self.threshold))
+        return events.Composed(events=(noise, events.Stated(guarantee=shown)))
+
+
+def _shown(keys: int, most: int, scale: Fraction, threshold: int) -> Fraction:
+    """1 − (1 − P[most + Z ≥ threshold])^keys, rounded up; P[Z ≥ m] is half the mass beyond ±(m − 1)."""
+    one = laws.DiscreteLaplace(scale=scale).tail(threshold - most - 1).high / 2
+    return 1 - (1 - one) ** keys
