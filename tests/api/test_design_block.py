@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-BUILT = {"spine", "calculus: Laplace"}
+BUILT = {"spine", "calculus: Laplace", "calculus: Gaussian"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ BLOCK = [
     Line("calculus: Laplace", "b = mechanisms.Laplace.calibrated(l1=1, epsilon=0.5);  b.scale"),
     Line("calculus: Laplace", "b.law.quantile(0.95), b.event.to_json()"),
     Line("calculus: Laplace", "noise.discrete_laplace(scale=10, size=1_000)"),
-    Line("calculus", "mechanisms.Gaussian.calibrated(l2=1, epsilon=1, delta=1e-5).sigma"),
+    Line("calculus: Gaussian", "g = mechanisms.Gaussian.calibrated(l2=1, epsilon=1, delta=1e-5);  g.sigma"),
     Line("calculus", "accounting.epsilon([b.event] * 100, delta=1e-5)"),
     Line("calculus", "accounting.calibrate_sigma(epsilon=1, delta=1e-5, steps=10_000, sampling=0.01)"),
     Line("calculus", "mechanisms.Matrix.optimal(workload).rmse"),

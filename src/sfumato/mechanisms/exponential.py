@@ -62,8 +62,8 @@ class PermuteAndFlip:
     """Walk the candidates in random order; stop at r with probability exp(ε·(u(r) − max u)/spread).
 
     Guarantee: ε-DP, never worse in expectation than the exponential mechanism with the same spread; *not*
-    bounded-range, so it composes as ε²/2-zCDP. Assumes: ``spread`` is twice the sensitivity, or the sensitivity itself if monotone.
-    Sensitive: the scores. Proof: docs/proofs/exponential.md
+    bounded-range, so it composes as ε²/2-zCDP. Assumes: ``spread`` as for :class:`Exponential`. Sensitive: the scores.
+    Proof: docs/proofs/exponential.md
 
     >>> PermuteAndFlip.calibrated(sensitivity=1, epsilon=1, monotone=True).spread
     Fraction(1, 1)
