@@ -22,9 +22,9 @@ DIGITS = 7
 class Gaussian:
     """Add to each number of an integer answer the nearest whole number to an independent N(0, σ²).
 
-    Guarantee: rounding x + N(0, σ²) with x whole is x plus the rounded noise, so every output is a function of the
-    continuous Gaussian mechanism's and has its exact (ε, δ) curve, its ρ and its μ, in any dimension and lattice: no gap
-    between a discrete law and its ideal is left to charge. Assumes: the exact answer is whole numbers.
+    Guarantee: rounding x + N(0, σ²) with x whole is x plus the rounded noise, so every output is a function of what the
+    continuous Gaussian mechanism puts out, and has its exact (ε, δ) curve, its ρ and its μ, in any dimension and on any
+    lattice: no gap between a discrete law and its ideal is left to charge. Assumes: the exact answer is whole numbers.
     Public: sigma and l2_squared. Sensitive: the exact answer. Proof: docs/proofs/gaussian.md
 
     >>> float(Gaussian.calibrated(l2=1, epsilon=1, delta=1e-5).sigma)
