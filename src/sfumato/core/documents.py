@@ -19,6 +19,8 @@ from sfumato.errors import InvalidInput, Unsupported
 
 __all__ = ["Document", "Json", "Registry", "canonical", "encode", "parse"]
 
+MOST_DIGITS = 80
+
 Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
 
 
@@ -78,9 +80,19 @@ def parse(text: str) -> Json:
             raise InvalidInput("the document names a field twice; it was not read.")
         return body
 
+    def whole(token: str) -> Json:
+        if len(token) > MOST_DIGITS:
+            raise InvalidInput("the document holds a whole number of absurd length; it was not read.")
+        return int(token)
+
     try:
-        value: Json = json.loads(text, parse_float=refuse, parse_constant=refuse, object_pairs_hook=unique)
-    except (json.JSONDecodeError, RecursionError):
+        value: Json = json.loads(
+            text, parse_float=refuse, parse_constant=refuse, parse_int=whole, object_pairs_hook=unique
+        )
+        canonical(value).encode()  # half a surrogate pair has no bytes and could be neither hashed nor signed
+    except InvalidInput:
+        raise
+    except (ValueError, RecursionError):  # ValueError: no JSON, or a whole number of thousands of digits
         raise InvalidInput("this is not a JSON document; it was not read.") from None
     return value
 
@@ -173,7 +185,8 @@ def _meets(document: object, option: Any) -> bool:
 
 def _fraction(text: str, path: str) -> Fraction:
     top, slash, bottom = text.partition("/")
-    if slash and top.removeprefix("-").isdecimal() and bottom.isdecimal() and int(bottom) > 0:
+    short = len(text) <= 4000  # Python refuses to read whole numbers of more than 4,300 digits
+    if short and slash and top.removeprefix("-").isdecimal() and bottom.isdecimal() and int(bottom) > 0:
         value = Fraction(int(top), int(bottom))
         if encode(value) == text:
             return value

@@ -34,7 +34,9 @@ def rational(value: Exact, name: str) -> Fraction:
     """
     if isinstance(value, bool) or not isinstance(value, int | float | str | Fraction | Decimal):
         raise InvalidInput(f"{name} is {type(value).__name__}; nothing was done. Give {type_error}.")
-    if isinstance(value, float | Decimal) and not math.isfinite(value):
+    if isinstance(value, int | Fraction):
+        return Fraction(value)
+    if not (value.is_finite() if isinstance(value, Decimal) else isinstance(value, str) or math.isfinite(value)):
         raise InvalidInput(f"{name} = {value} is not a finite number; nothing was done. Give a finite {name}.")
     try:
         return Fraction(repr(value)) if type(value) is float else Fraction(str(value))
@@ -116,11 +118,13 @@ def decimal_up(value: Fraction, digits: int = 4) -> str:
         exponent += 1
     step = Fraction(10) ** (exponent - digits + 1)
     units = math.floor(size / step) if sign else math.ceil(size / step)
-    shown = units * step
-    if shown < Fraction(1, 10_000):
-        mantissa = Decimal(units).scaleb(1 - digits).normalize()
-        return f"{sign}{mantissa:f}e{exponent}"
-    if shown.denominator == 1:
-        return f"{sign}{shown.numerator}"
-    text = f"{Decimal(shown.numerator) / Decimal(shown.denominator):f}"
-    return sign + (text.rstrip("0").rstrip(".") if "." in text else text)
+    if units == 10**digits:
+        units, exponent = units // 10, exponent + 1
+    if exponent < -4:
+        text = str(units)
+        return f"{sign}{text[0]}.{text[1:]}".rstrip("0").rstrip(".") + f"e{exponent}"
+    places = digits - 1 - exponent
+    if places <= 0:
+        return f"{sign}{units * 10**-places}"
+    text = f"{units:0{places + 1}d}"
+    return f"{sign}{text[:-places]}.{text[-places:]}".rstrip("0").rstrip(".")

@@ -17,6 +17,8 @@ from sfumato.errors import InvalidInput, Refused
 
 __all__ = ["GDP", "RDP", "ZCDP", "Approximate", "Guarantee", "Pure"]
 
+_DEEPEST = 90  # standard deviations; δ below e^(−90²/2) is stated as about that, and never smaller
+
 
 @runtime_checkable
 class Guarantee(Protocol):
@@ -84,7 +86,9 @@ class Approximate:
         """(kε, δ(e^(kε) − 1)/(e^ε − 1)): the δ of each step is multiplied by the e^ε of those before it."""
         count = natural(size, "group size")
         step = enclosures.exp(self.epsilon).high
-        factor = sum((step**place for place in range(count)), Fraction(0))
+        factor, power = Fraction(0), Fraction(1)
+        for _ in range(count):
+            factor, power = factor + power, _up(power * step)
         return Approximate(epsilon=count * self.epsilon, delta=min(Fraction(1), _up(self.delta * factor)))
 
 
@@ -231,7 +235,10 @@ class GDP:
         asked = non_negative(epsilon, "epsilon")
         if self.mu == 0:
             return Fraction(0)
-        inside = enclosures.normal_cdf(self.mu / 2 - asked / self.mu)
+        reach = self.mu / 2 - asked / self.mu
+        if reach < -_DEEPEST:
+            return enclosures.normal_cdf(-_DEEPEST).high
+        inside = enclosures.normal_cdf(reach)
         outside = enclosures.normal_cdf(-self.mu / 2 - asked / self.mu)
         return max(Fraction(0), inside.high - enclosures.exp(asked).low * outside.low)
 
@@ -258,7 +265,9 @@ def _renyi_delta(order: Fraction, loss: Fraction, epsilon: Fraction) -> Fraction
     """δ = e^((α−1)(ε_α − ε)) (1 − 1/α)^(α−1) / α (Canonne, Kamath, Steinke 2020), rounded up."""
     shrink = enclosures.log(1 - 1 / order).high
     exponent = (order - 1) * (loss - epsilon + shrink)
-    return min(Fraction(1), enclosures.exp(exponent).high / order) if exponent < 64 else Fraction(1)
+    if exponent >= 64:
+        return Fraction(1)
+    return min(Fraction(1), enclosures.exp(max(exponent, Fraction(-(_DEEPEST**2), 2))).high / order)
 
 
 def _renyi_epsilon(order: Fraction, loss: Fraction, delta: Fraction) -> Fraction:

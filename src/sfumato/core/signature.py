@@ -52,12 +52,13 @@ class SigningKey:
         pem = self.private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         public = Path(f"{path}.pub")
         try:
+            with public.open("x", encoding="ascii") as file:
+                file.write(self.public_text + "\n")
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except OSError as wrong:
             raise InvalidInput(f"the key was not written to {path}: {wrong.strerror}. Choose a new file.") from None
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(pem)
-        public.write_text(self.public_text + "\n", encoding="ascii")
+        with os.fdopen(descriptor, "wb") as private:
+            private.write(pem)
 
     @property
     def public_text(self) -> str:

@@ -47,12 +47,19 @@ def predicate(expression: Expression, table: ir.Table) -> ir.BooleanValue:
         case Missing():
             return _missing(table[expression.column])
         case Compare():
-            column = table[expression.column]
+            column = _wide(table[expression.column])
             holds = OPERATORS[expression.operator](column, _constant(expression.constant))
         case OneOf():
-            column = table[expression.column]
+            column = _wide(table[expression.column])
             holds = column.isin([_constant(constant) for constant in expression.constants])
     return ~_missing(column) & holds.fill_null(FALSE)
+
+
+def _wide(column: ir.Value) -> ir.Value:
+    """Whole numbers as 64 bits and numbers as doubles, so that no engine picks a narrower common type."""
+    if column.type().is_integer():
+        return column.cast("int64")
+    return column.cast("float64") if column.type().is_floating() else column
 
 
 def _missing(column: ir.Value) -> ir.BooleanValue:

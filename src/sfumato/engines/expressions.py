@@ -68,7 +68,7 @@ class Text:
     value: str
 
     def __post_init__(self) -> None:
-        if "\0" in self.value or (not self.value.isprintable() and "\ud800" <= max(self.value) <= "\udfff"):
+        if any(sign == "\0" or "\ud800" <= sign <= "\udfff" for sign in self.value):
             raise InvalidInput("a text constant must not hold a null character or half a surrogate pair.")
 
 

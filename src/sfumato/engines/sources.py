@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,11 @@ class Source:
             self._path = _parquet_path(data)
         elif hasattr(data, "__arrow_c_stream__"):
             self._frame = _plain(data)
+            if self._frame is None:
+                raise InvalidInput(
+                    "a column of the data frame has no type of its own, such as text mixed with numbers; nothing was "
+                    "done. Give each column one type."
+                )
         else:
             raise Unsupported(
                 f"a {type(data).__name__} is not a source of rows. Give the path of a Parquet file, or a pandas, "
@@ -60,17 +65,17 @@ class Source:
                 f"there is no file {self._path.name!r} at the place given; nothing was read and nothing was spent. "
                 "Check the path that the table was declared with."
             )
-        try:
+        # The engine's own words may quote data: raised outside, the error does not even carry them as its context.
+        with suppress(Exception):
             engine = ibis.duckdb.connect()
             if self._path is not None:
                 return engine.read_parquet(self._path)
             return engine.create_table("data", self._frame)
-        except Exception:  # noqa: BLE001 - the engine's own words may quote data, so they stop here
-            name = "the data frame" if self._path is None else repr(self._path.name)
-            raise EngineFailed(
-                f"the engine could not open {name}; nothing was read and nothing was spent. "
-                "Check that it is a whole Parquet file."
-            ) from None
+        name = "the data frame" if self._path is None else repr(self._path.name)
+        raise EngineFailed(
+            f"the engine could not open {name}; nothing was read and nothing was spent. "
+            "Check that it is a whole Parquet file."
+        )
 
 
 def _parquet_path(path: str | Path) -> Path:
@@ -85,17 +90,23 @@ def _parquet_path(path: str | Path) -> Path:
     return place
 
 
-def _plain(data: Any) -> pa.Table:
-    """Hold the frame as Arrow, with dictionary and view columns made plain, so that the engine sees values alone."""
+def _plain(data: Any) -> pa.Table | None:
+    """Hold the frame as Arrow, with dictionary and view columns made plain; None where a column has no one type."""
     import pyarrow as pa
 
-    frame = pa.table(data)
+    try:
+        frame = pa.table(data)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):  # their words may quote a value
+        return None
     for place, field in enumerate(frame.schema):
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         if pa.types.is_string_view(kind) or pa.types.is_large_string(kind):
             kind = pa.string()
         if kind != field.type:
-            frame = frame.set_column(place, field.name, frame.column(place).cast(kind))
+            column = frame.column(place)
+            if pa.types.is_dictionary(field.type):
+                column = column.cast(pa.dictionary(field.type.index_type, kind))
+            frame = frame.set_column(place, field.name, column.cast(kind))
     return frame.replace_schema_metadata(None)
 
 

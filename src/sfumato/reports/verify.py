@@ -97,7 +97,7 @@ def load(path: str | Path, *, key: str | Path | None = None) -> Release:
         statement=DECLARATIONS.decode(document["statement"], "statement"),
         certificate=Certificate(document),
         charged=Budget.none(),
-        repeated=True,
+        repeated=False,
         presenter=Reports(),
     )
 

@@ -36,6 +36,11 @@ class Keys:
             raise InvalidInput(
                 f"keys of {self.column!r} must be all text, all whole numbers or all truth values. Nothing was done."
             )
+        if any(not _storable(value) for value in self.values):
+            raise InvalidInput(
+                f"keys of {self.column!r} must be whole numbers of 64 bits, or text without half a surrogate pair. "
+                "Nothing was done."
+            )
         if len(set(self.values)) != len(self.values):
             raise InvalidInput(f"the key list of {self.column!r} names a value twice; nothing was done.")
 
@@ -118,3 +123,10 @@ class Count:
             case Relation.REPLACE:
                 full, touched = min(2 * cells, self.size), min(2 * spread, self.size)
         return Sensitivity.of(l0=touched, l1=full * height, l2_squared=full * height**2, linf=height)
+
+
+def _storable(value: KeyValue) -> bool:
+    """Whether a column can hold a key, so that nothing can go wrong with it after the charge."""
+    if isinstance(value, str):
+        return not any("\ud800" <= sign <= "\udfff" for sign in value)
+    return -(2**63) <= value < 2**63

@@ -1,0 +1,44 @@
+"""A small signed release on disk, and a way to run commands."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+import sfumato as sf
+from sfumato.cli.app import app
+from sfumato.core.signature import SigningKey
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def run() -> Run:
+    """Run a command and return what became of it."""
+    runner = CliRunner(env={"COLUMNS": "200", "TERM": "dumb", "NO_COLOR": "1"})
+    return lambda *words: runner.invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A folder with ili.json, key, key.pub."""
+    SigningKey.new().save(tmp_path / "key")
+    vault = sf.Vault(
+        unit=sf.user("id", relation="add/remove"),
+        budget=sf.Budget(epsilon=1),
+        name="clinic",
+        key=tmp_path / "key",
+    )
+    rows = pa.table({"id": [1, 1, 2, 3], "region": ["north", "south", "north", "south"]})
+    visits = vault.table(
+        rows,
+        name="visits",
+        version="1",
+        limit=sf.Limit(groups=1, rows_per_group=1),
+        keys={"region": ["north", "south"]},
+    )
+    visits.group_by("region").count().release(epsilon=0.5).certificate.save(tmp_path / "ili.json")
+    return tmp_path

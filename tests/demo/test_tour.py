@@ -1,0 +1,216 @@
+"""The tour: what it spends, writes, refuses, and that nothing exact gets out."""
+
+import io
+import json
+import struct
+import sys
+import xml.etree.ElementTree as ET
+import zlib
+from fractions import Fraction
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from rich.console import Console
+
+from sfumato.core.budget import Budget
+from sfumato.core.signature import SigningKey, read_public_key
+from sfumato.demo import network
+from sfumato.demo.bars import bar
+from sfumato.demo.tour import FILES, Tour, tour
+from sfumato.errors import InvalidInput
+from sfumato.mechanisms import Laplace
+from sfumato.reports.verify import read, verify
+from tests import parts
+
+
+def walk(folder: Path, **options: int) -> tuple[Tour, str]:
+    heard = io.StringIO()
+    shown = tour(folder, console=Console(file=heard, width=80), **{"patients": 400, **options})
+    return shown, heard.getvalue()
+
+
+@pytest.fixture(scope="module")
+def walked(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tour") / "sfumato-demo"
+    return folder, *walk(folder)
+
+
+def test_two_releases_are_charged_and_the_repeat_is_not(walked):
+    _, shown, text = walked
+    first, second, again = shown.releases
+    assert (first.charged.epsilon, second.charged.epsilon) == (Fraction(1, 2), 1)
+    assert again.repeated
+    assert again.charged == Budget.none()
+    assert again.values == first.values
+    assert "The stored answer came back: the same numbers, charged ε = 0." in text
+
+
+def test_the_refusal_is_shown_and_leaves_the_budget_alone(walked):
+    _, shown, text = walked
+    assert shown.spent == Budget(epsilon=Fraction(3, 2))
+    assert shown.budget == Budget(epsilon=2)
+    assert "has ε = 1/2 left; this release asks for ε = 1" in shown.refusal
+    assert shown.refusal.splitlines()[0] in text
+    assert "The account is unchanged: spent ε = 3/2." in text
+
+
+def test_every_region_is_listed_with_its_margin(walked):
+    _, shown, text = walked
+    for region, value, (low, high) in zip(
+        network.REGIONS, shown.releases[0].values, shown.releases[0].interval(), strict=True
+    ):
+        assert any(
+            line.split()[: len(region.split())] == region.split()
+            and f"{value:,}" in line
+            and f"{low:,} to {high:,}" in line
+            for line in text.splitlines()
+        )
+
+
+def test_the_files_are_there_and_the_last_lines_name_them(walked):
+    parts.package("vl_convert")
+    folder, shown, text = walked
+    assert {path.name for path in folder.iterdir()} == {*FILES, "README.txt"}
+    assert set(shown.files) == {folder / name for name in FILES}
+    closing = text[text.index("8. The files") :]
+    assert all(str(file) in closing for file in shown.files)
+    assert f"sfumato verify {folder}/ili.json --key {folder}/key.pub" in closing
+    assert f"sfumato explain {folder}/ili.json --lang zh" in closing
+
+
+def test_the_certificate_verifies_with_the_key_beside_it(walked):
+    folder, shown, _ = walked
+    assert verify(read(folder / "ili.json"), key=folder / "key.pub").authenticated
+    assert json.loads((folder / "ili.json").read_text("utf-8")) == shown.releases[0].certificate.document
+
+
+def test_the_picture_is_not_blank(walked):
+    parts.package("vl_convert")
+    folder, _, _ = walked
+    lines = scanlines((folder / "ili.png").read_bytes())
+    assert len(lines) > 200
+    assert len(set(lines)) > 50  # a blank picture has two or three kinds of line
+    words = "".join(ET.parse(folder / "ili.svg").getroot().itertext())  # noqa: S314 - written by ourselves
+    assert all(region in words for region in network.REGIONS)
+
+
+@pytest.fixture
+def no_pictures(monkeypatch):
+    """Leave the plots extra out, which is what takes the time."""
+    monkeypatch.setitem(sys.modules, "altair", None)
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_a_second_tour_overwrites_its_own_files_and_keeps_the_key(tmp_path):
+    walk(tmp_path)
+    key, certificate = (tmp_path / "key").read_bytes(), (tmp_path / "ili.json").read_bytes()
+    (tmp_path / "key.pub").write_text("smudged")
+    walk(tmp_path)
+    assert (tmp_path / "key").read_bytes() == key
+    assert (tmp_path / "ili.json").read_bytes() != certificate
+    assert read_public_key(tmp_path / "key.pub") == SigningKey.load(tmp_path / "key").public_text
+    (tmp_path / "key").unlink()
+    walk(tmp_path)
+    assert verify(read(tmp_path / "ili.json"), key=tmp_path / "key.pub").authenticated
+
+
+def test_files_that_are_not_the_tours_are_never_overwritten(tmp_path):
+    (tmp_path / "visits.parquet").write_text("real patients")
+    with pytest.raises(InvalidInput, match="Nothing was written"):
+        walk(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["visits.parquet"]
+    assert (tmp_path / "visits.parquet").read_text() == "real patients"
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_a_key_that_cannot_be_read_is_left_alone(tmp_path):
+    walk(tmp_path)
+    (tmp_path / "key").write_text("half written")
+    with pytest.raises(InvalidInput, match="Nothing was overwritten"):
+        walk(tmp_path)
+    assert (tmp_path / "key").read_text() == "half written"
+
+
+def test_a_folder_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(InvalidInput, match="cannot be written"):
+        walk(tmp_path / "file")
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_without_the_plots_extra_there_is_a_report_and_no_picture(tmp_path):
+    shown, text = walk(tmp_path)
+    assert {file.name for file in shown.files} == {*FILES} - {"ili.svg", "ili.png"}
+    assert "sfumato[plots]" in text
+    assert "<svg" not in (tmp_path / "report.html").read_text("utf-8")
+
+
+def still(self: Laplace, exact: list[int], bits: object) -> tuple[int, ...]:
+    """Stands in for the noise: what comes out does not depend on what went in."""
+    return tuple(1000 + 10 * place for place in range(len(exact)))
+
+
+def leaking(self: Laplace, exact: list[int], bits: object) -> tuple[int, ...]:
+    """The broken twin: the exact counts come out."""
+    return tuple(exact)
+
+
+def public_side(folder: Path, seed: int) -> dict[str, object]:
+    """Everything that a tour says and publishes, less what differs from one release to the next by design."""
+    _, text = walk(folder, seed=seed)
+    statement = json.loads((folder / "ili.json").read_text("utf-8"))["statement"]
+    page = (folder / "report.html").read_text("utf-8")
+    page = page[: page.index("<details>")]
+    for name in ("identifier", "issued"):
+        page = page.replace(statement.pop(name), name)
+    pictures = [path.read_bytes() for path in (folder / "ili.svg", folder / "ili.png") if path.exists()]
+    return {"text": text, "statement": statement, "page": page, "pictures": pictures}
+
+
+def test_with_the_noise_held_still_two_networks_cannot_be_told_apart(tmp_path, monkeypatch):
+    monkeypatch.setattr(Laplace, "add_noise", still)
+    one = public_side(tmp_path, seed=1)
+    rows = pq.read_table(tmp_path / "visits.parquet")
+    other = public_side(tmp_path, seed=2)
+    assert not rows.equals(pq.read_table(tmp_path / "visits.parquet"))
+    assert one == other
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_the_comparison_would_notice_exact_counts(tmp_path, monkeypatch):
+    monkeypatch.setattr(Laplace, "add_noise", leaking)
+    one, other = public_side(tmp_path, seed=1), public_side(tmp_path, seed=2)
+    assert all(one[part] != other[part] for part in ("text", "statement", "page"))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "drawn"),
+    [
+        (40, 60, "████░░"),
+        (0, 100, "░░░░░░░░░░"),
+        (-5, 8, "░"),
+        (-9, -1, ""),
+        (96, 100, "█████████░"),
+        (50, 50, "█████"),
+    ],
+)
+def test_a_bar_is_solid_up_to_low_and_light_up_to_high(low, high, drawn):
+    assert bar(low, high, most=100, width=10) == drawn
+
+
+def scanlines(png: bytes) -> list[bytes]:
+    """The filtered lines of a PNG with 8 bits a channel."""
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    place, data, width, channels = 8, b"", 0, 0
+    while place < len(png):
+        length, kind = struct.unpack(">I4s", png[place : place + 8])
+        body = png[place + 8 : place + 8 + length]
+        if kind == b"IHDR":
+            width, channels = struct.unpack(">I", body[:4])[0], {2: 3, 6: 4}[body[9]]
+        elif kind == b"IDAT":
+            data += body
+        place += 12 + length
+    lines, step = zlib.decompress(data), 1 + width * channels
+    return [lines[start : start + step] for start in range(0, len(lines), step)]
