@@ -6,6 +6,7 @@ The public face. Names are imported when they are first used, so that ``import s
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from sfumato import errors
 from sfumato.version import __version__
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ __all__ = [
     "client",
     "col",
     "edge",
+    "errors",
     "event",
     "family",
     "load",

@@ -29,7 +29,7 @@ from sfumato.errors import EngineFailed, InvalidInput, NotDeclared, Refused, Uns
 from sfumato.governance.memory import MemoryLedger
 from sfumato.mechanisms.calibration import least_epsilon
 from sfumato.mechanisms.laplace import Laplace
-from sfumato.noise import SystemBits
+from sfumato.noise import SystemWords
 from sfumato.reports.presenter import Reports
 from sfumato.tables.execution import check_columns, exact_counts
 from sfumato.tables.queries.count import Count, Keys, KeyValue
@@ -117,7 +117,9 @@ class Vault:
         bounds: Mapping[str, tuple[Exact, Exact]] | None = None,
         keys: Mapping[str, Iterable[KeyValue]] | None = None,
     ) -> Table:
-        """Declare a table: where its rows are, and the public facts about them. Nothing is read.
+        """Declare a table: where its rows are, and the public facts about them.
+
+        A file is not opened; a data frame is taken over as it is now. Nothing is counted and nothing is spent.
 
         ``version`` is a label of yours for this state of the data (a random one if you give none). ``limit`` says how
         much of each person counts and is enforced. ``keys`` lists, for each column to group by, all its values;
@@ -131,16 +133,12 @@ class Vault:
                 f"{name!r} version {version!r} is declared already, and stored answers would be mixed with those of "
                 "other rows. Nothing was done. Give the new state of the data a version of its own."
             )
-        for column, (low, high) in (bounds or {}).items():
-            if rational(low, f"lower bound of {column!r}") > rational(high, f"upper bound of {column!r}"):
-                raise InvalidInput(
-                    f"the bounds of {column!r} are the wrong way round; nothing was done. Give (low, high)."
-                )
+        ranges = {column: _range(column, *pair) for column, pair in (bounds or {}).items()}
         declared = {column: Keys(column=column, values=tuple(values)) for column, values in (keys or {}).items()}
         # Asking for the sensitivity of a bare count refuses a unit or a limit that does not fit rows.
         Count(dataset=dataset).sensitivity(self.unit, limit)
         self._holdings[dataset] = _Holding(source=Source(data), limit=limit)
-        return Table(gate=self, dataset=dataset, keys=declared)
+        return Table(gate=self, dataset=dataset, keys=declared, bounds=ranges)
 
     def preview(self, query: Query, spend: Budget, *, confidence: Exact = Fraction(19, 20)) -> Preview:
         """Say what error to expect; opens no data and spends nothing."""
@@ -207,7 +205,7 @@ class Vault:
             guarantee=guarantee,
             spend=spend,
             account=reservation.account,
-            values=mechanism.add_noise(exact, SystemBits()),
+            values=mechanism.add_noise(exact, SystemWords()),
         )
         release = Release(
             statement=statement,
@@ -248,3 +246,10 @@ def _mechanism(sensitivity: Sensitivity, spend: Budget) -> Laplace:
     if sensitivity.l1 is None:
         raise WrongNorm("this query has no l1 bound, which the Laplace mechanism needs; nothing was done.")
     return Laplace.calibrated(l1=sensitivity.l1, epsilon=spend.epsilon)
+
+
+def _range(column: str, lower: Exact, upper: Exact) -> tuple[Fraction, Fraction]:
+    low, high = rational(lower, f"lower bound of {column!r}"), rational(upper, f"upper bound of {column!r}")
+    if low > high:
+        raise InvalidInput(f"the bounds of {column!r} are the wrong way round; nothing was done. Give (low, high).")
+    return low, high

@@ -72,7 +72,7 @@ def test_the_belief_speaks_of_all_releases_together() -> None:
     table.count().release(epsilon="1/2")
     text = table.count().release(epsilon="1/2", fresh=True).explain("en")
     assert "at most 232" in text  # ε = 1 by now
-    assert "2 release(s) used ε = 1 of 2" in text
+    assert "2 charge(s) used ε = 1 of 2" in text
 
 
 def test_margins_limits_and_repeats_are_said() -> None:

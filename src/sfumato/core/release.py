@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sfumato.core.budget import Budget
 from sfumato.core.certificate import Certificate
 from sfumato.core.exact import Exact, probability
+from sfumato.core.extras import need
 from sfumato.core.statement import Statement
 from sfumato.errors import InvalidInput
 
@@ -75,12 +76,11 @@ class Release:
 
     def to_pandas(self, confidence: Exact = Fraction(19, 20)) -> Any:
         """The same table for pandas, which must be installed."""
+        need("pandas", "pip install pandas")
         return self.to_arrow(confidence).to_pandas()
 
     def to_polars(self, confidence: Exact = Fraction(19, 20)) -> Any:
         """The same table for Polars, which must be installed."""
-        from sfumato.core.extras import need
-
         return need("polars", "pip install polars").from_arrow(self.to_arrow(confidence))
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:

@@ -158,6 +158,7 @@ def _key(path: Path) -> SigningKey:
             ) from None
     else:
         key = SigningKey.new()
+        path.with_name("key.pub").unlink(missing_ok=True)
         key.save(path)
     with _writing(path):
         path.with_name("key.pub").write_text(key.public_text + "\n", encoding="ascii")

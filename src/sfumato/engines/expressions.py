@@ -121,8 +121,8 @@ class _Predicate:
     def __or__(self, other: object) -> "AnyOf":
         return AnyOf(parts=_flat(AnyOf, self, other))
 
-    def __invert__(self) -> "Not":
-        return Not(part=_predicate(self))
+    def __invert__(self) -> "Expression":
+        return self.part if isinstance(self, Not) else Not(part=_predicate(self))
 
     def __bool__(self) -> NoReturn:
         raise InvalidInput("a predicate has no truth value of its own: combine with & | ~, not with and, or, not.")

@@ -30,14 +30,18 @@ class DiscreteLaplace:
     @property
     def variance(self) -> Fraction:
         """2q/(1 − q)², rounded up."""
-        q = enclosures.exp(-1 / self.scale).high
+        q = self._ratio()
         return 2 * q / (1 - q) ** 2
 
     @property
     def mean_absolute_error(self) -> Fraction:
         """2q/(1 − q²), rounded up."""
-        q = enclosures.exp(-1 / self.scale).high
+        q = self._ratio()
         return 2 * q / (1 - q**2)
+
+    def _ratio(self) -> Fraction:
+        """q rounded up, with enough bits that 1 − q keeps its own first 128."""
+        return enclosures.exp(-1 / self.scale, bits=128 + self.scale.numerator.bit_length()).high
 
     def tail(self, size: int) -> enclosures.Enclosure:
         """P(|z| > size) = 2q^(size + 1)/(1 + q)."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from sfumato.core.query import Dataset
 from sfumato.core.question import Gate, Question
@@ -16,13 +17,14 @@ __all__ = ["Table"]
 class Table:
     """Rows about people, behind a gate.
 
-    Public: the name, the version and the declared keys. Each method returns a new table or a question; nothing is read
+    Public: the name, the version, the declared keys and bounds. Each method returns a new table or a question; nothing is read
     and nothing is spent until a question is released.
     """
 
     gate: Gate
     dataset: Dataset
     keys: Mapping[str, Keys]
+    bounds: Mapping[str, tuple[Fraction, Fraction]]
     predicate: Expression | None = None
     by: tuple[Keys, ...] = ()
 
