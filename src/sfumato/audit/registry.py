@@ -4,8 +4,10 @@ A mechanism without an attack fails the suite. Twins are wrong on purpose, in wa
 """
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from secrets import SystemRandom
 from typing import Any
 
 from sfumato import noise
@@ -43,6 +45,21 @@ def _gaussian(name: str, moved: int, sigma: float, epsilon: float, delta: float)
     return Attack(
         name=name, kind=Gaussian.KIND, epsilon=epsilon, delta=delta, here=law(0), there=law(moved), exact=True
     )
+
+
+def _mean_of_gradients(name: str, *, claimed: int, moved: int) -> Attack:
+    """A noised sum of clipped gradients whose sensitivity was claimed as ``claimed`` clips and is ``moved`` clips."""
+    noise_of_claim = Gaussian.calibrated(l2=claimed, epsilon=1, delta=1e-5)
+    return _gaussian(name, moved, float(noise_of_claim.sigma), 1.0, 1e-5)
+
+
+def _touched(batch: int, negatives: int) -> int:
+    """How many anchors one sample touches when each draws its negatives at random: its own, its pair, and more."""
+    chance = SystemRandom()
+    drawn = Counter(
+        other for anchor in range(batch) for other in chance.sample([x for x in range(batch) if x != anchor], negatives)
+    )
+    return 2 + max(drawn.values())
 
 
 def _choice(name: str, kind: str, epsilon: float, law: Callable[[tuple[int, ...]], Any]) -> Attack:
@@ -150,6 +167,8 @@ TWINS = (
     _gaussian("classical Gaussian at ε = 20", 100, 100 * 4.844805262605389 / 20, 20.0, 1e-5),
     _sparse("sparse vector, monotone noise on general queries", _VECTOR, query_scale=_VECTOR.query_scale / 2),
     _sparse("sparse vector that does not halt", _VECTOR, alarms=16),
+    _mean_of_gradients("policy gradient, replaced trajectory counted once", claimed=1, moved=2),
+    _mean_of_gradients("contrastive loss, random negatives counted as k + 2", claimed=4 + 2, moved=_touched(64, 4)),
     Attack(
         name="noisy max that reports its value with one-sided noise",
         kind=NoisyMax.KIND,

@@ -1,7 +1,7 @@
 """The application: its commands, and what becomes of an error.
 
 Exit codes: 0 done; 1 refused or failed, and the message says why; 2 the command was typed wrongly; 3 ``verify`` found
-something wrong with a certificate.
+something wrong with a certificate; 4 ``audit`` refuted a claim, or a broken twin got away.
 """
 
 import sys
@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from sfumato.cli import certificate, demo, keys
+from sfumato.cli import audit, certificate, demo, keys
 from sfumato.cli.output import say
 from sfumato.errors import SfumatoError
 from sfumato.version import __version__
@@ -19,7 +19,8 @@ __all__ = ["app", "main"]
 
 HELP = """Statistics about people, with a guarantee that can be checked and error bars that are honest.
 
-Exit codes: 0 done; 1 refused or failed, with the reason; 2 wrong usage; 3 a certificate does not verify.
+Exit codes: 0 done; 1 refused or failed, with the reason; 2 wrong usage; 3 a certificate does not verify; 4 an audit
+refuted a claim.
 
 Example: $ sfumato --version
 """
@@ -50,6 +51,7 @@ app.command("demo")(demo.demo)
 app.command("verify")(certificate.verify)
 app.command("explain")(certificate.explain)
 app.command("report")(certificate.report)
+app.command("audit")(audit.audit)
 app.add_typer(keys.keys, name="key")
 
 

@@ -17,8 +17,8 @@ __all__ = ["Table"]
 class Table:
     """Rows about people, behind a gate.
 
-    Public: the name, the version, the declared keys and bounds. Each method returns a new table or a question; nothing is read
-    and nothing is spent until a question is released.
+    Public: the name, the version, the declared keys and bounds. Each method returns a new table or a question;
+    nothing is read and nothing is spent until a question is released.
     """
 
     gate: Gate
