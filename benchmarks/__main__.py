@@ -5,7 +5,7 @@ import importlib
 
 from benchmarks.harness import check_schema
 
-NAMES = ("counts",)
+NAMES = ("counts", "matrix")
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ from sfumato.core.certificate import Certificate
 from sfumato.core.documents import canonical, encode
 from sfumato.core.exact import Exact, probability, rational
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Query
+from sfumato.core.query import Dataset, Query, check_name
 from sfumato.core.question import Preview
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
@@ -78,14 +78,27 @@ class Vault:
             raise NotDeclared("a vault needs its budget: how much may be said in all. Say budget=sf.Budget(epsilon=…).")
         if not isinstance(budget, Budget) or budget.epsilon == 0 or budget.delta == 1:
             raise InvalidInput("budget must be an sf.Budget with epsilon above 0 and delta below 1.")
-        if not isinstance(name, str) or not name.strip():
+        Budget.asked(epsilon=budget.epsilon, delta=budget.delta)
+        if name is None:
             raise NotDeclared("a vault needs a name, which its releases state as the account they were charged to.")
-        self.unit = unit
-        self.name = name
+        check_name(name, "the name of a vault")
+        self._unit = unit
+        self._name = name
         self._key = key if isinstance(key, SigningKey) else SigningKey.new() if key is None else SigningKey.load(key)
         self._ledger = MemoryLedger(account=name, budget=budget)
         self._holdings: dict[Dataset, _Holding] = {}
+        self._closed: set[Dataset] = set()
         self._secret = secrets.token_hex(16)
+
+    @property
+    def unit(self) -> Unit:
+        """Who is protected."""
+        return self._unit
+
+    @property
+    def name(self) -> str:
+        """The account that releases are charged to."""
+        return self._name
 
     @property
     def budget(self) -> Budget:
@@ -171,6 +184,7 @@ class Vault:
 
     def release(self, query: Query, spend: Budget, *, fresh: bool = False) -> Release:
         """Charge, then read; store, then deliver."""
+        spend = Budget.asked(epsilon=spend.epsilon, delta=spend.delta)
         count, holding = self._held(query)
         sensitivity = count.sensitivity(self.unit, holding.limit)
         mechanism = _mechanism(sensitivity, spend)
@@ -180,15 +194,22 @@ class Vault:
         stored = None if fresh else self._ledger.stored(question)
         if stored is not None:
             return replace(stored, charged=Budget.none(), repeated=True)
+        if count.dataset in self._closed:
+            raise Refused(
+                f"{count.dataset.name!r} was closed after its engine failed: whether another question fails could tell "
+                "what a row holds. Nothing was read and nothing was spent. Mend the data and declare a new version."
+            )
         check_columns(count, holding.source, self.unit)
 
         reservation = self._ledger.reserve(Budget(epsilon=guarantee.epsilon))
         issued = datetime.now(UTC).isoformat(timespec="seconds")
-        exact = self._run(count, holding)
-        if exact is None:
+        values = self._noisy(count, holding, mechanism)
+        if values is None:
+            self._closed.add(count.dataset)
             raise EngineFailed(
-                f"the engine stopped while it read {query.dataset.name!r}. Rows may have been read, so the charge of "
-                f"{reservation.cost} is kept; no number was released. Check the file, then ask again."
+                f"the engine stopped while it read {count.dataset.name!r}. Rows may have been read, so the charge of "
+                f"{reservation.cost} is kept; no number was released, and this version of the data is closed. "
+                "Check the data, then declare it as a new version."
             )
         statement = Statement(
             identifier=secrets.token_hex(16),
@@ -205,7 +226,7 @@ class Vault:
             guarantee=guarantee,
             spend=spend,
             account=reservation.account,
-            values=mechanism.add_noise(exact, SystemWords()),
+            values=values,
         )
         release = Release(
             statement=statement,
@@ -218,7 +239,7 @@ class Vault:
         return release
 
     def _held(self, query: Query) -> tuple[Count, _Holding]:
-        if not isinstance(query, Count):
+        if type(query) is not Count:  # a subclass could state a sensitivity of its own
             raise Unsupported(
                 f"this vault cannot answer {type(query).__name__}; nothing was read and nothing was spent."
             )
@@ -229,11 +250,12 @@ class Vault:
             )
         return query, self._holdings[query.dataset]
 
-    def _run(self, query: Count, holding: _Holding) -> list[int] | None:
-        """Run in the engine; None where it failed. Its own words may quote data, so they end here."""
+    def _noisy(self, query: Count, holding: _Holding, mechanism: Laplace) -> tuple[int, ...] | None:
+        """Read and draw; None where that failed. Exact numbers, and an engine's words that may quote data, end here."""
         try:
-            return exact_counts(query, holding.source, unit=self.unit, limit=holding.limit, secret=self._secret)
-        except Exception:  # noqa: BLE001 - whatever the engine raises, the charge is kept and nothing is quoted
+            exact = exact_counts(query, holding.source, unit=self.unit, limit=holding.limit, secret=self._secret)
+            return mechanism.add_noise(exact, SystemWords())
+        except Exception:  # noqa: BLE001 - whatever is raised, the charge is kept and nothing is quoted
             return None
 
 

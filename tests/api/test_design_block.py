@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-BUILT = {"spine", "calculus: Laplace", "calculus: Gaussian"}
+BUILT = {"spine", "calculus"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +54,14 @@ BLOCK = [
         '.stream(name="er", horizon=1440)',
     ),
     Line("learning", "vault.trainer(model, loss, data=visits_dataset, clip=1.0)"),
-    Line("calculus: Laplace", "from sfumato import accounting, mechanisms, noise"),
-    Line("calculus: Laplace", "b = mechanisms.Laplace.calibrated(l1=1, epsilon=0.5);  b.scale"),
-    Line("calculus: Laplace", "b.law.quantile(0.95), b.event.to_json()"),
-    Line("calculus: Laplace", "noise.discrete_laplace(scale=10, size=1_000)"),
-    Line("calculus: Gaussian", "g = mechanisms.Gaussian.calibrated(l2=1, epsilon=1, delta=1e-5);  g.sigma"),
+    Line("calculus", "from sfumato import accounting, mechanisms, noise"),
+    Line("calculus", "b = mechanisms.Laplace.calibrated(l1=1, epsilon=0.5);  b.scale"),
+    Line("calculus", "b.law.quantile(0.95), b.event.to_json()"),
+    Line("calculus", "noise.discrete_laplace(scale=10, size=1_000)"),
+    Line("calculus", "g = mechanisms.Gaussian.calibrated(l2=1, epsilon=1, delta=1e-5);  g.sigma"),
     Line("calculus", "accounting.epsilon([b.event] * 100, delta=1e-5)"),
     Line("calculus", "accounting.calibrate_sigma(epsilon=1, delta=1e-5, steps=10_000, sampling=0.01)"),
+    Line("calculus", "from sfumato.mechanisms.matrix import prefix; workload = prefix(16)"),
     Line("calculus", "mechanisms.Matrix.optimal(workload).rmse"),
     Line("learning", "from sfumato import learning"),
 ]

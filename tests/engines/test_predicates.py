@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sfumato.engines.compile import predicate
-from sfumato.engines.expressions import AllOf, AnyOf, Expression, Not, check, col
+from sfumato.engines.expressions import AllOf, AnyOf, Expression, check, col
 from sfumato.engines.sources import Source
 from tests.engines.truth import Value, holds
 

@@ -167,7 +167,7 @@ def test_chinese_text_has_no_english_in_it() -> None:
 @pytest.mark.parametrize(
     ("where", "english", "chinese"),
     [
-        (None, "All rows counted", "统计全部记录行"),
+        (None, "Rows counted, within the limits", "统计记录行"),
         (sf.col("id") == "a", "id = “a”", "id = “a”"),
         (sf.col("age") != 1, "age ≠ 1", "age ≠ 1"),
         (sf.col("age") < 5, "age &lt; 5", "age &lt; 5"),

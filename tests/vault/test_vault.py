@@ -6,13 +6,15 @@ from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import sfumato as sf
 from sfumato import errors
 from sfumato.mechanisms import Laplace
-from sfumato.noise import Bits
+from sfumato.noise import Words
+from sfumato.noise.sampler import IntArray
 from sfumato.tables import Table
 from sfumato.vault import Vault
 
@@ -22,13 +24,13 @@ Declare = Callable[..., Table]
 class NoNoise:
     """A broken sampler for tests: with it the exact counts under the limit become visible."""
 
-    def __call__(self, scale: Fraction, bits: Bits) -> int:
-        return 0
+    def __call__(self, scale: Fraction, size: int, words: Words) -> IntArray:
+        return np.zeros(size, dtype=np.int64)
 
 
 @pytest.fixture
 def exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.mechanisms.laplace.draw_discrete_laplace", NoNoise())
+    monkeypatch.setattr("sfumato.noise.lattice.sample_discrete_laplace", NoNoise())
 
 
 @pytest.mark.usefixtures("exact")

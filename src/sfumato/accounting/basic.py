@@ -1,12 +1,15 @@
-"""Basic composition: losses add."""
+"""Basic composition: losses add. Needs neither NumPy nor SciPy, so that a certificate can be checked with little."""
 
 from collections.abc import Iterable
 from fractions import Fraction
 
+from sfumato.accounting.subsampling import fixed_size, poisson
 from sfumato.core.events import (
     BoundedRange,
     Composed,
     DiscreteLaplace,
+    FixedSizeSampled,
+    PoissonSampled,
     PrivacyEvent,
     RandomizedResponse,
     Repeated,
@@ -15,7 +18,7 @@ from sfumato.core.events import (
 from sfumato.core.guarantees import Approximate, Guarantee, Pure
 from sfumato.errors import Unsupported
 
-__all__ = ["compose"]
+__all__ = ["compose", "loss_of"]
 
 
 def compose(events: Iterable[PrivacyEvent]) -> Pure | Approximate:
@@ -29,26 +32,35 @@ def compose(events: Iterable[PrivacyEvent]) -> Pure | Approximate:
     """
     epsilon, delta = Fraction(0), Fraction(0)
     for event in events:
-        more_epsilon, more_delta = _loss(event)
+        more_epsilon, more_delta = loss_of(event)
         epsilon, delta = epsilon + more_epsilon, delta + more_delta
     if delta == 0:
         return Pure(epsilon=epsilon)
     return Approximate(epsilon=epsilon, delta=min(Fraction(1), delta))
 
 
-def _loss(event: PrivacyEvent) -> tuple[Fraction, Fraction]:
+def loss_of(event: PrivacyEvent) -> tuple[Fraction, Fraction]:
+    """The ε and δ of one event, if it has them; sampled ones are amplified.
+
+    >>> loss_of(BoundedRange(epsilon=Fraction(1, 2)))
+    (Fraction(1, 2), Fraction(0, 1))
+    """
     match event:
         case DiscreteLaplace():
             return event.l1 / event.scale, Fraction(0)
         case BoundedRange() | RandomizedResponse():
             return event.epsilon, Fraction(0)
         case Repeated():
-            epsilon, delta = _loss(event.event)
+            epsilon, delta = loss_of(event.event)
             return event.times * epsilon, event.times * delta
         case Composed():
             return _stated(compose(event.events))
         case Stated():
             return _stated(event.guarantee)
+        case PoissonSampled():
+            return _stated(poisson(compose([event.event]), event.rate))
+        case FixedSizeSampled():
+            return _stated(fixed_size(compose([event.event]), size=event.size, population=event.population))
     raise _unsupported(event.KIND)
 
 

@@ -25,7 +25,7 @@ def audit(
     A proven ε above the claim refutes it. The twins are wrong on purpose and must all be refuted, or the attacks are
     blunt. Exits with 4 if a claim is refuted or a twin gets away.
 
-    Example: $ sfumato audit --samples 20000
+    Example: $ sfumato audit --samples 200000
     """
     from rich.console import Console
     from rich.progress import Progress

@@ -9,6 +9,9 @@ from sfumato.errors import InvalidInput
 
 __all__ = ["Budget"]
 
+MOST_EPSILON = 10**6
+MOST_PARTS = 10**40  # of a denominator: sums of charges must stay short enough to write down
+
 
 @dataclass(frozen=True, slots=True, init=False)
 class Budget:
@@ -37,6 +40,11 @@ class Budget:
     def asked(cls, *, epsilon: Exact, delta: Exact = 0) -> "Budget":
         """What a release asks for: ε above 0, δ below 1."""
         wanted = cls(epsilon=positive(epsilon, "epsilon"), delta=delta)
+        if wanted.epsilon > MOST_EPSILON:
+            raise InvalidInput(f"epsilon above {MOST_EPSILON} promises nothing; nothing was done. Give a smaller one.")
+        for number in (wanted.epsilon, wanted.delta):
+            if number.denominator > MOST_PARTS:
+                raise InvalidInput("epsilon or delta is written with absurdly many digits; nothing was done.")
         if wanted.delta == 1:
             raise InvalidInput("delta = 1 promises nothing; nothing was done. Give a delta below 1.")
         return wanted

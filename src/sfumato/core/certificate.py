@@ -21,9 +21,9 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A signed statement as a JSON document."""
+    """A signed statement as canonical JSON text; it cannot be changed once it is made."""
 
-    document: dict[str, Json]
+    text: str
 
     @classmethod
     def sign(cls, statement: Statement, key: SigningKey) -> "Certificate":
@@ -36,9 +36,13 @@ class Certificate:
             "seals": seals(body, key.public_text),
         }
         signature = key.sign(signed_text(document))
-        return cls(
-            document | {"signature": {"algorithm": "Ed25519", "key": key.public_text, "value": signature}},
-        )
+        signed = document | {"signature": {"algorithm": "Ed25519", "key": key.public_text, "value": signature}}
+        return cls(canonical(signed))
+
+    @property
+    def document(self) -> dict[str, Json]:
+        """The certificate as plain JSON values: a copy each time."""
+        return json.loads(self.text)  # type: ignore[no-any-return]
 
     def to_json(self) -> str:
         """Write the certificate so that people can read it too: indented, keys sorted."""

@@ -12,6 +12,7 @@ from sfumato.errors import InvalidInput
 
 __all__ = [
     "Exact",
+    "decimal_down",
     "decimal_up",
     "fraction_text",
     "natural",
@@ -36,12 +37,31 @@ def rational(value: Exact, name: str) -> Fraction:
         raise InvalidInput(f"{name} is {type(value).__name__}; nothing was done. Give {type_error}.")
     if isinstance(value, int | Fraction):
         return Fraction(value)
+    if isinstance(value, str | Decimal) and not _short(value):
+        raise InvalidInput(f"{name} is a number of absurd length; nothing was done. Give fewer digits.")
     if not (value.is_finite() if isinstance(value, Decimal) else isinstance(value, str) or math.isfinite(value)):
         raise InvalidInput(f"{name} = {value} is not a finite number; nothing was done. Give a finite {name}.")
     try:
         return Fraction(repr(value)) if type(value) is float else Fraction(str(value))
     except (ValueError, ZeroDivisionError):
         raise InvalidInput(f"{name} = {value!r} is not a number; nothing was done. Give {type_error}.") from None
+
+
+def _short(value: str | Decimal) -> bool:
+    """Whether the text has few digits and a small exponent, looked at before anything is multiplied out."""
+    text = str(value).lower()
+    _, _, exponent = text.partition("e")
+    return len(text) <= 200 and (not exponent or not exponent.lstrip("+-").isdecimal() or abs(int(exponent)) <= 400)
+
+
+def decimal_down(value: Fraction, digits: int = 4) -> str:
+    """Write a rational as a decimal rounded down, for what must not be shown larger than it is: a confidence.
+
+    >>> decimal_down(Fraction(99999, 1000)), decimal_down(Fraction(95))
+    ('99.99', '95')
+    """
+    shown = decimal_up(-value, digits)
+    return shown.removeprefix("-") if shown.startswith("-") else f"-{shown}" if value else shown
 
 
 def positive(value: Exact, name: str) -> Fraction:
@@ -80,14 +100,16 @@ def probability(value: Exact, name: str) -> Fraction:
     return number
 
 
-def natural(value: object, name: str, *, least: int = 1) -> int:
-    """Read a whole number of at least ``least``.
+def natural(value: object, name: str, *, least: int = 1, most: int | None = None) -> int:
+    """Read a whole number of at least ``least`` and, where given, at most ``most``.
 
     >>> natural(3, "groups")
     3
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise InvalidInput(f"{name} = {value!r} must be a whole number of at least {least}; nothing was done.")
+    if most is not None and value > most:
+        raise InvalidInput(f"{name} must be at most {most:,}; nothing was done.")
     return value
 
 

@@ -85,10 +85,11 @@ class Approximate:
     def group(self, size: int) -> "Approximate":
         """(kε, δ(e^(kε) − 1)/(e^ε − 1)): the δ of each step is multiplied by the e^ε of those before it."""
         count = natural(size, "group size")
-        step = enclosures.exp(self.epsilon).high
-        factor, power = Fraction(0), Fraction(1)
-        for _ in range(count):
-            factor, power = factor + power, _up(power * step)
+        if self.delta == 0 or self.epsilon == 0:
+            return Approximate(epsilon=count * self.epsilon, delta=min(Fraction(1), count * self.delta))
+        if count * self.epsilon > 100:  # e^100 times any δ that a computer can tell from 0 says nothing
+            return Approximate(epsilon=count * self.epsilon, delta=Fraction(1))
+        factor = (enclosures.exp(count * self.epsilon).high - 1) / (enclosures.exp(self.epsilon, bits=256).low - 1)
         return Approximate(epsilon=count * self.epsilon, delta=min(Fraction(1), _up(self.delta * factor)))
 
 
@@ -189,7 +190,7 @@ class ZCDP:
         asked = non_negative(epsilon, "epsilon")
         if self.rho == 0:
             return Fraction(0)
-        rho, target = float(self.rho), float(asked)
+        rho, target = _float(self.rho), _float(asked)
 
         def log_delta(order: float) -> float:
             return (order - 1) * (rho * order - target) - math.log(order) + (order - 1) * math.log1p(-1 / order)
@@ -202,7 +203,7 @@ class ZCDP:
         asked = positive(probability(delta, "delta"), "delta")
         if self.rho == 0:
             return Fraction(0)
-        rho, log_of = float(self.rho), math.log(asked.numerator) - math.log(asked.denominator)
+        rho, log_of = _float(self.rho), math.log(asked.numerator) - math.log(asked.denominator)
 
         def epsilon(order: float) -> float:
             return rho * order + math.log1p(-1 / order) - (log_of + math.log(order)) / (order - 1)
@@ -217,7 +218,7 @@ class ZCDP:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GDP:
-    """μ-Gaussian DP: no harder to tell apart than N(0, 1) and N(μ, 1).
+    """μ-Gaussian DP: neighbours are at least as hard to tell apart as N(0, 1) and N(μ, 1).
 
     >>> float(round(GDP(mu=Fraction(1)).epsilon_at("1/100000"), 4))
     4.3772
@@ -238,6 +239,8 @@ class GDP:
         reach = self.mu / 2 - asked / self.mu
         if reach < -_DEEPEST:
             return enclosures.normal_cdf(-_DEEPEST).high
+        if reach > _DEEPEST:
+            return Fraction(1)
         inside = enclosures.normal_cdf(reach)
         outside = enclosures.normal_cdf(-self.mu / 2 - asked / self.mu)
         return max(Fraction(0), inside.high - enclosures.exp(asked).low * outside.low)
@@ -247,6 +250,8 @@ class GDP:
         asked = positive(probability(delta, "delta"), "delta")
         if self.delta_at(0) <= asked:
             return Fraction(0)
+        if asked <= enclosures.normal_cdf(-_DEEPEST).high:
+            raise Refused(f"a δ below e^(−{_DEEPEST}²/2) is not worked out; nothing was done. Ask for a larger δ.")
         high = Fraction(1)
         while self.delta_at(high) > asked:
             high *= 2
@@ -287,6 +292,11 @@ def _best_order(value: Callable[[float], float]) -> Fraction:
         else:
             low = left
     return 1 + Fraction(math.exp((low + high) / 2)).limit_denominator(10**9)
+
+
+def _float(value: Fraction) -> float:
+    """A double for a search that may be poor but must not fail."""
+    return float(min(value, Fraction(10) ** 100))
 
 
 def _up(value: Fraction, bits: int = 256) -> Fraction:

@@ -7,6 +7,8 @@ from sfumato.core.exact import natural
 
 __all__ = ["Limit"]
 
+MOST = 2**31  # so that what an engine adds up stays within 64 bits
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
@@ -25,8 +27,8 @@ class Limit:
     rows_per_group: int
 
     def __post_init__(self) -> None:
-        natural(self.groups, "groups")
-        natural(self.rows_per_group, "rows_per_group")
+        natural(self.groups, "groups", most=MOST)
+        natural(self.rows_per_group, "rows_per_group", most=MOST)
 
     @property
     def rows(self) -> int:

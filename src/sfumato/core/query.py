@@ -12,7 +12,15 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Unit
 from sfumato.errors import InvalidInput
 
-__all__ = ["Dataset", "Law", "Mechanism", "Query"]
+__all__ = ["Dataset", "Law", "Mechanism", "Query", "check_name"]
+
+
+def check_name(text: object, what: str) -> None:
+    """Refuse a public name that is empty, endless, or cannot be written down."""
+    if not isinstance(text, str) or not text.strip() or len(text) > 500:
+        raise InvalidInput(f"{what} must be a non-empty text of at most 500 characters; nothing was done.")
+    if any("\ud800" <= sign <= "\udfff" for sign in text):
+        raise InvalidInput(f"{what} holds half a surrogate pair, which has no bytes; nothing was done.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +34,7 @@ class Dataset:
 
     def __post_init__(self) -> None:
         for label, text in (("name", self.name), ("version", self.edition)):
-            if not isinstance(text, str) or not text.strip():
-                raise InvalidInput(f"the {label} of a dataset must be a non-empty text; nothing was done.")
+            check_name(text, f"the {label} of a dataset")
 
 
 @runtime_checkable

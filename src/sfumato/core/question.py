@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from sfumato.core.budget import Budget
-from sfumato.core.exact import Exact, decimal_up
+from sfumato.core.exact import Exact, decimal_down, decimal_up
 from sfumato.core.limits import Limit
 from sfumato.core.query import Mechanism, Query
 from sfumato.core.release import Release
@@ -34,7 +34,7 @@ class Preview:
     joint_margin: int
 
     def __str__(self) -> str:
-        percent = decimal_up(100 * self.confidence)
+        percent = decimal_down(100 * self.confidence)
         error = decimal_up(self.mechanism.law.mean_absolute_error)
         return (
             f"{self.numbers} number(s) at {self.spend}: each within ±{self.margin} with {percent}% confidence, "

@@ -1,5 +1,6 @@
 """Ed25519 keys: made once, kept outside the database, public halves handed around as text."""
 
+import errno
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,13 +53,14 @@ class SigningKey:
         pem = self.private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         public = Path(f"{path}.pub")
         try:
-            with public.open("x", encoding="ascii") as file:
-                file.write(self.public_text + "\n")
+            if public.exists():
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except OSError as wrong:
             raise InvalidInput(f"the key was not written to {path}: {wrong.strerror}. Choose a new file.") from None
         with os.fdopen(descriptor, "wb") as private:
             private.write(pem)
+        public.write_text(self.public_text + "\n", encoding="ascii")
 
     @property
     def public_text(self) -> str:
@@ -75,11 +77,18 @@ class SigningKey:
 def read_public_key(text_or_path: str | Path) -> str:
     """Read a public key from its 64 hexadecimal digits, or from the file that holds them."""
     text = str(text_or_path)
-    if Path(text).is_file():
-        text = Path(text).read_text(encoding="utf-8", errors="replace").strip()
-    if len(text) != 64 or not all(digit in "0123456789abcdef" for digit in text):
+    if not _is_key(text):  # only then a file: one that is *named* like a key must not stand in for it
+        try:
+            text = Path(text).read_text(encoding="utf-8", errors="replace").strip()
+        except (OSError, ValueError):
+            text = ""
+    if not _is_key(text):
         raise InvalidInput("a public key is 64 hexadecimal digits, or a file that holds them; nothing was verified.")
     return text
+
+
+def _is_key(text: str) -> bool:
+    return len(text) == 64 and all(digit in "0123456789abcdef" for digit in text)
 
 
 def signature_holds(public_text: str, signature: str, text: bytes) -> bool:

@@ -231,8 +231,8 @@ def _show(console: Console, release: Release) -> None:
     margin, joint = said.law.margin(Fraction(19, 20)), said.law.margin(Fraction(19, 20), numbers=len(said.values))
     _say(
         console,
-        f"Charged {release.charged}. In at least 95 of 100 such releases a number is within ±{margin} of the exact one "
-        f"(as far as the limit lets rows in), and all {len(said.values)} at once are within ±{joint}. "
+        f"Charged {release.charged}. Of 100 such releases, on average at least 95 have a given number within ±{margin} "
+        f"of the exact one (as far as the limit lets rows in), and all {len(said.values)} at once within ±{joint}. "
         "The light end of a bar is that error.",
     )
 

@@ -115,11 +115,13 @@ class _Predicate:
 
     __slots__ = ()
 
-    def __and__(self, other: object) -> "AllOf":
-        return AllOf(parts=_flat(AllOf, self, other))
+    def __and__(self, other: object) -> "Expression":
+        parts = _flat(AllOf, self, other)
+        return AllOf(parts=parts) if len(parts) > 1 else parts[0]
 
-    def __or__(self, other: object) -> "AnyOf":
-        return AnyOf(parts=_flat(AnyOf, self, other))
+    def __or__(self, other: object) -> "Expression":
+        parts = _flat(AnyOf, self, other)
+        return AnyOf(parts=parts) if len(parts) > 1 else parts[0]
 
     def __invert__(self) -> "Expression":
         return self.part if isinstance(self, Not) else Not(part=_predicate(self))
@@ -148,6 +150,10 @@ class OneOf(_Predicate):
     column: str
     constants: tuple[Literal, ...]
 
+    def __post_init__(self) -> None:
+        if not self.constants:
+            raise InvalidInput("one of no values is no question; nothing was done.")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing(_Predicate):
@@ -175,6 +181,9 @@ class AllOf(_Predicate):
     VERSION: ClassVar[int] = 1
     parts: tuple["Compare | OneOf | Missing | Not | AllOf | AnyOf", ...]
 
+    def __post_init__(self) -> None:
+        _check_parts(self.parts)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnyOf(_Predicate):
@@ -183,6 +192,9 @@ class AnyOf(_Predicate):
     KIND: ClassVar[str] = "expression.any_of"
     VERSION: ClassVar[int] = 1
     parts: tuple["Compare | OneOf | Missing | Not | AllOf | AnyOf", ...]
+
+    def __post_init__(self) -> None:
+        _check_parts(self.parts)
 
 
 Expression = Compare | OneOf | Missing | Not | AllOf | AnyOf
@@ -328,6 +340,22 @@ def _predicate(value: object) -> Expression:
             f"{type(value).__name__} is not a predicate; combine predicates such as sf.col('age') >= 65."
         )
     return value
+
+
+def _check_parts(parts: "tuple[Expression, ...]") -> None:
+    if not parts:
+        raise InvalidInput("a combination of no predicates is no question; nothing was done.")
+    if max(map(_depth, parts)) > 50:
+        raise InvalidInput("predicates are nested more than 50 deep; nothing was done. Ask a simpler question.")
+
+
+def _depth(expression: "Expression") -> int:
+    match expression:
+        case Not():
+            return 1 + _depth(expression.part)
+        case AllOf() | AnyOf():
+            return 1 + max(map(_depth, expression.parts))
+    return 1
 
 
 def _flat(kind: type[AllOf] | type[AnyOf], *several: object) -> tuple[Expression, ...]:

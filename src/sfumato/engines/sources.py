@@ -19,15 +19,17 @@ __all__ = ["Source"]
 
 
 class Source:
-    """A Parquet file or a data frame on the embedded engine, opened no earlier than it is needed.
+    """A Parquet file, opened no earlier than it is needed, or a copy of a data frame, on the embedded engine.
 
-    Public: column names and types. Sensitive: every row, and how many there are.
+    Public: column names and types. Sensitive: every row, and how many there are. A file that changes after it was
+    opened is refused: its types were checked, and stored answers speak of the rows that it had.
     """
 
     def __init__(self, data: object) -> None:
         self._frame: pa.Table | None = None
         self._path: Path | None = None
         self._table: ir.Table | None = None
+        self._state: tuple[int, ...] | None = None
         self._turn = threading.Lock()
         if isinstance(data, str | Path):
             self._path = _parquet_path(data)
@@ -38,6 +40,10 @@ class Source:
                     "a column of the data frame has no type of its own, such as text mixed with numbers; nothing was "
                     "done. Give each column one type."
                 )
+            self._table = (
+                self._connect()
+            )  # now, and not when an analyst asks: what fails here is for the steward to see
+            self._frame = None
         else:
             raise Unsupported(
                 f"a {type(data).__name__} is not a source of rows. Give the path of a Parquet file, or a pandas, "
@@ -49,13 +55,30 @@ class Source:
         """The rows as an Ibis table, for one thread at a time: an embedded connection cannot be shared."""
         with self._turn:
             if self._table is None:
+                self._state = self._seen()
                 self._table = self._connect()
+            self._unchanged()
             yield self._table
+            self._unchanged()
 
     def columns(self) -> dict[str, Type]:
         """Names and types of the columns; what fails here fails before anything is charged."""
         with self.opened() as table:
             return {name: _type(dtype) for name, dtype in table.schema().items()}
+
+    def _seen(self) -> tuple[int, ...] | None:
+        """What tells one state of the file from another without reading it."""
+        if self._path is None or not self._path.is_file():
+            return None
+        found = self._path.stat()
+        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+    def _unchanged(self) -> None:
+        if self._seen() != self._state:
+            raise EngineFailed(
+                "the file has changed since it was first opened; nothing was released. "
+                "Declare its new state as a version of its own."
+            )
 
     def _connect(self) -> ir.Table:
         import ibis
@@ -69,7 +92,8 @@ class Source:
         with suppress(Exception):
             engine = ibis.duckdb.connect()
             if self._path is not None:
-                return engine.read_parquet(self._path)
+                # A folder named id=7 must not override the file's own column id.
+                return engine.read_parquet(self._path, hive_partitioning=False, filename=False, union_by_name=False)
             return engine.create_table("data", self._frame)
         name = "the data frame" if self._path is None else repr(self._path.name)
         raise EngineFailed(
@@ -100,7 +124,7 @@ def _plain(data: Any) -> pa.Table | None:
         return None
     for place, field in enumerate(frame.schema):
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        if pa.types.is_string_view(kind) or pa.types.is_large_string(kind):
+        if pa.types.is_string_view(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind):
             kind = pa.string()
         if kind != field.type:
             column = frame.column(place)

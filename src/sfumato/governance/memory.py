@@ -1,5 +1,6 @@
 """A ledger that lives as long as its process, and says so in every release."""
 
+import os
 import threading
 from dataclasses import dataclass
 from enum import Enum
@@ -45,6 +46,7 @@ class MemoryLedger:
         self._states: list[State] = []
         self._answers: dict[str, Release] = {}
         self._lock = threading.Lock()
+        self._process = os.getpid()
 
     @property
     def budget(self) -> Budget:
@@ -68,6 +70,11 @@ class MemoryLedger:
 
     def reserve(self, cost: Budget) -> Reservation:
         """Charge before anything is read, or refuse with the numbers and change nothing."""
+        if os.getpid() != self._process:
+            raise LedgerError(
+                f"the account {self._account!r} is kept in the memory of another process, and a forked copy would "
+                "spend its budget again. Nothing was read and nothing was spent. Release where the vault was made."
+            )
         with self._lock:
             self._filter = self._filter.after(cost, self._account)
             self._states.append(State.RESERVED)

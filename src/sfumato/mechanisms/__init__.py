@@ -1,18 +1,29 @@
-"""Mechanisms: one file each; a declaration with its loss, its law and its sampling."""
+"""Mechanisms: one file each; a declaration with its loss, its law and its sampling.
+
+``Matrix`` needs NumPy and SciPy and is imported when it is first used; it is no declaration, and so not in MECHANISMS.
+"""
+
+from typing import TYPE_CHECKING, Any
 
 from sfumato.mechanisms.exponential import Exponential, PermuteAndFlip
 from sfumato.mechanisms.gaussian import Gaussian
+from sfumato.mechanisms.k_norm import DegreeNoise
 from sfumato.mechanisms.laplace import Laplace
 from sfumato.mechanisms.noisy_max import NoisyMax
 from sfumato.mechanisms.randomized_response import RandomizedResponse
 from sfumato.mechanisms.sparse_vector import SparseVector
 from sfumato.mechanisms.threshold import NoisyThreshold
 
+if TYPE_CHECKING:
+    from sfumato.mechanisms.matrix import Matrix
+
 __all__ = [
     "MECHANISMS",
+    "DegreeNoise",
     "Exponential",
     "Gaussian",
     "Laplace",
+    "Matrix",
     "NoisyMax",
     "NoisyThreshold",
     "PermuteAndFlip",
@@ -30,3 +41,11 @@ MECHANISMS = (
     RandomizedResponse,
     SparseVector,
 )
+
+
+def __getattr__(name: str) -> Any:
+    if name != "Matrix":
+        raise AttributeError(f"module 'sfumato.mechanisms' has no attribute {name!r}")
+    from sfumato.mechanisms.matrix import Matrix
+
+    return Matrix

@@ -3,18 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sfumato import laws
 from sfumato.core.events import DiscreteLaplace
 from sfumato.core.exact import Exact, non_negative, positive
 from sfumato.core.sensitivity import L0, L1, L2, LInf, Sensitivity
 from sfumato.errors import InvalidInput, WrongNorm
-from sfumato.noise import Bits, draw_discrete_laplace
+
+if TYPE_CHECKING:
+    from sfumato.noise import Words
 
 __all__ = ["Laplace"]
-
-LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +65,10 @@ class Laplace:
             raise WrongNorm("the Laplace mechanism needs an l1 bound; this sensitivity has none. Nothing was done.")
         return DiscreteLaplace(l1=moved.l1.value, scale=self.scale)
 
-    def add_noise(self, exact: Sequence[int], bits: Bits) -> tuple[int, ...]:
+    def add_noise(self, exact: Sequence[int], words: "Words") -> tuple[int, ...]:
         """Add fresh noise to each number; sums beyond 64 bits are held at the largest that fits (post-processing)."""
+        from sfumato.noise import sample_discrete_laplace, saturating_sum
+
         if any(isinstance(value, bool) or not isinstance(value, int) for value in exact):
             raise InvalidInput("the Laplace mechanism adds noise to whole numbers; nothing was drawn.")
-        noisy = (value + draw_discrete_laplace(self.scale, bits) for value in exact)
-        return tuple(max(-LARGEST, min(LARGEST, value)) for value in noisy)
+        return saturating_sum(exact, sample_discrete_laplace(self.scale, len(exact), words))

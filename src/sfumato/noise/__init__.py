@@ -1,6 +1,77 @@
-"""Noise: bits of the operating system and exact samplers; nothing else."""
+"""Noise: bits of the operating system and exact samplers; nothing else.
 
-from sfumato.noise.bits import Bits, SystemBits
-from sfumato.noise.discrete_laplace import discrete_laplace, draw_discrete_laplace
+The functions named after a law take its parameters and draw from the operating system. The ``sample_…`` functions take
+a source of words besides, and the ``draw_…`` functions are the slow references in whole numbers.
+Names are imported when they are first used, so that a mechanism can be read from a certificate without NumPy.
+"""
 
-__all__ = ["Bits", "SystemBits", "discrete_laplace", "draw_discrete_laplace"]
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sfumato.noise.bernoulli import bernoulli_exp, sample_bernoulli_exp
+    from sfumato.noise.bits import Bits, SystemBits
+    from sfumato.noise.lattice import (
+        discrete_gaussian,
+        discrete_laplace,
+        geometric,
+        sample_discrete_gaussian,
+        sample_discrete_laplace,
+        sample_geometric,
+    )
+    from sfumato.noise.reference import draw_discrete_gaussian, draw_discrete_laplace, draw_geometric
+    from sfumato.noise.selection import permutation, sample_permutation, sample_selection, select
+    from sfumato.noise.sums import saturating_sum
+    from sfumato.noise.words import SystemWords, Words
+
+_HOME = {
+    "Bits": "bits",
+    "SystemBits": "bits",
+    "SystemWords": "words",
+    "Words": "words",
+    "bernoulli_exp": "bernoulli",
+    "discrete_gaussian": "lattice",
+    "discrete_laplace": "lattice",
+    "draw_discrete_gaussian": "reference",
+    "draw_discrete_laplace": "reference",
+    "draw_geometric": "reference",
+    "geometric": "lattice",
+    "permutation": "selection",
+    "sample_bernoulli_exp": "bernoulli",
+    "sample_discrete_gaussian": "lattice",
+    "sample_discrete_laplace": "lattice",
+    "sample_geometric": "lattice",
+    "sample_permutation": "selection",
+    "sample_selection": "selection",
+    "saturating_sum": "sums",
+    "select": "selection",
+}
+
+__all__ = [
+    "Bits",
+    "SystemBits",
+    "SystemWords",
+    "Words",
+    "bernoulli_exp",
+    "discrete_gaussian",
+    "discrete_laplace",
+    "draw_discrete_gaussian",
+    "draw_discrete_laplace",
+    "draw_geometric",
+    "geometric",
+    "permutation",
+    "sample_bernoulli_exp",
+    "sample_discrete_gaussian",
+    "sample_discrete_laplace",
+    "sample_geometric",
+    "sample_permutation",
+    "sample_selection",
+    "saturating_sum",
+    "select",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'sfumato.noise' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"sfumato.noise.{_HOME[name]}"), name)

@@ -1,4 +1,7 @@
-"""Where randomness comes from: the operating system's generator, and nothing with a seed."""
+"""Where randomness comes from: the operating system's generator, and nothing with a seed.
+
+Single draws ask for it directly; words.py has it in bulk.
+"""
 
 import secrets
 from typing import Protocol

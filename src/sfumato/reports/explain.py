@@ -8,7 +8,7 @@ from sfumato.core.adversary import belief
 from sfumato.core.exact import decimal_up, fraction_text
 from sfumato.core.guarantees import Pure
 from sfumato.core.release import Release
-from sfumato.core.units import Family, Relation, Unit
+from sfumato.core.units import Family, Record, Relation, Unit
 from sfumato.errors import Unsupported
 from sfumato.reports.catalogue import message
 from sfumato.tables.queries.count import Count
@@ -32,7 +32,7 @@ def explain(release: Release, language: str) -> str:
     paragraphs = [
         message(
             language,
-            "what.many" if several else "what.one",
+            "what.many" if said.query.by else "what.one",
             numbers=len(said.values),
             dataset=said.dataset.name,
             edition=said.dataset.edition,
@@ -41,7 +41,7 @@ def explain(release: Release, language: str) -> str:
         ),
         message(
             language,
-            f"promise.{_relation(said.unit)}",
+            f"promise.{_about(said.unit)}",
             unit=unit,
             factor=decimal_up(enclosures.exp(said.guarantee.epsilon).high),
         ),
@@ -54,6 +54,8 @@ def explain(release: Release, language: str) -> str:
             joint=said.law.margin(CONFIDENCE, numbers=len(said.values)),
         ),
     ]
+    if said.query.by:
+        paragraphs.append(message(language, "limit.keys"))
     if said.limit is not None:
         paragraphs.append(message(language, "limit.person", groups=said.limit.groups, rows=said.limit.rows_per_group))
     paragraphs.append(
@@ -77,7 +79,7 @@ def _belief(unit: Unit, spent: Pure, language: str) -> str:
     present, trait = belief(spent, PRIOR), belief(spent.group(2), PRIOR)
     return message(
         language,
-        f"belief.{_relation(unit)}",
+        f"belief.{_about(unit)}",
         member=_named("member", unit, language),
         prior=int(1000 * PRIOR),
         high=math.ceil(1000 * present.high),
@@ -87,8 +89,10 @@ def _belief(unit: Unit, spent: Pure, language: str) -> str:
     )
 
 
-def _relation(unit: Unit) -> str:
-    return {Relation.ADD_REMOVE: "add_remove", Relation.REPLACE: "replace"}[unit.relation]
+def _about(unit: Unit) -> str:
+    """Rows and persons have sentences of their own, for each relation."""
+    relation = {Relation.ADD_REMOVE: "add_remove", Relation.REPLACE: "replace"}[unit.relation]
+    return f"row_{relation}" if isinstance(unit, Record) else relation
 
 
 def _named(role: str, unit: Unit, language: str) -> str:

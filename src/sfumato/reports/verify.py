@@ -12,7 +12,7 @@ from pathlib import Path
 from sfumato.accounting.basic import compose
 from sfumato.core.budget import Budget
 from sfumato.core.certificate import KIND, VERSION, Certificate, seals, signed_text
-from sfumato.core.documents import Json, encode, parse
+from sfumato.core.documents import Json, canonical, encode, parse
 from sfumato.core.release import Release
 from sfumato.core.signature import read_public_key, signature_holds
 from sfumato.core.statement import Statement
@@ -21,7 +21,7 @@ from sfumato.mechanisms import Laplace
 from sfumato.reports.declarations import DECLARATIONS
 from sfumato.reports.presenter import Reports
 
-__all__ = ["Finding", "Verification", "load", "read", "verify"]
+__all__ = ["Finding", "Verification", "load", "parsed", "read", "verify"]
 
 PARTS = ("kind", "version", "statement", "seals", "signature")
 
@@ -57,11 +57,17 @@ class Verification:
 def read(path: str | Path) -> dict[str, Json]:
     """Read a certificate file; what is not one is refused."""
     try:
-        document = parse(Path(path).read_text(encoding="utf-8"))
+        text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         raise InvalidInput(f"{path} cannot be read as a text file; nothing was verified.") from None
+    return parsed(text)
+
+
+def parsed(text: str) -> dict[str, Json]:
+    """Read the text of a certificate; what is not one is refused."""
+    document = parse(text)
     if not isinstance(document, dict):
-        raise InvalidInput(f"{path} is not a certificate (a JSON object); nothing was verified.")
+        raise InvalidInput("this is not a certificate (a JSON object); nothing was verified.")
     return document
 
 
@@ -71,16 +77,19 @@ def verify(document: dict[str, Json], *, key: str | Path | None = None) -> Verif
     ``key`` is the public key (or its file) that the reader trusts; without it nobody is authenticated.
     """
     trusted = None if key is None else read_public_key(key)
-    findings = [*_shape(document), *_seals(document), *_signature(document, trusted)]
+    findings: list[Finding] = []
     try:
+        document = parsed(canonical(document))
+        findings += [*_shape(document), *_seals(document), *_signature(document, trusted)]
         statement = DECLARATIONS.decode(document.get("statement"), "statement")
-    except SfumatoError as wrong:
-        findings.append(Finding(field=str(wrong).split(" ")[0].rstrip(":"), problem=str(wrong)))
-    else:
         if isinstance(statement, Statement):
             findings += _derivation(statement)
         else:
             findings.append(Finding(field="statement.kind", problem="this is not the statement of a release"))
+    except SfumatoError as wrong:
+        findings.append(Finding(field=str(wrong).split(" ")[0].rstrip(":"), problem=str(wrong)))
+    except (RecursionError, ValueError, TypeError, OverflowError):
+        findings.append(Finding(field="document", problem="holds text, numbers or nesting that no certificate has"))
     return Verification(findings=tuple(findings), authenticated=trusted is not None and not findings)
 
 
@@ -95,7 +104,7 @@ def load(path: str | Path, *, key: str | Path | None = None) -> Release:
         raise Refused(f"{path} does not verify and was not loaded.\n{outcome}")
     return Release(
         statement=DECLARATIONS.decode(document["statement"], "statement"),
-        certificate=Certificate(document),
+        certificate=Certificate(canonical(document)),
         charged=Budget.none(),
         repeated=False,
         presenter=Reports(),
@@ -150,11 +159,15 @@ def _derivation(said: Statement) -> Iterator[Finding]:
         yield Finding(field="statement.dataset", problem="is not the dataset that the query asks")
     try:
         sensitivity = said.query.sensitivity(said.unit, said.limit)
-        event = said.mechanism.loss(sensitivity)
     except SfumatoError as wrong:
         yield Finding(field="statement.unit", problem=f"unit, limit and query do not fit: {wrong}")
         return
-    guarantee = compose([event])
+    try:
+        event = said.mechanism.loss(sensitivity)
+        guarantee = compose([event])
+    except SfumatoError as wrong:
+        yield Finding(field="statement.mechanism", problem=f"cannot have made this release: {wrong}")
+        return
     yield from _same("sensitivity", encode(said.sensitivity), encode(sensitivity))
     yield from _same("event", encode(said.event), encode(event))
     yield from _same("law", encode(said.law), encode(said.mechanism.law))

@@ -1,0 +1,73 @@
+"""Connect the dots: a law on a grid of losses whose profile lies on or above a given profile everywhere.
+
+Between two grid points a profile is convex in e^ε, so the straight line between upper bounds at the grid points is an
+upper bound in between; a curve that is piecewise straight in e^ε belongs to atoms at the grid points. Slopes are made
+monotone from above, so that rounding can enlarge an atom but never make one negative. Proof: docs/proofs/pld.md
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.accounting.profiles import Array, Profile
+
+__all__ = ["Dots", "atoms", "connect", "reach", "rounded_step"]
+
+OUTWARD = 1 + 2.0**-48
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Dots:
+    """Masses at the losses (low + i)·step, and a mass where the loss is infinite."""
+
+    low: int
+    step: float
+    masses: Array
+    infinite: float
+
+    @property
+    def losses(self) -> Array:
+        """The grid points; exact, because the step has few significant bits."""
+        return self.step * np.arange(self.low, self.low + len(self.masses), dtype=np.float64)
+
+    @property
+    def widest(self) -> float:
+        """The largest finite loss, in absolute value."""
+        return self.step * max(abs(self.low), abs(self.low + len(self.masses) - 1))
+
+
+def rounded_step(step: float) -> float:
+    """A step with 20 significant bits, so that its multiples up to 2^33 are floats without rounding.
+
+    >>> rounded_step(0.1).hex()
+    '0x1.9999800000000p-4'
+    """
+    mantissa, exponent = math.frexp(step)
+    return math.ldexp(math.floor(mantissa * 2**20) / 2**20, exponent)
+
+
+def connect(profile: Profile, *, low: int, high: int, step: float) -> Dots:
+    """The atoms at low·step … high·step; what lies above goes to infinity, what lies below is raised to the lowest."""
+    masses, infinite = atoms(profile, step * np.arange(low, high + 1, dtype=np.float64))
+    return Dots(low=low, step=step, masses=masses, infinite=infinite)
+
+
+def atoms(profile: Profile, grid: Array) -> tuple[Array, float]:
+    """The masses at the points of any increasing grid, and the mass at infinity."""
+    odds = np.exp(grid)
+    delta = np.minimum(profile(grid), 1.0)
+    rises = np.empty(len(grid))
+    rises[0] = (1 - delta[0]) / odds[0]
+    rises[1:] = (delta[:-1] - delta[1:]) / (odds[:-1] * np.expm1(np.diff(grid)))
+    slopes = np.maximum.accumulate(np.append(0.0, rises[::-1] * OUTWARD))[::-1]
+    return odds * (slopes[:-1] - slopes[1:]) * OUTWARD, float(delta[-1])
+
+
+_LADDER = 2.0 ** (np.arange(-18 * 8, 9 * 8 + 1) / 8)
+
+
+def reach(profile: Profile, tail: float) -> float:
+    """A loss above which the profile is at most ``tail``, or hardly above what it is at the largest loss (512)."""
+    values = profile(_LADDER)
+    return float(_LADDER[np.flatnonzero(values <= max(tail, float(values[-1]) * (1 + 1e-6)))[0]])

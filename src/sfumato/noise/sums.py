@@ -1,0 +1,30 @@
+"""Adding noise to whole numbers without wrapping around at 64 bits."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sfumato.noise.sampler import AnyIntArray
+
+__all__ = ["LARGEST", "saturating_sum"]
+
+LARGEST = 2**63 - 1
+
+
+def saturating_sum(exact: Sequence[int], noise: AnyIntArray) -> tuple[int, ...]:
+    """Add noise to each number; a sum beyond ±(2^63 − 1) is held there.
+
+    Sensitive: ``exact`` and ``noise``, which stay in arrays where both fit 64 bits: the time that Python takes to
+    compare small whole numbers tells them from large ones. The sums are the release.
+
+    >>> saturating_sum([1, LARGEST], np.array([2, 2]))
+    (3, 9223372036854775807)
+    """
+    if noise.dtype == np.int64 and all(-LARGEST <= value <= LARGEST for value in exact):
+        numbers = np.array(exact, dtype=np.int64)
+        sums = numbers + noise
+        over = ((numbers ^ sums) & (noise ^ sums)) < 0  # both have the other sign than their sum
+        sums = np.where(over, np.where(noise < 0, -LARGEST, LARGEST), sums)
+        return tuple(np.maximum(sums, -LARGEST).tolist())
+    whole = (value + draw for value, draw in zip(exact, noise.tolist(), strict=True))
+    return tuple(max(-LARGEST, min(LARGEST, value)) for value in whole)

@@ -1,0 +1,154 @@
+"""Numbers are read exactly, whatever they come as, and written rounded against us."""
+
+from decimal import Decimal, localcontext
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from sfumato.core.exact import decimal_up, fraction_text, natural, non_negative, positive, probability, rational
+from sfumato.errors import InvalidInput
+
+
+@pytest.mark.parametrize(
+    ("value", "read"),
+    [
+        (1, F(1)),
+        (0.1, F(1, 10)),
+        (1e-30, F(1, 10**30)),
+        (-0.0, F(0)),
+        ("0.1", F(1, 10)),
+        ("1/10", F(1, 10)),
+        ("1e-5", F(1, 10**5)),
+        ("-3", F(-3)),
+        (F(1, 3), F(1, 3)),
+        (Decimal("0.1"), F(1, 10)),
+        (Decimal("1e400"), F(10) ** 400),
+        (np.float64(0.1), F(1, 10)),
+    ],
+)
+def test_a_number_is_what_it_is_written_as(value, read):
+    assert rational(value, "x") == read
+    assert type(rational(value, "x")) is F
+
+
+def test_a_number_of_thousands_of_digits_is_read_like_any_other():
+    assert rational(10**5000, "x") == 10**5000
+    assert probability(F(1, 10**5000), "x") == F(1, 10**5000)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_float_means_the_decimal_that_it_prints_as(value):
+    assert rational(value, "x") == F(repr(value))
+    assert float(rational(value, "x")) == value
+
+
+@given(st.fractions())
+def test_rationals_and_their_text_are_read_alike(value):
+    assert rational(value, "x") == rational(str(value), "x") == value
+    assert fraction_text(value) == str(value)
+
+
+@pytest.mark.parametrize(
+    ("bad", "says"),
+    [
+        (float("nan"), "x = nan is not a finite number; nothing was done"),
+        (float("inf"), "x = inf is not a finite number; nothing was done"),
+        (float("-inf"), "x = -inf is not a finite number"),
+        (Decimal("NaN"), "x = NaN is not a finite number"),
+        (Decimal("sNaN"), "x = sNaN is not a finite number"),
+        (Decimal("Infinity"), "x = Infinity is not a finite number"),
+        (True, "x is bool; nothing was done"),
+        (np.True_, "x is bool"),
+        (None, "x is NoneType; nothing was done"),
+        ([1], "x is list"),
+        (1j, "x is complex"),
+        (b"1", "x is bytes"),
+        ("", "x = '' is not a number; nothing was done"),
+        ("many", "x = 'many' is not a number"),
+        ("nan", "x = 'nan' is not a number"),
+        ("inf", "x = 'inf' is not a number"),
+        ("1/0", "x = '1/0' is not a number"),
+        ("1/2/3", "x = '1/2/3' is not a number"),
+        ("0x10", "x = '0x10' is not a number"),
+    ],
+)
+def test_what_is_not_a_number_is_refused_by_every_reader(bad, says):
+    for read in (rational, positive, non_negative, probability):
+        with pytest.raises(InvalidInput, match=says):
+            read(bad, "x")
+
+
+@pytest.mark.parametrize(
+    ("read", "inside", "outside", "says"),
+    [
+        (positive, ["1e-30", 1, 10**9], [0, -1, 0.0, "-1e-30"], "must be above 0; nothing was done. Give a positive x"),
+        (non_negative, [0, "1e-30", 5], [-1, "-1e-30"], "must not be below 0; nothing was done. Give x ≥ 0"),
+        (probability, [0, 1, 0.5], [-1, "-1e-30", "1.0000000001", 2], "is outside 0 to 1; nothing was done. Give a x"),
+    ],
+)
+def test_ranges_end_where_they_say(read, inside, outside, says):
+    for value in inside:
+        assert read(value, "x") == rational(value, "x")
+    for value in outside:
+        with pytest.raises(InvalidInput, match=f"x = {value} {says}"):
+            read(value, "x")
+
+
+def test_a_whole_number_is_an_int_of_at_least_the_least():
+    assert natural(1, "n") == 1
+    assert natural(0, "n", least=0) == 0
+    assert natural(10**30, "n", least=5) == 10**30
+    for bad in (0, -1, True, 1.0, "1", None, F(1), np.int64(1)):
+        with pytest.raises(InvalidInput, match="n = .* must be a whole number of at least 1; nothing was done"):
+            natural(bad, "n")
+    with pytest.raises(InvalidInput, match="at least 3"):
+        natural(2, "n", least=3)
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "shown"),
+    [
+        (F(0), 4, "0"),
+        (F(2, 3), 4, "0.6667"),
+        (F(1, 3), 4, "0.3334"),
+        (F(-1, 3), 4, "-0.3333"),
+        (F(1, 10**6), 4, "1e-6"),
+        (F(1, 3) / 10**6, 4, "3.334e-7"),
+        (F(99999, 10**10), 4, "1e-5"),
+        (F(99999, 10**9), 4, "0.0001"),
+        (F(1, 10**4), 4, "0.0001"),
+        (F(12345678), 4, "12350000"),
+        (F(99999), 4, "100000"),
+        (F(-12345678), 4, "-12340000"),
+        (F(1001, 1000), 3, "1.01"),
+        (F(1, 2), 1, "0.5"),
+        (F(951, 10), 2, "96"),
+        (F(2, 3), 40, "0." + "6" * 39 + "7"),
+    ],
+)
+def test_decimals_are_rounded_up(value, digits, shown):
+    assert decimal_up(value, digits) == shown
+
+
+amounts = st.builds(lambda p, q, n: F(p, q) * F(10) ** n, st.integers(-(10**9), 10**9), st.integers(1, 10**9),
+                    st.integers(-40, 20))  # fmt: skip
+
+
+@given(value=amounts, digits=st.integers(1, 40))
+@example(value=F(1, 10**5) - F(1, 10**30), digits=4)
+@example(value=F(-1, 10**5) - F(1, 10**30), digits=4)
+def test_a_shown_decimal_is_never_smaller_and_off_by_less_than_its_last_digit(value, digits):
+    shown = F(decimal_up(value, digits))
+    assert shown >= value
+    assert shown - value < abs(value) * F(10) ** (1 - digits) if value else shown == 0
+
+
+@given(value=amounts)
+def test_what_is_shown_does_not_depend_on_the_precision_that_someone_set(value):
+    plainly = decimal_up(value)
+    with localcontext() as context:
+        context.prec = 2
+        assert decimal_up(value) == plainly
