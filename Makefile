@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 JOBS ?= 2
+# Two test workers with two threads each would fight over two cores.
+export OPENBLAS_NUM_THREADS ?= 1
 
 .PHONY: run test test-all lint docs claims bench bench-smoke lock clean
 

@@ -1,7 +1,6 @@
 """The samplers' own probabilities are the law's: from their tables, by enumerating short words, and at the window."""
 
 from fractions import Fraction
-from math import comb
 
 import mpmath
 import numpy as np
@@ -104,31 +103,33 @@ def test_the_samplers_own_probabilities_are_enclosed_around_the_definition(law: 
 
 
 @pytest.mark.parametrize("law", [laplace("2"), gaussian("4")], ids=["laplace", "gaussian"])
-def test_a_scale_off_by_a_billionth_is_seen(law: Law) -> None:
+def test_a_scale_off_by_one_part_in_2_to_the_128_is_seen(law: Law) -> None:
     twin = Law(linear=law.linear * (1 + NARROW), quadratic=law.quadratic * (1 + NARROW), two_sided=True)
     (least, most), (low, high) = Columns(law=twin, shift=0).total(256), next(Columns(law=twin, shift=0).weights(256))
     assert not near(definition(law, 0), Fraction(low, most), Fraction(high, least))
 
 
-SHORT = [
-    pytest.param(law, width, shift, depth, id=f"{name}, {width}-bit words, columns of 2^{shift}")
-    for name, law, width, shift, depth in [
-        ("laplace 2", laplace("2"), 8, 0, 2),
-        ("laplace 1/2", laplace("1/2"), 8, 0, 2),
-        ("laplace 10/3", laplace("10/3"), 8, 0, 2),
-        ("geometric 3", geometric("3"), 8, 0, 2),
-        ("gaussian 9/2", gaussian("9/2"), 8, 0, 2),
-        ("gaussian 1/3", gaussian("1/3"), 8, 0, 3),
-        ("laplace 7", laplace("7"), 5, 2, 4),
-        ("laplace 7, a word for the coin", laplace("7"), 4, 3, 4),
-        ("geometric 9", geometric("9"), 5, 2, 4),
-        ("gaussian 30", gaussian("30"), 5, 2, 4),
-    ]
+SHORT = [  # law, bits of a word, columns of 2^shift, words to enumerate, what they may leave open
+    pytest.param(laplace("2"), 8, 0, 2, "0.01", id="laplace 2"),
+    pytest.param(laplace("1/2"), 8, 0, 2, "0.01", id="laplace 1/2"),
+    pytest.param(laplace("10/3"), 8, 0, 2, "0.02", id="laplace 10/3"),
+    pytest.param(geometric("3"), 8, 0, 2, "0.01", id="geometric 3"),
+    pytest.param(gaussian("9/2"), 8, 0, 2, "0.01", id="gaussian 9/2"),
+    pytest.param(gaussian("1/3"), 8, 0, 3, "1e-6", id="gaussian 1/3"),
+    pytest.param(laplace("7"), 5, 2, 3, "0.11", id="laplace 7 in columns of 4"),
+    pytest.param(laplace("7"), 4, 3, 3, "0.2", id="laplace 7 with a word for the coin"),
+    pytest.param(geometric("9"), 5, 2, 3, "0.07", id="geometric 9 in columns of 4"),
+    pytest.param(gaussian("30"), 5, 2, 3, "0.06", id="gaussian 30 in columns of 4"),
+    pytest.param(laplace("7"), 4, 3, 4, "0.07", id="laplace 7, longer", marks=pytest.mark.long),
+    pytest.param(geometric("9"), 5, 2, 4, "0.01", id="geometric 9, longer", marks=pytest.mark.long),
+    pytest.param(gaussian("30"), 5, 2, 4, "0.01", id="gaussian 30, longer", marks=pytest.mark.long),
 ]
 
 
-@pytest.mark.parametrize(("law", "width", "shift", "depth"), SHORT)
-def test_with_short_words_the_law_is_matched_exactly_by_enumeration(law: Law, width: int, shift: int, depth: int):
+@pytest.mark.parametrize(("law", "width", "shift", "depth", "open_part"), SHORT)
+def test_with_short_words_the_law_is_matched_exactly_by_enumeration(
+    law: Law, width: int, shift: int, depth: int, open_part: str
+) -> None:
     columns = Columns(law=law, shift=shift)
     short = Sampler.of(columns, width=width)
     assert short.joint == (shift <= width - width * 5 // 16)
@@ -141,7 +142,7 @@ def test_with_short_words_the_law_is_matched_exactly_by_enumeration(law: Law, wi
 
     masses, unresolved = enumerated(once, width=width, depth=depth)
     least, most = columns.total(256)
-    assert unresolved < Fraction(1, 50)
+    assert unresolved < Fraction(open_part)
     for z in range(-60, 61):
         if z < 0 and not law.two_sided:
             assert z not in masses
@@ -158,7 +159,7 @@ def test_one_unit_too_much_is_seen_by_enumeration() -> None:
     columns = Columns(law=laplace("2"), shift=0)
     units = columns.table(width=8).counted()
     units[3], units[0] = units[3] + 1, units[0] - 1
-    least, most = columns.total(256)
+    least, _ = columns.total(256)
     shares = [Fraction(high, least) for _, (_, high) in zip(range(4), columns.weights(256), strict=False)]
     assert Fraction(units[3], 256) > shares[3]
 
@@ -170,9 +171,7 @@ def test_a_table_gives_every_outcome_its_words(units: list[int], width: int) -> 
     assert AliasTable.of(units, width=width).counted() == {k: v for k, v in sorted(wanted.items()) if v}
 
 
-@pytest.mark.parametrize(
-    "units", [[3, 9], [1] * 7, [5, 1, 60, 2], [255], [256], [0, 256], [comb(7, k) for k in range(8)]]
-)
+@pytest.mark.parametrize("units", [[3, 9], [1] * 7, [5, 1, 60, 2], [255], [256], [0, 256], [1, 7, 21, 35]])
 def test_what_words_fall_into_is_what_the_table_counts(units: list[int]) -> None:
     table = AliasTable.of(units, width=8)
     words = np.arange(256, dtype=np.uint64)
@@ -185,7 +184,7 @@ def test_what_words_fall_into_is_what_the_table_counts(units: list[int]) -> None
 def test_a_table_refuses_more_words_than_there_are() -> None:
     with pytest.raises(InvalidInput, match="were asked of the 2\\^8 words"):
         AliasTable.of([200, 57], width=8)
-    with pytest.raises(InvalidInput, match="9 outcomes need more than 4-bit words"):
+    with pytest.raises(InvalidInput, match="10 outcomes need more than 4-bit words"):
         AliasTable.of([1] * 9, width=4)
 
 

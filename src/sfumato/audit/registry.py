@@ -47,6 +47,13 @@ def _gaussian(name: str, moved: int, sigma: float, epsilon: float, delta: float)
     )
 
 
+def _drawn_gaussian(name: str, mechanism: Gaussian, epsilon: float, delta: float) -> Attack:
+    def drawn(shift: int) -> Law:
+        return lambda size: noise.rounded_gaussian(sigma=mechanism.sigma, size=size) + shift
+
+    return Attack(name=name, kind=Gaussian.KIND, epsilon=epsilon, delta=delta, here=drawn(0), there=drawn(1))
+
+
 def _mean_of_gradients(name: str, *, claimed: int, moved: int) -> Attack:
     """A noised sum of clipped gradients whose sensitivity was claimed as ``claimed`` clips and is ``moved`` clips."""
     noise_of_claim = Gaussian.calibrated(l2=claimed, epsilon=1, delta=1e-5)
@@ -138,6 +145,7 @@ _RESPONSE = RandomizedResponse.calibrated(epsilon=1, categories=4)
 ATTACKS = (
     _laplace("Laplace", Laplace.calibrated(l1=1, epsilon=1).scale),
     _gaussian("Gaussian", 1, float(_GAUSSIAN.sigma), 1.0, 1e-5),
+    _drawn_gaussian("Gaussian, as drawn", _GAUSSIAN, 1.0, 1e-5),
     _choice("exponential", Exponential.KIND, 1.0, lambda scores: laws.softmax(_SOFT.exponents(scores))),
     _choice("permute and flip", PermuteAndFlip.KIND, 1.0, lambda scores: laws.flipped(_FLIP.exponents(scores))),
     _choice("noisy max", NoisyMax.KIND, 1.0, lambda scores: laws.largest(scores, _MAX.scale)),

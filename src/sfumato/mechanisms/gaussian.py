@@ -1,17 +1,20 @@
 """The Gaussian mechanism on whole numbers: a Gaussian error, rounded."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sfumato import laws
 from sfumato.core import enclosures, events
 from sfumato.core.exact import Exact, non_negative, positive, probability
 from sfumato.core.guarantees import GDP
 from sfumato.core.sensitivity import L0, L1, L2, LInf, Sensitivity
-from sfumato.errors import Refused, WrongNorm
+from sfumato.errors import InvalidInput, Refused, WrongNorm
+
+if TYPE_CHECKING:
+    from sfumato.noise import Words
 
 __all__ = ["Gaussian"]
 
@@ -89,6 +92,14 @@ class Gaussian:
                 "An l1 bound can be read as one with as_l2(), if that is meant."
             )
         return events.Gaussian(l2_squared=moved.l2.squared, sigma_squared=self.sigma**2)
+
+    def add_noise(self, exact: Sequence[int], words: "Words") -> tuple[int, ...]:
+        """Add fresh noise to each number; sums beyond 64 bits are held at the largest that fits (post-processing)."""
+        from sfumato.noise import sample_rounded_gaussian, saturating_sum
+
+        if any(isinstance(value, bool) or not isinstance(value, int) for value in exact):
+            raise InvalidInput("the Gaussian mechanism adds noise to whole numbers; nothing was drawn.")
+        return saturating_sum(exact, sample_rounded_gaussian(self.sigma, len(exact), words))
 
 
 def _l2(l2: L2 | Exact) -> L2:

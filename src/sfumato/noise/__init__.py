@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         sample_geometric,
     )
     from sfumato.noise.reference import draw_discrete_gaussian, draw_discrete_laplace, draw_geometric
+    from sfumato.noise.rounding import rounded_gaussian, sample_rounded_gaussian
     from sfumato.noise.selection import permutation, sample_permutation, sample_selection, select
     from sfumato.noise.sums import saturating_sum
     from sfumato.noise.words import SystemWords, Words
@@ -37,11 +38,13 @@ _HOME = {
     "draw_geometric": "reference",
     "geometric": "lattice",
     "permutation": "selection",
+    "rounded_gaussian": "rounding",
     "sample_bernoulli_exp": "bernoulli",
     "sample_discrete_gaussian": "lattice",
     "sample_discrete_laplace": "lattice",
     "sample_geometric": "lattice",
     "sample_permutation": "selection",
+    "sample_rounded_gaussian": "rounding",
     "sample_selection": "selection",
     "saturating_sum": "sums",
     "select": "selection",
@@ -60,11 +63,13 @@ __all__ = [
     "draw_geometric",
     "geometric",
     "permutation",
+    "rounded_gaussian",
     "sample_bernoulli_exp",
     "sample_discrete_gaussian",
     "sample_discrete_laplace",
     "sample_geometric",
     "sample_permutation",
+    "sample_rounded_gaussian",
     "sample_selection",
     "saturating_sum",
     "select",

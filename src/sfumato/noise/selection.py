@@ -65,11 +65,12 @@ def sample_selection(exponents: Sequence[Fraction], size: int, words: Words) -> 
 
 
 def sample_permutation(size: int, words: Words) -> IntArray:
-    """Sort fresh words, and draw all of them again where two are equal: given none are, all orders are equally likely.
+    """Draw a uniform order from a given source; keys of that many bits are all different but for a part below 2^−16."""
+    return _sorted_keys(size, -(-(2 * size.bit_length() + 16) // words.width), words)
 
-    Keys of several words keep that rare.
-    """
-    parts = max(1, -(-(2 * size.bit_length() + 16) // words.width))
+
+def _sorted_keys(size: int, parts: int, words: Words) -> IntArray:
+    """Sort fresh keys, and draw all of them again where two are equal: given none are, all orders are equally likely."""
     while True:
         keys = np.empty(parts * size, dtype=np.uint64)
         words.fill(keys)
