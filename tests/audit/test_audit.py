@@ -26,7 +26,7 @@ def test_every_mechanism_is_attacked() -> None:
 def test_no_claim_of_a_shipped_mechanism_is_refuted(attack) -> None:
     verdict = attack.run(samples=SAMPLES, alpha=HONEST_ALPHA)
     assert not verdict.refuted, verdict
-    blunt = {"noisy threshold": 0.0, "Gaussian, as drawn": 0.4}  # there δ is shown, here the loss hides in the tail
+    blunt = {"noisy threshold": 0.0, "Gaussian, as drawn": 0.15}  # there δ is shown, here the loss hides in the tail
     assert verdict.proven >= blunt.get(attack.name, 0.9) * verdict.epsilon  # a blunter attack would prove nothing
 
 

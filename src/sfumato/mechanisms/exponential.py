@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core import events
 from sfumato.core.exact import Exact, positive, rational
 from sfumato.core.guarantees import Pure
 from sfumato.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from sfumato.noise import Words
 
 __all__ = ["Exponential", "PermuteAndFlip"]
 
@@ -56,6 +59,12 @@ class Exponential:
         """The exact logarithms, up to a constant, of the probabilities."""
         return [self.epsilon * score / self.spread for score in _scores(scores)]
 
+    def choose(self, scores: Sequence[Exact], words: "Words") -> int:
+        """Draw a candidate with exactly its probability."""
+        from sfumato.noise import sample_selection
+
+        return int(sample_selection(self.exponents(scores), 1, words)[0])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PermuteAndFlip:
@@ -98,6 +107,16 @@ class PermuteAndFlip:
         exact = _scores(scores)
         best = max(exact)
         return [self.epsilon * (score - best) / self.spread for score in exact]
+
+    def choose(self, scores: Sequence[Exact], words: "Words") -> int:
+        """Walk a random order of the candidates with exact coins."""
+        from sfumato.noise import sample_bernoulli_exp, sample_permutation
+
+        exponents = self.exponents(scores)
+        for candidate in sample_permutation(len(exponents), words).tolist():
+            if sample_bernoulli_exp(-exponents[candidate], 1, words)[0]:
+                return int(candidate)
+        raise AssertionError("the best candidate stops the walk")
 
 
 def _scores(scores: Sequence[Exact]) -> list[Fraction]:

@@ -1,12 +1,17 @@
 """Report noisy max: add discrete Laplace noise to each score and name the largest."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core import events
 from sfumato.core.exact import Exact, natural, positive
 from sfumato.core.guarantees import Pure
+from sfumato.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from sfumato.noise import Words
 
 __all__ = ["NoisyMax"]
 
@@ -41,3 +46,12 @@ class NoisyMax:
         """The event for a unit that moves each score by at most ``sensitivity``."""
         reach = (1 if self.monotone else 2) * natural(sensitivity, "sensitivity", least=0)
         return events.Stated(guarantee=Pure(epsilon=reach / self.scale))
+
+    def choose(self, scores: Sequence[int], words: "Words") -> int:
+        """Add fresh noise to each score and name the largest, the first of equals."""
+        from sfumato.noise import sample_discrete_laplace, saturating_sum
+
+        if not scores or any(isinstance(score, bool) or not isinstance(score, int) for score in scores):
+            raise InvalidInput("noisy max needs at least one score, and whole numbers; nothing was drawn.")
+        noisy = saturating_sum(scores, sample_discrete_laplace(self.scale, len(scores), words))
+        return noisy.index(max(noisy))

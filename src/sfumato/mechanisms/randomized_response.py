@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core import events
 from sfumato.core.exact import Exact, natural, positive
 from sfumato.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from sfumato.noise import Words
 
 __all__ = ["RandomizedResponse"]
 
@@ -52,3 +55,9 @@ class RandomizedResponse:
         if natural(truth, "truth", least=0) >= self.categories:
             raise InvalidInput(f"the true value must be one of 0 to {self.categories - 1}; nothing was drawn.")
         return [self.epsilon if value == truth else Fraction(0) for value in range(self.categories)]
+
+    def report(self, truth: int, words: "Words") -> int:
+        """Draw the report of one person."""
+        from sfumato.noise import sample_selection
+
+        return int(sample_selection(self.exponents(truth), 1, words)[0])

@@ -1,15 +1,22 @@
 """Noisy threshold: publishing keys that nobody declared, if enough people share them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from sfumato import laws
 from sfumato.core import events
 from sfumato.core.exact import Exact, natural, positive, probability
 from sfumato.core.guarantees import Approximate
+from sfumato.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from sfumato.noise import Words
 
 __all__ = ["NoisyThreshold"]
+
+Key = TypeVar("Key")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +69,19 @@ class NoisyThreshold:
         noise = events.DiscreteLaplace(l1=Fraction(natural(keys, "keys", least=0) * self.most), scale=self.scale)
         shown = Approximate(epsilon=Fraction(0), delta=_shown(keys, self.most, self.scale, self.threshold))
         return events.Composed(events=(noise, events.Stated(guarantee=shown)))
+
+    def show(self, counts: Mapping[Key, int], words: "Words") -> dict[Key, int]:
+        """Add noise to the count of each key that someone has, and show those that reach the threshold.
+
+        The order is that of the keys themselves as text, never that of the data.
+        """
+        from sfumato.noise import sample_discrete_laplace, saturating_sum
+
+        if any(isinstance(count, bool) or not isinstance(count, int) or count < 1 for count in counts.values()):
+            raise InvalidInput("counts of keys that someone has are whole numbers from 1 on; nothing was drawn.")
+        noisy = saturating_sum(list(counts.values()), sample_discrete_laplace(self.scale, len(counts), words))
+        shown = {key: value for key, value in zip(counts, noisy, strict=True) if value >= self.threshold}
+        return dict(sorted(shown.items(), key=lambda pair: repr(pair[0])))
 
 
 def _shown(keys: int, most: int, scale: Fraction, threshold: int) -> Fraction:
