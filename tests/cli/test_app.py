@@ -30,6 +30,10 @@ ALL = list(commands(typer.main.get_command(app)))
 
 def test_the_commands_are_these():
     assert sorted(" ".join(path) for path in ALL if path) == [
+        "account",
+        "account calibrate",
+        "account compose",
+        "account convert",
         "audit",
         "demo",
         "explain",

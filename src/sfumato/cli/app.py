@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from sfumato.cli import audit, certificate, demo, keys
+from sfumato.cli import account, audit, certificate, demo, keys
 from sfumato.cli.output import say
 from sfumato.errors import SfumatoError
 from sfumato.version import __version__
@@ -52,6 +52,7 @@ app.command("verify")(certificate.verify)
 app.command("explain")(certificate.explain)
 app.command("report")(certificate.report)
 app.command("audit")(audit.audit)
+app.add_typer(account.account, name="account")
 app.add_typer(keys.keys, name="key")
 
 
