@@ -52,7 +52,8 @@ class Vault:
 
     Guarantee: all releases together are (ε, δ)-DP for ``unit`` at the budget's ε and δ, however adaptively they are
     chosen. Assumes: each declared table holds the rows that it says, and public facts (keys, limits, versions) were not
-    read off the data. With the ledger in memory the budget is forgotten when the process ends.
+    read off the data. ``population``, a public bound on the number of units, is what δ is judged by. With the ledger in
+    memory the budget is forgotten when the process ends.
 
     >>> import pyarrow as pa, sfumato as sf
     >>> vault = Vault(unit=sf.user("id", relation="add/remove"), budget=sf.Budget(epsilon=1), name="trial")
@@ -68,6 +69,7 @@ class Vault:
         unit: Unit | None = None,
         budget: Budget | None = None,
         name: str | None = None,
+        population: int | None = None,
         key: SigningKey | str | Path | None = None,
     ) -> None:
         if unit is None:
@@ -78,7 +80,7 @@ class Vault:
             raise NotDeclared("a vault needs its budget: how much may be said in all. Say budget=sf.Budget(epsilon=…).")
         if not isinstance(budget, Budget) or budget.epsilon == 0 or budget.delta == 1:
             raise InvalidInput("budget must be an sf.Budget with epsilon above 0 and delta below 1.")
-        Budget.asked(epsilon=budget.epsilon, delta=budget.delta)
+        Budget.asked(epsilon=budget.epsilon, delta=budget.delta).judged(population)
         if name is None:
             raise NotDeclared("a vault needs a name, which its releases state as the account they were charged to.")
         check_name(name, "the name of a vault")

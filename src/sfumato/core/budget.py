@@ -4,13 +4,23 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from sfumato.core.exact import Exact, fraction_text, non_negative, positive, probability
-from sfumato.errors import InvalidInput
+from sfumato.core.exact import Exact, fraction_text, natural, non_negative, positive, probability
+from sfumato.errors import InvalidInput, NotDeclared, Refused
 
-__all__ = ["Budget"]
+__all__ = ["Budget", "default_delta"]
 
+DEFAULT_DELTA = Fraction(1, 10**6)
 MOST_EPSILON = 10**6
 MOST_PARTS = 10**40  # of a denominator: sums of charges must stay short enough to write down
+
+
+def default_delta(population: int) -> Fraction:
+    """The δ to choose where nobody has a reason for another: the smaller of 10⁻⁶ and a tenth of 1/n.
+
+    >>> default_delta(1_000_000)
+    Fraction(1, 10000000)
+    """
+    return min(DEFAULT_DELTA, Fraction(1, 10 * natural(population, "population")))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -48,6 +58,28 @@ class Budget:
         if wanted.delta == 1:
             raise InvalidInput("delta = 1 promises nothing; nothing was done. Give a delta below 1.")
         return wanted
+
+    def judged(self, population: int | None) -> "Budget":
+        """Refuse a δ that protects nobody: publishing one record at random already has δ = 1/n.
+
+        ``population`` is a declared bound on how many units there are, never the size of a table. Without it only a δ
+        of at most 10⁻⁶ is let through.
+
+        >>> Budget(epsilon=1, delta=1e-6).judged(None).delta
+        Fraction(1, 1000000)
+        """
+        if population is None:
+            if self.delta > DEFAULT_DELTA:
+                raise NotDeclared(
+                    f"δ = {self.delta} is above {DEFAULT_DELTA} and can only be judged against the number of people. "
+                    "Nothing was done. Declare population=…, a public bound on it, or ask for a smaller δ."
+                )
+        elif self.delta * natural(population, "population") >= 1:
+            raise Refused(
+                f"δ = {self.delta} is not below 1/{population}: publishing one person at random would satisfy it. "
+                f"Nothing was done. Ask for δ of at most {default_delta(population)}."
+            )
+        return self
 
     def __add__(self, other: "Budget") -> "Budget":
         return Budget(epsilon=self.epsilon + other.epsilon, delta=min(Fraction(1), self.delta + other.delta))

@@ -85,11 +85,13 @@ class Approximate:
     def group(self, size: int) -> "Approximate":
         """(kε, δ(e^(kε) − 1)/(e^ε − 1)): the δ of each step is multiplied by the e^ε of those before it."""
         count = natural(size, "group size")
-        if self.delta == 0 or self.epsilon == 0:
+        if count == 1 or self.delta == 0 or self.epsilon == 0:
             return Approximate(epsilon=count * self.epsilon, delta=min(Fraction(1), count * self.delta))
         if count * self.epsilon > 100:  # e^100 times any δ that a computer can tell from 0 says nothing
             return Approximate(epsilon=count * self.epsilon, delta=Fraction(1))
-        factor = (enclosures.exp(count * self.epsilon).high - 1) / (enclosures.exp(self.epsilon, bits=256).low - 1)
+        bits = 256 + max(0, self.epsilon.denominator.bit_length() - self.epsilon.numerator.bit_length())
+        top, bottom = enclosures.exp(count * self.epsilon, bits=bits), enclosures.exp(self.epsilon, bits=bits)
+        factor = (top.high - 1) / (bottom.low - 1)
         return Approximate(epsilon=count * self.epsilon, delta=min(Fraction(1), _up(self.delta * factor)))
 
 

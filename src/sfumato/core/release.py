@@ -15,7 +15,7 @@ from sfumato.errors import InvalidInput
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Presenter", "Release"]
+__all__ = ["Presenter", "Release", "only_release"]
 
 
 class Presenter(Protocol):
@@ -93,3 +93,15 @@ class Release:
     def plot(self, language: str = "en") -> Any:
         """Draw the numbers with their intervals; needs the ``plots`` extra."""
         return self.presenter.plot(self, language)
+
+
+def only_release(given: object) -> Release:
+    """Let a release through and nothing else: what makes words, pictures or new figures must not be handed rows.
+
+    >>> only_release([1, 2, 3])
+    Traceback (most recent call last):
+    sfumato.errors.InvalidInput: post-processing takes releases and was given list; nothing was done.
+    """
+    if not isinstance(given, Release):
+        raise InvalidInput(f"post-processing takes releases and was given {type(given).__name__}; nothing was done.")
+    return given

@@ -40,7 +40,7 @@ def draw(law: Law, size: int, words: Words, reference: Callable[[Bits], int]) ->
 
     In the latter case each is drawn by the slow ``reference`` of the same law.
     """
-    if law.exponent(COLUMNS << LARGEST_SHIFT) >= REACH:
+    if _fits(law):
         return sampler(law).draw(size, words)
     bits = WordBits(words)
     return np.array([reference(bits) for _ in range(size)], dtype=object)
@@ -52,6 +52,11 @@ def in_64_bits(draws: AnyIntArray) -> IntArray:
         return draws.astype(np.int64, copy=False)
     except OverflowError:
         raise InvalidInput("a draw lies beyond 64 bits; nothing was returned. Ask for a smaller scale.") from None
+
+
+@lru_cache(maxsize=128)
+def _fits(law: Law) -> bool:
+    return law.exponent(COLUMNS << LARGEST_SHIFT) >= REACH
 
 
 @lru_cache(maxsize=128)

@@ -70,7 +70,7 @@ def sample_permutation(size: int, words: Words) -> IntArray:
 
 
 def _sorted_keys(size: int, parts: int, words: Words) -> IntArray:
-    """Sort fresh keys, and draw all of them again where two are equal: given none are, all orders are equally likely."""
+    """Sort fresh keys, and draw all again where two are equal: given none are, all orders are equally likely."""
     while True:
         keys = np.empty(parts * size, dtype=np.uint64)
         words.fill(keys)

@@ -7,7 +7,7 @@ from sfumato.core import enclosures
 from sfumato.core.adversary import belief
 from sfumato.core.exact import decimal_up, fraction_text
 from sfumato.core.guarantees import Pure
-from sfumato.core.release import Release
+from sfumato.core.release import Release, only_release
 from sfumato.core.units import Family, Record, Relation, Unit
 from sfumato.errors import Unsupported
 from sfumato.reports.catalogue import message
@@ -24,7 +24,7 @@ def explain(release: Release, language: str) -> str:
 
     Assumes: pure DP. The belief sentence speaks of everything charged to the account so far, not of this release alone.
     """
-    said = release.statement
+    said = only_release(release).statement
     if not isinstance(said.query, Count) or not isinstance(said.guarantee, Pure):
         raise Unsupported(f"there is no text yet for a {said.query.KIND} with a {said.guarantee.KIND}.")
     several = len(said.values) > 1

@@ -11,7 +11,7 @@ from html import escape
 
 from sfumato.core.exact import fraction_text
 from sfumato.core.extras import need
-from sfumato.core.release import Release
+from sfumato.core.release import Release, only_release
 from sfumato.core.statement import Statement
 from sfumato.core.units import Family, Relation, User
 from sfumato.engines.expressions import AllOf, AnyOf, Expression, Literal, Missing, Not, OneOf, Operator, Text, Truth
@@ -71,7 +71,7 @@ def page(release: Release, languages: Sequence[str] = ("en", "zh")) -> str:
     """
     if not languages:
         raise InvalidInput("a page needs a language: 'en', 'zh' or both; nothing was written.")
-    first, said = languages[0], release.statement
+    first, said = languages[0], only_release(release).statement
     facts = {"dataset": said.dataset.name, "edition": said.dataset.edition}
     title = _text(first, "page.title", **facts)
     parts = [

@@ -3,7 +3,7 @@
 from typing import Any
 
 from sfumato.core.extras import need
-from sfumato.core.release import Release
+from sfumato.core.release import Release, only_release
 from sfumato.reports.catalogue import message
 
 __all__ = ["intervals"]
@@ -15,7 +15,7 @@ FONT = "Noto Sans CJK SC, Noto Sans, Helvetica, Arial, sans-serif"
 def intervals(release: Release, language: str = "en") -> Any:
     """Draw each number as a point on its 95% interval; the chart can be saved as SVG, PNG or HTML."""
     altair = need("altair", "pip install 'sfumato[plots]'")
-    said = release.statement
+    said = only_release(release).statement
     labels = list(zip(*said.query.labels().values(), strict=True)) or [(said.query.measure,)]
     rows = [
         {"group": " · ".join(str(part) for part in label), "value": value, "low": low, "high": high}
