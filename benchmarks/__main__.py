@@ -5,7 +5,7 @@ import importlib
 
 from benchmarks.harness import check_schema
 
-NAMES = ("counts", "matrix", "noise")
+NAMES = ("accounting", "counts", "matrix", "noise")
 
 
 def main() -> None:

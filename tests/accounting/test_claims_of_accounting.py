@@ -1,7 +1,7 @@
 """The numbers of the catalogue's accounting entries."""
 
 import math
-from fractions import Fraction as F
+from fractions import Fraction
 
 import pytest
 
@@ -17,8 +17,8 @@ from sfumato.tables.queries.count import Count, Keys
 from tests.core.truth import mp, normal_cdf, number
 
 
-def gauss(sigma: F | int | str) -> Gaussian:
-    return Gaussian(l2_squared=F(1), sigma_squared=F(sigma) ** 2)
+def gauss(sigma: Fraction | int | str) -> Gaussian:
+    return Gaussian(l2_squared=Fraction(1), sigma_squared=Fraction(sigma) ** 2)
 
 
 def times(event, count):
@@ -29,15 +29,15 @@ def close(value: float, digits: float = 1e-4):
     return pytest.approx(value, rel=digits)
 
 
-STEP = Approximate(epsilon=F("0.05"), delta=F("1e-8"))
+STEP = Approximate(epsilon=Fraction("0.05"), delta=Fraction("1e-8"))
 DAY = times(Stated(guarantee=STEP), 1440)
-PURE_DAY = times(Stated(guarantee=Pure(epsilon=F("0.05"))), 1440)
+PURE_DAY = times(Stated(guarantee=Pure(epsilon=Fraction("0.05"))), 1440)
 
 
 @pytest.mark.claim("S4-04")
 def test_a_day_of_steps_by_ever_tighter_accountants():
-    total = F("1.45e-5")
-    assert accounting.compose([DAY]) == Approximate(epsilon=F(72), delta=F("1.44e-5"))
+    total = Fraction("1.45e-5")
+    assert accounting.compose([DAY]) == Approximate(epsilon=Fraction(72), delta=Fraction("1.44e-5"))
     textbook = advanced.textbook(epsilon="0.05", delta="1e-8", times=1440, slack="1e-7")
     assert textbook.epsilon == close(14.4642)
     assert textbook.delta == total
@@ -45,7 +45,7 @@ def test_a_day_of_steps_by_ever_tighter_accountants():
     assert accounting.epsilon(DAY, delta=total, method="zcdp") == close(11.812)
     assert accounting.epsilon(DAY, delta=total, method="optimal") == close(11.160)
     assert optimal.epsilon(STEP, 1440, delta=total) == close(11.160)
-    laplace = times(DiscreteLaplace(l1=F(2**20), scale=F(20 * 2**20)), 1440)
+    laplace = times(DiscreteLaplace(l1=Fraction(2**20), scale=Fraction(20 * 2**20)), 1440)
     assert accounting.epsilon(laplace, delta=1e-7) == pytest.approx(11.053, rel=2e-4)
     sigma = accounting.gaussian_sigma(l2=1, epsilon="0.05", delta="1e-8")
     assert accounting.epsilon(times(gauss(sigma), 1440), delta=total) == pytest.approx(1.629, rel=5e-4)
@@ -57,9 +57,9 @@ def test_advanced_composition_is_a_bound_both_ways():
     assert exact <= accounting.delta(DAY, epsilon=12, method="advanced")
     assert exact <= accounting.delta(DAY, epsilon=12, method="zcdp")
     assert exact <= accounting.delta(DAY, epsilon=12)
-    assert accounting.delta(DAY, epsilon=72, method="advanced") == F("1.44e-5")
+    assert accounting.delta(DAY, epsilon=72, method="advanced") == Fraction("1.44e-5")
     assert accounting.delta(DAY, epsilon=1, method="advanced") == 1
-    assert accounting.epsilon(DAY, delta=F("1.44e-5"), method="advanced") == 72
+    assert accounting.epsilon(DAY, delta=Fraction("1.44e-5"), method="advanced") == 72
     for method in ("advanced", "zcdp", "rdp", "optimal", "basic"):
         with pytest.raises(Refused, match="Ask for"):
             accounting.epsilon(DAY, delta=1e-6, method=method)
@@ -82,14 +82,16 @@ def renyi(order: object, sigma: object, shift: object = 1) -> object:
 @pytest.mark.parametrize("order", ["3/2", "2", "8", "32"])
 def test_the_renyi_divergence_of_shifted_gaussians(order):
     for sigma in ("1", "5/2"):
-        assert rdp.loss_at(gauss(sigma), F(order)) == F(order) / (2 * F(sigma) ** 2)
-        assert float(renyi(number(F(order)), number(F(sigma)))) == close(float(F(order) / (2 * F(sigma) ** 2)), 1e-9)
+        assert rdp.loss_at(gauss(sigma), Fraction(order)) == Fraction(order) / (2 * Fraction(sigma) ** 2)
+        assert float(renyi(number(Fraction(order)), number(Fraction(sigma)))) == close(
+            float(Fraction(order) / (2 * Fraction(sigma) ** 2)), 1e-9
+        )
 
 
 @pytest.mark.claim("S4-05")
 def test_renyi_losses_of_a_product_add():
     one, other = gauss(2), gauss(3)
-    curve, own = rdp.compose([one, other, other], orders=[F(3, 2), 8])
+    curve, own = rdp.compose([one, other, other], orders=[Fraction(3, 2), 8])
     assert own == 0
     for order, loss in curve.curve:
         assert loss == rdp.loss_at(one, order) + 2 * rdp.loss_at(other, order)
@@ -105,10 +107,14 @@ def test_renyi_losses_of_a_product_add():
 @pytest.mark.claim("S4-07")
 @pytest.mark.parametrize(
     ("count", "sigma", "delta", "classical", "improved", "exact"),
-    [(1, 1, "1e-5", 5.2985, 4.7284, 4.3772), (1000, 40, "1e-6", 4.4682, 4.0103, 3.7472), (10_000, 50, "1e-5", 11.5971, 10.7248, 9.9973)],
-)  # fmt: skip
+    [
+        (1, 1, "1e-5", 5.2985, 4.7284, 4.3772),
+        (1000, 40, "1e-6", 4.4682, 4.0103, 3.7472),
+        (10_000, 50, "1e-5", 11.5971, 10.7248, 9.9973),
+    ],
+)
 def test_three_conversions(count, sigma, delta, classical, improved, exact):
-    rho, logarithm = count / (2 * sigma**2), -math.log(float(F(delta)))
+    rho, logarithm = count / (2 * sigma**2), -math.log(float(Fraction(delta)))
     assert rho + 2 * math.sqrt(rho * logarithm) == close(classical, 2e-5)
     best = 1 + math.sqrt(logarithm / rho)
     assert rho * best + logarithm / (best - 1) == close(classical, 2e-5)
@@ -148,17 +154,17 @@ def test_a_training_plan_costs_what_it_was_calibrated_to_and_less_than_the_sum_o
 
 @pytest.mark.claim("S3-01")
 def test_poisson_sampling_amplifies_pure_guarantees():
-    one = Pure(epsilon=F(1))
+    one = Pure(epsilon=Fraction(1))
     assert subsampling.poisson(one, "0.1").epsilon == close(0.1586, 3e-4)
     assert subsampling.poisson(one, "0.01").epsilon == close(0.01704, 3e-4)
-    sampled = PoissonSampled(rate=F(1, 10), event=Stated(guarantee=one))
-    assert accounting.compose([sampled]) == subsampling.poisson(one, F(1, 10))
+    sampled = PoissonSampled(rate=Fraction(1, 10), event=Stated(guarantee=one))
+    assert accounting.compose([sampled]) == subsampling.poisson(one, Fraction(1, 10))
 
 
 @pytest.mark.claim("S3-01")
 @pytest.mark.parametrize(("rate", "epsilon"), [("0.1", 27.16), ("0.03", 6.75), ("0.01", 2.108), ("0.003", 0.925)])
 def test_the_moments_of_sampled_gaussians(rate, epsilon):
-    event = times(PoissonSampled(rate=F(rate), event=gauss(1)), 1000)
+    event = times(PoissonSampled(rate=Fraction(rate), event=gauss(1)), 1000)
     assert rdp.epsilon(event, delta=1e-5, orders=range(2, 257)) == pytest.approx(epsilon, rel=6e-4)
     assert accounting.epsilon(event, delta=1e-5) <= epsilon
 
@@ -171,26 +177,28 @@ def test_without_sampling_the_same_steps_cost_far_more():
 @pytest.mark.claim("S0-06")
 def test_a_thousand_disjoint_bins_are_charged_once_for_events_and_by_the_sensitivity_for_users():
     bins = tuple(range(1000))
-    each = Pure(epsilon=F(1, 10))
+    each = Pure(epsilon=Fraction(1, 10))
     assert accounting.parallel([each] * 1000, relation=Relation.ADD_REMOVE) == each
-    assert accounting.parallel([each] * 1000, relation=Relation.REPLACE) == Pure(epsilon=F(1, 5))
-    histogram = Count(dataset=Dataset(name="visits", version="1"), by=(Keys(column="minute", values=bins),))
-    limit = sf.Limit(groups=20, rows_per_group=1)
-    for unit, l1 in ((sf.record(relation="add/remove"), 1), (sf.user("id", relation="add/remove"), 20)):
-        moved = histogram.sensitivity(unit, limit).l1.bound
+    assert accounting.parallel([each] * 1000, relation=Relation.REPLACE) == Pure(epsilon=Fraction(1, 5))
+    histogram = Count(dataset=Dataset(name="visits", edition="1"), by=(Keys(column="minute", values=bins),))
+    people = sf.user("id", relation="add/remove"), sf.Limit(groups=20, rows_per_group=1)
+    for (unit, limit), l1 in (((sf.record(relation="add/remove"), None), 1), (people, 20)):
+        moved = histogram.sensitivity(unit, limit).l1.value
         assert moved == l1
-        event = DiscreteLaplace(l1=moved, scale=F(10))
-        assert accounting.compose([event]) == Pure(epsilon=l1 * F(1, 10))
+        event = DiscreteLaplace(l1=moved, scale=Fraction(10))
+        assert accounting.compose([event]) == Pure(epsilon=l1 * Fraction(1, 10))
 
 
-def excess(epsilon: F, delta: F) -> float:
+def excess(epsilon: Fraction, delta: Fraction) -> float:
     """By how much the classical σ misses its δ."""
     sigma = mp.sqrt(2 * mp.log(mp.mpf("1.25") / number(delta))) / number(epsilon)
     return float(exact_delta(sigma, number(epsilon)) / number(delta))
 
 
 def exact_delta(sigma: object, epsilon: object) -> object:
-    return normal_cdf(1 / (2 * sigma) - epsilon * sigma) - mp.exp(epsilon) * normal_cdf(-1 / (2 * sigma) - epsilon * sigma)
+    return normal_cdf(1 / (2 * sigma) - epsilon * sigma) - mp.exp(epsilon) * normal_cdf(
+        -1 / (2 * sigma) - epsilon * sigma
+    )
 
 
 @pytest.mark.claim("S2-02")
@@ -198,7 +206,7 @@ def exact_delta(sigma: object, epsilon: object) -> object:
 def test_delta_is_not_the_probability_that_the_loss_exceeds_epsilon(epsilon, ratio):
     sigma = accounting.gaussian_sigma(l2=1, epsilon=epsilon, delta="1e-5")
     mu = 1 / number(sigma)
-    beyond = normal_cdf(mu / 2 - number(F(epsilon)) / mu)
+    beyond = normal_cdf(mu / 2 - number(Fraction(epsilon)) / mu)
     assert float(beyond / mp.mpf("1e-5")) == pytest.approx(ratio, rel=0.01)
 
 
@@ -210,10 +218,10 @@ def test_delta_is_not_the_probability_that_the_loss_exceeds_epsilon(epsilon, rat
 def test_exact_gaussian_calibration(epsilon, delta, sigma):
     found = accounting.gaussian_sigma(l2=1, epsilon=epsilon, delta=delta)
     assert found == close(sigma)
-    room = number(F(delta))
-    assert exact_delta(number(found), number(F(epsilon))) <= room
-    assert exact_delta(number(found) * (1 - mp.mpf(10) ** -8), number(F(epsilon))) > room
-    assert accounting.gaussian_delta(l2=1, sigma=found, epsilon=epsilon) <= F(delta)
+    room = number(Fraction(delta))
+    assert exact_delta(number(found), number(Fraction(epsilon))) <= room
+    assert exact_delta(number(found) * (1 - mp.mpf(10) ** -8), number(Fraction(epsilon))) > room
+    assert accounting.gaussian_delta(l2=1, sigma=found, epsilon=epsilon) <= Fraction(delta)
     assert accounting.gaussian_sigma(l2=3, epsilon=epsilon, delta=delta) == 3 * found
 
 
@@ -221,7 +229,9 @@ def test_exact_gaussian_calibration(epsilon, delta, sigma):
 def test_the_classical_formula_wastes_noise_below_one_and_is_refused_from_there_on():
     for epsilon, ratio in (("0.1", 1.576), ("0.5", 1.378)):
         classical = accounting.classical_sigma(l2=1, epsilon=epsilon, delta="1e-5")
-        assert classical / accounting.gaussian_sigma(l2=1, epsilon=epsilon, delta="1e-5") == pytest.approx(ratio, rel=4e-4)
+        assert classical / accounting.gaussian_sigma(l2=1, epsilon=epsilon, delta="1e-5") == pytest.approx(
+            ratio, rel=4e-4
+        )
     at_one = accounting.classical_sigma(l2=1, epsilon="0.999999", delta="1e-5")
     assert at_one / accounting.gaussian_sigma(l2=1, epsilon=1, delta="1e-5") == pytest.approx(1.299, rel=4e-4)
     for epsilon in (1, 2, 20):
@@ -232,16 +242,22 @@ def test_the_classical_formula_wastes_noise_below_one_and_is_refused_from_there_
 
 
 @pytest.mark.claim("S2-05")
-@pytest.mark.parametrize(("delta", "crossing"), [("1e-5", "8.42"), ("1e-6", "8.78"), ("0.1", "5.74"), ("1e-10", "9.85")])
+@pytest.mark.parametrize(
+    ("delta", "crossing"), [("1e-5", "8.42"), ("1e-6", "8.78"), ("0.1", "5.74"), ("1e-10", "9.85")]
+)
 def test_where_the_classical_formula_begins_to_fail(delta, crossing):
-    assert excess(F(crossing) - F("0.01"), F(delta)) < 1 < excess(F(crossing) + F("0.01"), F(delta))
+    assert (
+        excess(Fraction(crossing) - Fraction("0.01"), Fraction(delta))
+        < 1
+        < excess(Fraction(crossing) + Fraction("0.01"), Fraction(delta))
+    )
 
 
 @pytest.mark.claim("S2-05")
 def test_how_far_the_classical_formula_fails():
-    assert excess(F(10), F("1e-5")) == pytest.approx(2.3, rel=0.02)
-    assert excess(F(20), F("1e-5")) == pytest.approx(152.7, rel=1e-3)
-    assert excess(F(50), F("1e-5")) == pytest.approx(5.9e4, rel=0.01)
+    assert excess(Fraction(10), Fraction("1e-5")) == pytest.approx(2.3, rel=0.02)
+    assert excess(Fraction(20), Fraction("1e-5")) == pytest.approx(152.7, rel=1e-3)
+    assert excess(Fraction(50), Fraction("1e-5")) == pytest.approx(5.9e4, rel=0.01)
 
 
 @pytest.mark.claim("S2-07")
@@ -250,7 +266,9 @@ def test_how_sigma_scales():
     assert classical(l2=2, epsilon=0.5, delta=1e-6) == 2 * classical(l2=1, epsilon=0.5, delta=1e-6)
     assert classical(l2=1, epsilon=0.25, delta=1e-6) == 2 * classical(l2=1, epsilon=0.5, delta=1e-6)
     assert exact(l2=2, epsilon=1, delta=1e-6) == 2 * exact(l2=1, epsilon=1, delta=1e-6)
-    small = exact(l2=1, epsilon=F(1, 1000), delta=F(1, 10**9)) / exact(l2=1, epsilon=F(1, 500), delta=F(1, 10**9))
+    small = exact(l2=1, epsilon=Fraction(1, 1000), delta=Fraction(1, 10**9)) / exact(
+        l2=1, epsilon=Fraction(1, 500), delta=Fraction(1, 10**9)
+    )
     assert small == pytest.approx(2, rel=0.05)
     large = exact(l2=1, epsilon=10_000, delta=1e-5)
     assert large == pytest.approx(1 / math.sqrt(2 * 10_000), rel=0.05)
@@ -259,7 +277,7 @@ def test_how_sigma_scales():
 @pytest.mark.claim("S2-08")
 def test_what_a_smaller_delta_costs():
     exact, classical = accounting.gaussian_sigma, accounting.classical_sigma
-    before, after = F("1e-6"), F(10 ** (-6.6))
+    before, after = Fraction("1e-6"), Fraction(10 ** (-6.6))
     for found, ratio in (
         (classical(l2=1, epsilon=0.5, delta=after) / classical(l2=1, epsilon=0.5, delta=before), 1.0481),
         (exact(l2=1, epsilon=1, delta=after) / exact(l2=1, epsilon=1, delta=before), 1.0655),
@@ -274,7 +292,7 @@ def test_an_unknown_method_is_named_and_so_are_unequal_steps():
         accounting.epsilon([], delta=1e-6, method="moments")
     with pytest.raises(InvalidInput, match="'moments' is not one of pld, rdp"):
         accounting.delta([], epsilon=1, method="moments")
-    uneven = [Stated(guarantee=Pure(epsilon=F(1))), Stated(guarantee=Pure(epsilon=F(2)))]
+    uneven = [Stated(guarantee=Pure(epsilon=Fraction(1))), Stated(guarantee=Pure(epsilon=Fraction(2)))]
     with pytest.raises(Exception, match="these differ"):
         accounting.epsilon(uneven, delta=1e-6, method="optimal")
     assert accounting.epsilon([], delta=1e-6, method="optimal") == 0
@@ -282,11 +300,11 @@ def test_an_unknown_method_is_named_and_so_are_unequal_steps():
 
 @pytest.mark.parametrize("method", accounting.METHODS)
 def test_every_method_gives_delta_and_epsilon_that_agree(method):
-    events = times(Stated(guarantee=Pure(epsilon=F(1, 10))), 50)
+    events = times(Stated(guarantee=Pure(epsilon=Fraction(1, 10))), 50)
     epsilon = accounting.epsilon(events, delta=1e-5, method=method)
-    assert accounting.delta(events, epsilon=epsilon, method=method) <= F("1e-5") * F(1.01)
-    assert optimal.epsilon(Pure(epsilon=F(1, 10)), 50, delta=1e-5) * F("0.99999") <= epsilon <= 5
+    assert accounting.delta(events, epsilon=epsilon, method=method) <= Fraction("1e-5") * Fraction(1.01)
+    assert optimal.epsilon(Pure(epsilon=Fraction(1, 10)), 50, delta=1e-5) * Fraction("0.99999") <= epsilon <= 5
 
 
 def test_zcdp_of_one_gaussian_is_the_stated_one():
-    assert accounting.epsilon(gauss(3), delta=1e-6, method="zcdp") == ZCDP(rho=F(1, 18)).epsilon_at(1e-6)
+    assert accounting.epsilon(gauss(3), delta=1e-6, method="zcdp") == ZCDP(rho=Fraction(1, 18)).epsilon_at(1e-6)

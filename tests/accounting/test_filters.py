@@ -1,6 +1,6 @@
 """The filter admits exactly what fits, and a refusal changes nothing."""
 
-from fractions import Fraction as F
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
@@ -26,7 +26,7 @@ def charges_that_fit(share: Budget, cap: Budget) -> int:
 
 
 @pytest.mark.claim("S4-03")
-@pytest.mark.parametrize("tenth", [0.1, "0.1", "1/10", F(1, 10)])
+@pytest.mark.parametrize("tenth", [0.1, "0.1", "1/10", Fraction(1, 10)])
 def test_a_tenth_fits_ten_times_into_one_and_the_eleventh_is_refused(tenth):
     account = BasicFilter(budget=Budget(epsilon=1))
     for _ in range(10):
@@ -52,16 +52,16 @@ def test_the_twin_that_adds_floats_counts_wrong():
 @pytest.mark.claim("S4-03")
 @pytest.mark.parametrize("share", ["1/10", "1/3", "0.3", "1", "3/2", "7/50"])
 def test_as_many_equal_shares_fit_as_the_whole_part_of_the_quotient(share):
-    assert charges_that_fit(Budget(epsilon=share), Budget(epsilon=1)) == 1 // F(share)
+    assert charges_that_fit(Budget(epsilon=share), Budget(epsilon=1)) == 1 // Fraction(share)
 
 
 @settings(max_examples=30, deadline=None)
 @given(asked=st.lists(costs, max_size=12))
 def test_what_was_admitted_never_exceeds_the_budget_and_what_was_refused_did_not_fit(asked):
     cap = Budget(epsilon=4, delta="1/10")
-    account, epsilon, delta = BasicFilter(budget=cap), F(0), F(0)
+    account, epsilon, delta = BasicFilter(budget=cap), Fraction(0), Fraction(0)
     for cost in asked:
-        fits = epsilon + cost.epsilon <= 4 and delta + cost.delta <= F(1, 10)
+        fits = epsilon + cost.epsilon <= 4 and delta + cost.delta <= Fraction(1, 10)
         assert account.admits(cost) is fits
         if fits:
             account, epsilon, delta = account.after(cost, "demo"), epsilon + cost.epsilon, delta + cost.delta

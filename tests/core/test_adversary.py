@@ -1,6 +1,6 @@
 """What an attacker can gain: bounds that finite mechanisms attain, never undercut, and the words around them."""
 
-from fractions import Fraction as F
+from fractions import Fraction
 from itertools import product
 
 import pytest
@@ -27,12 +27,12 @@ pytestmark = pytest.mark.kills
 quick = settings(max_examples=25, deadline=None)
 epsilons = st.fractions(0, 20, max_denominator=100)
 chances = st.fractions(0, 1, max_denominator=200)
-deltas = st.builds(lambda d, n: F(d, 10 ** (n + 1)), st.integers(0, 9), st.integers(0, 30))
+deltas = st.builds(lambda d, n: Fraction(d, 10 ** (n + 1)), st.integers(0, 9), st.integers(0, 30))
 
 
 @pytest.mark.claim("S4-17")
 def test_the_four_point_mechanism_attains_the_total_variation():
-    epsilon, delta = F(1), F(1, 1000)
+    epsilon, delta = Fraction(1), Fraction(1, 1000)
     p, q = four_points(mp.exp(number(epsilon)), number(delta))
     assert abs(sum(p) - 1) < mp.mpf(10) ** -50
     assert abs(hockey_stick(p, q, mp.exp(number(epsilon))) - number(delta)) < mp.mpf(10) ** -50
@@ -45,7 +45,7 @@ def test_the_four_point_mechanism_attains_the_total_variation():
 
 @quick
 @given(epsilon=epsilons, delta=deltas)
-@example(epsilon=F(0), delta=F(0))
+@example(epsilon=Fraction(0), delta=Fraction(0))
 def test_the_best_accuracy_is_that_of_the_likelihood_ratio_test(epsilon, delta):
     p, q = four_points(mp.exp(number(epsilon)), number(delta))
     best = sum(max(a, b) for a, b in zip(p, q, strict=True)) / 2
@@ -54,19 +54,24 @@ def test_the_best_accuracy_is_that_of_the_likelihood_ratio_test(epsilon, delta):
 
 @pytest.mark.claim("S1-30")
 def test_a_belief_of_nine_in_ten_that_someone_is_absent_moves_no_further_than_stated():
-    present = belief(Pure(epsilon=F(1, 2)), 0.1)
-    assert present.prior == F(1, 10)
+    present = belief(Pure(epsilon=Fraction(1, 2)), 0.1)
+    assert present.prior == Fraction(1, 10)
     assert f"{100 * float(1 - present.high):.2f}%" == "84.52%"  # belief in absence, at the lowest
     assert f"{100 * float(1 - present.low):.2f}%" == "93.69%"  # belief in absence, at the highest
     assert f"{100 * float(present.high):.2f}%" == "15.48%"  # belief in presence, at the highest
-    absent = belief(Pure(epsilon=F(1, 2)), 0.9)
+    absent = belief(Pure(epsilon=Fraction(1, 2)), 0.9)
     assert (absent.low, absent.high) == (1 - present.high, 1 - present.low)
 
 
 @pytest.mark.claim("S1-30")
 @pytest.mark.parametrize(
     "guarantee",
-    [Approximate(epsilon=F(1), delta=F(1, 10**5)), ZCDP(rho=F(1)), GDP(mu=F(1)), RDP(curve=((F(2), F(1)),))],
+    [
+        Approximate(epsilon=Fraction(1), delta=Fraction(1, 10**5)),
+        ZCDP(rho=Fraction(1)),
+        GDP(mu=Fraction(1)),
+        RDP(curve=((Fraction(2), Fraction(1)),)),
+    ],
 )
 def test_no_belief_is_stated_where_delta_is_above_zero(guarantee):
     with pytest.raises(Refused, match=r"with δ > 0 .* no figure was given.*accuracy"):
@@ -75,9 +80,9 @@ def test_no_belief_is_stated_where_delta_is_above_zero(guarantee):
 
 @quick
 @given(epsilon=epsilons, prior=chances)
-@example(epsilon=F(0), prior=F(1, 10))
-@example(epsilon=F(1), prior=F(0))
-@example(epsilon=F(1), prior=F(1))
+@example(epsilon=Fraction(0), prior=Fraction(1, 10))
+@example(epsilon=Fraction(1), prior=Fraction(0))
+@example(epsilon=Fraction(1), prior=Fraction(1))
 def test_the_belief_bound_is_what_randomised_response_does_to_a_prior(epsilon, prior):
     (told, hidden), _ = randomised_response(mp.exp(number(epsilon)))
     p = number(prior)
@@ -89,11 +94,11 @@ def test_the_belief_bound_is_what_randomised_response_does_to_a_prior(epsilon, p
 
 
 @pytest.mark.claim("S4-02")
-@pytest.mark.parametrize("prior", [F(1, 10), F(1, 2), F(99, 100)])
+@pytest.mark.parametrize("prior", [Fraction(1, 10), Fraction(1, 2), Fraction(99, 100)])
 def test_losses_turn_prior_into_posterior_odds_and_add_along_an_adaptive_sequence(prior):
     """Two coins; the odds of the second depend on what the first one showed. All probabilities are rational."""
-    first = randomised_response(F(3))
-    then = {0: randomised_response(F(2)), 1: randomised_response(F(5))}
+    first = randomised_response(Fraction(3))
+    then = {0: randomised_response(Fraction(2)), 1: randomised_response(Fraction(5))}
     seen = {}
     for a, b in product(range(2), repeat=2):
         inside, outside = (first[side][a] * then[a][side][b] for side in (0, 1))
@@ -102,28 +107,28 @@ def test_losses_turn_prior_into_posterior_odds_and_add_along_an_adaptive_sequenc
         assert odds == inside / outside  # Bayes' identity: the factor is e^L
         assert odds == first[0][a] / first[1][a] * (then[a][0][b] / then[a][1][b])  # losses add: factors multiply
         seen[a, b] = posterior
-    at_most = Pure(epsilon=log(F(3)).high + log(F(5)).high)
+    at_most = Pure(epsilon=log(Fraction(3)).high + log(Fraction(5)).high)
     bound = belief(at_most, prior)
     assert all(bound.low <= posterior <= bound.high for posterior in seen.values())
-    assert bound.low <= seen[1, 1] <= bound.low * (1 + F(1, 10**30))  # the largest loss is attained
+    assert bound.low <= seen[1, 1] <= bound.low * (1 + Fraction(1, 10**30))  # the largest loss is attained
     assert seen[0, 0] < bound.high
 
 
 @quick
 @given(epsilon=epsilons, delta=deltas, alarms=chances)
-@example(epsilon=F(1), delta=F(0), alarms=F(0))
-@example(epsilon=F(1), delta=F(1, 10), alarms=F(1))
-@example(epsilon=F(0), delta=F(0), alarms=F(1, 2))
+@example(epsilon=Fraction(1), delta=Fraction(0), alarms=Fraction(0))
+@example(epsilon=Fraction(1), delta=Fraction(1, 10), alarms=Fraction(1))
+@example(epsilon=Fraction(0), delta=Fraction(0), alarms=Fraction(1, 2))
 def test_the_trade_off_is_exactly_that_of_the_worst_mechanism(epsilon, delta, alarms):
     truth = least_missed(*four_points(mp.exp(number(epsilon)), number(delta)), alarms)
     found = tradeoff(Approximate(epsilon=epsilon, delta=delta), alarms)
-    assert -F(1, 10**20) <= found - exactly(truth) <= F(1, 10**50)
+    assert -Fraction(1, 10**20) <= found - exactly(truth) <= Fraction(1, 10**50)
     if delta == 0:
         assert tradeoff(Pure(epsilon=epsilon), alarms) == found
 
 
-@pytest.mark.parametrize("mu", [F(1, 100), F(1, 2), F(1), F(3)])
-@pytest.mark.parametrize("alarms", [F(1, 1000), F(1, 10), F(1, 2), F(9, 10)])
+@pytest.mark.parametrize("mu", [Fraction(1, 100), Fraction(1, 2), Fraction(1), Fraction(3)])
+@pytest.mark.parametrize("alarms", [Fraction(1, 1000), Fraction(1, 10), Fraction(1, 2), Fraction(9, 10)])
 def test_the_trade_off_of_gdp_is_a_close_lower_bound(mu, alarms):
     quantile = mp.findroot(lambda x: normal_cdf(x) - number(1 - alarms), mp.mpf(0.1))
     truth = normal_cdf(quantile - number(mu))
@@ -133,7 +138,8 @@ def test_the_trade_off_of_gdp_is_a_close_lower_bound(mu, alarms):
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "shown"), [(F(1, 10), "0.525"), (F(1, 2), "0.622"), (F(1), "0.731"), (F(2), "0.881")]
+    ("epsilon", "shown"),
+    [(Fraction(1, 10), "0.525"), (Fraction(1, 2), "0.622"), (Fraction(1), "0.731"), (Fraction(2), "0.881")],
 )
 def test_the_area_under_the_curve_of_a_pure_guarantee(epsilon, shown):
     truth = mp.exp(number(epsilon)) / (1 + mp.exp(number(epsilon)))
@@ -156,23 +162,26 @@ def test_the_area_bound_holds_for_the_worst_mechanism(epsilon, delta):
     assert rounded_up(stated, 1 - (1 - number(delta)) ** 2 / (1 + mp.exp(number(epsilon))), 1e-20)
 
 
-@pytest.mark.parametrize("mu", [F(0), F(1, 1000), F(1), F(20)])
+@pytest.mark.parametrize("mu", [Fraction(0), Fraction(1, 1000), Fraction(1), Fraction(20)])
 def test_the_area_under_the_curve_of_gdp(mu):
     assert rounded_up(auc(GDP(mu=mu)), normal_cdf(number(mu) / mp.sqrt(2)), 1e-30)
     if mu:
         assert auc(GDP(mu=mu)) <= auc(ZCDP(rho=mu**2 / 2)) <= 1
 
 
-@pytest.mark.parametrize("guarantee", [ZCDP(rho=F(1, 1000)), GDP(mu=F(1, 1000)), RDP(curve=((F(100), F(1, 100)),))])
+@pytest.mark.parametrize(
+    "guarantee",
+    [ZCDP(rho=Fraction(1, 1000)), GDP(mu=Fraction(1, 1000)), RDP(curve=((Fraction(100), Fraction(1, 100)),))],
+)
 def test_a_strong_guarantee_of_any_language_has_an_area_and_a_trade_off(guarantee):
-    assert F(1, 2) <= auc(guarantee) < F(7, 10)
-    assert F(7, 10) < tradeoff(guarantee, "1/10") <= F(9, 10)
+    assert Fraction(1, 2) <= auc(guarantee) < Fraction(7, 10)
+    assert Fraction(7, 10) < tradeoff(guarantee, "1/10") <= Fraction(9, 10)
     assert total_variation(guarantee) == guarantee.delta_at(0)
 
 
 @pytest.mark.parametrize("bad", [-1, 2, float("nan"), True, "often", None])
 def test_a_chance_lies_between_zero_and_one(bad):
     with pytest.raises(InvalidInput, match="false_alarms"):
-        tradeoff(Pure(epsilon=F(1)), bad)
+        tradeoff(Pure(epsilon=Fraction(1)), bad)
     with pytest.raises(InvalidInput, match="prior"):
-        belief(Pure(epsilon=F(1)), bad)
+        belief(Pure(epsilon=Fraction(1)), bad)

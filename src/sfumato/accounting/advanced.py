@@ -1,7 +1,7 @@
 """Advanced composition: less than the sum of ε, for a little more δ.
 
 It holds for ε and δ that were fixed beforehand; for sums chosen on the way there are filters.
-Proof: docs/proofs/basic_composition.md
+Both formulas are quoted theorems.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ __all__ = ["compose", "delta", "epsilon", "textbook"]
 def compose(events: PrivacyEvent | Iterable[PrivacyEvent], *, slack: Exact) -> Approximate:
     """ε = Σ εᵢ tanh(εᵢ/2) + √(2 ln(1/δ̃) Σ εᵢ²), δ = Σ δᵢ + δ̃, with δ̃ = ``slack``; or the plain sum where that is less.
 
-    Guarantee: (ε, δ)-DP for all together (Kairouz, Oh and Viswanath 2015, Theorem 3.5), rounded up.
+    Guarantee: (ε, δ)-DP for all together (Kairouz, Oh and Viswanath 2015), rounded up.
     Assumes: each event's ε and δ were fixed beforehand; its question may depend on earlier outputs.
 
     >>> from sfumato.core.events import Repeated, Stated

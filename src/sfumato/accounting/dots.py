@@ -70,4 +70,9 @@ _LADDER = 2.0 ** (np.arange(-18 * 8, 9 * 8 + 1) / 8)
 def reach(profile: Profile, tail: float) -> float:
     """A loss above which the profile is at most ``tail``, or hardly above what it is at the largest loss (512)."""
     values = profile(_LADDER)
-    return float(_LADDER[np.flatnonzero(values <= max(tail, float(values[-1]) * (1 + 1e-6)))[0]])
+    enough = max(tail, float(values[-1]) * (1 + 1e-6))
+    place = int(np.flatnonzero(values <= enough)[0])
+    if place == 0:
+        return float(_LADDER[0])
+    rungs = np.linspace(_LADDER[place - 1], _LADDER[place], 65)
+    return float(rungs[np.flatnonzero(profile(rungs) <= enough)[0]])

@@ -60,7 +60,7 @@ class ZCDPFilter:
     """Admit events while the sum of their ρ stays within ``rho``; equality is admitted.
 
     Guarantee: whatever is admitted, each event and its ρ chosen after seeing all outputs before it, is together
-    ρ-zCDP (Feldman and Zrnic 2021, Theorem 3.1 at every order), so (ε, δ)-DP by the conversion of :class:`ZCDP`.
+    ρ-zCDP (Feldman and Zrnic 2021, at every order), so (ε, δ)-DP by the conversion of :class:`ZCDP`.
 
     >>> from sfumato.core.events import Gaussian
     >>> account = ZCDPFilter.within(Budget(epsilon=1, delta=1e-6))
@@ -109,7 +109,7 @@ class RDPFilter:
     """Admit events while the sum of their Rényi losses at one order stays within ``loss``; equality is admitted.
 
     Guarantee: whatever is admitted, however adaptively chosen, has together a Rényi loss of at most ``loss`` at this
-    order (Feldman and Zrnic 2021, Theorem 3.1). The order is fixed beforehand: to pick in the end the order that turned
+    order (Feldman and Zrnic 2021). The order is fixed beforehand: to pick in the end the order that turned
     out best would not be covered.
 
     >>> from sfumato.core.events import Gaussian

@@ -23,7 +23,7 @@ MOST_SQUARES = 64
 MOST_WORK = 20_000  # patterns times σ: about a second
 REACH = 12  # in standard deviations; what lies beyond has probability below 2e^(−72) < 1.1e-31
 BEYOND = 2e-29  # for the at most 64 places that are cut off, and their sum
-TINY = 2.0**-42
+TINY = 2.0**-40
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

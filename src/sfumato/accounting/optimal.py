@@ -18,7 +18,7 @@ def delta(step: Pure | Approximate, times: int, *, epsilon: Exact) -> Fraction:
     """1 − (1 − δ₀)^T (1 − Σ_i C(T, i) (e^((T−i)ε₀) − e^(ε+iε₀))⁺/(1 + e^ε₀)^T), rounded up.
 
     Guarantee: all T steps together are (ε, δ)-DP, and for the worst mechanism no smaller δ is true (Kairouz, Oh and
-    Viswanath 2015, Theorem 3.3). Assumes: T, ε₀ and δ₀ were fixed beforehand.
+    Viswanath 2015). Assumes: T, ε₀ and δ₀ were fixed beforehand.
 
     >>> float(round(delta(Pure(epsilon=Fraction(1)), 1, epsilon=0), 4))
     0.4621

@@ -22,7 +22,7 @@ def parallel(
     part and enter another, so the two largest add up; or stay in its part, which costs what ``within`` says of that
     part under replace, and without it twice the part.
     Assumes: ``parts`` hold under add/remove within each part; which part a unit is in depends on that unit alone.
-    Proof: docs/proofs/basic_composition.md
+    Proof: given the parts, the releases are independent, and those of untouched parts do not change at all.
 
     >>> bins = [Pure(epsilon=Fraction(1, 10))] * 1000
     >>> parallel(bins, relation=Relation.ADD_REMOVE)

@@ -9,42 +9,24 @@ filter: :mod:`sfumato.accounting.filters`.
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from sfumato.accounting import lattice, tilted
+from sfumato.accounting import lattice, windows
 from sfumato.accounting.basic import loss_of
 from sfumato.accounting.counted import counted
-from sfumato.accounting.dots import Dots, atoms, connect, reach, rounded_step
-from sfumato.accounting.profiles import Array, Pair, Profile, float_down, float_up, gaussian, pair_of
+from sfumato.accounting.profiles import Array, Pair, float_down, float_up, gaussian, pair_of
+from sfumato.accounting.windows import PRECISION
 from sfumato.core import enclosures
-from sfumato.core.events import DiscreteGaussian, DiscreteLaplace, Gaussian, PrivacyEvent, Stated
-from sfumato.core.exact import Exact, non_negative, positive, probability
+from sfumato.core.events import BoundedRange, DiscreteGaussian, DiscreteLaplace, Gaussian, PrivacyEvent, Stated
+from sfumato.core.exact import Exact, non_negative, probability
 from sfumato.core.guarantees import GDP, ZCDP, Approximate
 from sfumato.errors import Refused, Unsupported
 
 __all__ = ["LEAST_DELTA", "delta", "epsilon"]
 
 LEAST_DELTA = Fraction(1, 10**20)  # the floor under δ: below it the tails of the tables are no longer resolved
-PRECISION = 5e-5  # the share of ε that the grid may add
-MOST_POINTS = 1 << 22
-FAR = 14.0
-
-_TILTS = 2.0 ** (np.arange(-12, 33) / 3)
-_DOWN = np.array([-16.0, -4.0, -1.0, -0.25, 0.0])
-_SHARES = 2.0 ** (np.arange(-64, 1) / 5)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
-    """One law of a composition in one direction, and the range of losses that is resolved."""
-
-    profile: Profile
-    times: int
-    bottom: float
-    top: float
 
 
 def epsilon(events: PrivacyEvent | Iterable[PrivacyEvent], *, delta: Exact, precision: float = PRECISION) -> Fraction:
@@ -57,17 +39,10 @@ def epsilon(events: PrivacyEvent | Iterable[PrivacyEvent], *, delta: Exact, prec
     >>> 6.187 < epsilon([step] * 10_000, delta=1e-5) < 6.190
     True
     """
-    asked = positive(probability(delta, "delta"), "delta")
-    found = counted(events)
-    merged = _merged(found)
-    if isinstance(merged, GDP):
-        return merged.epsilon_at(asked)
-    _above_floor(asked)
-    target = float_down(asked)
-    plain = _plain(found)
-    if plain is not None and plain.delta <= asked:
-        return min(plain.epsilon, _largest(merged, target, precision))
-    return _largest(merged, target, precision)
+    asked = probability(delta, "delta")
+    if asked == 0:
+        return _pure(counted(events))
+    return min(_epsilon(found, asked, precision) for found in _readings(counted(events)))
 
 
 def delta(events: PrivacyEvent | Iterable[PrivacyEvent], *, epsilon: Exact, precision: float = PRECISION) -> Fraction:
@@ -77,7 +52,44 @@ def delta(events: PrivacyEvent | Iterable[PrivacyEvent], *, epsilon: Exact, prec
     0.126937
     """
     asked = non_negative(epsilon, "epsilon")
-    found = counted(events)
+    return min(_delta(found, asked, precision) for found in _readings(counted(events)))
+
+
+def _pure(found: Counter[PrivacyEvent]) -> Fraction:
+    plain = _plain(found)
+    if plain is None or plain.delta:
+        raise Refused(
+            "at δ = 0 only pure events have an ε, and not all of these are; nothing was accounted. Give δ > 0."
+        )
+    return plain.epsilon
+
+
+def _readings(found: Counter[PrivacyEvent]) -> list[Counter[PrivacyEvent]]:
+    """The events as they are; and with bounded ranges read as ε²/8-zCDP, which is tighter where there are many."""
+    ranges = [event for event in found if isinstance(event, BoundedRange)]
+    if not ranges:
+        return [found]
+    rho = sum((found[event] * event.epsilon**2 / 8 for event in ranges), Fraction(0))
+    read: Counter[PrivacyEvent] = Counter({Stated(guarantee=ZCDP(rho=rho)): 1})
+    read.update({event: times for event, times in found.items() if not isinstance(event, BoundedRange)})
+    return [found, read]
+
+
+def _epsilon(found: Counter[PrivacyEvent], asked: Fraction, precision: float) -> Fraction:
+    merged = _merged(found)
+    if isinstance(merged, GDP):
+        return merged.epsilon_at(asked)
+    _above_floor(asked)
+    target = float_down(asked)
+    value = Fraction(0)
+    for parts in _directions(merged):
+        if not value or not windows.within(parts, float(value), target):
+            value = max(value, _solved(parts, target, precision))
+    plain = _plain(found)
+    return min(value, plain.epsilon) if plain is not None and plain.delta <= asked else value
+
+
+def _delta(found: Counter[PrivacyEvent], asked: Fraction, precision: float) -> Fraction:
     merged = _merged(found)
     if isinstance(merged, GDP):
         return merged.delta_at(asked)
@@ -85,7 +97,7 @@ def delta(events: PrivacyEvent | Iterable[PrivacyEvent], *, epsilon: Exact, prec
     if plain is not None and plain.epsilon <= asked:
         return plain.delta
     target = float_down(asked)
-    values = [_composed(parts, precision, epsilon=target).delta(target) for parts in _directions(merged)]
+    values = [windows.compose(parts, precision, epsilon=target).delta(target) for parts in _directions(merged)]
     return max(LEAST_DELTA, *(Fraction(value) for value in values))
 
 
@@ -98,10 +110,6 @@ def _plain(found: Counter[PrivacyEvent]) -> Approximate | None:
     epsilon = sum((times * each for times, (each, _) in losses), Fraction(0))
     own = sum((times * more for times, (_, more) in losses), Fraction(0))
     return Approximate(epsilon=epsilon, delta=min(Fraction(1), own))
-
-
-def _largest(merged: Sequence[tuple[Pair, int]], target: float, precision: float) -> Fraction:
-    return max(_solved(parts, target, precision) for parts in _directions(merged))
 
 
 def _above_floor(asked: Fraction) -> None:
@@ -161,104 +169,17 @@ def _covering(mu_squared: Fraction, shift: Fraction, excess: Fraction) -> Pair:
     return Pair(remove=profile, add=profile)
 
 
-def _directions(pairs: Sequence[tuple[Pair, int]]) -> list[list[tuple[Profile, Profile, int]]]:
+def _directions(pairs: Sequence[tuple[Pair, int]]) -> list[list[windows.Law]]:
     removing = [(pair.remove, pair.add, times) for pair, times in pairs]
     if all(pair.symmetric for pair, _ in pairs):
         return [removing] if removing else []
     return [removing, [(pair.add, pair.remove, times) for pair, times in pairs]]
 
 
-def _solved(parts: Sequence[tuple[Profile, Profile, int]], target: float, precision: float) -> Fraction:
-    found = _composed(parts, precision, delta=target).epsilon(target)
+def _solved(parts: Sequence[windows.Law], target: float, precision: float) -> Fraction:
+    found = windows.compose(parts, precision, delta=target).epsilon(target)
     if math.isinf(found):
         raise Refused(
             f"no ε up to 512 for each event goes with δ = {target:.3g}; nothing was accounted. Ask for a larger δ."
         )
     return Fraction(max(0.0, found))
-
-
-def _composed(
-    profiles: Sequence[tuple[Profile, Profile, int]],
-    precision: float,
-    *,
-    delta: float | None = None,
-    epsilon: float | None = None,
-) -> tilted.Composition:
-    """Choose tilt, grid and window by a coarse pilot, then compose; a poor choice costs tightness, never validity."""
-    total = sum(times for _, _, times in profiles)
-    tail = 1e-6 * (1e-20 if delta is None else delta) / total
-    parts = [
-        _Part(profile=ahead, times=times, bottom=reach(back, 1e-9 / total), top=reach(ahead, tail))
-        for ahead, back, times in profiles
-    ]
-    pilot = _moments(parts, np.concatenate([_TILTS, _DOWN]))
-    moments, lower = pilot[: len(_TILTS)], pilot[len(_TILTS) :]
-    if epsilon is None:
-        goal = -math.log(delta or 1.0)
-        saddle = int(np.argmin((moments + goal) / _TILTS))
-        reached = float((moments[saddle] + goal) / _TILTS[saddle])
-    else:
-        saddle = int(np.argmin(moments - _TILTS * epsilon))
-        goal, reached = min(50.0, max(0.0, float(_TILTS[saddle] * epsilon - moments[saddle]))), epsilon
-    ends = (moments + goal + FAR) / _TILTS  # Chernoff: about a millionth of δ lies above
-    highest = int(np.argmin(ends))
-    least = -math.fsum(part.times * part.bottom for part in parts)
-    most = math.fsum(part.times * part.top for part in parts)
-    tilt, bottom, top = _narrowest(moments, lower, goal=goal, reached=reached, within=(least, most))
-    top = max(top, min(float(ends[highest]), most))
-    margin = 0.02 * (top - bottom) + 1e-9
-    wanted = math.sqrt(12 * precision * max(reached, 1e-3) / (float(_TILTS[saddle]) * total))
-    widest = max(top - bottom + 2 * margin, *(part.top + part.bottom for part in parts))
-    spread = math.sqrt(240 * precision * _curvature(moments, saddle) / total)
-    wanted = min(wanted, max(spread, widest / 2**16))
-    step = rounded_step(max(min(wanted, (top - bottom) / 512), widest / MOST_POINTS))
-    start = math.floor((bottom - margin) / step)
-    size = 1 << max(9, math.ceil(math.log2((top + margin) / step - start)))
-    window = tilted.Window(start=start, size=size, tilt=tilt, tail_tilt=float(_TILTS[highest]))
-    made = [(_connected(part, step), part.times) for part in parts]
-    return tilted.compose(made, window)
-
-
-def _curvature(moments: Array, place: int) -> float:
-    """About the variance of the tilted law: the second difference of its log-moments."""
-    here = min(max(place, 1), len(_TILTS) - 2)
-    left, middle, right = (float(tilt) for tilt in _TILTS[here - 1 : here + 2])
-    below, at, above = (float(moment) for moment in moments[here - 1 : here + 2])
-    return max(1e-12, 2 * ((above - at) / (right - middle) - (at - below) / (middle - left)) / (right - left))
-
-
-def _narrowest(
-    moments: Array, lower: Array, *, goal: float, reached: float, within: tuple[float, float]
-) -> tuple[float, float, float]:
-    """The tilt with the narrowest window among those that cost the float error at most e^6, and that window.
-
-    The tilted law is to lie inside up to e^(−FAR) by Chernoff, on both sides: near a change of phase, as sampled
-    Gaussians have it, the best tilt for δ would spread it over two places far apart.
-    """
-    eligible = np.flatnonzero(moments - _TILTS * reached + goal <= 6.0)
-    windows = []
-    for place in eligible if len(eligible) else [int(np.argmin(moments - _TILTS * reached))]:
-        tilt, here = float(_TILTS[place]), float(moments[place])
-        above = (moments[place + 1 :] - here + FAR) / (_TILTS[place + 1 :] - tilt)
-        top = max(reached, min(within[1], float(np.min(above, initial=math.inf))))
-        bottom = min(reached, max(within[0], float(np.max((here - lower - FAR) / (tilt - _DOWN)))))
-        windows.append((top - bottom, tilt, bottom, top))
-    return min(windows)[1:]
-
-
-def _connected(part: _Part, step: float) -> Dots:
-    low, high = math.floor(-part.bottom / step), math.ceil(part.top / step)
-    return connect(part.profile, low=low, high=high, step=step)
-
-
-def _moments(parts: Sequence[_Part], tilts: Array) -> Array:
-    """Σ times·ln E[e^(tilt·loss)] for each tilt, from a coarse pilot of each part; only choices are made by it."""
-    total = np.zeros(len(tilts))
-    for part in parts:
-        grid = np.concatenate([-part.bottom * _SHARES[::-1], np.zeros(1), part.top * _SHARES])
-        masses, _ = atoms(part.profile, grid)
-        kept = masses > 0
-        exponents = tilts[:, None] * grid[kept] + np.log(masses[kept])
-        largest = exponents.max(axis=1)
-        total += part.times * (largest + np.log(np.exp(exponents - largest[:, None]).sum(axis=1)))
-    return total

@@ -36,7 +36,7 @@ __all__ = ["Array", "Pair", "Profile", "float_down", "float_up", "gaussian", "pa
 Array = npt.NDArray[np.float64]
 Profile = Callable[[Array], Array]
 
-TINY = 2.0**-42  # above the relative error of ndtr, exp, expm1 and log with the arguments that occur
+TINY = 2.0**-40  # above the relative error of ndtr, exp, expm1 and log with the arguments that occur
 NUDGE = 2.0**-46  # the same for sums and products of a few floats, relative to 1 + |ε|
 
 
@@ -189,7 +189,7 @@ def _stated(guarantee: Pure | Approximate | ZCDP | RDP | GDP) -> Profile:
 def _zcdp(rho: Fraction) -> Profile:
     if rho == 0:
         return _nothing
-    orders = [1 + 2 ** (power / 4) for power in range(-24, 57)]
+    orders = [1 + 2 ** (power / 8) for power in range(-32, 97)]
     return renyi([(order, float_up(rho * Fraction(order))) for order in orders])
 
 

@@ -197,7 +197,7 @@ def _fixed_size(event: FixedSizeSampled, order: int) -> Fraction:
     most = _most(event.event)
     terms = _binomials(order) + ks * math.log(share) + (ks - 1) * losses
     terms[0], terms[1] = 0.0, -math.inf
-    caps = np.minimum(math.log(2), ks * (math.log(math.expm1(most)) if 0 < most < 700 else math.inf))
+    caps = np.minimum(math.log(2), ks * math.log(math.expm1(most))) if 0 < most < 700 else np.full(len(ks), math.log(2))
     second = _binomials(order)[2] + 2 * math.log(share)
     simple = second + (math.log(4) + _log_expm1(float(losses[2])))
     terms[2:] += caps[2:]

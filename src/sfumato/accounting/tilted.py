@@ -16,7 +16,7 @@ from scipy import fft
 from sfumato.accounting.dots import Dots
 from sfumato.accounting.profiles import Array
 
-__all__ = ["FFT_CONSTANT", "UNIT", "Composition", "Window", "compose", "log_moment"]
+__all__ = ["FFT_CONSTANT", "UNIT", "Composition", "Window", "centre", "compose", "log_moment"]
 
 UNIT = 2.0**-53
 FFT_CONSTANT = 8.0  # assumed: the 2-norm error of scipy.fft is at most this · UNIT · log2(size), relative; tested
@@ -62,18 +62,14 @@ class Composition:
 
     def epsilon(self, delta: float) -> float:
         """An ε inside the window with ``self.delta(ε) ≤ delta``, close to the least; infinite where there is none."""
-        last = len(self.losses) - 1
-        place = self._near(delta)
-        while place < last and self.delta(float(self.losses[place])) > delta:
-            place += 1
+        place = self._first(delta)
+        if place is None:
+            return math.inf
         right = float(self.losses[place])
         if place == 0:
-            return right if self.delta(right) <= delta else math.inf
-        bottom = self.delta(right)
-        if bottom > delta:
-            return math.inf
+            return right
         left = float(self.losses[place - 1])
-        top = self.delta(left)
+        bottom, top = self.delta(right), self.delta(left)
         for _ in range(3):  # inside a cell δ is straight in e^ε: false position is nearly exact
             if not top > delta:
                 return left
@@ -88,6 +84,26 @@ class Composition:
                 left, top = middle, value
         return right
 
+    def _first(self, delta: float) -> int | None:
+        """The first index at which δ is at most ``delta``, by galloping from a guess and halving."""
+        last = len(self.losses) - 1
+        low, high, step = -1, self._near(delta), 1
+        while self.delta(float(self.losses[high])) > delta:
+            if high == last:
+                return None
+            low, high, step = high, min(last, high + step), 2 * step
+        step = 1
+        while high - low > 1 and high - step > low:
+            middle = high - step
+            if self.delta(float(self.losses[middle])) > delta:
+                low = middle
+                break
+            high, step = middle, 2 * step
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.delta(float(self.losses[middle])) <= delta else (middle, high)
+        return high
+
     def _near(self, delta: float) -> int:
         """The index of the first loss at which δ is about ``delta``, by two running sums; it is only where to start."""
         centre = min(max((self.log_scale - math.log(delta)) / self.tilt, self.losses[0]), self.losses[-1])
@@ -97,8 +113,8 @@ class Composition:
         factor = np.exp(-away)
         total, reduced = np.cumsum(mass[::-1])[::-1], np.cumsum((mass * factor)[::-1])[::-1]
         goal = (delta / self.growth - self.beyond) * math.exp(min(self.tilt * centre - self.log_scale, 700.0))
-        enough = np.flatnonzero(total - reduced / factor <= goal)
-        return first + int(enough[0]) if len(enough) else len(self.losses) - 1
+        above = np.flatnonzero(total - reduced / factor > goal)  # far to the left there is only noise
+        return min(first + int(above[-1]) + 1, len(self.losses) - 1) if len(above) else first
 
 
 def log_moment(dots: Dots, tilt: float) -> float:
@@ -107,6 +123,17 @@ def log_moment(dots: Dots, tilt: float) -> float:
         exponents = tilt * dots.losses + np.log(dots.masses)
     largest = float(exponents.max())
     return largest + math.log(float(np.exp(exponents - largest).sum()))
+
+
+def centre(parts: Sequence[tuple[Dots, int]], tilt: float) -> tuple[float, float]:
+    """About the mean and the standard deviation of the tilted composition; only the window is chosen by them."""
+    mean = variance = 0.0
+    for dots, times in parts:
+        law = _tilted(dots, tilt, log_moment(dots, tilt))
+        middle = float((law * dots.losses).sum())
+        mean += times * middle
+        variance += times * float((law * (dots.losses - middle) ** 2).sum())
+    return mean, math.sqrt(variance)
 
 
 def compose(parts: Sequence[tuple[Dots, int]], window: Window) -> Composition:
