@@ -25,7 +25,7 @@ lint: $(READY)           ## style, types, layers
 	$(BIN)/lint-imports
 
 docs: $(READY)           ## build the documentation; a warning is an error
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 claims: $(READY)         ## run the claim tests and write docs/claims.md
 	$(BIN)/python scripts/claims.py
