@@ -65,6 +65,8 @@ def test_parallel_composition():
     assert parallel(parts, relation=swap).epsilon == 6
     assert parallel(parts, relation=swap).delta == max(part.group(2).delta for part in parts[1:])
     assert parallel([], relation=add) == Pure(epsilon=Fraction(0))
+    leaky = [Approximate(epsilon=Fraction(0), delta=Fraction(2, 3))] * 2
+    assert parallel(leaky, relation=swap, within=leaky).delta == 1
     with pytest.raises(InvalidInput, match="do not match"):
         parallel(parts, relation=swap, within=[])
 
@@ -84,6 +86,13 @@ def test_advanced_composition_of_different_steps():
     assert rounded_up(back, number(found.delta), 1e-20) or abs(back - found.delta) < Fraction(1, 10**26)
     assert advanced.delta(steps, epsilon=Fraction(303, 10) + 30) == Fraction("3e-8")
     assert advanced.delta(steps, epsilon=0) == 1
+    leaky = [Stated(guarantee=Approximate(epsilon=Fraction(1), delta=Fraction(2, 3)))] * 2
+    assert advanced.compose(leaky, slack="1/2").delta == advanced.delta(leaky, epsilon=2) == 1
+    assert advanced.delta(leaky, epsilon="3/2") == 1
+    assert advanced.compose(leaky[:1], slack=1).epsilon < Fraction(1, 2)
+    nothing_left = advanced.textbook(epsilon=1, delta="2/3", times=2, slack=1)
+    assert nothing_left.delta == 1
+    assert rounded_up(nothing_left.epsilon, 2 * (mp.exp(1) - 1), TINY)
     book = advanced.textbook(epsilon="1/5", delta="1e-8", times=50, slack="1e-6")
     spread = mp.sqrt(2 * 50 * mp.log(10**6)) / 5
     assert rounded_up(book.epsilon, spread + 10 * (mp.exp(mp.mpf(1) / 5) - 1), TINY)
@@ -113,6 +122,10 @@ def test_optimal_composition(step, own, count):
         with pytest.raises(Refused, match="already exceed"):
             optimal.epsilon(guarantee, count, delta=Fraction(own) / 2)
     assert optimal.delta(Pure(epsilon=Fraction(1)), 0, epsilon=0) == 0
+    pure = optimal.delta(Pure(epsilon=Fraction(1)), 3, epsilon=1)
+    assert rounded_up(pure, kov(mp.mpf(1), mp.mpf(0), 3, mp.mpf(1)), TINY)
+    with pytest.raises(InvalidInput, match="times"):
+        optimal.delta(guarantee, -1, epsilon=0)
     with pytest.raises(Unsupported, match="too many"):
         optimal.delta(guarantee, 10**6, epsilon=0)
 
@@ -153,7 +166,13 @@ def test_conversion_of_rho_leaves_room_for_the_own_delta():
     rho = ZCDP(rho=Fraction(1, 20) + Fraction(1, 20))
     assert zcdp.epsilon(total, delta="1.1e-6") == rho.epsilon_at("1e-6")
     assert zcdp.delta(total, epsilon=1) == rho.delta_at(1) + Fraction("1e-7")
-    assert zcdp.epsilon([], delta=0) == 0
+    assert zcdp.epsilon([], delta=0) == zcdp.epsilon([], delta="1e-6") == 0
+    leaky = [Stated(guarantee=Approximate(epsilon=Fraction(1), delta=Fraction(2, 3)))] * 2
+    assert zcdp.compose(leaky).delta == zcdp.delta(leaky[:1], epsilon=0) == 1
+    only_delta = Stated(guarantee=Approximate(epsilon=Fraction(0), delta=Fraction(1, 9)))
+    assert zcdp.epsilon(only_delta, delta="1/9") == 0
+    with pytest.raises(Refused, match="add up to 1/9"):
+        zcdp.epsilon(only_delta, delta="1/10")
     for small in ("1e-7", "1e-9"):
         with pytest.raises(Refused, match="add up to 1/10000000"):
             zcdp.epsilon(total, delta=small)

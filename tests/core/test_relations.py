@@ -63,7 +63,7 @@ def test_replace_gives_nothing_under_add_remove() -> None:
 
 @pytest.mark.claim("X-06")
 def test_an_account_is_charged_under_its_own_relation_alone() -> None:
-    """A vault's budget belongs to its unit and relation: every release states them, and no question can bring its own."""
+    """A budget belongs to a unit and relation: every release states them, and no question can bring its own."""
     scales = {}
     for relation in (AR, RE):
         vault = sf.Vault(unit=sf.user("id", relation=relation), budget=sf.Budget(epsilon=1), name=relation)

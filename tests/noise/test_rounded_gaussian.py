@@ -28,11 +28,15 @@ def distance(draws: np.ndarray, sigma: float) -> float:
     return float(max(np.abs(empirical - stated).max(), np.abs(np.concatenate([[0], empirical[:-1]]) - before).max()))
 
 
+@pytest.mark.claim("S2-04")
 @pytest.mark.parametrize("sigma", ["1/4", "1", "37/10", "1000", "1099511627776"])
 def test_fresh_draws_follow_the_law_and_a_wrong_scale_would_be_seen(sigma: str) -> None:
     scale = float(Fraction(sigma))
     draws = rounded_gaussian(sigma=sigma, size=DRAWS)
     assert distance(draws, scale) < LIMIT
+    assert abs(draws.mean()) < 4.75 * math.sqrt((scale**2 + 0.25) / DRAWS)  # the moments of N(0, σ²), rounded
+    if scale >= 1:
+        assert draws.astype(float).var() == pytest.approx(scale**2 + 1 / 12, rel=4.75 * math.sqrt(2 / DRAWS))
     if scale >= 1:
         assert distance(rounded_gaussian(sigma=Fraction(sigma) * 95 / 100, size=DRAWS), scale) > LIMIT
 
