@@ -1,5 +1,6 @@
 """Odometers: how much was spent so far, shown at any moment, when neither the releases nor their number was planned."""
 
+import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -63,10 +64,7 @@ class ZCDPOdometer:
     @property
     def level(self) -> int:
         """The smallest filter that still holds what was spent."""
-        level = 0
-        while self.first * 2**level < self.spent:
-            level += 1
-        return level
+        return max(0, math.ceil(self.spent / self.first) - 1).bit_length()
 
     @property
     def shown(self) -> Budget:
