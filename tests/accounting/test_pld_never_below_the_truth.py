@@ -361,3 +361,23 @@ def test_nothing_costs_nothing_and_the_floor_holds():
         accounting.epsilon(Stated(guarantee=Approximate(epsilon=Fraction(1), delta=Fraction(1, 100))), delta=1e-6)
     with pytest.raises(Refused, match="each under its own relation"):
         accounting.epsilon([SAMPLED, FixedSizeSampled(size=1, population=2, event=gauss(1))], delta=1e-6)
+
+
+@pytest.mark.parametrize(("squared", "sigma_squared"), [(1, 25), (100, 2500), (2**60, 25 * 2**60)])
+def test_sampled_discrete_gaussians_cost_hardly_more_than_continuous_ones(squared, sigma_squared):
+    noise = DiscreteGaussian(l2_squared=Fraction(squared), sigma_squared=Fraction(sigma_squared))
+    found = pld.epsilon(times(PoissonSampled(rate=Fraction(1, 10), event=noise), 100), delta=1e-6)
+    ideal = pld.epsilon(times(PoissonSampled(rate=Fraction(1, 10), event=gauss(5)), 100), delta=1e-6)
+    assert ideal * Fraction("0.999") <= found <= ideal * Fraction("1.005")
+
+
+def test_inner_events_that_move_nothing_cost_nothing():
+    for still in (
+        Gaussian(l2_squared=Fraction(0), sigma_squared=Fraction(1)),
+        DiscreteGaussian(l2_squared=Fraction(1, 2), sigma_squared=Fraction(1)),
+        DiscreteLaplace(l1=Fraction(1, 2), scale=Fraction(1)),
+        Stated(guarantee=ZCDP(rho=Fraction(0))),
+    ):
+        assert pld.epsilon(PoissonSampled(rate=Fraction(1, 2), event=still), delta=1e-6) == 0
+    rough = DiscreteGaussian(l2_squared=Fraction(100), sigma_squared=Fraction(10))
+    assert pld.epsilon(PoissonSampled(rate=Fraction(1, 2), event=rough), delta=1e-6) < pld.epsilon(rough, delta=1e-6)
