@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from sfumato.core.enclosures import log
 from sfumato.core.guarantees import GDP, RDP, ZCDP, Approximate, Guarantee, Pure
 from sfumato.errors import InvalidInput, Refused
 from tests.core.truth import (
@@ -159,6 +160,18 @@ def test_a_delta_too_small_to_matter_is_stated_at_a_floor_and_not_refused():
         renyi_delta(Fraction(2), Fraction(0), Fraction(4049)),
         1e-20,
     )
+
+
+def test_the_floor_under_the_delta_of_one_order():
+    floor = mp.exp(mp.mpf(-4050)) / 2
+    assert rounded_up(RDP(curve=((Fraction(2), Fraction(0)),)).delta_at(10000), floor, 1e-20)
+
+
+@pytest.mark.parametrize(("exponent", "told"), [("127/2", True), ("64", False), ("129/2", False)])
+def test_from_a_factor_of_e_to_the_64_on_nothing_is_promised_even_at_an_absurd_order(exponent, told):
+    order = Fraction(10**30)
+    loss = Fraction(exponent) / (order - 1) - log(1 - 1 / order).high
+    assert (RDP(curve=((order, loss),)).delta_at(0) < 1) is told
 
 
 @pytest.mark.parametrize(
@@ -321,6 +334,9 @@ def test_the_search_for_epsilon_is_the_same_on_every_machine():
     assert GDP(mu=Fraction(1)).epsilon_at("1e-5") == Fraction(1174989799, 2**28)
     assert GDP(mu=Fraction(1, 10)).epsilon_at("1e-5") == Fraction(1463163781, 2**32)
     assert GDP(mu=Fraction(4)).epsilon_at("1e-5") == Fraction(1636222209, 2**26)
+    one = GDP(mu=Fraction(1))
+    assert one.epsilon_at(one.delta_at(Fraction(3, 2))) == Fraction(3, 2)
+    assert one.epsilon_at(one.delta_at(2 - Fraction(1, 2**30))) == 2
 
 
 def test_gdp_answers_for_no_delta_below_its_floor():
@@ -335,6 +351,7 @@ def test_the_floor_begins_exactly_ninety_deviations_out():
     assert rounded_up(GDP(mu=Fraction(2)).delta_at(182), gaussian_delta(Fraction(2), Fraction(182)), 1e-8)
     assert GDP(mu=Fraction(2)).delta_at(183) == GDP(mu=Fraction(1, 1000)).delta_at(50)
     assert GDP(mu=Fraction(200)).delta_at(1800) == 1
+    assert GDP(mu=Fraction(200)).delta_at(2000) < 1
 
 
 def test_gdp_needs_no_epsilon_exactly_from_its_total_variation_on():
@@ -444,7 +461,9 @@ def test_the_delta_of_a_group_is_tight_for_any_epsilon(epsilon):
 def test_beyond_a_factor_of_e_to_the_hundred_nothing_is_promised():
     tiny = Fraction(1, 10**60)
     assert Approximate(epsilon=Fraction(50), delta=tiny).group(2).delta < Fraction(1, 10**30)
-    assert Approximate(epsilon=Fraction(201, 4), delta=tiny).group(2).delta == 1
+    assert Approximate(epsilon=Fraction(201, 4), delta=tiny).group(2) == Approximate(
+        epsilon=Fraction(201, 2), delta=Fraction(1)
+    )
 
 
 @pytest.mark.parametrize("guarantee", FIVE)

@@ -64,6 +64,9 @@ EXTRA: tuple[str, ...] = (
 # Mutants that no test can kill since they behave like the original: key (the id without its line) → why so.
 # Each is still run: an entry that matches no mutant fails, and so does one whose mutant is killed.
 EQUIVALENT: dict[str, str] = {
+    "sfumato.core.guarantees:GDP.delta_at:0→-1#3": "what is compared with 0 bounds a positive δ from above",
+    "sfumato.core.guarantees:GDP.epsilon_at:1→2": "the first halving of a search from 2 asks at 1, as doubling would",
+    "sfumato.core.guarantees:GDP.epsilon_at:>→>=": "the doubling too many is taken back by the first halving",
     "sfumato.core.guarantees:Approximate.epsilon_at:<=→<": "at a ratio of 1 the logarithm that follows is 0 as well",
 }
 

@@ -89,7 +89,7 @@ class Approximate:
             return Approximate(epsilon=count * self.epsilon, delta=min(Fraction(1), count * self.delta))
         if count * self.epsilon > 100:  # e^100 times any δ that a computer can tell from 0 says nothing
             return Approximate(epsilon=count * self.epsilon, delta=Fraction(1))
-        bits = 256 + max(0, self.epsilon.denominator.bit_length() - self.epsilon.numerator.bit_length())
+        bits = _fine(self.epsilon)
         top, bottom = enclosures.exp(count * self.epsilon, bits=bits), enclosures.exp(self.epsilon, bits=bits)
         factor = (top.high - 1) / (bottom.low - 1)
         return Approximate(epsilon=count * self.epsilon, delta=min(Fraction(1), _up(self.delta * factor)))
@@ -299,6 +299,11 @@ def _best_order(value: Callable[[float], float]) -> Fraction:
 def _float(value: Fraction) -> float:
     """A double for a search that may be poor but must not fail."""
     return float(min(value, Fraction(10) ** 100))
+
+
+def _fine(epsilon: Fraction) -> int:
+    """Bits with which e^ε − 1 keeps its own first 250, however small ε is; fewer cost tightness, never validity."""
+    return 256 + max(0, epsilon.denominator.bit_length() - epsilon.numerator.bit_length())
 
 
 def _up(value: Fraction, bits: int = 256) -> Fraction:

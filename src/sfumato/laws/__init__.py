@@ -2,7 +2,8 @@
 
 from sfumato.laws.discrete_laplace import DiscreteLaplace
 from sfumato.laws.rounded_gaussian import RoundedGaussian
+from sfumato.laws.sums import Sum
 
-__all__ = ["LAWS", "DiscreteLaplace", "RoundedGaussian"]
+__all__ = ["LAWS", "DiscreteLaplace", "RoundedGaussian", "Sum"]
 
-LAWS = (DiscreteLaplace, RoundedGaussian)
+LAWS = (DiscreteLaplace, RoundedGaussian, Sum)

@@ -1,0 +1,38 @@
+"""Whoever moves nothing loses nothing, under every mechanism; less than nothing is refused."""
+
+from fractions import Fraction
+
+import pytest
+
+from sfumato.accounting import compose
+from sfumato.core.guarantees import Pure
+from sfumato.core.sensitivity import Sensitivity
+from sfumato.errors import InvalidInput
+from sfumato.mechanisms.exponential import Exponential, PermuteAndFlip
+from sfumato.mechanisms.laplace import Laplace
+from sfumato.mechanisms.noisy_max import NoisyMax
+from sfumato.mechanisms.sparse_vector import SparseVector
+from sfumato.mechanisms.threshold import NoisyThreshold
+
+pytestmark = pytest.mark.kills
+
+LOSSES = {
+    "laplace": lambda moved: Laplace.calibrated(l1=1, epsilon=1).loss(Sensitivity.of(l1=moved)),
+    "exponential": Exponential.calibrated(sensitivity=1, epsilon=1).loss,
+    "permute and flip": PermuteAndFlip.calibrated(sensitivity=1, epsilon=1).loss,
+    "noisy max": NoisyMax.calibrated(sensitivity=1, epsilon=1).loss,
+    "sparse vector": SparseVector.calibrated(sensitivity=1, alarms=2, epsilon=1).loss,
+    "noisy threshold": NoisyThreshold.calibrated(keys=1, most=1, epsilon=1, delta=1e-6).loss,
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
+def test_a_unit_that_moves_nothing_loses_nothing(loss):
+    assert compose([loss(0)]) == Pure(epsilon=Fraction(0))
+    assert compose([loss(1)]).epsilon > 0
+
+
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
+def test_a_move_below_nothing_is_refused(loss):
+    with pytest.raises(InvalidInput, match="below 0|at least 0"):
+        loss(-1)
