@@ -32,7 +32,17 @@ def test_a_unit_that_moves_nothing_loses_nothing(loss):
     assert compose([loss(1)]).epsilon > 0
 
 
-@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
-def test_a_move_below_nothing_is_refused(loss):
-    with pytest.raises(InvalidInput, match="below 0|at least 0"):
-        loss(-1)
+WORDS = {
+    "laplace": "l1 = -1 must not be below 0",
+    "exponential": "must not be below 0",
+    "permute and flip": "must not be below 0",
+    "noisy max": "sensitivity = -1 must be a whole number of at least 0",
+    "sparse vector": "sensitivity = -1 must be a whole number of at least 0",
+    "noisy threshold": "keys = -1 must be a whole number of at least 0",
+}
+
+
+@pytest.mark.parametrize(("name", "says"), WORDS.items())
+def test_a_move_below_nothing_is_refused_by_name(name, says):
+    with pytest.raises(InvalidInput, match=says):
+        LOSSES[name](-1)
