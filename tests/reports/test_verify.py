@@ -223,3 +223,64 @@ def test_verify_runs_with_engines_and_torch_blocked(release: Any, vault: sf.Vaul
     )
     assert answer.returncode == 0, answer.stderr
     assert "Noise was added on purpose" in answer.stdout
+
+
+def hostile(document: dict[str, Any], how: str) -> dict[str, Any]:
+    statement = document["statement"]
+    match how:
+        case "another mechanism":
+            statement["mechanism"] = {
+                "kind": "mechanism.gaussian",
+                "version": 1,
+                "l2_squared": "18/1",
+                "sigma": "1/1",
+            }
+        case "endless nesting":
+            part: Any = {"kind": "expression.missing", "version": 1, "column": "age"}
+            for _ in range(3000):
+                part = {"kind": "expression.not", "version": 1, "part": part}
+            statement["query"]["where"] = part
+        case "a float":
+            statement["values"][0] = 0.5
+        case "half a character":
+            statement["code"] = "\ud800"
+        case "a number without end":
+            statement["limit"]["groups"] = 10**5000
+        case "an empty combination":
+            statement["query"]["where"] = {"kind": "expression.all_of", "version": 1, "parts": []}
+        case "another document":
+            document["statement"] = statement["dataset"]
+    return document
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "another mechanism",
+        "endless nesting",
+        "a float",
+        "half a character",
+        "a number without end",
+        "an empty combination",
+        "another document",
+    ],
+)
+def test_a_hostile_document_has_findings_and_raises_nothing(how: str, document: dict[str, Any]) -> None:
+    outcome = verify(hostile(document, how))
+    assert outcome.findings
+    assert not outcome.authenticated
+
+
+def test_a_file_that_is_named_like_a_key_does_not_stand_in_for_it(
+    document: dict[str, Any], vault: sf.Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forger = SigningKey.new()
+    document["statement"]["values"] = [999_999] * 3
+    document["seals"] = seals(document["statement"], forger.public_text)
+    signature = forger.sign(signed_text(document))
+    document["signature"] = {"algorithm": "Ed25519", "key": forger.public_text, "value": signature}
+    monkeypatch.chdir(tmp_path)
+    Path(vault.public_key).write_text(forger.public_text, encoding="ascii")
+    assert not verify(document, key=vault.public_key).authenticated
+    with pytest.raises(errors.InvalidInput, match="64 hexadecimal"):
+        verify(document, key="x" * 5000)
