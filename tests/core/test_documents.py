@@ -20,6 +20,7 @@ from sfumato.core.sensitivity import L1, Sensitivity
 from sfumato.core.units import Record, Relation, User, user
 from sfumato.engines.expressions import AllOf, AnyOf, Missing, OneOf, Text
 from sfumato.errors import InvalidInput, Unsupported
+from sfumato.laws import RoundedGaussian, Sum
 from sfumato.mechanisms import Gaussian, Laplace
 from sfumato.mechanisms.threshold import NoisyThreshold
 from sfumato.reports.declarations import DECLARATIONS
@@ -88,6 +89,8 @@ def of_class(cls: type, deeper: int = 2) -> st.SearchStrategy:
         fields["parts"] = st.lists(of_class(Missing), min_size=2, max_size=3).map(tuple)
     if cls is OneOf:
         fields["constants"] = st.lists(of_class(Text), min_size=1, max_size=3).map(tuple)
+    if cls is Sum:
+        fields["parts"] = st.lists(of_class(RoundedGaussian), min_size=1, max_size=3).map(tuple)
     if cls is FixedSizeSampled:
         fields["population"] = whole.map(lambda more: 2**20 + more)
     if cls is NoisyThreshold:

@@ -152,3 +152,27 @@ def test_what_is_shown_does_not_depend_on_the_precision_that_someone_set(value):
     with localcontext() as context:
         context.prec = 2
         assert decimal_up(value) == plainly
+
+
+def test_whatever_states_a_privacy_fact_holds_exact_numbers() -> None:
+    """A float that is handed to a guarantee, a bound, an event or a mechanism is read as the decimal it prints as."""
+    from sfumato.core import events
+    from sfumato.core.guarantees import GDP, RDP, ZCDP, Approximate, Pure
+    from sfumato.core.sensitivity import L1, L2, LInf
+    from sfumato.laws import DiscreteLaplace, RoundedGaussian
+    from sfumato.mechanisms import Gaussian, Laplace
+
+    tenth = Fraction(1, 10)
+    assert Pure(epsilon=0.1).epsilon == tenth
+    assert Approximate(epsilon="1/10", delta=0.1).delta == tenth
+    assert ZCDP(rho=0.1).rho == GDP(mu=0.1).mu == tenth
+    assert RDP(curve=((2, 0.1),)).curve == ((Fraction(2), tenth),)
+    assert L1(0.1).value == L2(0.1).squared == LInf(0.1).value == tenth
+    assert (
+        events.DiscreteLaplace(l1=1, scale=0.1).scale
+        == events.PoissonSampled(rate=0.1, event=events.Gaussian(l2_squared=1, sigma_squared=1)).rate
+    )
+    assert Laplace(l1=1, scale=0.1).scale == Gaussian(l2_squared=1, sigma=0.1).sigma == tenth
+    assert DiscreteLaplace(scale=0.1).scale == RoundedGaussian(sigma=0.1).sigma == tenth
+    for stated in (Pure(epsilon=0.1), L1(0.1), Laplace(l1=1, scale=0.1)):
+        assert all(type(getattr(stated, name)) is Fraction for name in stated.__slots__)

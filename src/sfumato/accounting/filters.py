@@ -76,7 +76,7 @@ class ZCDPFilter:
     spent: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
-        non_negative(self.rho, "rho")
+        object.__setattr__(self, "rho", non_negative(self.rho, "rho"))
 
     @classmethod
     def within(cls, budget: Budget) -> "ZCDPFilter":
@@ -125,7 +125,7 @@ class RDPFilter:
     def __post_init__(self) -> None:
         if self.order <= 1:
             raise InvalidInput(f"a Rényi order lies above 1, and {self.order} was given; nothing was done.")
-        non_negative(self.loss, "loss")
+        object.__setattr__(self, "loss", non_negative(self.loss, "loss"))
 
     @classmethod
     def within(cls, budget: Budget, *, order: Exact) -> "RDPFilter":

@@ -58,8 +58,8 @@ class DiscreteLaplace(_Written):
     scale: Fraction
 
     def __post_init__(self) -> None:
-        non_negative(self.l1, "l1")
-        positive(self.scale, "scale")
+        object.__setattr__(self, "l1", non_negative(self.l1, "l1"))
+        object.__setattr__(self, "scale", positive(self.scale, "scale"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +77,8 @@ class DiscreteGaussian(_Written):
     sigma_squared: Fraction
 
     def __post_init__(self) -> None:
-        non_negative(self.l2_squared, "l2 squared")
-        positive(self.sigma_squared, "sigma squared")
+        object.__setattr__(self, "l2_squared", non_negative(self.l2_squared, "l2 squared"))
+        object.__setattr__(self, "sigma_squared", positive(self.sigma_squared, "sigma squared"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,8 +94,8 @@ class Gaussian(_Written):
     sigma_squared: Fraction
 
     def __post_init__(self) -> None:
-        non_negative(self.l2_squared, "l2 squared")
-        positive(self.sigma_squared, "sigma squared")
+        object.__setattr__(self, "l2_squared", non_negative(self.l2_squared, "l2 squared"))
+        object.__setattr__(self, "sigma_squared", positive(self.sigma_squared, "sigma squared"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +111,7 @@ class BoundedRange(_Written):
     epsilon: Fraction
 
     def __post_init__(self) -> None:
-        non_negative(self.epsilon, "epsilon")
+        object.__setattr__(self, "epsilon", non_negative(self.epsilon, "epsilon"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +127,7 @@ class RandomizedResponse(_Written):
     categories: int
 
     def __post_init__(self) -> None:
-        non_negative(self.epsilon, "epsilon")
+        object.__setattr__(self, "epsilon", non_negative(self.epsilon, "epsilon"))
         natural(self.categories, "categories", least=2)
 
 
@@ -144,7 +144,7 @@ class PoissonSampled(_Written):
     event: "PrivacyEvent"
 
     def __post_init__(self) -> None:
-        positive(probability(self.rate, "rate"), "rate")
+        object.__setattr__(self, "rate", positive(probability(self.rate, "rate"), "rate"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,8 +56,8 @@ class Approximate:
     delta: Fraction
 
     def __post_init__(self) -> None:
-        non_negative(self.epsilon, "epsilon")
-        probability(self.delta, "delta")
+        object.__setattr__(self, "epsilon", non_negative(self.epsilon, "epsilon"))
+        object.__setattr__(self, "delta", probability(self.delta, "delta"))
 
     def delta_at(self, epsilon: Exact) -> Fraction:
         """δ at a smaller ε is that of the worst mechanism allowed: δ + (1 − δ)(e^ε₀ − e^ε)/(1 + e^ε₀)."""
@@ -108,7 +108,7 @@ class Pure:
     epsilon: Fraction
 
     def __post_init__(self) -> None:
-        non_negative(self.epsilon, "epsilon")
+        object.__setattr__(self, "epsilon", non_negative(self.epsilon, "epsilon"))
 
     def delta_at(self, epsilon: Exact) -> Fraction:
         """Zero from ε on; below it, that of randomised response."""
@@ -144,10 +144,10 @@ class RDP:
     curve: tuple[tuple[Fraction, Fraction], ...]
 
     def __post_init__(self) -> None:
-        if not self.curve or any(order <= 1 for order, _ in self.curve):
+        exact = tuple((positive(order, "order"), non_negative(loss, "RDP ε")) for order, loss in self.curve)
+        if not exact or any(order <= 1 for order, _ in exact):
             raise InvalidInput("an RDP curve needs at least one order, each above 1; nothing was done.")
-        for _, loss in self.curve:
-            non_negative(loss, "RDP ε")
+        object.__setattr__(self, "curve", exact)
 
     def delta_at(self, epsilon: Exact) -> Fraction:
         """The best order's δ."""
@@ -185,7 +185,7 @@ class ZCDP:
     rho: Fraction
 
     def __post_init__(self) -> None:
-        non_negative(self.rho, "rho")
+        object.__setattr__(self, "rho", non_negative(self.rho, "rho"))
 
     def delta_at(self, epsilon: Exact) -> Fraction:
         """δ at the order that a search finds best; any order gives a valid bound."""
@@ -231,7 +231,7 @@ class GDP:
     mu: Fraction
 
     def __post_init__(self) -> None:
-        non_negative(self.mu, "mu")
+        object.__setattr__(self, "mu", non_negative(self.mu, "mu"))
 
     def delta_at(self, epsilon: Exact) -> Fraction:
         """Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ)."""

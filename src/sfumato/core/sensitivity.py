@@ -36,7 +36,7 @@ class L1:
     value: Fraction
 
     def __post_init__(self) -> None:
-        non_negative(self.value, "l1")
+        object.__setattr__(self, "value", non_negative(self.value, "l1"))
 
     def as_l2(self) -> "L2":
         """Read an l1 bound as an l2 bound: valid, rarely tight, and never done unasked.
@@ -56,7 +56,7 @@ class L2:
     squared: Fraction
 
     def __post_init__(self) -> None:
-        non_negative(self.squared, "l2 squared")
+        object.__setattr__(self, "squared", non_negative(self.squared, "l2 squared"))
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -68,7 +68,7 @@ class LInf:
     value: Fraction
 
     def __post_init__(self) -> None:
-        non_negative(self.value, "linf")
+        object.__setattr__(self, "value", non_negative(self.value, "linf"))
 
 
 Bound = TypeVar("Bound", L0, L1, L2, LInf)

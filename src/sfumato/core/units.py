@@ -118,7 +118,7 @@ class Weight:
     relation: Relation
 
     def __post_init__(self) -> None:
-        positive(self.bound, "bound")
+        object.__setattr__(self, "bound", positive(self.bound, "bound"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

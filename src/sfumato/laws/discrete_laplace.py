@@ -25,7 +25,7 @@ class DiscreteLaplace:
     scale: Fraction
 
     def __post_init__(self) -> None:
-        positive(self.scale, "scale")
+        object.__setattr__(self, "scale", positive(self.scale, "scale"))
 
     @property
     def variance(self) -> Fraction:

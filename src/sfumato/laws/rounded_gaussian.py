@@ -28,7 +28,7 @@ class RoundedGaussian:
     sigma: Fraction
 
     def __post_init__(self) -> None:
-        positive(self.sigma, "sigma")
+        object.__setattr__(self, "sigma", positive(self.sigma, "sigma"))
 
     @property
     def variance(self) -> Fraction:

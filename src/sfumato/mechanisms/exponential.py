@@ -37,8 +37,8 @@ class Exponential:
     spread: Fraction
 
     def __post_init__(self) -> None:
-        positive(self.epsilon, "epsilon")
-        positive(self.spread, "spread")
+        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
+        object.__setattr__(self, "spread", positive(self.spread, "spread"))
 
     @classmethod
     def calibrated(cls, *, sensitivity: Exact, epsilon: Exact, monotone: bool = False) -> "Exponential":
@@ -84,8 +84,8 @@ class PermuteAndFlip:
     spread: Fraction
 
     def __post_init__(self) -> None:
-        positive(self.epsilon, "epsilon")
-        positive(self.spread, "spread")
+        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
+        object.__setattr__(self, "spread", positive(self.spread, "spread"))
 
     @classmethod
     def calibrated(cls, *, sensitivity: Exact, epsilon: Exact, monotone: bool = False) -> "PermuteAndFlip":

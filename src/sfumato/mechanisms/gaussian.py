@@ -40,8 +40,8 @@ class Gaussian:
     sigma: Fraction
 
     def __post_init__(self) -> None:
-        non_negative(self.l2_squared, "l2 squared")
-        positive(self.sigma, "sigma")
+        object.__setattr__(self, "l2_squared", non_negative(self.l2_squared, "l2 squared"))
+        object.__setattr__(self, "sigma", positive(self.sigma, "sigma"))
 
     @classmethod
     def calibrated(cls, *, l2: L2 | Exact, epsilon: Exact, delta: Exact) -> "Gaussian":

@@ -52,7 +52,7 @@ class DegreeNoise:
 
     def __post_init__(self) -> None:
         natural(self.nodes, "nodes", least=3)
-        positive(self.epsilon, "epsilon")
+        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
 
     def loss(self, unit: Unit) -> Stated:
         """The event for one edge: ε where it is added or removed, 2ε where it is replaced by another."""

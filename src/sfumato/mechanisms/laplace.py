@@ -35,8 +35,8 @@ class Laplace:
     scale: Fraction
 
     def __post_init__(self) -> None:
-        non_negative(self.l1, "l1")
-        positive(self.scale, "scale")
+        object.__setattr__(self, "l1", non_negative(self.l1, "l1"))
+        object.__setattr__(self, "scale", positive(self.scale, "scale"))
 
     @classmethod
     def calibrated(cls, *, l1: L1 | Exact, epsilon: Exact) -> "Laplace":

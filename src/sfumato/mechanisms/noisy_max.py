@@ -34,7 +34,7 @@ class NoisyMax:
     monotone: bool
 
     def __post_init__(self) -> None:
-        positive(self.scale, "scale")
+        object.__setattr__(self, "scale", positive(self.scale, "scale"))
 
     @classmethod
     def calibrated(cls, *, sensitivity: int, epsilon: Exact, monotone: bool = False) -> "NoisyMax":

@@ -31,7 +31,7 @@ class RandomizedResponse:
     categories: int
 
     def __post_init__(self) -> None:
-        positive(self.epsilon, "epsilon")
+        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
         natural(self.categories, "categories", least=2)
 
     @classmethod

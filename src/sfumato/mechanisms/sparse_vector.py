@@ -47,8 +47,8 @@ class SparseVector:
     def __post_init__(self) -> None:
         natural(self.sensitivity, "sensitivity")
         natural(self.alarms, "alarms")
-        positive(self.first, "epsilon of the threshold")
-        positive(self.each, "epsilon of each alarm")
+        object.__setattr__(self, "first", positive(self.first, "epsilon of the threshold"))
+        object.__setattr__(self, "each", positive(self.each, "epsilon of each alarm"))
 
     @classmethod
     def calibrated(cls, *, sensitivity: int, alarms: int, epsilon: Exact, monotone: bool = False) -> "SparseVector":

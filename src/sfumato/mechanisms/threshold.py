@@ -43,7 +43,7 @@ class NoisyThreshold:
     def __post_init__(self) -> None:
         natural(self.keys, "keys")
         natural(self.most, "most")
-        positive(self.scale, "scale")
+        object.__setattr__(self, "scale", positive(self.scale, "scale"))
         natural(self.threshold, "threshold", least=self.most + 1)
 
     @classmethod

@@ -46,7 +46,7 @@ class Measurement:
     noise: Fraction
 
     def __post_init__(self) -> None:
-        positive(self.noise, "noise")
+        object.__setattr__(self, "noise", positive(self.noise, "noise"))
 
     def loss(self, moved: Sensitivity) -> DiscreteGaussian | DiscreteLaplace:
         """The event for a unit that moves x, the vector of counts, by at most ``moved``; its l1 bound must be known."""
