@@ -119,5 +119,5 @@ def test_a_release_as_table_and_picture() -> None:
     for confidence in (0, 1, 2, float("nan")):
         with pytest.raises(errors.InvalidInput, match="confidence"):
             release.interval(confidence)
-    assert "±" not in release.plot("zh").to_json()
-    assert "计数" in release.plot("zh").to_dict()["title"]
+    assert "±" not in release.plot(language="zh").to_json()
+    assert "计数" in release.plot(language="zh").to_dict()["title"]

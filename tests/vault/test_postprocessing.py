@@ -37,7 +37,7 @@ def test_nothing_that_is_made_of_a_release_costs_or_refunds(vault: Vault, declar
         release.to_pandas().round(-1),
         release.to_polars(),
         release.explain("en"),
-        release.plot("zh"),
+        release.plot(language="zh"),
         page(release),
         sf.load(path).to_arrow(),
     ):

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sfumato.core.budget import Budget
@@ -21,12 +22,20 @@ __all__ = ["Presenter", "Release", "only_release"]
 class Presenter(Protocol):
     """Whoever turns a release into words and pictures; handed in from above, so that core imports nothing."""
 
-    def explain(self, release: "Release", language: str) -> str:
+    def explain(self, release: "Release", language: str, audience: str) -> str:
         """Put the release into plain language."""
         ...
 
-    def plot(self, release: "Release", language: str) -> Any:
-        """Draw the release with its error bars."""
+    def plot(self, release: "Release", kind: str, language: str, theme: str) -> Any:
+        """Draw the release."""
+        ...
+
+    def report(self, release: "Release", path: Path, languages: Sequence[str]) -> Path:
+        """Write the release as one page, which needs nothing else."""
+        ...
+
+    def html(self, release: "Release") -> str:
+        """A small table for notebooks."""
         ...
 
 
@@ -86,13 +95,28 @@ class Release:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
-    def explain(self, language: str = "en") -> str:
-        """Say in plain words what was released, how exact it is and what it promises."""
-        return self.presenter.explain(self, language)
+    def explain(self, language: str = "en", audience: str = "public") -> str:
+        """Say in plain words what was released, how exact it is and what it promises.
 
-    def plot(self, language: str = "en") -> Any:
-        """Draw the numbers with their intervals; needs the ``plots`` extra."""
-        return self.presenter.plot(self, language)
+        ``language`` is ``en`` or ``zh``; ``audience`` is ``public``, ``patient``, ``clinician``, ``manager`` or
+        ``board``, an ethics board.
+        """
+        return self.presenter.explain(self, language, audience)
+
+    def plot(self, kind: str = "intervals", *, language: str = "en", theme: str = "light") -> Any:
+        """Draw the release as an Altair chart; needs the ``plots`` extra.
+
+        ``kind`` is ``intervals`` (the numbers with their error), ``noise`` (the law of the error), ``belief`` (what an
+        attacker can come to believe) or ``frontier`` (the error at other ε); ``theme`` is ``light`` or ``dark``.
+        """
+        return self.presenter.plot(self, kind, language, theme)
+
+    def report(self, path: str | Path, *, languages: Sequence[str] = ("en", "zh")) -> Path:
+        """Write one page with numbers, pictures, words and certificate: ``.html``, or ``.pdf`` where a browser is."""
+        return self.presenter.report(self, Path(path), languages)
+
+    def _repr_html_(self) -> str:
+        return self.presenter.html(self)
 
 
 def only_release(given: object) -> Release:

@@ -19,7 +19,7 @@ PRIOR = Fraction(1, 10)
 CONFIDENCE = Fraction(19, 20)
 
 
-def explain(release: Release, language: str) -> str:
+def explain(release: Release, language: str, audience: str = "public") -> str:
     """Explain a table of counts, a paragraph for each point.
 
     Assumes: pure DP. The belief sentence speaks of everything charged to the account so far, not of this release alone.

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import reduce
 from html import escape
+from pathlib import Path
 
 from sfumato.core.exact import fraction_text
 from sfumato.core.extras import need
@@ -20,7 +21,7 @@ from sfumato.mechanisms import Laplace
 from sfumato.reports.catalogue import LANGUAGES, message, messages
 from sfumato.tables.queries.count import Count
 
-__all__ = ["page"]
+__all__ = ["page", "snippet", "write"]
 
 MOST_ROWS, MOST_POINTS = 2_000, 100
 CONFIDENCE = Fraction(19, 20)
@@ -96,6 +97,17 @@ def page(release: Release, languages: Sequence[str] = ("en", "zh")) -> str:
     return "\n".join(parts) + "\n"
 
 
+def write(release: Release, path: Path, languages: Sequence[str]) -> Path:
+    """Write the page to a file."""
+    path.write_text(page(release, languages), encoding="utf-8")
+    return path
+
+
+def snippet(release: Release) -> str:
+    """A small table for notebooks."""
+    return _table(only_release(release), "en")
+
+
 def _contents(languages: Sequence[str]) -> Iterator[str]:
     yield "<nav>"
     for language in languages:
@@ -140,7 +152,7 @@ def _picture(release: Release, language: str) -> str:
         return ""
     try:
         need("vl_convert", "pip install 'sfumato[plots]'")
-        chart = release.plot(language)
+        chart = release.plot(language=language)
     except MissingExtra:
         return ""
     drawing = io.StringIO()

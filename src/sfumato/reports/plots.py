@@ -4,9 +4,10 @@ from typing import Any
 
 from sfumato.core.extras import need
 from sfumato.core.release import Release, only_release
+from sfumato.errors import Unsupported
 from sfumato.reports.catalogue import message
 
-__all__ = ["intervals"]
+__all__ = ["draw", "intervals"]
 
 INK, BAR = "#1f3a5f", "#9db4cf"
 FONT = "Noto Sans CJK SC, Noto Sans, Helvetica, Arial, sans-serif"
@@ -38,3 +39,10 @@ def intervals(release: Release, language: str = "en") -> Any:
         .configure_axis(grid=True, gridColor="#e8edf3", domain=False, ticks=False)
         .configure_title(anchor="start", color=INK)
     )
+
+
+def draw(release: Release, kind: str, language: str, theme: str) -> Any:
+    """Draw a release in one of the ways there are."""
+    if kind != "intervals" or theme != "light":
+        raise Unsupported(f"there is no picture {kind!r} in {theme!r}; the picture is 'intervals' in 'light'.")
+    return intervals(release, language)

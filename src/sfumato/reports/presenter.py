@@ -1,23 +1,33 @@
 """The presenter that the vault hands to each release."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from sfumato.core.release import Release
+from sfumato.reports import page, plots
 from sfumato.reports.explain import explain
-from sfumato.reports.plots import intervals
 
 __all__ = ["Reports"]
 
 
 class Reports:
-    """Words by :mod:`~sfumato.reports.explain`, pictures by :mod:`~sfumato.reports.plots`."""
+    """Words by :mod:`~sfumato.reports.explain`, pictures by :mod:`~sfumato.reports.plots`, pages by both."""
 
     __slots__ = ()
 
-    def explain(self, release: Release, language: str) -> str:
+    def explain(self, release: Release, language: str, audience: str) -> str:
         """Put the release into plain language."""
-        return explain(release, language)
+        return explain(release, language, audience)
 
-    def plot(self, release: Release, language: str) -> Any:
-        """Draw the release with its error bars."""
-        return intervals(release, language)
+    def plot(self, release: Release, kind: str, language: str, theme: str) -> Any:
+        """Draw the release."""
+        return plots.draw(release, kind, language, theme)
+
+    def report(self, release: Release, path: Path, languages: Sequence[str]) -> Path:
+        """Write the release as one page, which needs nothing else."""
+        return page.write(release, path, languages)
+
+    def html(self, release: Release) -> str:
+        """A small table for notebooks."""
+        return page.snippet(release)
