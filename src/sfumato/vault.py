@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 
-from sfumato.accounting.basic import compose
+from sfumato.accounting.basic import cost, promised
 from sfumato.core.budget import Budget
 from sfumato.core.certificate import Certificate
 from sfumato.core.documents import canonical, encode
@@ -25,9 +25,11 @@ from sfumato.core.signature import SigningKey
 from sfumato.core.statement import Statement
 from sfumato.core.units import Unit
 from sfumato.engines.sources import Source
-from sfumato.errors import EngineFailed, InvalidInput, NotDeclared, Refused, Unsupported, WrongNorm
+from sfumato.errors import EngineFailed, InvalidInput, NotDeclared, Refused, Unsupported
 from sfumato.governance.memory import MemoryLedger
+from sfumato.mechanisms.advisor import least_noise
 from sfumato.mechanisms.calibration import least_epsilon
+from sfumato.mechanisms.gaussian import Gaussian
 from sfumato.mechanisms.laplace import Laplace
 from sfumato.noise import SystemWords
 from sfumato.reports.presenter import Reports
@@ -162,7 +164,7 @@ class Vault:
         mechanism = _mechanism(sensitivity, spend)
         level = probability(confidence, "confidence")
         return Preview(
-            spend=spend,
+            spend=cost(promised(mechanism.loss(sensitivity), spend)),
             unit=self.unit,
             limit=holding.limit,
             sensitivity=sensitivity,
@@ -173,12 +175,14 @@ class Vault:
             joint_margin=mechanism.law.margin(level, numbers=query.size),
         )
 
-    def epsilon_for(self, query: Query, *, margin: int, confidence: Exact, joint: bool = False) -> Fraction:
-        """Find the least ε that keeps a margin; opens no data and spends nothing."""
+    def epsilon_for(
+        self, query: Query, *, margin: int, confidence: Exact, joint: bool = False, delta: Exact = 0
+    ) -> Fraction:
+        """Find the least ε that keeps a margin, at a δ that may be spent; opens no data and spends nothing."""
         _, holding = self._held(query)
         sensitivity = query.sensitivity(self.unit, holding.limit)
         return least_epsilon(
-            lambda epsilon: _mechanism(sensitivity, Budget(epsilon=epsilon)),
+            lambda epsilon: _mechanism(sensitivity, Budget(epsilon=epsilon, delta=delta)),
             margin=margin,
             confidence=confidence,
             numbers=query.size if joint else 1,
@@ -191,8 +195,9 @@ class Vault:
         sensitivity = count.sensitivity(self.unit, holding.limit)
         mechanism = _mechanism(sensitivity, spend)
         event = mechanism.loss(sensitivity)
-        guarantee = compose([event])
-        question = canonical([encode(part) for part in (query, self.unit, holding.limit, spend, mechanism)])
+        guarantee = promised(event, spend)
+        charge = cost(guarantee)
+        question = canonical([encode(part) for part in (query, self.unit, holding.limit, charge, mechanism)])
         stored = None if fresh else self._ledger.stored(question)
         if stored is not None:
             return replace(stored, charged=Budget.none(), repeated=True)
@@ -203,7 +208,7 @@ class Vault:
             )
         check_columns(count, holding.source, self.unit)
 
-        reservation = self._ledger.reserve(Budget(epsilon=guarantee.epsilon))
+        reservation = self._ledger.reserve(charge)
         issued = datetime.now(UTC).isoformat(timespec="seconds")
         values = self._noisy(count, holding, mechanism)
         if values is None:
@@ -226,7 +231,7 @@ class Vault:
             law=mechanism.law,
             event=event,
             guarantee=guarantee,
-            spend=spend,
+            spend=reservation.cost,
             account=reservation.account,
             values=values,
         )
@@ -252,7 +257,7 @@ class Vault:
             )
         return query, self._holdings[query.dataset]
 
-    def _noisy(self, query: Count, holding: _Holding, mechanism: Laplace) -> tuple[int, ...] | None:
+    def _noisy(self, query: Count, holding: _Holding, mechanism: Laplace | Gaussian) -> tuple[int, ...] | None:
         """Read and draw; None where that failed. Exact numbers, and an engine's words that may quote data, end here."""
         try:
             exact = exact_counts(query, holding.source, unit=self.unit, limit=holding.limit, secret=self._secret)
@@ -261,15 +266,9 @@ class Vault:
             return None
 
 
-def _mechanism(sensitivity: Sensitivity, spend: Budget) -> Laplace:
-    if spend.delta != 0:
-        raise Unsupported(
-            f"counts get pure noise, which needs no δ, and this asks for δ = {spend.delta}; nothing was read and "
-            "nothing was spent. Ask with epsilon alone."
-        )
-    if sensitivity.l1 is None:
-        raise WrongNorm("this query has no l1 bound, which the Laplace mechanism needs; nothing was done.")
-    return Laplace.calibrated(l1=sensitivity.l1, epsilon=spend.epsilon)
+def _mechanism(sensitivity: Sensitivity, spend: Budget) -> Laplace | Gaussian:
+    """The smaller noise of those that the spend allows; what it costs may be less than the spend, never more."""
+    return least_noise(sensitivity, epsilon=spend.epsilon, delta=spend.delta)
 
 
 def _range(column: str, lower: Exact, upper: Exact) -> tuple[Fraction, Fraction]:

@@ -4,21 +4,24 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from sfumato.accounting.subsampling import fixed_size, poisson
+from sfumato.core import enclosures
+from sfumato.core.budget import Budget
 from sfumato.core.events import (
     BoundedRange,
     Composed,
     DiscreteLaplace,
     FixedSizeSampled,
+    Gaussian,
     PoissonSampled,
     PrivacyEvent,
     RandomizedResponse,
     Repeated,
     Stated,
 )
-from sfumato.core.guarantees import Approximate, Guarantee, Pure
-from sfumato.errors import Unsupported
+from sfumato.core.guarantees import GDP, Approximate, Guarantee, Pure
+from sfumato.errors import Refused, Unsupported
 
-__all__ = ["compose", "loss_of"]
+__all__ = ["compose", "cost", "loss_of", "promised"]
 
 
 def compose(events: Iterable[PrivacyEvent]) -> Pure | Approximate:
@@ -62,6 +65,37 @@ def loss_of(event: PrivacyEvent) -> tuple[Fraction, Fraction]:
         case FixedSizeSampled():
             return _stated(fixed_size(compose([event.event]), size=event.size, population=event.population))
     raise _unsupported(event.KIND)
+
+
+def promised(event: PrivacyEvent, asked: Budget) -> Pure | Approximate:
+    """What a release of one event promises, and is charged, when ``asked`` is the most that it may cost.
+
+    Guarantee: pure noise promises its own ε and no δ; Gaussian noise promises what was asked for, if its exact curve
+    keeps it (δ at that ε is at most the δ asked for), and is refused if not.
+
+    >>> promised(Gaussian(l2_squared=Fraction(1), sigma_squared=Fraction(14)), Budget(epsilon=1, delta=1e-5))
+    Approximate(epsilon=Fraction(1, 1), delta=Fraction(1, 100000))
+    """
+    if not isinstance(event, Gaussian):
+        found: Pure | Approximate = compose([event])
+        kept = asked.covers(cost(found))
+    else:
+        found = Approximate(epsilon=asked.epsilon, delta=asked.delta)
+        mu = enclosures.sqrt(event.l2_squared / event.sigma_squared).high
+        kept = asked.delta > 0 and (mu == 0 or GDP(mu=mu).delta_at(asked.epsilon) <= asked.delta)
+    if not kept:
+        raise Refused(f"the noise does not keep {asked} for this event; nothing was done.")
+    return found
+
+
+def cost(guarantee: Pure | Approximate) -> Budget:
+    """A guarantee as an amount that can be added up and charged.
+
+    >>> str(cost(Pure(epsilon=Fraction(1, 2))))
+    'ε = 0.5'
+    """
+    epsilon, delta = _stated(guarantee)
+    return Budget(epsilon=epsilon, delta=delta)
 
 
 def _stated(guarantee: Guarantee) -> tuple[Fraction, Fraction]:

@@ -53,7 +53,7 @@ class Gate(Protocol):
         """Say what error to expect, from public facts alone."""
         ...
 
-    def epsilon_for(self, query: Query, *, margin: int, confidence: Exact, joint: bool) -> Fraction:
+    def epsilon_for(self, query: Query, *, margin: int, confidence: Exact, joint: bool, delta: Exact) -> Fraction:
         """Find the least ε that reaches a margin, from public facts alone."""
         ...
 
@@ -66,10 +66,11 @@ class Question:
     gate: Gate
 
     def release(self, *, epsilon: Exact, delta: Exact = 0, fresh: bool = False) -> Release:
-        """Publish the answer for ε, which is the whole cost.
+        """Publish the answer for ε, and at most δ, which is the whole cost.
 
-        The same question at the same ε gives the stored answer, charged 0, unless ``fresh`` asks (and pays) for a new
-        draw.
+        Where a δ is allowed and makes the error smaller the noise is Gaussian; else it is Laplace and no δ is charged.
+        The same question at the same cost gives the stored answer, charged 0, unless ``fresh`` asks (and pays) for a
+        new draw.
         """
         return self.gate.release(self.query, Budget.asked(epsilon=epsilon, delta=delta), fresh=fresh)
 
@@ -77,6 +78,8 @@ class Question:
         """Say what error to expect; opens no data and spends nothing."""
         return self.gate.preview(self.query, Budget.asked(epsilon=epsilon, delta=delta), confidence=confidence)
 
-    def epsilon_for(self, *, margin: int, confidence: Exact = Fraction(19, 20), joint: bool = False) -> Fraction:
+    def epsilon_for(
+        self, *, margin: int, confidence: Exact = Fraction(19, 20), joint: bool = False, delta: Exact = 0
+    ) -> Fraction:
         """Find the least ε, to four digits and rounded up, that keeps each number (or all) within ±``margin``."""
-        return self.gate.epsilon_for(self.query, margin=margin, confidence=confidence, joint=joint)
+        return self.gate.epsilon_for(self.query, margin=margin, confidence=confidence, joint=joint, delta=delta)

@@ -38,6 +38,10 @@ class Presenter(Protocol):
         """A small table for notebooks."""
         ...
 
+    def figure(self, release: "Release") -> Any:
+        """The release as a figure that can be computed with (:class:`sfumato.inference.Figure`)."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
@@ -114,6 +118,36 @@ class Release:
     def report(self, path: str | Path, *, languages: Sequence[str] = ("en", "zh")) -> Path:
         """Write one page with numbers, pictures, words and certificate: ``.html``, or ``.pdf`` where a browser is."""
         return self.presenter.report(self, Path(path), languages)
+
+    @property
+    def figure(self) -> Any:
+        """The release as a :class:`~sfumato.inference.Figure`: to add, subtract, divide, pick from and add up.
+
+        Figures cost nothing and carry the error of the noise along. ``a + b``, ``a - b``, ``2 * a`` and ``a / b`` on
+        releases are short for the same on their figures.
+        """
+        return self.presenter.figure(self)
+
+    def __add__(self, other: object) -> Any:
+        return self.figure + other
+
+    def __radd__(self, other: object) -> Any:
+        return other + self.figure
+
+    def __sub__(self, other: object) -> Any:
+        return self.figure - other
+
+    def __rsub__(self, other: object) -> Any:
+        return other - self.figure
+
+    def __mul__(self, factor: object) -> Any:
+        return self.figure * factor
+
+    def __rmul__(self, factor: object) -> Any:
+        return factor * self.figure
+
+    def __truediv__(self, other: object) -> Any:
+        return self.figure / other
 
     def _repr_html_(self) -> str:
         return self.presenter.html(self)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.core.release import Release
+from sfumato.inference import Figure, figure
 from sfumato.reports import page, plots
 from sfumato.reports.explain import explain
 
@@ -31,3 +32,7 @@ class Reports:
     def html(self, release: Release) -> str:
         """A small table for notebooks."""
         return page.snippet(release)
+
+    def figure(self, release: Release) -> Figure:
+        """The release as a figure that can be computed with."""
+        return figure(release)

@@ -9,15 +9,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from sfumato.accounting.basic import compose
+from sfumato.accounting.basic import cost, promised
 from sfumato.core.budget import Budget
 from sfumato.core.certificate import KIND, VERSION, Certificate, seals, signed_text
 from sfumato.core.documents import Json, canonical, encode, parse
+from sfumato.core.events import PrivacyEvent
 from sfumato.core.release import Release
+from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.signature import read_public_key, signature_holds
 from sfumato.core.statement import Statement
 from sfumato.errors import InvalidInput, Refused, SfumatoError
-from sfumato.mechanisms import Laplace
+from sfumato.mechanisms import Gaussian, Laplace
 from sfumato.reports.declarations import DECLARATIONS
 from sfumato.reports.presenter import Reports
 
@@ -164,24 +166,41 @@ def _derivation(said: Statement) -> Iterator[Finding]:
         return
     try:
         event = said.mechanism.loss(sensitivity)
-        guarantee = compose([event])
     except SfumatoError as wrong:
         yield Finding(field="statement.mechanism", problem=f"cannot have made this release: {wrong}")
         return
     yield from _same("sensitivity", encode(said.sensitivity), encode(sensitivity))
     yield from _same("event", encode(said.event), encode(event))
     yield from _same("law", encode(said.law), encode(said.mechanism.law))
-    yield from _same("guarantee", encode(said.guarantee), encode(guarantee))
-    if isinstance(said.mechanism, Laplace) and sensitivity.l1 is not None and said.mechanism.l1 != sensitivity.l1.value:
-        yield Finding(field="statement.mechanism.l1", problem=f"must be the l1 sensitivity, {sensitivity.l1.value}")
-    if said.spend != Budget(epsilon=guarantee.epsilon):
-        yield Finding(
-            field="statement.spend",
-            problem=f"is {said.spend}; the noise stated costs ε = {guarantee.epsilon}",
-        )
+    yield from _calibration(said, sensitivity)
+    yield from _price(said, event)
     if len(said.values) != said.query.size:
         yield Finding(field="statement.values", problem=f"must hold {said.query.size} numbers, one for each cell")
     yield from _account(said)
+
+
+def _calibration(said: Statement, sensitivity: Sensitivity) -> Iterator[Finding]:
+    """The mechanism states the bound that it was calibrated for: it must be the one that holds."""
+    match said.mechanism:
+        case Laplace(l1=stated) if sensitivity.l1 is not None and stated != sensitivity.l1.value:
+            yield Finding(field="statement.mechanism.l1", problem=f"must be the l1 sensitivity, {sensitivity.l1.value}")
+        case Gaussian(l2_squared=stated) if sensitivity.l2 is not None and stated != sensitivity.l2.squared:
+            yield Finding(
+                field="statement.mechanism.l2_squared",
+                problem=f"must be the squared l2 sensitivity, {sensitivity.l2.squared}",
+            )
+
+
+def _price(said: Statement, event: PrivacyEvent) -> Iterator[Finding]:
+    """What was charged is what the noise costs, and what was promised is what was charged."""
+    try:
+        guarantee = promised(event, said.spend)
+    except SfumatoError as wrong:
+        yield Finding(field="statement.spend", problem=f"is {said.spend}, and {wrong}")
+        return
+    yield from _same("guarantee", encode(said.guarantee), encode(guarantee))
+    if said.spend != cost(guarantee):
+        yield Finding(field="statement.spend", problem=f"is {said.spend}; the noise stated costs {cost(guarantee)}")
 
 
 def _account(said: Statement) -> Iterator[Finding]:

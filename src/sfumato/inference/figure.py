@@ -1,0 +1,246 @@
+"""Figures: sums, differences, multiples and means of releases, with the error that follows from their noise."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Union
+
+from sfumato.core import enclosures
+from sfumato.core.exact import Exact, probability, rational
+from sfumato.core.extras import need
+from sfumato.core.release import Release, only_release
+from sfumato.errors import InvalidInput
+from sfumato.inference.form import Form, Noise
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sfumato.inference.ratio import Ratio
+
+__all__ = ["Derived", "Figure", "figure", "same_shape"]
+
+Label = str | int | bool
+Operand = Union["Figure", Release, Exact]
+
+
+class Derived:
+    """What figures and ratios share: numbers with labels and intervals, as tables."""
+
+    labels: Mapping[str, tuple[Label, ...]]
+    measure: str
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The numbers as they were computed."""
+        raise NotImplementedError
+
+    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Any, Any]]:
+        """Low and high for each number; with ``joint`` all of them hold at once with this confidence."""
+        raise NotImplementedError
+
+    def to_arrow(self, confidence: Exact = Fraction(19, 20)) -> "pa.Table":
+        """Labels, numbers and intervals as an Arrow table."""
+        import pyarrow as pa
+
+        lows, highs = zip(*self.interval(confidence), strict=True)
+        columns: dict[str, Sequence[Any]] = {**self.labels}
+        whole = all(isinstance(value, int) for value in (*self.values, *lows, *highs))
+        for name, column in ((self.measure, self.values), ("low", lows), ("high", highs)):
+            columns[name] = column if whole else [float(value) for value in column]
+        return pa.table({name: list(column) for name, column in columns.items()})
+
+    def to_pandas(self, confidence: Exact = Fraction(19, 20)) -> Any:
+        """The same table for pandas, which must be installed."""
+        need("pandas", "pip install pandas")
+        return self.to_arrow(confidence).to_pandas()
+
+    def to_polars(self, confidence: Exact = Fraction(19, 20)) -> Any:
+        """The same table for Polars, which must be installed."""
+        return need("polars", "pip install polars").from_arrow(self.to_arrow(confidence))
+
+    def __str__(self) -> str:
+        names = list(zip(*self.labels.values(), strict=True)) or [()]
+        return "\n".join(
+            f"{' · '.join(map(str, name))}{': ' if name else ''}{_short(value)} ({_short(low)} to {_short(high)})"
+            for name, value, (low, high) in zip(names, self.values, self.interval(), strict=True)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Figure(Derived):
+    """Numbers that are linear in released ones.
+
+    Guarantee: costs nothing, for it is a function of releases alone; the interval covers the noise of all releases in
+    it together, noise that they share counted once with its sign. Assumes: releases with different identifiers drew
+    their noise independently. What limits cut off is not covered, as in the releases.
+    """
+
+    forms: tuple[Form, ...]
+    labels: Mapping[str, tuple[Label, ...]]
+    measure: str
+    sources: tuple[Release, ...]
+
+    @property
+    def values(self) -> tuple[int | Fraction, ...]:
+        """The numbers as they were computed."""
+        return tuple(_plain(form.value) for form in self.forms)
+
+    @property
+    def method(self) -> str:
+        """How the law of the error was found."""
+        if all(len(form.noises) < 2 for form in self.forms):
+            return "the law of the noise itself"
+        return "convolution of the laws of the noise, rounded outward"
+
+    def interval(
+        self, confidence: Exact = Fraction(19, 20), *, joint: bool = False
+    ) -> list[tuple[int | Fraction, int | Fraction]]:
+        """Low and high for each number; with ``joint`` all of them hold at once with this confidence."""
+        level = level_of(confidence, self.forms if joint else self.forms[:1])
+        margins = [form.margin(level) for form in self.forms]
+        return [(_plain(form.value - m), _plain(form.value + m)) for form, m in zip(self.forms, margins, strict=True)]
+
+    def total(self) -> "Figure":
+        """The sum of all its numbers."""
+        form = self.forms[0]
+        for other in self.forms[1:]:
+            form = form.plus(other, Fraction(1))
+        return Figure(forms=(form,), labels={}, measure=self.measure, sources=self.sources)
+
+    def at(self, **labels: Label) -> "Figure":
+        """The numbers whose labels are the given ones."""
+        unknown = [name for name in labels if name not in self.labels]
+        kept = [
+            place
+            for place in range(len(self.forms))
+            if not unknown and all(self.labels[name][place] == value for name, value in labels.items())
+        ]
+        if not kept:
+            raise InvalidInput(f"no number here is about {labels}; the labels are {', '.join(self.labels) or 'none'}.")
+        left = {
+            name: tuple(column[place] for place in kept) for name, column in self.labels.items() if name not in labels
+        }
+        return Figure(
+            forms=tuple(self.forms[place] for place in kept), labels=left, measure=self.measure, sources=self.sources
+        )
+
+    def __neg__(self) -> "Figure":
+        return self._mapped(lambda form: form.scaled(Fraction(-1)))
+
+    def __add__(self, other: Operand) -> "Figure":
+        return self._with(other, Fraction(1))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Operand) -> "Figure":
+        return self._with(other, Fraction(-1))
+
+    def __rsub__(self, other: Operand) -> "Figure":
+        return -self + other
+
+    def __mul__(self, factor: Exact) -> "Figure":
+        if isinstance(factor, Derived | Release):
+            raise InvalidInput("a product of two noisy figures has no simple error; nothing was computed.")
+        exact = rational(factor, "factor")
+        return self._mapped(lambda form: form.scaled(exact))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Operand) -> "Figure | Ratio":
+        if isinstance(other, Figure | Release):
+            from sfumato.inference.ratio import Ratio
+
+            return Ratio.of(self, figure(other))
+        divisor = rational(other, "divisor")
+        if divisor == 0:
+            raise InvalidInput("nothing can be divided by 0; nothing was computed.")
+        return self * (1 / divisor)
+
+    def _mapped(self, change: Callable[[Form], Form]) -> "Figure":
+        return Figure(
+            forms=tuple(change(form) for form in self.forms),
+            labels=self.labels,
+            measure=self.measure,
+            sources=self.sources,
+        )
+
+    def _with(self, other: Operand, times: Fraction) -> "Figure":
+        if not isinstance(other, Figure | Release):
+            constant = times * rational(other, "number")
+            return self._mapped(lambda form: form.shifted(constant))
+        left, right = same_shape(self, figure(other))
+        return Figure(
+            forms=tuple(one.plus(two, times) for one, two in zip(left.forms, right.forms, strict=True)),
+            labels=left.labels,
+            measure=left.measure if left.measure == right.measure else "value",
+            sources=joined(left.sources, right.sources),
+        )
+
+
+def figure(given: Release | Figure) -> Figure:
+    """A release as a figure, ready for arithmetic; nothing but releases and figures is let through.
+
+    >>> figure([1, 2])
+    Traceback (most recent call last):
+    sfumato.errors.InvalidInput: post-processing takes releases and was given list; nothing was done.
+    """
+    if isinstance(given, Figure):
+        return given
+    said = only_release(given).statement
+    return Figure(
+        forms=tuple(
+            Form(Fraction(value), {Noise(said.identifier, place, said.law): Fraction(1)})
+            for place, value in enumerate(said.values)
+        ),
+        labels={name: tuple(column) for name, column in said.query.labels().items()},
+        measure=said.query.measure,
+        sources=(given,),
+    )
+
+
+def same_shape(left: Figure, right: Figure) -> tuple[Figure, Figure]:
+    """Two figures about the same things; one number goes with any."""
+    if dict(left.labels) == dict(right.labels):
+        return left, right
+    if len(left.forms) == 1 and not left.labels:
+        return _repeated(left, right), right
+    if len(right.forms) == 1 and not right.labels:
+        return left, _repeated(right, left)
+    raise InvalidInput(
+        "these figures are about different things: their labels differ. Nothing was computed. "
+        "Pick what belongs together with at(...), or add up with total()."
+    )
+
+
+def joined(left: tuple[Release, ...], right: tuple[Release, ...]) -> tuple[Release, ...]:
+    """All releases of two figures, each once."""
+    known = {release.statement.identifier for release in left}
+    return (*left, *(release for release in right if release.statement.identifier not in known))
+
+
+def level_of(confidence: Exact, forms: Sequence[Form]) -> Fraction:
+    """The confidence that each of several numbers needs so that all hold at once.
+
+    Numbers without a common noise are independent: the root of the level. Others share their doubt equally.
+    """
+    level = probability(confidence, "confidence")
+    if level in (0, 1):
+        raise InvalidInput(f"confidence = {level} has no interval; give one between 0 and 1, such as 0.95.")
+    if len(forms) == 1:
+        return level
+    noises = [noise for form in forms for noise in form.noises]
+    if len(set(noises)) < len(noises):
+        return 1 - (1 - level) / len(forms)
+    return min(enclosures.exp(enclosures.log(level).high / len(forms)).high, 1 - (1 - level) / len(forms))
+
+
+def _repeated(one: Figure, like: Figure) -> Figure:
+    return Figure(forms=one.forms * len(like.forms), labels=like.labels, measure=one.measure, sources=one.sources)
+
+
+def _plain(value: Fraction) -> int | Fraction:
+    return int(value) if value.denominator == 1 else value
+
+
+def _short(value: float | Fraction) -> str:
+    return str(value) if isinstance(value, int) else f"{float(value):.6g}"

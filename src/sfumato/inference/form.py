@@ -1,0 +1,65 @@
+"""Linear forms: a number computed from released numbers, and which noise it carries how often.
+
+Two copies of one release hold the same noise, so the difference of a release and itself is exactly 0; two releases hold
+independent noise. A form therefore names the noise it holds, by the identifier of the release and the place in it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from sfumato.inference.inversion import FINE, Spread
+
+if TYPE_CHECKING:
+    from sfumato.core.query import Law
+
+__all__ = ["Form", "Noise"]
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The noise in one number of one release."""
+
+    identifier: str
+    place: int
+    law: "Law"
+
+
+@dataclass(frozen=True)
+class Form:
+    """``value`` as it was computed, and for each noise in it the coefficient."""
+
+    value: Fraction
+    noises: Mapping[Noise, Fraction]
+
+    def plus(self, other: "Form", times: Fraction) -> "Form":
+        """This form and ``times`` another one; noise that cancels is gone."""
+        held = dict(self.noises)
+        for noise, coefficient in other.noises.items():
+            held[noise] = held.get(noise, Fraction(0)) + times * coefficient
+        return Form(self.value + times * other.value, {noise: c for noise, c in held.items() if c != 0})
+
+    def scaled(self, factor: Fraction) -> "Form":
+        """A multiple of the form."""
+        return Form(Fraction(0), {}).plus(self, factor)
+
+    def shifted(self, constant: Fraction) -> "Form":
+        """The form and a constant."""
+        return Form(self.value + constant, self.noises)
+
+    def spread(self, fine: Fraction = FINE) -> Spread:
+        """The law of the noise in it."""
+        return Spread(((coefficient, noise.law) for noise, coefficient in self.noises.items()), fine=fine)
+
+    @cached_property
+    def _spread(self) -> Spread:
+        return self.spread()
+
+    def margin(self, confidence: Fraction) -> Fraction:
+        """How far the noise can carry it, with this confidence; for one noise alone by its own law."""
+        if len(self.noises) == 1:
+            ((noise, coefficient),) = self.noises.items()
+            return abs(coefficient) * noise.law.margin(confidence)
+        return self._spread.margin(confidence)

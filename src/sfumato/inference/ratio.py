@@ -1,0 +1,101 @@
+"""Ratios of figures: shares and rates, with the set of true ratios that the noise leaves possible."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sfumato.core.exact import Exact
+from sfumato.core.release import Release
+from sfumato.inference.figure import Derived, Figure, Label, joined, level_of, same_shape
+from sfumato.inference.form import Form
+
+__all__ = ["Ratio"]
+
+FINE = Fraction(1, 100)  # of a standard deviation: what the search for an end may add to the interval
+STEPS = 9  # halvings of the bracket around an end: to a thousandth of the distance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Ratio(Derived):
+    """One figure over another, number by number.
+
+    Guarantee: for the true ratio θ the figure A − θ·B is nothing but noise with a known law. The interval holds every θ
+    for which the value of A − θ·B is not among the rarest (1 − confidence) of that law: so it covers θ as often as it
+    says, also where A and B share noise, as a part and its total do. Where the noise leaves it open whether B is 0,
+    the interval has no ends. Assumes: as for :class:`~sfumato.inference.figure.Figure`.
+    """
+
+    over: tuple[Form, ...]
+    under: tuple[Form, ...]
+    labels: Mapping[str, tuple[Label, ...]]
+    measure: str
+    sources: tuple[Release, ...]
+
+    @classmethod
+    def of(cls, over: Figure, under: Figure) -> "Ratio":
+        """The ratio of two figures about the same things, or of anything to one number."""
+        left, right = same_shape(over, under)
+        return cls(
+            over=left.forms,
+            under=right.forms,
+            labels=left.labels,
+            measure="ratio",
+            sources=joined(left.sources, right.sources),
+        )
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """The ratios of the noisy numbers; not a number where the lower one is 0."""
+        return tuple(
+            float(a.value / b.value) if b.value else math.nan for a, b in zip(self.over, self.under, strict=True)
+        )
+
+    @property
+    def method(self) -> str:
+        """How the interval was found."""
+        return "every ratio that the laws of the noise leave possible (inversion), rounded outward"
+
+    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
+        """Low and high for each ratio; with ``joint`` all of them hold at once with this confidence."""
+        pairs = list(zip(self.over, self.under, strict=True))
+        level = level_of(
+            confidence, [over.plus(under, Fraction(1)) for over, under in pairs] if joint else self.over[:1]
+        )
+        return [_ends(over, under, level) for over, under in pairs]
+
+
+def _ends(over: Form, under: Form, level: Fraction) -> tuple[float, float]:
+    if not _rare(under, level):
+        return -math.inf, math.inf
+    centre = over.value / under.value
+    guess = over.plus(under, -centre).spread().deviation / abs(float(under.value))
+    if guess == 0:
+        return float(centre), float(centre)
+    step = _decimal(guess)
+    return tuple(float(_end(over, under, level, centre, side * step)) for side in (-1, 1))  # type: ignore[return-value]
+
+
+def _end(over: Form, under: Form, level: Fraction, centre: Fraction, step: Fraction) -> Fraction:
+    """Walk outward from the centre until ratios become impossible, then close in; the outer side is the end."""
+    inside, outside = centre, centre + step
+    while not _rare(over.plus(under, -outside), level):
+        inside, outside = outside, centre + 2 * (outside - centre)
+    for _ in range(STEPS):
+        middle = (inside + outside) / 2
+        if _rare(over.plus(under, -middle), level):
+            outside = middle
+        else:
+            inside = middle
+    return outside
+
+
+def _rare(form: Form, level: Fraction) -> bool:
+    """Whether a value this far from 0 is rarer than the level allows, if the form is nothing but noise."""
+    return form.spread(FINE).nearer(abs(form.value)) >= level
+
+
+def _decimal(size: float) -> Fraction:
+    """A size to three digits, so that the ratios tried are short."""
+    power = math.floor(math.log10(size)) - 2
+    return Fraction(10) ** power * max(1, round(size / 10.0**power))

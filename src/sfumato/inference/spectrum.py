@@ -1,0 +1,87 @@
+"""The laws of error as an inversion sees them: characteristic function, a bound on their moments, lattice."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from sfumato import laws
+from sfumato.errors import Unsupported
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from sfumato.core.query import Law
+
+    Floats = npt.NDArray[np.float64]
+
+__all__ = ["Spectrum", "spectrum"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spectrum:
+    """``wave`` is E cos(tz), ``log_moment`` bounds log E e^(sz) from above, ``step`` is the lattice (0: none)."""
+
+    wave: "Callable[[Floats], Floats]"
+    log_moment: Callable[[float], float]
+    variance: float
+    step: Fraction
+
+
+def spectrum(law: "Law") -> Spectrum:
+    """What an inversion needs to know of a law.
+
+    >>> spectrum(laws.DiscreteLaplace(scale=Fraction(2))).log_moment(0.0)
+    0.0
+    """
+    match law:
+        case laws.DiscreteLaplace():
+            return _discrete_laplace(law)
+        case laws.RoundedGaussian():
+            return _rounded_gaussian(law)
+    raise Unsupported(f"there is no characteristic function of {law.KIND} here; nothing was worked out.")
+
+
+def _discrete_laplace(law: laws.DiscreteLaplace) -> Spectrum:
+    scale = float(law.scale)
+    # With q = e^(−1/scale): (1 − q)²/((1 − q)² + 4q·sin²(t/2)), divided by q so that 1 − q loses no digits.
+    square = 4 * math.sinh(1 / (2 * scale)) ** 2
+
+    def wave(t: "Floats") -> "Floats":
+        import numpy as np
+
+        return np.asarray(square / (square + 4 * np.sin(t / 2) ** 2))
+
+    def log_moment(s: float) -> float:
+        if abs(s) * scale >= 1:
+            return math.inf
+        return -math.log1p(-4 * math.sinh(s / 2) ** 2 / square)
+
+    return Spectrum(wave=wave, log_moment=log_moment, variance=float(law.variance), step=Fraction(1))
+
+
+def _rounded_gaussian(law: laws.RoundedGaussian) -> Spectrum:
+    sigma = float(law.sigma)
+
+    def wave(t: "Floats") -> "Floats":
+        import numpy as np
+
+        # Rounding is adding a uniform on [−½, ½] and reading off at whole numbers: a sum over all aliases t + 2πk.
+        turned = np.remainder(t + np.pi, 2 * np.pi) - np.pi
+        total = np.zeros_like(turned)
+        for alias in range(-_aliases(sigma), _aliases(sigma) + 1):
+            moved = turned + 2 * np.pi * alias
+            total += np.sinc(moved / (2 * np.pi)) * np.exp(-((sigma * moved) ** 2) / 2)
+        return total
+
+    def log_moment(s: float) -> float:
+        return (sigma * s) ** 2 / 2 + abs(s) / 2  # rounding moves by at most a half
+
+    return Spectrum(wave=wave, log_moment=log_moment, variance=float(law.variance), step=Fraction(1))
+
+
+def _aliases(sigma: float) -> int:
+    """Beyond this alias a term is below e^(−50): (σ·(2k − 1)π)²/2 > 50."""
+    return max(1, math.ceil((10 / (sigma * math.pi) + 1) / 2))
