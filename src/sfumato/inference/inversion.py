@@ -117,7 +117,7 @@ class Spread:
         made = self._made
         turns = np.arange(1, len(made.weights) + 1)
         waves = np.sin(2 * np.pi * turns * (distance / made.period)) / (np.pi * turns)
-        found = 2 * distance / made.period + 2 * float(waves @ made.weights)
+        found = 2 * distance / made.period + 2 * float((waves * made.weights).sum())
         return max(0.0, min(1.0, found) - made.doubt)
 
     def _series(self, period: float) -> _Series:
