@@ -3,7 +3,6 @@
 import copy
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,9 @@ import pytest
 
 import sfumato as sf
 from sfumato import errors
-from sfumato.core.certificate import seals, signed_text
 from sfumato.core.signature import SigningKey
 from sfumato.reports.verify import load, read, verify
-
-Change = Callable[[dict[str, Any]], None]
+from tests.reports.forgeries import Change, added, at, cut, gone, signed_anew
 
 
 @pytest.fixture(scope="module")
@@ -40,27 +37,6 @@ def release(vault: sf.Vault) -> Any:
 @pytest.fixture
 def document(release: Any) -> dict[str, Any]:
     return copy.deepcopy(release.certificate.document)
-
-
-def at(path: str, value: object) -> tuple[str, Change]:
-    def change(document: dict[str, Any]) -> None:
-        *parents, name = path.split(".")
-        for parent in parents:
-            document = document[parent]
-        assert repr(document[name]) != repr(value)
-        document[name] = value
-
-    return path, change
-
-
-def gone(path: str) -> tuple[str, Change]:
-    def change(document: dict[str, Any]) -> None:
-        *parents, name = path.split(".")
-        for parent in parents:
-            document = document[parent]
-        del document[name]
-
-    return path, change
 
 
 CHANGES = [
@@ -110,6 +86,14 @@ CHANGES = [
     at("signature.key", "short"),
     at("signature.value", "0" * 128),
     at("signature.value", "00"),
+    cut("signature.value", 2),
+    added("statement.noise", "0/1"),
+    added("statement.mechanism.realised_scale", "1/1"),
+    added("statement.guarantee.delta", "0/1"),
+    added("exact", [500, 300]),
+    at("statement.mechanism.kind", "mechanism.gaussian"),
+    at("statement.values", [0, 0]),
+    at("statement.values", ["0", 0, 0]),
 ]
 
 # What cannot be told from the rest of the certificate: a forger who seals and signs anew is caught by the key alone.
@@ -151,13 +135,7 @@ def test_a_forger_who_seals_and_signs_anew_is_caught(
 ) -> None:
     change(document)
     if field.startswith("statement"):
-        key = SigningKey.new()
-        document["seals"] = seals(document["statement"], key.public_text)
-        document["signature"] = {
-            "algorithm": "Ed25519",
-            "key": key.public_text,
-            "value": key.sign(signed_text(document)),
-        }
+        signed_anew(document)
     pinned = verify(document, key=vault.public_key)
     assert not pinned.consistent
     if field.startswith("statement"):
@@ -206,6 +184,7 @@ class Block:
         if name.partition(".")[0] in {"torch", "ibis", "duckdb", "pandas", "polars", "numpy", "scipy", "pyarrow"}:
             raise ImportError(f"{name} is blocked")
 sys.meta_path.insert(0, Block())
+from sfumato.core.signature import SigningKey
 from sfumato.reports.verify import load, read, verify
 outcome = verify(read(sys.argv[1]), key=sys.argv[2])
 assert outcome.authenticated, str(outcome)
@@ -276,9 +255,7 @@ def test_a_file_that_is_named_like_a_key_does_not_stand_in_for_it(
 ) -> None:
     forger = SigningKey.new()
     document["statement"]["values"] = [999_999] * 3
-    document["seals"] = seals(document["statement"], forger.public_text)
-    signature = forger.sign(signed_text(document))
-    document["signature"] = {"algorithm": "Ed25519", "key": forger.public_text, "value": signature}
+    signed_anew(document, forger)
     monkeypatch.chdir(tmp_path)
     Path(vault.public_key).write_text(forger.public_text, encoding="ascii")
     assert not verify(document, key=vault.public_key).authenticated
