@@ -1,7 +1,19 @@
 """Inference: releases in, figures out. What is here can be handed releases alone, and costs nothing."""
 
+from sfumato.inference.adjusted import Adjusted, non_negative, rising, whole_table
 from sfumato.inference.figure import Figure, figure
+from sfumato.inference.hierarchy import consistent
 from sfumato.inference.ratio import Ratio
 from sfumato.inference.weighted import weighted_mean
 
-__all__ = ["Figure", "Ratio", "figure", "weighted_mean"]
+__all__ = [
+    "Adjusted",
+    "Figure",
+    "Ratio",
+    "consistent",
+    "figure",
+    "non_negative",
+    "rising",
+    "weighted_mean",
+    "whole_table",
+]

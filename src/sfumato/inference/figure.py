@@ -97,7 +97,9 @@ class Figure(Derived):
     ) -> list[tuple[int | Fraction, int | Fraction]]:
         """Low and high for each number; with ``joint`` all of them hold at once with this confidence."""
         level = level_of(confidence, self.forms if joint else self.forms[:1])
-        margins = [form.margin(level) for form in self.forms]
+        alike = {form.shape: form for form in self.forms}
+        known = {shape: form.margin(level) for shape, form in alike.items()}
+        margins = [known[form.shape] for form in self.forms]
         return [(_plain(form.value - m), _plain(form.value + m)) for form, m in zip(self.forms, margins, strict=True)]
 
     def total(self) -> "Figure":

@@ -4,6 +4,7 @@ Two copies of one release hold the same noise, so the difference of a release an
 independent noise. A form therefore names the noise it holds, by the identifier of the release and the place in it.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -52,6 +53,11 @@ class Form:
     def spread(self, fine: Fraction = FINE) -> Spread:
         """The law of the noise in it."""
         return Spread(((coefficient, noise.law) for noise, coefficient in self.noises.items()), fine=fine)
+
+    @cached_property
+    def shape(self) -> frozenset[tuple[tuple[Fraction, "Law"], int]]:
+        """How often each noise law is held with which size: forms of one shape have one law of error."""
+        return frozenset(Counter((abs(c), noise.law) for noise, c in self.noises.items()).items())
 
     @cached_property
     def _spread(self) -> Spread:

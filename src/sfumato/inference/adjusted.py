@@ -1,0 +1,118 @@
+"""Figures made to look like what they measure: counts that are not negative, tables with a total, curves that rise.
+
+The truth obeys these rules, the noisy figures need not. Adjusting them costs nothing and sees no data. It biases single
+numbers (a count near 0 can only be moved up), so the raw figures stay at hand, and so do their intervals, cut to
+what is possible. Proof: docs/proofs/adjusting.md
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+from typing import Any
+
+from sfumato.core.exact import Exact, natural
+from sfumato.core.release import Release
+from sfumato.errors import InvalidInput
+from sfumato.inference.figure import Derived, Figure, Label, figure
+
+__all__ = ["Adjusted", "nearest_table", "non_negative", "rising", "whole_table"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Adjusted(Derived):
+    """Adjusted numbers beside the raw figure that they come from.
+
+    Guarantee: costs nothing. The interval is that of the raw figure, cut to [``least``, ``most``], between which the
+    truth is known to lie: it covers the truth as often as the raw one. It need not hold the adjusted number.
+    """
+
+    raw: Figure
+    adjusted: tuple[int | Fraction, ...]
+    least: int | Fraction | None
+    most: int | Fraction | None
+
+    @property
+    def values(self) -> tuple[int | Fraction, ...]:
+        """The adjusted numbers."""
+        return self.adjusted
+
+    @property
+    def labels(self) -> Mapping[str, tuple[Label, ...]]:  # type: ignore[override]
+        """What each number is about."""
+        return self.raw.labels
+
+    @property
+    def measure(self) -> str:  # type: ignore[override]
+        """What the numbers are called."""
+        return self.raw.measure
+
+    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Any, Any]]:
+        """The interval of the raw figure, cut to what is possible."""
+
+        def possible(value: int | Fraction) -> int | Fraction:
+            if self.least is not None:
+                value = max(value, self.least)
+            return value if self.most is None else min(value, self.most)
+
+        return [(possible(low), possible(high)) for low, high in self.raw.interval(confidence, joint=joint)]
+
+
+def non_negative(given: Release | Figure) -> Adjusted:
+    """Hold each number to 0 at the least."""
+    raw = figure(given)
+    return Adjusted(raw=raw, adjusted=tuple(max(value, 0) for value in raw.values), least=0, most=None)
+
+
+def whole_table(given: Release | Figure, *, total: int) -> Adjusted:
+    """The nearest table of whole, non-negative numbers that add up to ``total``.
+
+    Assumes: the total is a public fact (under replace), or was released or estimated itself: under add/remove an exact
+    total is not public, and fixing it would release it.
+    """
+    raw = figure(given)
+    count = natural(total, "total", least=0)
+    return Adjusted(raw=raw, adjusted=tuple(nearest_table(raw.values, count)), least=0, most=count)
+
+
+def rising(given: Release | Figure) -> Adjusted:
+    """The nearest numbers that never fall, in the order of the labels (isotonic regression, equal weights).
+
+    Adjacent numbers that fall are averaged until none do.
+    """
+    raw = figure(given)
+    blocks: list[tuple[Fraction, int]] = []  # the sum and the length of each stretch of equal numbers
+    for value in raw.values:
+        blocks.append((Fraction(value), 1))
+        while len(blocks) > 1 and blocks[-2][0] * blocks[-1][1] > blocks[-1][0] * blocks[-2][1]:
+            (last, width), (before, length) = blocks.pop(), blocks.pop()
+            blocks.append((before + last, length + width))
+    level = [total / length for total, length in blocks for _ in range(length)]
+    plain = tuple(int(value) if value.denominator == 1 else value for value in level)
+    return Adjusted(raw=raw, adjusted=plain, least=None, most=None)
+
+
+def nearest_table(values: Sequence[int | Fraction], total: int) -> list[int]:
+    """The whole, non-negative numbers with sum ``total`` that are nearest to ``values`` in Euclidean distance.
+
+    First the nearest real table: all values lowered or raised by one amount, and held to 0. Then the floors, and the
+    units that are left go to the largest fractions, the first of equal ones first.
+
+    >>> nearest_table([3, -2, 10], 12)
+    [3, 0, 9]
+    """
+    if total == 0:
+        return [0] * len(values)
+    if not values:
+        raise InvalidInput(f"a table without cells cannot add up to {total}; nothing was adjusted.")
+    exact = [Fraction(value) for value in values]
+    ordered = sorted(exact, reverse=True)
+    # The amount: with k cells above 0 it is (their sum − total)/k, for the largest k that leaves the k-th above it.
+    amounts = [(running - total) / (place + 1) for place, running in enumerate(accumulate(ordered))]
+    amount = next(amount for value, amount in zip(reversed(ordered), reversed(amounts), strict=True) if value > amount)
+    real = [max(value - amount, Fraction(0)) for value in exact]
+    table = [value.__floor__() for value in real]
+    left = total - sum(table)
+    for place in sorted(range(len(real)), key=lambda place: table[place] - real[place])[:left]:
+        table[place] += 1
+    return table
