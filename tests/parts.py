@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from sfumato.errors import MissingExtra
+from sfumato.reports.browser import find
+
 ROOT = Path(__file__).parents[1]
 REQUIRED = os.environ.get("SFUMATO_REQUIRE_ALL") == "1"
 
@@ -14,17 +17,28 @@ def dataset(name: str) -> Path:
     """A file of the public datasets that lie beside the project, in ``../shared/data``."""
     path = ROOT.parent / "shared" / "data" / name
     if not path.is_file():
-        _absent(f"the public dataset {name} does not lie beside the project")
+        absent(f"the public dataset {name} does not lie beside the project")
     return path
 
 
 def package(name: str) -> None:
     """An optional package."""
     if importlib.util.find_spec(name) is None:
-        _absent(f"the package {name} is not installed")
+        absent(f"the package {name} is not installed")
 
 
-def _absent(reason: str) -> None:
+def browser() -> Path:
+    """A browser that can print and be driven: Chromium, Chrome or Edge."""
+    package("playwright")
+    try:
+        return find()
+    except MissingExtra:
+        absent("no Chromium, Chrome or Edge is installed")
+        raise
+
+
+def absent(reason: str) -> None:
+    """Skip, or fail where every part is required."""
     if REQUIRED:
         pytest.fail(f"{reason}, and every optional part is required here")
     pytest.skip(reason)

@@ -22,15 +22,16 @@ def run() -> Run:
     return lambda *words: runner.invoke(app, [str(word) for word in words])
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    """A folder with ili.json, key, key.pub."""
-    SigningKey.new().save(tmp_path / "key")
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """A release, signed once for all tests: ili.json, key, key.pub."""
+    folder = tmp_path_factory.mktemp("made")
+    SigningKey.new().save(folder / "key")
     vault = sf.Vault(
         unit=sf.user("id", relation="add/remove"),
         budget=sf.Budget(epsilon=1),
         name="clinic",
-        key=tmp_path / "key",
+        key=folder / "key",
     )
     rows = pa.table({"id": [1, 1, 2, 3], "region": ["north", "south", "north", "south"]})
     visits = vault.table(
@@ -40,5 +41,13 @@ def place(tmp_path: Path) -> Path:
         limit=sf.Limit(groups=1, rows_per_group=1),
         keys={"region": ["north", "south"]},
     )
-    visits.group_by("region").count().release(epsilon=0.5).certificate.save(tmp_path / "ili.json")
+    visits.group_by("region").count().release(epsilon=0.5).certificate.save(folder / "ili.json")
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+@pytest.fixture
+def place(tmp_path: Path, made: dict[str, bytes]) -> Path:
+    """A folder of its own with these files."""
+    for name, content in made.items():
+        (tmp_path / name).write_bytes(content)
     return tmp_path

@@ -1,18 +1,23 @@
-"""The application: version, usage, help whose examples run, and errors that are not ours."""
+"""The application: version, usage, help whose examples run, exit codes, completion, and errors that are not ours."""
 
 import io
+import json
+import os
 import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 
-from sfumato.cli import certificate, main
+from sfumato.cli import audit, certificate, demo, main
 from sfumato.cli.app import app
+from sfumato.cli.exits import MEANING, Exit
+from sfumato.cli.output import say_paragraphs
 from sfumato.version import __version__
 from tests import parts
 
@@ -40,7 +45,9 @@ def test_the_commands_are_these():
         "key",
         "key new",
         "key show",
+        "plot",
         "report",
+        "units",
         "verify",
     ]
 
@@ -61,29 +68,75 @@ def test_wrong_usage_exits_with_2(run, words):
 def test_every_help_has_an_example(run, path):
     outcome = run(*path, "--help")
     assert outcome.exit_code == 0
-    assert len(EXAMPLE.findall(outcome.stdout)) == 1
+    examples = EXAMPLE.findall(outcome.stdout)
+    assert examples
+    if path and path[0] not in ("account", "key"):
+        assert all(example.startswith(f"sfumato {' '.join(path)}") for example in examples)
 
 
-def test_the_exit_codes_are_documented(run):
-    assert "0 done; 1 refused or failed, with the reason; 2 wrong usage; 3 a certificate" in run("--help").stdout
+def test_every_exit_code_is_documented(run):
+    text = " ".join(run("--help").stdout.split())
+    assert set(MEANING) == set(Exit)
+    assert all(f"{code.value} {meaning}" in text for code, meaning in MEANING.items())
+    assert audit.REFUTED == Exit.REFUTED
+
+
+WRITTEN = {
+    *("sfumato-demo", "tour", "ili.html", "regions.svg", "belief.png", "board.key", "board.key.pub"),
+}
 
 
 def test_every_example_of_the_help_runs(run, tmp_path, monkeypatch):
     parts.package("vl_convert")
-    examples = dict.fromkeys(EXAMPLE.findall(run(*path, "--help").stdout)[0] for path in ALL)
-    assert len(examples) == len(ALL) - 1  # the group of keys shows the example of its first command
+    examples = dict.fromkeys(example for path in ALL for example in EXAMPLE.findall(run(*path, "--help").stdout))
+    assert len(examples) >= len(ALL)
     monkeypatch.chdir(tmp_path)
     for example in examples:
         outcome = run(*shlex.split(example)[1:])
         assert outcome.exit_code == 0, (example, outcome.stderr, outcome.exception)
-    assert {path.name for path in tmp_path.iterdir()} == {"sfumato-demo", "ili.html", "board.key", "board.key.pub"}
+    assert {path.name for path in tmp_path.iterdir()} == WRITTEN
+
+
+JSON = {("account",), ("key",), ()}  # groups have no result of their own
+
+
+@pytest.mark.parametrize("path", [path for path in ALL if path not in JSON], ids=" ".join)
+def test_every_command_answers_to_programs(run, path):
+    assert "--json" in run(*path, "--help").stdout
+
+
+def completed(**environment: str) -> str:
+    """Run the program as a shell does when it asks for completion."""
+    script = "import sys; sys.argv[0] = 'sfumato'; from sfumato.cli import main; main()"
+    words = environment.pop("words", "").split()
+    command = [sys.executable, "-W", "error", "-c", script, *words]
+    outcome = subprocess.run(
+        command, env=os.environ | environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert "Traceback" not in outcome.stderr
+    return outcome.stdout
+
+
+@pytest.mark.parametrize(("shell", "sign"), [("bash", "complete -o default -F"), ("zsh", "#compdef sfumato")])
+def test_the_shell_gets_a_completion_script(shell, sign):
+    asked = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1", "words": f"--show-completion {shell}"}
+    for script in (completed(**asked), completed(_SFUMATO_COMPLETE=f"source_{shell}")):
+        assert sign in script
+        assert "_SFUMATO_COMPLETE" in script
+
+
+def test_commands_and_options_are_completed():
+    asked = {"_SFUMATO_COMPLETE": "complete_bash", "COMP_CWORD": "1"}
+    assert completed(**asked, COMP_WORDS="sfumato un").split() == ["units"]
+    assert completed(**asked | {"COMP_CWORD": "2"}, COMP_WORDS="sfumato plot --ki").split() == ["--kind"]
+    assert "frontier" in completed(**asked | {"COMP_CWORD": "3"}, COMP_WORDS="sfumato plot --kind f")
 
 
 def test_a_mistake_of_ours_is_not_hidden(run, place, monkeypatch):
     def broken(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(certificate, "_published", broken)
+    monkeypatch.setattr(certificate, "published", broken)
     assert isinstance(run("explain", place / "ili.json").exception, ZeroDivisionError)
 
 
@@ -102,3 +155,47 @@ def test_the_module_runs_as_a_program():
     command = [sys.executable, "-W", "error", "-m", "sfumato.cli", "--version"]
     outcome = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert outcome.stdout == f"sfumato {__version__}\n"
+
+
+@pytest.mark.parametrize("missing", ["altair", "vl_convert"])
+def test_the_tour_for_programs(run, tmp_path, monkeypatch, missing):
+    monkeypatch.setitem(sys.modules, missing, None)
+    outcome = run("demo", "--folder", tmp_path / "tour", "--patients", 300, "--json")
+    assert outcome.exit_code == 0, outcome.stderr
+    shown = json.loads(outcome.stdout)
+    assert shown["spent"] == {"epsilon": "3/2", "delta": "1/1000000"}
+    assert [release["repeated"] for release in shown["releases"]] == [False, False, False, True]
+    assert [release["noise"] for release in shown["releases"]] == ["laplace", "laplace", "gaussian", "laplace"]
+    assert len(shown["share"]["values"]) == len(shown["share"]["intervals"]) == 12
+    assert "Nothing was read and nothing was spent" in shown["refused"]
+    assert all(Path(file).exists() for file in shown["files"])
+    assert shown["next"][1].startswith("sfumato verify ")
+
+
+def test_the_program_is_named_as_it_is_typed(monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "argv", ["pytest"])
+    assert demo._program() == "sfumato"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / ".venv" / "bin" / "sfumato")])
+    assert demo._program() == os.path.join(".venv", "bin", "sfumato")
+
+
+class Screen(io.StringIO):
+    """A terminal of 30 columns."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_long_text_is_broken_between_words_on_a_terminal_alone(monkeypatch):
+    text = "word " * 20 + "\x1b[2J\n\nnext"
+    monkeypatch.setenv("COLUMNS", "30")
+    monkeypatch.setenv("TERM", "xterm")
+    for screen, most in ((Screen(), 30), (io.StringIO(), 200)):
+        monkeypatch.setattr(sys, "stdout", screen)
+        say_paragraphs(text)
+        lines = screen.getvalue().splitlines()
+        assert max(map(len, lines)) <= most
+        assert (len(lines) > 3) == (most == 30)
+        assert "\x1b" not in screen.getvalue()

@@ -1,6 +1,7 @@
 """``verify``, ``explain`` and ``report``: on good, tampered, foreign, broken and hostile files."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -148,6 +149,28 @@ def test_another_language_is_a_wrong_usage(run, place):
     outcome = run("explain", place / "ili.json", "--lang", "fr")
     assert outcome.exit_code == 2
     assert "zh-Hans" in outcome.stderr
+
+
+@pytest.mark.parametrize("audience", ["public", "patient", "clinician", "manager", "board"])
+def test_every_audience_has_its_text(run, place, audience):
+    plain = run("explain", place / "ili.json", "--audience", audience)
+    program = run("explain", place / "ili.json", "--audience", audience, "--json", "--lang", "zh")
+    assert plain.exit_code == program.exit_code == 0, plain.stderr
+    answer = json.loads(program.stdout)
+    assert (answer["language"], answer["audience"]) == ("zh", audience)
+    assert all(re.search("[\u4e00-\u9fff]", paragraph) for paragraph in answer["paragraphs"])
+    if audience != "public":
+        assert plain.stdout != run("explain", place / "ili.json").stdout
+
+
+def test_another_audience_is_a_wrong_usage(run, place):
+    assert run("explain", place / "ili.json", "--audience", "press").exit_code == 2
+
+
+def test_a_report_in_one_language(run, place):
+    outcome = run("report", place / "ili.json", "--lang", "zh", "--json")
+    assert json.loads(outcome.stdout) == {"written": f"{place}/ili.html", "languages": ["zh"]}
+    assert '<html lang="zh-Hans"' in (place / "ili.html").read_text("utf-8")
 
 
 @pytest.mark.parametrize("command", ["explain", "report"])

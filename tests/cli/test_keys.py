@@ -1,5 +1,6 @@
 """``key new`` and ``key show``."""
 
+import json
 import stat
 
 import pytest
@@ -48,3 +49,10 @@ def test_what_is_no_key_is_not_shown(run, tmp_path, content):
     assert outcome.exit_code == 1
     assert outcome.stdout == ""
     assert "sfumato key new" in outcome.stderr
+
+
+def test_keys_for_programs(run, tmp_path):
+    file = tmp_path / "k"
+    made = json.loads(run("key", "new", file, "--json").stdout)
+    assert made == {"key": str(file), "public_key_file": f"{file}.pub", "public_key": read_public_key(f"{file}.pub")}
+    assert json.loads(run("key", "show", file, "--json").stdout) == {"public_key": made["public_key"]}

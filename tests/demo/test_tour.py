@@ -2,12 +2,15 @@
 
 import io
 import json
+import math
+import re
 import struct
 import sys
 import xml.etree.ElementTree as ET
 import zlib
 from fractions import Fraction
 from pathlib import Path
+from typing import ClassVar
 
 import pyarrow.parquet as pq
 import pytest
@@ -16,10 +19,12 @@ from rich.console import Console
 from sfumato.core.budget import Budget
 from sfumato.core.signature import SigningKey, read_public_key
 from sfumato.demo import network
-from sfumato.demo.bars import bar
-from sfumato.demo.tour import FILES, Tour, tour
-from sfumato.errors import InvalidInput
-from sfumato.mechanisms import Laplace
+from sfumato.demo.bars import bar, share_table, spent_bar
+from sfumato.demo.folder import FILES
+from sfumato.demo.heat import heat, shade
+from sfumato.demo.tour import Tour, tour
+from sfumato.errors import InvalidInput, Unsupported
+from sfumato.mechanisms import Gaussian, Laplace
 from sfumato.reports.verify import read, verify
 from tests import parts
 
@@ -36,23 +41,46 @@ def walked(tmp_path_factory):
     return folder, *walk(folder)
 
 
-def test_two_releases_are_charged_and_the_repeat_is_not(walked):
+def test_three_releases_are_charged_and_the_repeat_is_not(walked):
     _, shown, text = walked
-    first, second, again = shown.releases
-    assert (first.charged.epsilon, second.charged.epsilon) == (Fraction(1, 2), 1)
+    first, second, third, again = shown.releases
+    assert [release.charged.epsilon for release in (first, second, third)] == [Fraction(1, 2)] * 3
     assert again.repeated
     assert again.charged == Budget.none()
     assert again.values == first.values
     assert "The stored answer came back: the same numbers, charged ε = 0." in text
 
 
+def test_the_third_release_has_the_noise_that_a_delta_buys(walked):
+    _, shown, text = walked
+    heat_map = shown.releases[2]
+    assert heat_map.charged.delta == Fraction(1, 10**6)
+    assert isinstance(heat_map.statement.mechanism, Gaussian)
+    with_delta = heat_map.statement.law.margin("0.95")
+    assert with_delta < Laplace.calibrated(l1=12, epsilon="1/2").law.margin("0.95")
+    assert f"±72 for each cell with ε alone, ±{with_delta} with δ = 1e-6 besides." in text
+
+
+def test_the_share_costs_nothing_and_follows_from_two_releases(walked):
+    _, shown, text = walked
+    first, second, *_ = shown.releases
+    for region, value, one, other in zip(network.REGIONS, shown.share.values, first.values, second.values, strict=True):
+        assert value == pytest.approx(one / other)
+        assert any(
+            line.split()[: len(region.split())] == region.split() and re.search("%|unknown", line)
+            for line in text.splitlines()
+        )
+    assert shown.spent == Budget(epsilon=Fraction(3, 2), delta=Fraction(1, 10**6))
+
+
 def test_the_refusal_is_shown_and_leaves_the_budget_alone(walked):
     _, shown, text = walked
-    assert shown.spent == Budget(epsilon=Fraction(3, 2))
-    assert shown.budget == Budget(epsilon=2)
-    assert "has ε = 1/2 left; this release asks for ε = 1" in shown.refusal
-    assert shown.refusal.splitlines()[0] in text
-    assert "The account is unchanged: spent ε = 3/2." in text
+    assert shown.budget == Budget(epsilon=2, delta=Fraction(1, 10**6))
+    assert "has ε = 1/2" in shown.refusal
+    assert "asks for ε = 1" in shown.refusal
+    assert shown.refusal.split(";")[0] in " ".join(text.split())
+    assert "The account is unchanged." in text
+    assert "██████████▓▓▓▓▓▓▓▓▓▓▒▒▒▒▒▒▒▒▒▒·········· 1.5 of 2" in text
 
 
 def test_every_region_is_listed_with_its_margin(walked):
@@ -73,16 +101,34 @@ def test_the_files_are_there_and_the_last_lines_name_them(walked):
     folder, shown, text = walked
     assert {path.name for path in folder.iterdir()} == {*FILES, "README.txt"}
     assert set(shown.files) == {folder / name for name in FILES}
-    closing = text[text.index("8. The files") :]
+    closing = text[text.index(". The files") :]
     assert all(str(file) in closing for file in shown.files)
     assert f"sfumato verify {folder}/ili.json --key {folder}/key.pub" in closing
-    assert f"sfumato explain {folder}/ili.json --lang zh" in closing
+    assert f"sfumato explain {folder}/heat.json --lang zh" in closing
+    assert f" {folder}/report.html" in closing
 
 
-def test_the_certificate_verifies_with_the_key_beside_it(walked):
+@pytest.mark.usefixtures("no_pictures")
+@pytest.mark.parametrize("width", [40, 56, 80, 160])
+def test_the_tour_fits_the_terminal(tmp_path, width):
+    heard = io.StringIO()
+    tour(tmp_path / "t", patients=400, program="s", console=Console(file=heard, width=width))
+    story, _, _ = heard.getvalue().partition(". The files")  # commands and paths are not broken
+    assert max(len(line) for line in story.splitlines()) <= width
+    assert "\x1b" not in story
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_the_commands_at_the_end_start_with_what_was_typed(tmp_path):
+    shown = tour(tmp_path / "a b", patients=50, program=".venv/bin/sfumato", console=Console(quiet=True))
+    assert shown.next[1] == f".venv/bin/sfumato verify '{tmp_path}/a b/ili.json' --key '{tmp_path}/a b/key.pub'"
+
+
+def test_all_certificates_verify(walked):
     folder, shown, _ = walked
-    assert verify(read(folder / "ili.json"), key=folder / "key.pub").authenticated
-    assert json.loads((folder / "ili.json").read_text("utf-8")) == shown.releases[0].certificate.document
+    for name, release in zip(("ili", "everyone", "heat"), shown.releases, strict=False):
+        assert verify(read(folder / f"{name}.json"), key=folder / "key.pub").authenticated
+        assert json.loads((folder / f"{name}.json").read_text("utf-8")) == release.certificate.document
 
 
 def test_the_picture_is_not_blank(walked):
@@ -91,7 +137,7 @@ def test_the_picture_is_not_blank(walked):
     lines = scanlines((folder / "ili.png").read_bytes())
     assert len(lines) > 200
     assert len(set(lines)) > 50  # a blank picture has two or three kinds of line
-    words = "".join(ET.parse(folder / "ili.svg").getroot().itertext())  # noqa: S314 - written by ourselves
+    words = " ".join(ET.parse(folder / "ili.svg").getroot().itertext())  # noqa: S314 - written by ourselves
     assert all(region in words for region in network.REGIONS)
 
 
@@ -147,12 +193,12 @@ def test_without_the_plots_extra_there_is_a_report_and_no_picture(tmp_path):
     assert "<svg" not in (tmp_path / "report.html").read_text("utf-8")
 
 
-def still(self: Laplace, exact: list[int], bits: object) -> tuple[int, ...]:
+def still(self: Laplace | Gaussian, exact: list[int], bits: object) -> tuple[int, ...]:
     """Stands in for the noise: what comes out does not depend on what went in."""
     return tuple(1000 + 10 * place for place in range(len(exact)))
 
 
-def leaking(self: Laplace, exact: list[int], bits: object) -> tuple[int, ...]:
+def leaking(self: Laplace | Gaussian, exact: list[int], bits: object) -> tuple[int, ...]:
     """The broken twin: the exact counts come out."""
     return tuple(exact)
 
@@ -160,17 +206,26 @@ def leaking(self: Laplace, exact: list[int], bits: object) -> tuple[int, ...]:
 def public_side(folder: Path, seed: int) -> dict[str, object]:
     """Everything that a tour says and publishes, less what differs from one release to the next by design."""
     _, text = walk(folder, seed=seed)
-    statement = json.loads((folder / "ili.json").read_text("utf-8"))["statement"]
+    sides: dict[str, object] = {"text": text}
     page = (folder / "report.html").read_text("utf-8")
-    page = page[: page.index("<details>")]
-    for name in ("identifier", "issued"):
-        page = page.replace(statement.pop(name), name)
+    for name in ("ili", "everyone", "heat"):
+        document = json.loads((folder / f"{name}.json").read_text("utf-8"))
+        if name == "ili":  # the page holds its certificate, whose seals and signature are about what is compared here
+            quoted = [document["signature"]["value"], *document["seals"].values()]
+            quoted += [document["statement"][part] for part in ("identifier", "issued")]
+            quoted += [document["statement"]["identifier"][:8], *re.findall("base64,([A-Za-z0-9+/=]+)", page)]
+            for word in quoted:
+                page = page.replace(word, "")
+        for part in ("identifier", "issued"):
+            document["statement"].pop(part)
+        sides[name] = document["statement"]
     pictures = [path.read_bytes() for path in (folder / "ili.svg", folder / "ili.png") if path.exists()]
-    return {"text": text, "statement": statement, "page": page, "pictures": pictures}
+    return sides | {"page": page, "pictures": pictures}
 
 
 def test_with_the_noise_held_still_two_networks_cannot_be_told_apart(tmp_path, monkeypatch):
-    monkeypatch.setattr(Laplace, "add_noise", still)
+    for mechanism in (Laplace, Gaussian):
+        monkeypatch.setattr(mechanism, "add_noise", still)
     one = public_side(tmp_path, seed=1)
     rows = pq.read_table(tmp_path / "visits.parquet")
     other = public_side(tmp_path, seed=2)
@@ -179,10 +234,13 @@ def test_with_the_noise_held_still_two_networks_cannot_be_told_apart(tmp_path, m
 
 
 @pytest.mark.usefixtures("no_pictures")
-def test_the_comparison_would_notice_exact_counts(tmp_path, monkeypatch):
-    monkeypatch.setattr(Laplace, "add_noise", leaking)
+@pytest.mark.parametrize("mechanism", [Laplace, Gaussian])
+def test_the_comparison_would_notice_exact_counts(tmp_path, monkeypatch, mechanism):
+    for each in (Laplace, Gaussian):
+        monkeypatch.setattr(each, "add_noise", leaking if each is mechanism else still)
     one, other = public_side(tmp_path, seed=1), public_side(tmp_path, seed=2)
-    assert all(one[part] != other[part] for part in ("text", "statement", "page"))
+    leaked = ("text", "ili", "everyone", "page") if mechanism is Laplace else ("text", "heat")
+    assert all(one[part] != other[part] for part in leaked)
 
 
 @pytest.mark.parametrize(
@@ -198,6 +256,53 @@ def test_the_comparison_would_notice_exact_counts(tmp_path, monkeypatch):
 )
 def test_a_bar_is_solid_up_to_low_and_light_up_to_high(low, high, drawn):
     assert bar(low, high, most=100, width=10) == drawn
+
+
+def test_a_cell_that_may_be_empty_is_marked(walked):
+    _, shown, text = walked
+    heat_map = shown.releases[2]
+    most = max(heat_map.values)
+    drawn = [shade(value, low, most) for value, (low, _) in zip(heat_map.values, heat_map.interval(), strict=True)]
+    assert all((sign == "·") == (low <= 0) for sign, (low, _) in zip(drawn, heat_map.interval(), strict=True))
+    legend = text[text.index("7. ") : text.index("8. ")]
+    assert legend.count("·") == drawn.count("·") + 1  # and once in the key below the table
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "sign"),
+    [(0, 0, "·"), (10, 0, "·"), (10, 1, "░"), (25, 5, "▒"), (50, 9, "▓"), (75, 9, "█"), (100, 9, "█"), (-9, -20, "·")],
+)
+def test_a_shade_is_a_quarter(value, low, sign):
+    assert shade(value, low, 100) == sign
+
+
+def test_a_heat_table_needs_two_keys(walked):
+    _, shown, _ = walked
+    with pytest.raises(Unsupported, match="two keys"):
+        heat(shown.releases[0], width=80)
+
+
+def test_a_budget_as_a_bar():
+    thirds = [Fraction(1, 3)] * 3
+    assert spent_bar(thirds, Budget(epsilon=1), width=9) == "███▓▓▓▒▒▒ 1 of 1"
+    assert spent_bar([], Budget(epsilon=1), width=4) == "···· 0 of 1"
+    assert spent_bar([Fraction(1, 100)], Budget(epsilon=1), width=4).startswith("···· 0.01")
+
+
+class Unknown:
+    """A share whose lower number may be 0."""
+
+    labels: ClassVar[dict[str, tuple[str, ...]]] = {"region": ("here",)}
+    values = (0.25,)
+
+    def interval(self) -> list[tuple[float, float]]:
+        return [(-math.inf, math.inf)]
+
+
+def test_a_share_that_the_noise_leaves_open_is_not_stated():
+    heard = io.StringIO()
+    Console(file=heard, width=80).print(share_table(Unknown()))
+    assert heard.getvalue().splitlines()[1].split() == ["here", "unknown", "any", "░" * 26]
 
 
 def scanlines(png: bytes) -> list[bytes]:

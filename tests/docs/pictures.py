@@ -4,26 +4,33 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import sfumato as sf
-from sfumato.demo.network import REGIONS, generate
+from rich.console import Console
 
-COUNTS_BY_REGION = Path(__file__).parents[2] / "docs" / "images" / "counts-by-region.svg"
+import sfumato as sf
+from sfumato.demo.tour import tour
+from sfumato.reports.comparison import Case, EdgeCount, compare
+from sfumato.reports.comparison_plot import draw
+from sfumato.reports.plots import save
+
+IMAGES = Path(__file__).parents[2] / "docs" / "images"
+COUNTS_BY_REGION = IMAGES / "counts-by-region.svg"
+UNITS = IMAGES / "units-side-by-side.svg"
 
 
 def counts_by_region() -> Any:
-    """Visits for an influenza-like illness by region of the generated network, at ε = 1/2, with 95% intervals."""
-    vault = sf.Vault(unit=sf.user("patient_id", relation="add/remove"), budget=sf.Budget(epsilon=1), name="pictures")
+    """The picture that ``make run`` makes: patients seen for an influenza-like illness by region, at ε = 1/2."""
     with tempfile.TemporaryDirectory() as folder:
-        visits = vault.table(
-            generate(folder),
-            name="visits",
-            version="2026-10",
-            limit=sf.Limit(groups=2, rows_per_group=3),
-            keys={"region": REGIONS},
-        )
-        return visits.where(sf.col("diagnosis") == "ILI").group_by("region").count().release(epsilon=0.5).plot()
+        return tour(Path(folder) / "tour", console=Console(quiet=True)).releases[0].plot()
+
+
+def units_side_by_side() -> Any:
+    """An edge beside a node of degree up to 20, at ε = 1/2 for the edge."""
+    relation = "add/remove"
+    cases = [Case(unit=sf.edge(relation=relation)), Case(unit=sf.node(max_degree=20, relation=relation))]
+    return draw(compare(EdgeCount(), cases, epsilon="1/2"))
 
 
 if __name__ == "__main__":
-    COUNTS_BY_REGION.parent.mkdir(exist_ok=True)
-    counts_by_region().save(str(COUNTS_BY_REGION))
+    IMAGES.mkdir(exist_ok=True)
+    save(counts_by_region(), COUNTS_BY_REGION)
+    save(units_side_by_side(), UNITS)

@@ -4,32 +4,49 @@ import json
 import re
 import sys
 import xml.etree.ElementTree as ET
+from base64 import b64decode
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.core.query import Dataset
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput, Unsupported
-from sfumato.reports.page import page
+from sfumato.mechanisms import Gaussian
+from sfumato.reports import page as page_module
+from sfumato.reports.page import file_name, page, snippet
+from sfumato.reports.particulars import particulars
 from sfumato.reports.verify import verify
+from sfumato.reports.words import AUDIENCES
 from tests import parts
+from tests.reports.made import release
 
 EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>&amp;</pre></style>"
 VOID = {"meta", "br", "img", "link", "rect", "path", "line", "circle"}
+CERTIFICATE = "data:application/json;base64,"
 
 
-def release(
-    *, name: str = "visits", keys: tuple[str, ...] = ("north", "south"), column: str = "region", where: Any = None
-) -> Release:
-    vault = sf.Vault(unit=sf.user("id", relation="add/remove"), budget=sf.Budget(epsilon=1), name=name)
-    rows = pa.table({"id": ["a", "b"], column: [keys[0], keys[-1]], "age": [70, 20], "sick": [True, False]})
-    limit = sf.Limit(groups=2, rows_per_group=3)
-    table = vault.table(rows, name=name, version=name, limit=limit, keys={column: keys})
-    return (table if where is None else table.where(where)).group_by(column).count().release(epsilon=0.5)
+@pytest.fixture(autouse=True)
+def plain(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages without pictures, which take the time, but for tests that ask for them."""
+    if "pictures" not in request.fixturenames:
+        monkeypatch.setitem(sys.modules, "vl_convert", None)
+
+
+@pytest.fixture
+def pictures() -> None:
+    for name in ("altair", "vl_convert"):
+        parts.package(name)
+
+
+@pytest.fixture(scope="module")
+def small() -> Release:
+    return release()
 
 
 class Reader(HTMLParser):
@@ -74,8 +91,8 @@ def without_tags(text: str) -> str:
     return re.sub(r"<[^>]*>", " ", re.sub(r"<figure.*?</figure>", " ", text, flags=re.DOTALL))
 
 
-def test_each_number_stands_with_its_interval_in_both_languages() -> None:
-    made = release()
+def test_each_number_stands_with_its_interval_in_both_languages(small: Release) -> None:
+    made = small
     cells = Reader(page(made)).cells
     rows = [
         [region, f"{value:,}", f"{low:,}", f"{high:,}"]
@@ -86,11 +103,15 @@ def test_each_number_stands_with_its_interval_in_both_languages() -> None:
     assert ["region", "计数（含噪声）", "95% 区间下限", "上限"] in cells
 
 
-def test_the_explanation_is_there_in_both_languages() -> None:
-    made = release()
-    paragraphs = Reader(page(made)).texts["p"]
-    for language in ("en", "zh"):
-        assert all(paragraph in paragraphs for paragraph in made.explain(language).split("\n\n"))
+def test_the_explanation_is_there_for_every_reader_in_both_languages(small: Release) -> None:
+    text = page(small)
+    for language, tag in (("en", "en"), ("zh", "zh-Hans")):
+        read = Reader(section(text, tag))
+        told = {reader: small.explain(language, reader).split("\n\n") for reader in AUDIENCES}
+        assert len({tuple(words) for words in told.values()}) == len(AUDIENCES)
+        for words in told.values():
+            assert all(paragraph in read.texts["p"] for paragraph in words)
+        assert len(read.texts["details"]) == len(read.texts["summary"]) == len(AUDIENCES) - 1
 
 
 def test_the_facts_are_there() -> None:
@@ -99,7 +120,7 @@ def test_the_facts_are_there() -> None:
     facts = dict(zip(words["dt"], words["dd"], strict=False))
     assert facts["Protected"] == "one person, with all rows of that person (told by id)"
     assert facts["Neighbours"].endswith("(add/remove)")
-    assert facts["Limit"] == "at most 2 group(s) of a person, with at most 3 row(s) in each"
+    assert facts["Limit"] == "at most 2 groups of a person, with at most 3 rows in each"
     assert (facts["ε of this release"], facts["δ of this release"]) == ("1/2", "0")
     assert facts["Noise"] == "discrete Laplace, scale 12"
     assert facts["Sensitivity"] == "one protected unit moves the numbers by at most 6 in all"
@@ -118,41 +139,66 @@ def test_the_embedded_certificate_verifies() -> None:
     assert verify(document).consistent
 
 
-@pytest.mark.parametrize("plots", [True, False])
-def test_names_that_are_programs_stay_names(plots: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if plots:
-        parts.package("vl_convert")
-    else:
-        monkeypatch.setitem(sys.modules, "vl_convert", None)
+@pytest.mark.usefixtures("pictures")
+def test_names_that_are_programs_stay_names_in_pictures() -> None:
+    _only_names(plots=True)
+
+
+def test_names_that_are_programs_stay_names() -> None:
+    _only_names(plots=False)
+
+
+def _only_names(*, plots: bool) -> None:
     made = release(name=EVIL, keys=(EVIL, "south"), column=EVIL, where=sf.col("id") != EVIL)
-    text = page(made)
+    text = page(made, ["en"] if plots else ["en", "zh"])
     read = Reader(text)
     tags = {tag for tag, _ in read.tags}
     assert not tags & {"script", "img", "iframe", "object", "embed", "link", "form", "base", "foreignobject", "image"}
     assert ("svg" in tags) is plots
     for _, attributes in read.tags:
         assert not [name for name in attributes if name.startswith("on")]
-        assert (attributes.get("href") or "#").startswith("#")
+        assert (attributes.get("href") or "#").startswith(("#", CERTIFICATE))
         assert "src" not in attributes
     assert text.count("<style>") == text.count("</style>") == text.count("</pre>") == 1
     assert EVIL in read.texts["title"][0]
 
 
-def test_nothing_is_loaded_from_elsewhere() -> None:
-    text = page(release())
+@pytest.mark.usefixtures("pictures")
+def test_nothing_is_loaded_from_elsewhere(small: Release) -> None:
+    text = re.sub(r"base64,[^\"]*", "", page(small, ["en"]))
     assert "default-src 'none'" in text
     for address in re.findall(r"""(?:https?:|//|url\(|@import)[^\s"']*""", text):
         assert address.startswith("http://www.w3.org/")  # the name of SVG, which is not an address to fetch
 
 
-def test_the_picture_is_drawn_in_each_language() -> None:
-    parts.package("vl_convert")
-    drawings = re.findall(r"<figure[^>]*>(.*?)</figure>", page(release()), flags=re.DOTALL)
+@pytest.mark.usefixtures("pictures")
+def test_the_pictures_are_drawn_in_each_language(small: Release) -> None:
+    drawings = re.findall(r"<figure[^>]*>(.*?)</figure>", page(small), flags=re.DOTALL)
     words = ["".join(ET.fromstring(drawing).itertext()) for drawing in drawings]  # noqa: S314 - drawn by ourselves
-    assert len(words) == 2
-    assert all("north" in text for text in words)
-    assert "count (noise included)" in words[0]
-    assert "计数（含噪声）" in words[1]
+    for said, expected in zip(
+        words,
+        (
+            ("north", "count (noise included)"),
+            ("155 in 1,000", "that a given person is in the data"),
+            ("error: what the noise adds",),
+            ("north", "计数（含噪声）"),
+            ("千分之 155", "某个人在数据中的可能性"),
+            ("误差：噪声使数字变动多少",),
+        ),
+        strict=True,
+    ):
+        assert all(part in said for part in expected)
+
+
+@pytest.mark.usefixtures("pictures")
+def test_every_colour_of_a_drawing_has_a_dark_twin(small: Release) -> None:
+    text = page(small, ["en"])
+    (drawn, *_), style = re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL), text.partition("</style>")[0]
+    dark = style.partition("prefers-color-scheme: dark")[2]
+    used = set(re.findall(r'(fill|stroke)="(#[^"]*)"', drawn))
+    assert len(used) > 4
+    for part, colour in used:
+        assert f'figure svg [{part}="{colour}"] {{ {part}: #' in dark
 
 
 def test_chinese_text_has_no_english_in_it() -> None:
@@ -173,7 +219,7 @@ def test_chinese_text_has_no_english_in_it() -> None:
         (sf.col("age") < 5, "age &lt; 5", "age &lt; 5"),
         (sf.col("sick") == True, "sick = true", "sick = 真"),  # noqa: E712
         (sf.col("sick") == False, "sick = false", "sick = 假"),  # noqa: E712
-        (sf.col("age").isin([1, 2]), "age is one of 1, 2", "age 为 1, 2 之一"),
+        (sf.col("age").isin([1, 2]), "age is one of 1, 2", "age 为 1、2 之一"),
         (sf.col("age").isnull(), "age is missing", "age 缺失"),
         (~(sf.col("age") <= 5), "not (age ≤ 5)", "并非（age ≤ 5）"),
         (
@@ -203,7 +249,14 @@ def test_a_long_table_is_cut_with_a_word_about_it() -> None:
     text = page(made, ["en"])
     assert len(Reader(text).cells) == 1 + 2000
     assert "The first 2,000 of 2,005 numbers" in text
-    assert "<svg" not in text
+    assert '<div class="wide long" tabindex="0">' in text  # a window to scroll in
+
+
+def test_more_numbers_than_can_be_seen_are_not_drawn(monkeypatch: pytest.MonkeyPatch, small: Release) -> None:
+    monkeypatch.setattr(page_module, "drawing", lambda release, kind, language: f"<figure>{kind}</figure>")
+    assert re.findall(r"<figure>(\w+)", page(small, ["en"])) == ["intervals", "people", "noise"]
+    monkeypatch.setattr(page_module, "MOST_POINTS", 1)
+    assert re.findall(r"<figure>(\w+)", page(small, ["en"])) == ["people", "noise"]
 
 
 def test_one_number_and_one_language() -> None:
@@ -221,5 +274,75 @@ def test_one_number_and_one_language() -> None:
 def test_languages_that_are_not_there_are_refused() -> None:
     with pytest.raises(Unsupported, match="'fr'"):
         page(release(), ["fr"])
-    with pytest.raises(InvalidInput, match="needs a language"):
+    with pytest.raises(InvalidInput, match="needs a list of languages"):
         page(release(), [])
+    with pytest.raises(InvalidInput, match="list of languages"):
+        page(release(), "en")
+
+
+def test_a_language_named_twice_stands_once(small: Release) -> None:
+    assert page(small, ["zh", "zh-Hans"]).count("<section") == 1
+
+
+def test_the_certificate_can_be_saved_under_a_name_of_its_own(small: Release) -> None:
+    text, said = page(small), small.statement
+    (link,) = [attributes for tag, attributes in Reader(text).tags if tag == "a" and "download" in attributes]
+    assert link["download"] == f"visits-visits-{said.identifier[:8]}.json"
+    assert b64decode((link["href"] or "").removeprefix(CERTIFICATE)).decode() == small.certificate.to_json()
+    command = f"sfumato verify {link['download']} --key key.pub"
+    assert Reader(text).texts["code"] == [command, command]
+
+
+@pytest.mark.parametrize(
+    ("name", "edition", "expected"),
+    [
+        ("就诊", "2026/10", "就诊-2026-10-0123abcd.json"),
+        ("../../etc/passwd", ".", "etc-passwd-0123abcd.json"),
+        ("<'\">", "\n", "release-0123abcd.json"),
+        ("a" * 500, "b" * 500, f"{'a' * 40}-{'b' * 20}-0123abcd.json"),
+    ],
+)
+def test_file_names_hold_no_path_and_no_shell(name: str, edition: str, expected: str) -> None:
+    dataset = Dataset(name=name, edition="x")
+    object.__setattr__(dataset, "edition", edition)
+    assert file_name(dataset, "0123abcdef") == expected
+
+
+def test_the_report_is_written_where_it_is_asked_for(small: Release, tmp_path: Path) -> None:
+    path = small.report(tmp_path / "report.html", languages=["zh"])
+    assert path.read_text("utf-8") == page(small, ["zh"])
+    with pytest.raises(InvalidInput, match=r"report\.docx is to be a \.docx.*as \.html or \.pdf"):
+        small.report(tmp_path / "report.docx")
+    with pytest.raises(InvalidInput, match="cannot be written: No such file"):
+        small.report(tmp_path / "nowhere" / "report.html")
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_gaussian_noise_is_named_with_its_own_sensitivity(small: Release) -> None:
+    said = small.statement
+    assert said.sensitivity.l2 is not None
+    mechanism = Gaussian.calibrated(l2=said.sensitivity.l2, epsilon=1, delta=1e-6)
+    changed = replace(small, statement=replace(said, mechanism=mechanism, law=mechanism.law))
+    facts = dict(particulars(changed, "en"))
+    assert facts["noise"] == "rounded Gaussian, standard deviation 17.93"
+    assert facts["sensitivity"] == "one protected unit moves the numbers by at most √18 in Euclidean length"
+    assert dict(particulars(changed, "zh"))["noise"] == "取整的高斯噪声，标准差 17.93"
+
+
+def test_a_notebook_shows_a_small_table_and_the_promise() -> None:
+    made = release(name=EVIL, keys=(EVIL, *(f"place {number}" for number in range(60))), column=EVIL)
+    text = made._repr_html_()
+    read = Reader(text)
+    assert {tag for tag, _ in read.tags} <= {"div", "table", "thead", "tbody", "tr", "th", "td", "p"}
+    assert len(read.cells) == 1 + 50
+    assert read.cells[1] == [EVIL, *(f"{number:,}" for number in (made.values[0], *made.interval()[0]))]
+    assert "The first 50 of 61 numbers." in text
+    assert read.texts["p"][-1] == (
+        "ε = 1/2 protects one person, with all rows of that person, whether in the data or not (add/remove). "
+        f"95% margin: ±36 for each number, ±{made.statement.law.margin(0.95, numbers=61)} for all at once."
+    )
+
+
+def test_a_notebook_under_replace() -> None:
+    text = snippet(release(relation="replace"), "zh")
+    assert "可换成任何另一个（替换）" in text

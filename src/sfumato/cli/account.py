@@ -1,13 +1,12 @@
 """Accounting on the command line: what several releases cost together, conversions, calibration."""
 
-import json
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from sfumato.cli.output import say
+from sfumato.cli.output import AsJson, say, say_json
 from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -22,7 +21,6 @@ account = typer.Typer(
 )
 
 Method = Literal["pld", "rdp", "zcdp", "basic", "advanced", "optimal"]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 Delta = Annotated[str, typer.Option(help="δ, as a decimal or a fraction such as 1e-6 or 1/1000000.")]
 
 
@@ -61,7 +59,7 @@ def convert(
     epsilon: Annotated[str | None, typer.Option(help="From a pure guarantee ε.")] = None,
     rho: Annotated[str | None, typer.Option(help="From ρ-zCDP.")] = None,
     mu: Annotated[str | None, typer.Option(help="From μ-Gaussian DP.")] = None,
-    group: Annotated[int, typer.Option(min=1, help="For this many units together.")] = 1,
+    group: Annotated[int, typer.Option(min=1, max=10**9, help="For this many units together.")] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Say which ε goes with δ for one guarantee, and what the strongest attacker gains.
@@ -101,7 +99,7 @@ def calibrate(
     delta: Delta,
     epsilon: Annotated[str | None, typer.Option(help="The ε to reach, or to find if not given.")] = None,
     sigma: Annotated[str | None, typer.Option(help="Noise for unit sensitivity, or to find.")] = None,
-    steps: Annotated[int | None, typer.Option(min=1, help="Number of steps, or to find.")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, max=10**8, help="Number of steps, or to find.")] = None,
     sampling: Annotated[str | None, typer.Option(help="Poisson sampling rate of units, or to find.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -161,7 +159,7 @@ def _tell(figures: dict[str, object], *, as_json: bool) -> None:
 
     if as_json:
         exact = {name: str(figure) if isinstance(figure, Fraction) else figure for name, figure in figures.items()}
-        typer.echo(json.dumps(exact, indent=1, ensure_ascii=False))
+        say_json(exact)
         return
     for name, figure in figures.items():
         say(f"{name} = {decimal_up(figure, 6) if isinstance(figure, Fraction) else figure}")

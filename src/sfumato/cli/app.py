@@ -1,40 +1,49 @@
-"""The application: its commands, and what becomes of an error.
+"""The application: its commands, and what becomes of an error. Exit codes: :mod:`sfumato.cli.exits`."""
 
-Exit codes: 0 done; 1 refused or failed, and the message says why; 2 the command was typed wrongly; 3 ``verify`` found
-something wrong with a certificate; 4 ``audit`` refuted a claim, or a broken twin got away.
-"""
-
+import os
 import sys
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from sfumato.cli import account, audit, certificate, demo, keys
+from sfumato.cli import account, audit, certificate, demo, keys, pictures, units
+from sfumato.cli.exits import Exit, in_words
 from sfumato.cli.output import say
 from sfumato.errors import SfumatoError
 from sfumato.version import __version__
 
 __all__ = ["app", "main"]
 
-HELP = """Statistics about people, with a guarantee that can be checked and error bars that are honest.
+HELP = f"""Statistics about people, with a guarantee that can be checked and error bars that are honest.
 
-Exit codes: 0 done; 1 refused or failed, with the reason; 2 wrong usage; 3 a certificate does not verify; 4 an audit
-refuted a claim.
+Exit codes: {in_words()}.
 
 Example: $ sfumato --version
 """
 
 
 class _PlainWords(TyperGroup):
-    """Turns what Sfumato raises on purpose into its message and exit code 1; anything else is a bug and shows."""
+    """Turns what Sfumato raises on purpose, and what the system refuses, into a message and an exit code.
+
+    Anything else is a bug of ours and shows.
+    """
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         try:
             return super().invoke(ctx)
         except SfumatoError as wrong:
             say(f"sfumato: {wrong}", error=True)
-            raise typer.Exit(1) from None
+            raise typer.Exit(Exit.REFUSED) from None
+        except KeyboardInterrupt:
+            say("sfumato: stopped. What was printed or written so far stands; nothing more was done.", error=True)
+            raise typer.Exit(Exit.INTERRUPTED) from None
+        except BrokenPipeError:
+            raise typer.Exit(Exit.NOT_READ) from None
+        except OSError as wrong:
+            where = f"{wrong.filename}: " if wrong.filename is not None else ""
+            say(f"sfumato: {where}{wrong.strerror or wrong}. The command was not finished.", error=True)
+            raise typer.Exit(Exit.REFUSED) from None
 
 
 app = typer.Typer(
@@ -42,7 +51,6 @@ app = typer.Typer(
     cls=_PlainWords,
     help=HELP,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="markdown",
     # A pretty traceback can print local variables, and those can hold rows.
     pretty_exceptions_enable=False,
@@ -51,6 +59,8 @@ app.command("demo")(demo.demo)
 app.command("verify")(certificate.verify)
 app.command("explain")(certificate.explain)
 app.command("report")(certificate.report)
+app.command("plot")(pictures.plot)
+app.command("units")(units.units)
 app.command("audit")(audit.audit)
 app.add_typer(account.account, name="account")
 app.add_typer(keys.keys, name="key")
@@ -78,4 +88,24 @@ def main() -> None:
         # A terminal that cannot show ε gets a question mark and not a traceback.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    app()
+    try:
+        app()
+    except SystemExit as ended:
+        code = _delivered()
+        raise SystemExit(ended.code or code) from None
+
+
+def _delivered() -> Exit:
+    """Hand over what is still in the buffer, and say whether it arrived; Python would complain of it at its end."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        code = Exit.NOT_READ
+    except OSError as wrong:
+        say(f"sfumato: the output was not written: {wrong.strerror}.", error=True)
+        code = Exit.REFUSED
+    else:
+        return Exit.DONE
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code

@@ -1,6 +1,5 @@
 """What a reader does with a certificate. Needs no data, no engine and no vault."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,29 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from sfumato.cli.output import say
+from sfumato.cli.exits import Exit
+from sfumato.cli.output import AsJson, Key, Language, say, say_json, say_paragraphs, target_of
 from sfumato.errors import InvalidInput, SfumatoError
 
 if TYPE_CHECKING:
     from sfumato.core.release import Release
 
-__all__ = ["explain", "report", "verify"]
-
-FOUND_WRONG = 3
+__all__ = ["File", "explain", "published", "report", "verify"]
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The certificate, a JSON file.")]
-Key = Annotated[
-    str | None,
-    typer.Option(help="The public key that you trust, or its file. Get it from the publisher, not with the release."),
-]
+Audience = Literal["public", "patient", "clinician", "manager", "board"]
 
 
-def verify(
-    file: File,
-    *,
-    key: Key = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
-) -> None:
+def verify(file: File, *, key: Key = None, as_json: AsJson = False) -> None:
     """Check a certificate from itself alone: sensitivity, loss, cost, seals and signature.
 
     Exits with 0 if all of it is consistent and with 3 if not, naming each field that is wrong. Without a trusted key
@@ -45,27 +35,34 @@ def verify(
         outcome = check(read(file), key=key)
     if as_json:
         findings = [{"field": finding.field, "problem": finding.problem} for finding in outcome.findings]
-        found = {"consistent": outcome.consistent, "authenticated": outcome.authenticated, "findings": findings}
-        typer.echo(json.dumps(found, indent=1))
+        say_json({"consistent": outcome.consistent, "authenticated": outcome.authenticated, "findings": findings})
     else:
         say(str(outcome))
     if not outcome.consistent:
-        raise typer.Exit(FOUND_WRONG)
+        raise typer.Exit(Exit.FOUND_WRONG)
 
 
 def explain(
     file: File,
     *,
-    lang: Annotated[Literal["en", "zh", "zh-Hans"], typer.Option(help="The language of the text.")] = "en",
+    lang: Language = "en",
+    audience: Annotated[Audience, typer.Option(help="Who reads it; board is an ethics board.")] = "public",
     key: Key = None,
+    as_json: AsJson = False,
 ) -> None:
     """Say in plain words what was released, how exact it is and what it promises.
 
     A certificate that does not verify is refused.
 
     Example: $ sfumato explain sfumato-demo/ili.json --lang zh
+
+    Example: $ sfumato explain sfumato-demo/ili.json --audience board
     """
-    say(_published(file, key).explain(lang))
+    text = published(file, key).explain(lang, audience)
+    if as_json:
+        say_json({"language": lang, "audience": audience, "paragraphs": text.split("\n\n")})
+    else:
+        say_paragraphs(text)
 
 
 def report(
@@ -73,30 +70,30 @@ def report(
     *,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="The page to write; FILE with .html if not given."),
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="The report to write, .html or .pdf; FILE with .html if not given."
+        ),
     ] = None,
+    lang: Annotated[Literal["both", "en", "zh"], typer.Option(help="The languages of the report.")] = "both",
     key: Key = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Write a release as one web page, in English and Chinese, that needs no script and no network.
+    """Write a release as one page that needs no network: table, pictures, words, certificate.
 
-    A certificate that does not verify is refused. An earlier page of the same name is overwritten.
+    The ending decides: a web page (.html), or paper (.pdf) where a browser is installed that can print one. A
+    certificate that does not verify is refused. An earlier report of the same name is overwritten.
 
     Example: $ sfumato report sfumato-demo/ili.json -o ili.html
     """
-    from sfumato.reports.page import page
-
-    target = file.with_suffix(".html") if out is None else out
-    text = page(_published(file, key))
-    if target.exists() and target.samefile(file):
-        raise InvalidInput(f"{target} is the certificate itself; nothing was written. Name another file with -o.")
-    try:
-        target.write_text(text, encoding="utf-8")
-    except OSError as wrong:
-        raise InvalidInput(f"{target} was not written: {wrong.strerror}. Name another file with -o.") from None
-    say(f"written: {target}")
+    release = published(file, key)
+    target = target_of(out, file, ".html")
+    languages = ("en", "zh") if lang == "both" else (lang,)
+    written = release.report(target, languages=languages)
+    say_json({"written": str(written), "languages": list(languages)}) if as_json else say(f"written: {written}")
 
 
-def _published(file: Path, key: str | None) -> "Release":
+def published(file: Path, key: str | None) -> "Release":
+    """The release in a certificate that verifies."""
     from sfumato.reports.verify import load
 
     with _reading(file):

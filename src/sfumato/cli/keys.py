@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli.output import say
+from sfumato.cli.output import AsJson, say, say_json
 from sfumato.errors import InvalidInput
 
 __all__ = ["keys"]
@@ -17,7 +17,9 @@ keys = typer.Typer(
 
 
 @keys.command("new")
-def new(file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the key.")]) -> None:
+def new(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the key.")], *, as_json: AsJson = False
+) -> None:
     """Make an Ed25519 key: FILE, readable by you alone, and FILE.pub to hand around.
 
     Neither is ever overwritten: whoever loses a key can no longer sign as the same publisher.
@@ -32,11 +34,16 @@ def new(file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to writ
             raise InvalidInput(f"{taken} is there already and was not overwritten. Choose a new file.")
     key = SigningKey.new()
     key.save(file)
+    if as_json:
+        say_json({"key": str(file), "public_key_file": str(public), "public_key": key.public_text})
+        return
     say(f"key:        {file} (keep it secret)\npublic key: {public} (hand it around)\n{key.public_text}")
 
 
 @keys.command("show")
-def show(file: Annotated[Path, typer.Argument(metavar="FILE", help="A key, or its .pub file.")]) -> None:
+def show(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A key, or its .pub file.")], *, as_json: AsJson = False
+) -> None:
     """Print the public half of a key, as 64 hexadecimal digits; the private half is never printed.
 
     Example: $ sfumato key show board.key
@@ -49,4 +56,4 @@ def show(file: Annotated[Path, typer.Argument(metavar="FILE", help="A key, or it
         text = read_public_key(file)
     except InvalidInput:
         text = SigningKey.load(file).public_text
-    say(text)
+    say_json({"public_key": text}) if as_json else say(text)

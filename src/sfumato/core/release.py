@@ -42,6 +42,10 @@ class Presenter(Protocol):
         """The release as a figure that can be computed with (:class:`sfumato.inference.Figure`)."""
         ...
 
+    def explain_figure(self, figure: Any, language: str, audience: str) -> str:
+        """Put figures that were computed from releases into plain language."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:

@@ -6,47 +6,37 @@ every character.
 """
 
 import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
 from rich.console import Console
 from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
 from sfumato.core.budget import Budget
 from sfumato.core.exact import decimal_up
 from sfumato.core.limits import Limit
+from sfumato.core.question import Question
 from sfumato.core.release import Release
-from sfumato.core.signature import SigningKey
 from sfumato.core.units import user
 from sfumato.demo import network
-from sfumato.demo.bars import table
+from sfumato.demo.bars import SPENT, share_table, spent_bar, table
+from sfumato.demo.folder import FILES, FOLDER, claim, key_of, write
+from sfumato.demo.heat import heat
 from sfumato.engines.expressions import col
-from sfumato.errors import BudgetExceeded, InvalidInput, MissingExtra
-from sfumato.reports.page import page
-from sfumato.tables.table import Table
+from sfumato.errors import BudgetExceeded
+from sfumato.inference import Ratio
 from sfumato.vault import Vault
 
 __all__ = ["FOLDER", "Tour", "tour"]
 
-FOLDER = "sfumato-demo"
-README = """\
-This folder was made by `sfumato demo`, which overwrites its own files when it is run again.
-The hospital network in it is generated: no real person occurs.
-"""
-FILES = {
-    "visits.parquet": "the fictional visits; only the steward would hold such a file",
-    "key": "signs releases; only the steward would hold it",
-    "key.pub": "public: readers check signatures with it",
-    "ili.json": "public: the release as a certificate",
-    "ili.svg": "public: the release as a picture",
-    "ili.png": "public: the same picture",
-    "report.html": "public: the release as a page, in English and Chinese",
-}
-ASKED = Fraction(1, 2)
+HALF = Fraction(1, 2)
+DELTA = Fraction(1, 10**6)
+INDENT, ROOM = 5, 30
+OPENERS = {"darwin": "open", "win32": "start"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,194 +44,213 @@ class Tour:
     """What the tour has to show: its releases, how the account stands, and the files that it wrote."""
 
     releases: tuple[Release, ...]
+    share: Ratio
     budget: Budget
     spent: Budget
     refusal: str
     files: tuple[Path, ...]
+    next: tuple[str, ...]
 
 
-def tour(folder: str | Path = FOLDER, *, patients: int = 20_000, seed: int = 2026, console: Console) -> Tour:
-    """Walk from data to report in ``folder``, saying each step on ``console``.
+def tour(
+    folder: str | Path = FOLDER,
+    *,
+    patients: int = 20_000,
+    seed: int = 2026,
+    program: str = "sfumato",
+    console: Console,
+) -> Tour:
+    """Walk from data to report in ``folder``, saying each step on ``console``; commands to type start with ``program``.
 
     A folder that holds anything but an earlier tour is refused, so that no file of yours is overwritten.
     """
     place = Path(folder)
-    _claim(place)
-    key = _key(place / "key")
+    claim(place)
+    told = _Telling(console)
 
-    _step(console, 1, "A hospital network", "Generated for this tour: no real person occurs in it.")
+    told.step("A hospital network", "Generated for this tour: no real person occurs in it.")
     with console.status("Inventing patients and their visits…"):
         rows = network.generate(place, patients=patients, seed=seed)
 
-    _step(
-        console,
-        2,
+    told.step(
         "A vault and its budget",
-        "Protected is a patient, with all of their visits, present or absent (add/remove).\n"
-        "All releases together may cost ε = 2. Of each patient at most 2 groups count, with 3 visits in each.",
+        "Protected is a patient, with all of their visits, present or absent (add/remove). All releases together may "
+        "cost ε = 2 and δ = 1e-6; then the vault stops.",
     )
     vault = Vault(
-        unit=user("patient_id", relation="add/remove"), budget=Budget(epsilon=2), name="hospital network", key=key
+        unit=user("patient_id", relation="add/remove"),
+        budget=Budget(epsilon=2, delta=DELTA),
+        name="hospital network",
+        key=key_of(place),
     )
-    visits = vault.table(
-        rows,
-        name="visits",
-        version="demo",
-        limit=Limit(groups=2, rows_per_group=3),
-        bounds={"sbp": network.SBP},
-        keys={"region": network.REGIONS, "sex": network.SEXES, "diagnosis": network.DIAGNOSES},
+    keys = {"region": network.REGIONS, "diagnosis": network.DIAGNOSES}
+    thrice, often = (Limit(groups=groups, rows_per_group=1) for groups in (3, 12))
+    seen = vault.table(rows, name="patients seen", version="demo", limit=thrice, keys=keys)
+
+    told.step(
+        "What would it be worth?",
+        "Patients seen for influenza-like illness (ILI), by region, at ε = 1/2. However often someone came, they count "
+        "once in a region, and in at most 3 regions: so little can one person move the numbers.",
     )
+    ill = seen.where(col("diagnosis") == "ILI").group_by("region").count()
+    told.say(str(ill.preview(epsilon=HALF)))
+    told.say(f"To come within ±20 instead, the price would be ε = {decimal_up(ill.epsilon_for(margin=20))}.")
 
-    _step(console, 3, "What would it be worth?", "Visits for influenza-like illness (ILI) by region, asked at ε = 1/2.")
-    question = visits.where(col("diagnosis") == "ILI").group_by("region").count()
-    _say(console, str(question.preview(epsilon=ASKED)))
-    needed = decimal_up(question.epsilon_for(margin=20))
-    _say(console, f"To come within ±20 instead, the price would be ε = {needed}.")
+    told.step("The first release", "Charged first, then counted, then blurred, then signed.")
+    ili = told.release(ill)
+    told.show(table(ili, width=told.bars))
+    told.margins(ili, "The light end of a bar is that error." if told.bars else "")
+    told.say(f"The noise is as wide in small {network.SMALL_REGION} as anywhere: that is what hides its patients.")
 
-    _step(console, 4, "The release", "Charged first, then counted, then blurred, then signed.")
-    with console.status("Charging, counting and adding noise…"):
-        ili = question.release(epsilon=ASKED)
-    _show(console, ili)
-    _say(console, f"The noise is as wide in small {network.SMALL_REGION} as anywhere: that is what hides its patients.")
+    told.step("The second release", "Patients seen by region, whatever for, at ε = 1/2.")
+    everyone = told.release(seen.group_by("region").count())
+    told.show(table(everyone, width=told.bars))
+    told.margins(everyone)
 
-    _step(console, 5, "A second release", "Visits by sex and diagnosis, at ε = 1.")
-    with console.status("Charging, counting and adding noise…"):
-        by_sex = visits.group_by("sex", "diagnosis").count().release(epsilon=1)
-    _show(console, by_sex)
+    told.step(
+        "A share, at no cost",
+        "The first over the second: which share of the patients came for ILI. Nothing is read for it, so nothing is "
+        "charged; its error follows from the noise of both.",
+    )
+    share = ili / everyone
+    told.show(share_table(share, width=told.bars))
 
-    _step(console, 6, "The same question again", "Asking twice must not wear the noise away.")
-    again = question.release(epsilon=ASKED)
+    told.step(
+        "The third release: a heat table",
+        "Patients seen, by region and diagnosis, at ε = 1/2. Here a patient may count in 12 cells, and for so many a "
+        "small δ buys narrower noise (Gaussian in place of Laplace):",
+    )
+    cells = (
+        vault.table(rows, name="patients by diagnosis", version="demo", limit=often, keys=keys)
+        .group_by("region", "diagnosis")
+        .count()
+    )
+    pure, traded = cells.preview(epsilon=HALF), cells.preview(epsilon=HALF, delta=DELTA)
+    told.say(f"±{pure.margin} for each cell with ε alone, ±{traded.margin} with δ = 1e-6 besides.")
+    map_of_cells = told.release(cells, delta=DELTA)
+    told.show(heat(map_of_cells, width=console.width - INDENT))
+    told.margins(map_of_cells)
+
+    told.step("The same question again", "Asking twice must not wear the noise away.")
+    again = ill.release(epsilon=HALF)
     same = "the same numbers" if again.values == ili.values else "other numbers"
-    _say(console, f"The stored answer came back: {same}, charged {again.charged}.")
+    told.say(f"The stored answer came back: {same}, charged {again.charged}.")
 
-    _step(console, 7, "What was spent", f"Spent {vault.spent} of {vault.budget}; left {vault.left}.")
-    refusal = _refused(console, vault, visits.group_by("diagnosis"))
+    told.step(
+        "What was spent",
+        f"ε = {vault.spent.epsilon} of {vault.budget.epsilon}, and δ = {decimal_up(vault.spent.delta)} of "
+        f"{decimal_up(vault.budget.delta)}.",
+    )
+    spending = {"ILI by region": ili, "patients by region": everyone, "the heat table": map_of_cells}
+    told.line(spent_bar([release.charged.epsilon for release in spending.values()], vault.budget, width=told.across))
+    told.say("\n".join(f"{sign} {name}" for sign, name in zip(SPENT, spending, strict=True)), indent=INDENT)
+    refusal = _refused(told, vault, seen.group_by("diagnosis").count())
 
-    _step(console, 8, "The files", "In real life only the public ones would leave the building.")
-    files = _write(console, place, ili)
-    shown = Tour(
-        releases=(ili, by_sex, again),
+    told.step("The files", "In real life only the public ones would leave the building.")
+    with console.status("Drawing and writing the report…"):
+        written, missing = write(place, ili=ili, everyone=everyone, heat=map_of_cells)
+    if missing is not None:
+        told.say(f"No picture: {missing}")
+    files = (rows, place / "key", place / "key.pub", *written)
+    told.files(files)
+    commands = _commands(place, program)
+    console.print("\nNext:", style="bold")
+    for command in commands:
+        told.line(command)
+    return Tour(
+        releases=(ili, everyone, map_of_cells, again),
+        share=share,
         budget=vault.budget,
         spent=vault.spent,
         refusal=refusal,
-        files=(rows, place / "key", place / "key.pub", *files),
+        files=files,
+        next=commands,
     )
-    _farewell(console, place, shown.files)
-    return shown
 
 
-def _claim(place: Path) -> None:
-    """Take an empty or a new folder, or one that an earlier tour made."""
-    mark = place / "README.txt"
-    with _writing(place):
-        place.mkdir(parents=True, exist_ok=True)
-        ours = mark.is_file() and mark.read_text(encoding="utf-8", errors="replace").startswith(README.splitlines()[0])
-        if not ours and any(place.iterdir()):
-            raise InvalidInput(
-                f"the folder {place} holds files that are not from an earlier tour, and the tour overwrites files. "
-                "Nothing was written. Choose another folder: sfumato demo --folder NEW"
-            )
-        mark.write_text(
-            README + "\n" + "".join(f"{name:16}{words}\n" for name, words in FILES.items()), encoding="utf-8"
+@dataclass(slots=True)
+class _Telling:
+    """Says the steps on a console, narrow or wide."""
+
+    console: Console
+    steps: int = 0
+
+    @property
+    def bars(self) -> int:
+        """How wide the bars of a table may be; none at all where there is no room."""
+        return max(0, min(26, self.console.width - 50)) if self.console.width >= 56 else 0
+
+    @property
+    def across(self) -> int:
+        return max(10, min(40, self.console.width - 20))
+
+    def step(self, title: str, words: str) -> None:
+        self.steps += 1
+        self.console.print(f"\n{self.steps}. {title}", style="bold", markup=False, highlight=False)
+        self.say(words)
+
+    def say(self, words: str, *, style: str = "", indent: int = 3) -> None:
+        self.console.print(Padding(Text(words, style=style), (0, 0, 0, indent), expand=False))
+
+    def line(self, words: str) -> None:
+        """Print without breaking the line, so that a command can be copied."""
+        self.console.print(f"{'':{INDENT}}{words}", soft_wrap=True, markup=False, highlight=False)
+
+    def show(self, drawn: object) -> None:
+        self.console.print(Padding(drawn, (1, 0, 1, INDENT), expand=False))  # type: ignore[arg-type]
+
+    def release(self, question: Question, *, delta: Fraction = Fraction(0)) -> Release:
+        with self.console.status("Charging, counting and adding noise…"):
+            return question.release(epsilon=HALF, delta=delta)
+
+    def margins(self, release: Release, closing: str = "") -> None:
+        law, numbers = release.statement.law, len(release.values)
+        level = Fraction(19, 20)
+        self.say(
+            f"Charged {_amount(release.charged)}. Of 100 such releases, on average at least 95 have a given number "
+            f"within ±{law.margin(level)} of the exact one (as far as the limit lets rows in), and all {numbers} at "
+            f"once within ±{law.margin(level, numbers=numbers)}. {closing}".rstrip()
         )
 
-
-def _key(path: Path) -> SigningKey:
-    """The key of an earlier tour, or a new one; a file that is no key is left alone."""
-    if path.exists():
-        try:
-            key = SigningKey.load(path)
-        except InvalidInput:
-            raise InvalidInput(
-                f"{path} is in the place of the tour's key and cannot be read as one. Nothing was overwritten. "
-                "Remove it, or choose another folder: sfumato demo --folder NEW"
-            ) from None
-    else:
-        key = SigningKey.new()
-        path.with_name("key.pub").unlink(missing_ok=True)
-        key.save(path)
-    with _writing(path):
-        path.with_name("key.pub").write_text(key.public_text + "\n", encoding="ascii")
-    return key
+    def files(self, files: tuple[Path, ...]) -> None:
+        width = max(len(str(file)) for file in files)
+        if self.console.width >= INDENT + width + ROOM:
+            listed = Table.grid(padding=(0, 2, 0, 0))
+            for file in files:
+                listed.add_row(Text(str(file), no_wrap=True), FILES[file.name])
+            self.console.print(Padding(listed, (0, 0, 0, INDENT), expand=False))
+        else:
+            for file in files:
+                self.line(str(file))
+                self.say(FILES[file.name], style="dim", indent=INDENT + 2)
 
 
-def _refused(console: Console, vault: Vault, visits: Table) -> str:
+def _refused(told: _Telling, vault: Vault, question: Question) -> str:
     """Ask for more than is left, and show that the vault says no."""
     before = vault.spent
-    _say(console, "Now a request for ε = 1, which is more than is left:")
+    told.say("Now a request for ε = 1, which is more than is left:")
     try:
-        visits.count().release(epsilon=1)
+        question.release(epsilon=1)
     except BudgetExceeded as refusal:
-        console.print(Padding(Text(str(refusal), style="yellow"), (0, 0, 0, 5), expand=False))
-        unchanged = "unchanged" if vault.spent == before else "changed"
-        _say(console, f"Refused. The account is {unchanged}: spent {vault.spent}.")
+        told.say(str(refusal), style="yellow", indent=INDENT)
+        told.say(f"Refused. The account is {'unchanged' if vault.spent == before else 'changed'}.")
         return str(refusal)
     raise AssertionError("a release beyond the budget was not refused")
 
 
-def _write(console: Console, place: Path, release: Release) -> tuple[Path, ...]:
-    files = [place / "ili.json"]
-    with _writing(place):
-        release.certificate.save(files[0])
-        with console.status("Drawing and writing the report…"):
-            try:
-                chart = release.plot()
-                for name in ("ili.svg", "ili.png"):
-                    chart.save(str(place / name), scale_factor=2)
-                    files.append(place / name)
-            except MissingExtra as missing:
-                _say(console, f"No picture: {missing}")
-            files.append(place / "report.html")
-            files[-1].write_text(page(release), encoding="utf-8")
-    return tuple(files)
-
-
-def _farewell(console: Console, place: Path, files: tuple[Path, ...]) -> None:
-    width = max(len(str(file)) for file in files) + 2
-    for file in files:
-        _line(console, f"{file!s:{width}}{FILES[file.name]}")
-    certificate, public, report = (shlex.quote(str(place / name)) for name in ("ili.json", "key.pub", "report.html"))
-    console.print("\nNext:", style="bold")
-    for command in (
-        f"sfumato verify {certificate} --key {public}",
-        f"sfumato explain {certificate} --lang zh",
-        f"open {report} in a browser",
-    ):
-        _line(console, command)
-
-
-def _step(console: Console, number: int, title: str, words: str = "") -> None:
-    console.print(f"\n{number}. {title}", style="bold", markup=False, highlight=False)
-    if words:
-        _say(console, words)
-
-
-def _say(console: Console, words: str) -> None:
-    console.print(Padding(Text(words), (0, 0, 0, 3), expand=False))
-
-
-def _line(console: Console, words: str) -> None:
-    """Print without breaking the line, so that a command can be copied."""
-    console.print(f"     {words}", soft_wrap=True, markup=False, highlight=False)
-
-
-def _show(console: Console, release: Release) -> None:
-    console.print(Padding(table(release), (1, 0, 1, 5), expand=False))
-    said = release.statement
-    margin, joint = said.law.margin(Fraction(19, 20)), said.law.margin(Fraction(19, 20), numbers=len(said.values))
-    _say(
-        console,
-        f"Charged {release.charged}. Of 100 such releases, on average at least 95 have a given number within ±{margin} "
-        f"of the exact one (as far as the limit lets rows in), and all {len(said.values)} at once within ±{joint}. "
-        "The light end of a bar is that error.",
+def _commands(place: Path, program: str) -> tuple[str, ...]:
+    certificate, heat_map, public, report = (
+        shlex.quote(str(place / name)) for name in ("ili.json", "heat.json", "key.pub", "report.html")
+    )
+    return (
+        f"{OPENERS.get(sys.platform, 'xdg-open')} {report}",
+        f"{program} verify {certificate} --key {public}",
+        f"{program} explain {heat_map} --lang zh",
+        f"{program} units {certificate} --family 3",
     )
 
 
-@contextmanager
-def _writing(place: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as wrong:
-        raise InvalidInput(
-            f"{place} cannot be written: {wrong.strerror or wrong}. Choose another folder: sfumato demo --folder NEW"
-        ) from None
+def _amount(amount: Budget) -> str:
+    """An amount with decimals where that is shorter: δ = 1e-6 and not 1/1000000."""
+    delta = "" if amount.delta == 0 else f", δ = {decimal_up(amount.delta)}"
+    return f"ε = {amount.epsilon}{delta}"

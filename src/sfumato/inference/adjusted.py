@@ -43,6 +43,11 @@ class Adjusted(Derived):
         return self.raw.labels
 
     @property
+    def sources(self) -> tuple[Release, ...]:  # type: ignore[override]
+        """The releases that it was computed from."""
+        return self.raw.sources
+
+    @property
     def measure(self) -> str:  # type: ignore[override]
         """What the numbers are called."""
         return self.raw.measure

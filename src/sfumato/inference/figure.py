@@ -26,13 +26,22 @@ Operand = Union["Figure", Release, Exact]
 class Derived:
     """What figures and ratios share: numbers with labels and intervals, as tables."""
 
+    __slots__ = ()
+
     labels: Mapping[str, tuple[Label, ...]]
     measure: str
+    sources: tuple[Release, ...]
 
     @property
     def values(self) -> tuple[Any, ...]:
         """The numbers as they were computed."""
         raise NotImplementedError
+
+    def explain(self, language: str = "en", audience: str = "public") -> str:
+        """Say in plain words what was computed from which releases, how exact it is and what is promised."""
+        if not self.sources:
+            raise InvalidInput("a figure of constants alone has nothing to explain.")
+        return self.sources[0].presenter.explain_figure(self, language, audience)
 
     def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Any, Any]]:
         """Low and high for each number; with ``joint`` all of them hold at once with this confidence."""

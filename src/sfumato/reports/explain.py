@@ -2,99 +2,45 @@
 
 import math
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
-from sfumato.core import enclosures
-from sfumato.core.adversary import belief
-from sfumato.core.exact import decimal_up, fraction_text
-from sfumato.core.guarantees import Pure
-from sfumato.core.release import Release, only_release
-from sfumato.core.units import Family, Record, Relation, Unit
+from sfumato.core.release import Release
 from sfumato.errors import Unsupported
-from sfumato.reports.catalogue import message
-from sfumato.tables.queries.count import Count
+from sfumato.reports.words import Facts, Margins, write
+from sfumato.reports.words.facts import CONFIDENCE
 
-__all__ = ["explain"]
+if TYPE_CHECKING:
+    from sfumato.inference.figure import Derived
 
-PRIOR = Fraction(1, 10)
-CONFIDENCE = Fraction(19, 20)
+__all__ = ["explain", "explain_figure"]
 
 
 def explain(release: Release, language: str, audience: str = "public") -> str:
-    """Explain a table of counts, a paragraph for each point.
+    """Explain a release to one reader, a paragraph for each point, the first about what was released.
 
-    Assumes: pure DP. The belief sentence speaks of everything charged to the account so far, not of this release alone.
+    Guarantee and rounding: those of :func:`sfumato.reports.words.write`. The audiences are ``public``, ``patient``,
+    ``clinician``, ``manager`` and ``board``. Public: all of it.
     """
-    said = only_release(release).statement
-    if not isinstance(said.query, Count) or not isinstance(said.guarantee, Pure):
-        raise Unsupported(f"there is no text yet for a {said.query.KIND} with a {said.guarantee.KIND}.")
-    several = len(said.values) > 1
-    unit = _named("unit", said.unit, language)
-    paragraphs = [
-        message(
-            language,
-            "what.many" if said.query.by else "what.one",
-            numbers=len(said.values),
-            dataset=said.dataset.name,
-            edition=said.dataset.edition,
-            columns=" × ".join(keys.column for keys in said.query.by),
-            filter="" if said.query.where is None else message(language, "what.filter"),
-        ),
-        message(
-            language,
-            f"promise.{_about(said.unit)}",
-            unit=unit,
-            factor=decimal_up(enclosures.exp(said.guarantee.epsilon).high),
-        ),
-        _belief(said.unit, Pure(epsilon=said.account.spent.epsilon), language),
-        message(
-            language,
-            "accuracy.many" if several else "accuracy.one",
-            numbers=len(said.values),
-            margin=said.law.margin(CONFIDENCE),
-            joint=said.law.margin(CONFIDENCE, numbers=len(said.values)),
-        ),
-    ]
-    if said.query.by:
-        paragraphs.append(message(language, "limit.keys"))
-    if said.limit is not None:
-        paragraphs.append(message(language, "limit.person", groups=said.limit.groups, rows=said.limit.rows_per_group))
-    paragraphs.append(
-        message(
-            language,
-            "account.composition",
-            releases=said.account.releases,
-            spent=fraction_text(said.account.spent.epsilon),
-            total=fraction_text(said.account.budget.epsilon),
-            delta=fraction_text(said.account.spent.delta),
+    return str(write(Facts.of(release), language, audience))
+
+
+def explain_figure(figure: "Derived", language: str, audience: str = "public") -> str:
+    """Explain what was computed from releases of one account; where numbers err differently, by the widest margin."""
+    margins = Margins(each=_widest(figure, joint=False), joint=_widest(figure, joint=True))
+    facts = Facts.derived(figure.sources, numbers=len(figure.values), margins=margins)
+    return str(write(facts, language, audience))
+
+
+def _widest(figure: "Derived", *, joint: bool) -> Fraction:
+    """The largest distance between a number and an end of its interval, to three digits and rounded up."""
+    ends = zip(figure.values, figure.interval(CONFIDENCE, joint=joint), strict=True)
+    widest = max(max(abs(high - value), abs(value - low)) for value, (low, high) in ends)
+    if math.isinf(widest) or math.isnan(widest):
+        raise Unsupported(
+            "the noise leaves it open whether a ratio divides by 0, so there is no margin to explain; no text was made."
         )
-    )
-    if said.account.ledger.startswith("none"):
-        paragraphs.append(message(language, "account.memory"))
-    if release.repeated:
-        paragraphs.append(message(language, "account.repeated"))
-    return "\n\n".join(paragraphs)
-
-
-def _belief(unit: Unit, spent: Pure, language: str) -> str:
-    present, trait = belief(spent, PRIOR), belief(spent.group(2), PRIOR)
-    return message(
-        language,
-        f"belief.{_about(unit)}",
-        member=_named("member", unit, language),
-        prior=int(1000 * PRIOR),
-        high=math.ceil(1000 * present.high),
-        low=math.floor(1000 * present.low),
-        trait_high=math.ceil(1000 * trait.high),
-        trait_low=math.floor(1000 * trait.low),
-    )
-
-
-def _about(unit: Unit) -> str:
-    """Rows and persons have sentences of their own, for each relation."""
-    relation = {Relation.ADD_REMOVE: "add_remove", Relation.REPLACE: "replace"}[unit.relation]
-    return f"row_{relation}" if isinstance(unit, Record) else relation
-
-
-def _named(role: str, unit: Unit, language: str) -> str:
-    size = unit.size if isinstance(unit, Family) else 1
-    return message(language, f"{role}.{unit.KIND.removeprefix('unit.')}", size=size)
+    exact = Fraction(widest)
+    if exact.denominator == 1:
+        return exact
+    step = Fraction(10) ** (math.floor(math.log10(exact)) - 2)
+    return -(-exact // step) * step

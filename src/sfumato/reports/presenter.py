@@ -6,8 +6,9 @@ from typing import Any
 
 from sfumato.core.release import Release
 from sfumato.inference import Figure, figure
+from sfumato.inference.figure import Derived
 from sfumato.reports import page, plots
-from sfumato.reports.explain import explain
+from sfumato.reports.explain import explain, explain_figure
 
 __all__ = ["Reports"]
 
@@ -36,3 +37,7 @@ class Reports:
     def figure(self, release: Release) -> Figure:
         """The release as a figure that can be computed with."""
         return figure(release)
+
+    def explain_figure(self, figure: Derived, language: str, audience: str) -> str:
+        """Put figures that were computed from releases into plain language."""
+        return explain_figure(figure, language, audience)

@@ -1,0 +1,42 @@
+"""Pictures of releases and accounts, by Altair: they open offline, in English and Chinese, light and dark.
+
+Every function here takes releases, laws or budgets and returns an Altair chart, which notebooks show by themselves;
+:func:`save` writes it. None of them sees data.
+"""
+
+from typing import Any
+
+from sfumato.core.release import Release
+from sfumato.errors import Unsupported
+from sfumato.reports.plots.belief_curve import belief, people
+from sfumato.reports.plots.burning_down import burn_down
+from sfumato.reports.plots.fonts import use_fonts
+from sfumato.reports.plots.frontier_of_epsilon import frontier
+from sfumato.reports.plots.icon_array import icons
+from sfumato.reports.plots.law_of_noise import law, noise
+from sfumato.reports.plots.saving import save
+from sfumato.reports.plots.table_of_intervals import intervals
+
+__all__ = [
+    "KINDS",
+    "belief",
+    "burn_down",
+    "draw",
+    "frontier",
+    "icons",
+    "intervals",
+    "law",
+    "noise",
+    "people",
+    "save",
+    "use_fonts",
+]
+
+KINDS = {"intervals": intervals, "noise": noise, "belief": belief, "people": people, "frontier": frontier}
+
+
+def draw(release: Release, kind: str = "intervals", language: str = "en", theme: str = "light") -> Any:
+    """Draw a release as the kind of picture that is asked for by name."""
+    if kind not in KINDS:
+        raise Unsupported(f"there is no plot {kind!r}; the plots are {', '.join(KINDS)}. Nothing was drawn.")
+    return KINDS[kind](release, language, theme)

@@ -1,0 +1,55 @@
+"""Labels that a drawing can hold: one line, nothing that turns the text around it, no two alike."""
+
+from collections.abc import Sequence
+
+from sfumato.core.statement import Statement
+from sfumato.reports.catalogue import message
+
+__all__ = ["clean", "distinct", "labels_of"]
+
+MOST_SIGNS = 120
+TURNING = {*range(0x202A, 0x202F), *range(0x2066, 0x206A)}  # these order the text around them
+NO_XML = {*range(0x20), *range(0x7F, 0xA0), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF}
+
+
+def clean(text: object) -> str:
+    """Write a label on one line, without control signs and without signs that reverse what stands beside them.
+
+    An SVG with a control sign is no XML, and an override of direction could show another number than the one drawn.
+
+    >>> clean("a\\n\\tb"), clean("1\\u202e2"), clean("\\x00")
+    ('a b', '1\\ufffd2', '\\ufffd')
+    """
+    spaced = " ".join(str(text).split())
+    kept = "".join("\ufffd" if ord(sign) in TURNING | NO_XML else sign for sign in spaced)
+    return kept if len(kept) <= MOST_SIGNS else kept[: MOST_SIGNS - 1] + "…"
+
+
+def distinct(texts: Sequence[str]) -> list[str]:
+    """Number the labels that look alike, since a drawing would put them on one line.
+
+    >>> distinct(["a", "b", "a"])
+    ['a', 'b', 'a (2)']
+    """
+    seen: dict[str, int] = {}
+    found: list[str] = []
+    for text in texts:
+        shown = text
+        while shown in seen:
+            seen[text] += 1
+            shown = f"{text} ({seen[text]})"
+        seen[shown] = 1
+        found.append(shown)
+    return found
+
+
+def labels_of(said: Statement, language: str) -> list[tuple[str, ...]]:
+    """What each number is about, a text for each label column; one empty tuple if there are no groups."""
+    columns = said.query.labels()
+    if not columns:
+        return [() for _ in said.values]
+    truths = {value: message(language, f"condition.{name}") for value, name in ((True, "true"), (False, "false"))}
+    return [
+        tuple(truths[part] if isinstance(part, bool) else clean(part) for part in parts)
+        for parts in zip(*columns.values(), strict=True)
+    ]

@@ -1,0 +1,135 @@
+"""Pictures as files: SVG, PNG, or a page that can be explored; none of them asks the network for anything."""
+
+import hashlib
+import json
+from base64 import b64encode
+from collections.abc import Iterator
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from sfumato.core.extras import need
+from sfumato.errors import InvalidInput
+from sfumato.reports.plots.fonts import check_signs
+from sfumato.reports.plots.theme import palette
+
+__all__ = ["html", "png", "save", "svg"]
+
+SCALE = 2  # dots of a PNG for each point: sharp on today's screens
+START = "vegaEmbed('#chart', JSON.parse(document.getElementById('spec').textContent), {options});"
+OPTIONS: dict[str, Any] = {
+    "mode": "vega-lite",
+    "renderer": "svg",
+    "ast": True,  # expressions are interpreted, so that the page can forbid itself eval
+    "actions": {"export": True, "source": False, "compiled": False, "editor": False},
+}
+
+
+def save(chart: Any, path: str | Path, *, scale: float = SCALE) -> Path:
+    """Write a chart as ``.svg``, ``.png`` or ``.html``, by the ending of the path, and return the path.
+
+    The HTML page holds all that it needs, answers to the mouse, and makes no network request. A PNG has ``scale`` dots
+    for each point; Chinese text on it needs a Chinese font here, and where there is none, the error names it.
+    """
+    target = Path(path)
+    content: bytes
+    match target.suffix.lower():
+        case ".svg":
+            content = svg(chart).encode()
+        case ".png":
+            content = png(chart, scale=scale)
+        case ".html" | ".htm":
+            content = html(chart).encode()
+        case ending:
+            raise InvalidInput(
+                f"{target.name} is to be a {ending or 'file without an ending'}, and pictures are written as .svg, "
+                ".png or .html. Nothing was written. Choose one of these endings."
+            )
+    try:
+        target.write_bytes(content)
+    except OSError as wrong:
+        raise InvalidInput(
+            f"{target} cannot be written: {wrong.strerror or wrong}. Nothing was written. Choose another path."
+        ) from None
+    return target
+
+
+def svg(chart: Any) -> str:
+    """The chart as SVG text."""
+    drawn: str = _drawer().vegalite_to_svg(_spec(chart), allowed_base_urls=[])
+    return drawn
+
+
+def png(chart: Any, *, scale: float = SCALE) -> bytes:
+    """The chart as PNG, with ``scale`` dots for each point."""
+    spec = _spec(chart)
+    drawer = _drawer()
+    check_signs("".join(_texts(spec)))
+    drawn: bytes = drawer.vegalite_to_png(spec, scale=scale, allowed_base_urls=[])
+    return drawn
+
+
+def html(chart: Any) -> str:
+    """The chart as a page of its own that answers to the mouse; its policy forbids everything but its own script."""
+    spec = _spec(chart)
+    known = spec.get("usermeta", {})
+    script = _script()
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{_digest(script)}'; style-src 'unsafe-inline'; img-src data: blob:"
+    )
+    # In a script element only "<" can end or open anything; JSON has its own way to write it.
+    data = json.dumps(spec, ensure_ascii=False).replace("<", "\\u003c")
+    return "\n".join(
+        [
+            "<!doctype html>",
+            f'<html lang="{escape(str(known.get("language", "en")))}">',
+            "<head>",
+            '<meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            f"<title>{escape(str(known.get('title', '')))}</title>",
+            f"<style>body {{ margin: 0; background: {palette(known.get('theme', 'light')).paper}; }}</style>",
+            "</head>",
+            "<body>",
+            '<div id="chart"></div>',
+            f'<script type="application/json" id="spec">{data}</script>',
+            f"<script>{script}</script>",
+            "</body>",
+            "</html>",
+            "",
+        ]
+    )
+
+
+def _drawer() -> Any:
+    return need("vl_convert", "pip install 'sfumato[plots]'")
+
+
+def _spec(chart: Any) -> dict[str, Any]:
+    if not callable(getattr(chart, "to_dict", None)):
+        raise InvalidInput(f"a chart is needed, such as release.plot() gives, not {type(chart).__name__}.")
+    spec: dict[str, Any] = chart.to_dict()
+    return spec
+
+
+def _texts(part: Any) -> Iterator[str]:
+    if isinstance(part, str):
+        yield part
+    elif isinstance(part, dict):
+        for inner in part.values():
+            yield from _texts(inner)
+    elif isinstance(part, list):
+        for inner in part:
+            yield from _texts(inner)
+
+
+@cache
+def _script() -> str:
+    """Vega, Vega-Lite and the line that starts them; made once, as it takes a second."""
+    made: str = _drawer().javascript_bundle(START.format(options=json.dumps(OPTIONS)))
+    return made.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _digest(script: str) -> str:
+    return b64encode(hashlib.sha256(script.encode()).digest()).decode()

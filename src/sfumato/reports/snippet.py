@@ -1,0 +1,27 @@
+"""A release as a small table for notebooks."""
+
+from html import escape
+
+from sfumato.core.release import Release, only_release
+from sfumato.core.units import Relation
+from sfumato.reports.catalogue import message
+from sfumato.reports.particulars import margins, protected
+from sfumato.reports.sheet import sheet
+
+__all__ = ["snippet"]
+
+MOST_ROWS = 50
+
+
+def snippet(release: Release, language: str = "en") -> str:
+    """The first 50 numbers with their intervals, and a line about the guarantee; escaped, with no style of its own."""
+    said = only_release(release).statement
+    relation = "add_remove" if said.unit.relation is Relation.ADD_REMOVE else "replace"
+    line = message(
+        language,
+        f"page.snippet_{relation}",
+        spend=said.spend,
+        unit=protected(said.unit, language),
+        margins=margins(said, language),
+    )
+    return f"<div>{sheet(release, language, most=MOST_ROWS)}<p>{escape(line)}</p></div>"

@@ -1,0 +1,207 @@
+"""What each reader is told, and in which order: public, patient, clinician, manager, board.
+
+The same facts for all, since all are filled in from one table of figures; the words, the order and the length differ.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from sfumato.core.guarantees import Approximate, Pure
+from sfumato.core.units import Family, Relation, User
+from sfumato.errors import Unsupported
+from sfumato.reports.words.facts import Facts, Kind
+from sfumato.reports.words.figures import figures
+from sfumato.reports.words.text import Text
+from sfumato.reports.words.voice import Voice
+
+__all__ = ["AUDIENCES", "write"]
+
+
+def write(facts: Facts, language: str, audience: str) -> Text:
+    """Explain the facts to one reader.
+
+    Guarantee: beliefs and guesses are those of everything charged to the account, up to this release. Where the account
+    has spent a δ no bound on a belief is given, but how often a guess from even odds is right. Figures are rounded
+    against us.
+    """
+    if audience not in AUDIENCES:
+        raise Unsupported(
+            f"there is no text for {audience!r}; the audiences are {', '.join(AUDIENCES)}. Nothing was written."
+        )
+    told = _Told(facts=facts, voice=Voice(language=language, figures=figures(facts, language)))
+    return AUDIENCES[audience](told)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    """The facts, the voice, and the choices between messages that all readers share."""
+
+    facts: Facts
+    voice: Voice
+
+    def say(self, *identifiers: str) -> str:
+        return self.voice.say(*identifiers)
+
+    @property
+    def relation(self) -> str:
+        return {Relation.ADD_REMOVE: "add_remove", Relation.REPLACE: "replace"}[self.facts.unit.relation]
+
+    @property
+    def own(self) -> str:
+        return f"{self.relation}_{_kind(self.facts.guarantee)}"
+
+    @property
+    def all(self) -> str:
+        return f"{self.relation}_{_kind(self.facts.cumulative)}"
+
+    @property
+    def has_delta(self) -> bool:
+        return _kind(self.facts.cumulative) == "delta"
+
+    @property
+    def derived(self) -> bool:
+        return self.facts.subject.kind is Kind.DERIVED
+
+    @property
+    def photograph(self) -> str:
+        person = isinstance(self.facts.unit, User | Family)
+        return self.say(f"photograph.{'' if person else 'thing_'}{self.relation}")
+
+    def what(self) -> tuple[str, ...]:
+        subject = self.facts.subject
+        where = "_where" if subject.kind is Kind.MODEL and subject.condition is not None else ""
+        return (self.say(f"what.{subject.kind.value}{where}"),)
+
+    def error(self, group: str, *more: str) -> Iterator[str]:
+        """The margin in the words of ``group``, what it does not cover, and ``more`` behind it."""
+        margins = self.facts.margins
+        if margins is None:
+            yield self.say("accuracy.none")
+            return
+        simulated = ("accuracy.simulated",) if margins.simulated else ()
+        number = "one" if self.facts.subject.numbers == 1 else "many"
+        yield self.say(f"{group}{number}", "accuracy.noise", *simulated, *more)
+
+    def limits(self) -> Iterator[str]:
+        """What was not counted."""
+        if self.facts.subject.kind is Kind.TABLE:
+            yield self.say("limit.keys")
+        if self.facts.limit is not None:
+            yield self.say("limit.person")
+
+    def notes(self) -> Iterator[str]:
+        """What is special about the account or this delivery."""
+        if self.facts.account.ledger.startswith("none"):
+            yield self.say("account.memory")
+        if self.facts.repeated:
+            yield self.say("account.repeated")
+
+
+def _kind(guarantee: Pure | Approximate) -> str:
+    return "delta" if isinstance(guarantee, Approximate) and guarantee.delta > 0 else "pure"
+
+
+def _public(told: _Told) -> Text:
+    risk = [
+        told.photograph,
+        told.say(f"promise.{told.own}"),
+        told.say(f"public.risk_{told.all}"),
+        *([told.say("delta.meaning")] if told.has_delta else []),
+        told.say("public.scope"),
+    ]
+    return Text(
+        what=told.what(),
+        risk=tuple(risk),
+        error=(*told.error("accuracy."), *told.limits()),
+        budget=(told.say("account.composition"), *told.notes()),
+    )
+
+
+def _patient(told: _Told) -> Text:
+    risk = [
+        told.photograph,
+        told.say(f"patient.promise_{told.own}"),
+        told.say(f"patient.risk_{told.all}"),
+        *([told.say("delta.brief")] if told.has_delta else []),
+        told.say("patient.scope"),
+    ]
+    limit = [told.say("patient.limit")] if told.facts.limit is not None else []
+    return Text(
+        what=told.what(),
+        risk=tuple(risk),
+        error=(*told.error("patient.error_"), *limit),
+        budget=(told.say("patient.budget"),),
+    )
+
+
+def _clinician(told: _Told) -> Text:
+    margins = told.facts.margins
+    further = [told.say("clinician.small"), told.say("clinician.rate")] if margins is not None and margins.each else []
+    risk = [
+        told.say(f"clinician.risk_{told.all}"),
+        *([told.say("delta.brief")] if told.has_delta else []),
+        told.say("clinician.scope"),
+    ]
+    return Text(
+        what=told.what(),
+        error=(*told.error("clinician.error_"), *further, *told.limits()),
+        risk=tuple(risk),
+        budget=(told.say("clinician.budget"),),
+        order=("error", "risk", "budget"),
+    )
+
+
+def _manager(told: _Told) -> Text:
+    facts = told.facts
+    if told.derived:
+        budget = [told.say("manager.cost_derived", "manager.state")]
+    else:
+        fits = {"0": "none", "1": "one"}.get(told.voice.figures["fits"], "many")
+        cost = "manager.cost_repeated" if facts.repeated else "manager.cost"
+        budget = [
+            told.say(cost, "manager.state"),
+            told.say(f"manager.another_{fits}", "manager.tenfold"),
+        ]
+    if facts.account.ledger.startswith("none"):
+        budget.append(told.say("account.memory"))
+    # Only pure noise has one price for all: with a δ, half the margin can take up to four times the ε.
+    priced = facts.margins is not None and facts.margins.each > 0 and not told.derived and told.own.endswith("pure")
+    risk = [told.say(f"manager.risk_{told.all}", *(["delta.brief"] if told.has_delta else []), "manager.scope")]
+    return Text(
+        what=told.what(),
+        budget=tuple(budget),
+        error=tuple(told.error("manager.error_", *(["manager.price"] if priced else []))),
+        risk=tuple(risk),
+        order=("budget", "error", "risk"),
+    )
+
+
+def _board(told: _Told) -> Text:
+    own, together = _kind(told.facts.guarantee), _kind(told.facts.cumulative)
+    guarantee = "board.guarantee_derived" if told.derived else f"board.guarantee_{own}"
+    risk = [
+        told.say(guarantee, f"board.unit_{told.relation}"),
+        told.say("board.cumulative"),
+        told.say(f"board.risk_{told.all}"),
+        *([told.say("delta.meaning")] if told.has_delta else []),
+        told.say(f"board.together_{together}"),
+        told.say("board.assumptions"),
+        told.say("limits.unit", "limits.groups", "limits.elsewhere"),
+        told.say("limits.advice"),
+    ]
+    return Text(
+        what=told.what(),
+        risk=tuple(risk),
+        budget=(told.say("board.budget"), *told.notes(), told.say("board.reasons")),
+        error=(*told.error("accuracy."), *told.limits()),
+        order=("risk", "error", "budget"),
+    )
+
+
+AUDIENCES: dict[str, Callable[[_Told], Text]] = {
+    "public": _public,
+    "patient": _patient,
+    "clinician": _clinician,
+    "manager": _manager,
+    "board": _board,
+}

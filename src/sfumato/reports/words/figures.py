@@ -1,0 +1,252 @@
+"""Every figure and name that a text may show, worked out once for all texts and rounded against us.
+
+One table of figures for all readers and both languages: texts that are filled in from it cannot contradict one
+another. A figure that must not be shown (a bound on a belief where there is a δ) is not in the table.
+"""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import reduce
+
+from sfumato.core import enclosures
+from sfumato.core.budget import Budget
+from sfumato.core.exact import decimal_down, decimal_up
+from sfumato.core.guarantees import Approximate, Pure
+from sfumato.core.units import Family, Relation, Unit, User
+from sfumato.errors import Unsupported
+from sfumato.reports.catalogue import counted, message, messages
+from sfumato.reports.conditions import condition
+from sfumato.reports.frequencies import PRIOR, believed, guessed
+from sfumato.reports.words.facts import Facts, Kind, Margins, Source, Subject
+
+__all__ = ["amount", "exact", "factor", "figures", "named", "one_line", "risk"]
+
+HOUSEHOLD, BELONGINGS = 4, 5  # the examples: persons in a household, rows (events, links) of one person
+TIMES = 10  # the example of what several releases cost
+MOST_SOURCES = 3
+LONGEST = 10**9
+
+
+def figures(facts: Facts, language: str) -> dict[str, str]:
+    """The whole table."""
+    return {
+        **named(facts.unit, language),
+        **_subject(facts.subject, language),
+        **_promise(facts.guarantee),
+        **risk(facts.cumulative, facts.unit.relation),
+        **_together(facts.unit, facts.cumulative, language),
+        **_error(facts),
+        **_limit(facts, language),
+        **_account(facts, language),
+    }
+
+
+def named(unit: Unit, language: str) -> dict[str, str]:
+    """The unit, and what stands for it in a sentence."""
+    kind, size = unit.KIND.removeprefix("unit."), f"{unit.size:,}" if isinstance(unit, Family) else "1"
+    roles = ("unit", "member", "this", "that", "another", "yours", "thing", "several")
+    return {role: message(language, f"{role}.{kind}", size=size) for role in roles}
+
+
+def risk(guarantee: Pure | Approximate, relation: Relation, prior: Fraction = PRIOR) -> dict[str, str]:
+    """How far a belief can move, or with a δ how often a guess is right; a trait counts twice under add/remove."""
+    double = guarantee.group(2) if relation is Relation.ADD_REMOVE else None
+    if isinstance(guarantee, Approximate) and guarantee.delta > 0:
+        shown = {"blind": guessed(guarantee).prior, "guess": guessed(guarantee).high}
+        if double is not None:
+            shown["trait_guess"] = guessed(double).high
+    else:
+        pure = Pure(epsilon=guarantee.epsilon)
+        moved = believed(pure, prior)
+        shown = {"prior": moved.prior, "low": moved.low, "high": moved.high}
+        shown |= {"opposite": moved.opposite.prior, "opposite_low": moved.opposite.low}
+        shown |= {"opposite_high": moved.opposite.high}
+        if double is not None:
+            trait = believed(pure.group(2), prior)
+            shown |= {"trait_low": trait.low, "trait_high": trait.high}
+    return {name: f"{count:,}" for name, count in shown.items()}
+
+
+def amount(given: Budget, language: str, *, delta: bool = True, up: bool = True) -> str:
+    """ε and δ, or ε alone where a ``delta`` is not in question. What is left or allowed is rounded down, not ``up``."""
+    shown = {"epsilon": exact(given.epsilon, up=up), "delta": exact(given.delta, up=up)}
+    return message(language, "amount.both" if delta else "amount.pure", **shown)
+
+
+def exact(value: Fraction, *, up: bool = True) -> str:
+    """A rational as it is, ``1/1,000,000``; one with endless digits as one with few that is not smaller (not larger).
+
+    >>> exact(Fraction(1, 2)), exact(Fraction(1, 10**6)), exact(Fraction(10**12 + 1, 3 * 10**18))
+    ('1/2', '1/1,000,000', '1/2,999,999')
+    """
+    if max(value.numerator, value.denominator) <= LONGEST:
+        whole = value.denominator == 1
+        return f"{value.numerator:,}" if whole else f"{value.numerator:,}/{value.denominator:,}"
+    if value < Fraction(1, 1000):
+        return f"1/{math.floor(1 / value) if up else math.ceil(1 / value):,}"
+    return decimal_up(value) if up else decimal_down(value)
+
+
+def one_line(name: str) -> str:
+    """A name as one line: whatever breaks a line, or turns the text around, becomes a space.
+
+    >>> one_line("visits\\n\\nAll is well.")
+    'visits All is well.'
+    """
+    turning = {*range(0x202A, 0x202F), *range(0x2066, 0x206A)}
+    return " ".join("".join(" " if not c.isprintable() or ord(c) in turning else c for c in name).split()) or "…"
+
+
+def _subject(subject: Subject, language: str) -> dict[str, str]:
+    where = "" if subject.condition is None else one_line(condition(subject.condition, language))
+    data = _data(subject.dataset.name, subject.dataset.edition, language)
+    shown = {"data": data}
+    if subject.kind is not Kind.MODEL:
+        item = "point" if subject.kind is Kind.CURVE else "number"
+        shown["numbers"] = counted(language, item, subject.numbers)
+        shown["item"] = message(language, f"item.{item}")
+        several = "two" if subject.numbers == 2 else "many"
+        shown["all_numbers"] = message(language, f"all.{item}_{several}", n=f"{subject.numbers:,}")
+        measure = f"measure.{subject.measure}{'_where' if where else ''}"
+        if measure not in messages(language):
+            raise Unsupported(f"there are no words yet for the measure {subject.measure!r}; no text was made.")
+        shown["measure"] = message(language, measure, data=data, condition=where)
+    if where:
+        shown["condition"] = where
+    if subject.columns:
+        shown["columns"] = " × ".join(one_line(column) for column in subject.columns)
+    if subject.sources:
+        shown["sources"] = _sources(subject.sources, language)
+    return shown
+
+
+def _data(name: str, edition: str, language: str) -> str:
+    return message(language, "data.named", dataset=one_line(name), edition=one_line(edition))
+
+
+def _sources(sources: Sequence[Source], language: str) -> str:
+    if len(sources) > MOST_SOURCES:
+        return counted(language, "release", len(sources))
+    texts = [
+        message(
+            language,
+            "data.release",
+            mark=one_line(source.identifier)[:8],
+            data=_data(source.dataset.name, source.dataset.edition, language),
+        )
+        for source in sources
+    ]
+    first = reduce(lambda left, right: message(language, "list.between", left=left, right=right), texts[:-1] or texts)
+    return message(language, "list.last", left=first, right=texts[-1]) if len(texts) > 1 else first
+
+
+def _promise(guarantee: Pure | Approximate) -> dict[str, str]:
+    delta = guarantee.delta if isinstance(guarantee, Approximate) else Fraction(0)
+    return {"epsilon": exact(guarantee.epsilon), "delta": exact(delta), "factor": factor(guarantee.epsilon)}
+
+
+def factor(epsilon: Fraction) -> str:
+    """e^ε, rounded up; beyond a million as a power of ten.
+
+    >>> factor(Fraction(1, 2)), factor(Fraction(100))
+    ('1.649', '10^44')
+    """
+    if epsilon <= 13:
+        return decimal_up(enclosures.exp(epsilon).high)
+    return f"10^{math.ceil(epsilon / enclosures.log(Fraction(10)).low):,}"
+
+
+def _together(unit: Unit, guarantee: Pure | Approximate, language: str) -> dict[str, str]:
+    """The promise for several units at once: a household, or one person's rows; with a δ, group privacy's own δ."""
+    if isinstance(unit, Family):
+        count, steps = 2 * unit.size, 2
+    else:
+        count = steps = HOUSEHOLD if isinstance(unit, User) else BELONGINGS
+    weaker = guarantee.group(steps)
+    delta = weaker.delta if isinstance(weaker, Approximate) else Fraction(0)
+    kind = unit.KIND.removeprefix("unit.")
+    return {
+        "for_together": message(language, f"together.{kind}", together=f"{count:,}"),
+        "together_epsilon": exact(weaker.epsilon),
+        "together_delta": _at_most(delta),
+    }
+
+
+def _at_most(delta: Fraction) -> str:
+    """A δ rounded up to one in so many, three digits of them."""
+    if delta == 0 or 1 / delta < 1000:
+        return exact(Fraction(math.ceil(1000 * delta), 1000))
+    many = math.floor(1 / delta)
+    step = 10 ** (len(str(many)) - 3)
+    return f"1/{many // step * step:,}"
+
+
+def _error(facts: Facts) -> dict[str, str]:
+    if facts.margins is None:
+        return {}
+    return _margins(facts.margins)
+
+
+def _margins(margins: Margins) -> dict[str, str]:
+    each = margins.each
+    return {
+        "margin": _size(each),
+        "joint": _size(margins.joint),
+        "tenfold": _size(10 * each),
+        "hundredfold": _size(100 * each),
+        "rate_thousand": _size(each),
+        "rate_ten_thousand": _size(each / 10),
+    }
+
+
+def _size(value: Fraction) -> str:
+    """The size of an error, rounded up to four digits unless it is whole."""
+    return f"{value.numerator:,}" if value.denominator == 1 else decimal_up(value)
+
+
+def _limit(facts: Facts, language: str) -> dict[str, str]:
+    if facts.limit is None:
+        return {}
+    return {
+        "groups": counted(language, "group", facts.limit.groups),
+        "rows": counted(language, "row", facts.limit.rows_per_group),
+    }
+
+
+def _account(facts: Facts, language: str) -> dict[str, str]:
+    account, cost = facts.account, facts.cost
+    total, spent = account.budget, account.spent
+    left = Budget(
+        epsilon=max(Fraction(0), total.epsilon - spent.epsilon), delta=max(Fraction(0), total.delta - spent.delta)
+    )
+    ten = Budget(epsilon=TIMES * cost.epsilon, delta=min(Fraction(1), TIMES * cost.delta))
+    delta = max(total.delta, spent.delta, cost.delta) > 0
+    used = max(_part(spent.epsilon, total.epsilon), _part(spent.delta, total.delta))
+    return {
+        "account": one_line(account.name),
+        "charges": counted(language, "charge", account.releases),
+        "promised": amount(spent, language),
+        "allowed": amount(total, language, up=False),
+        "remaining": amount(left, language, up=False),
+        "spent": amount(spent, language, delta=delta),
+        "spent_delta": exact(spent.delta),
+        "total": amount(total, language, delta=delta, up=False),
+        "left": amount(left, language, delta=delta, up=False),
+        "used": f"{math.ceil(100 * used):,}",
+        "cost": amount(cost, language, delta=delta),
+        "times": f"{TIMES:,}",
+        "ten": amount(ten, language, delta=delta),
+        "fits": f"{_fits(left, cost):,}",
+    }
+
+
+def _part(part: Fraction, whole: Fraction) -> Fraction:
+    """How much of the allowance is used; where nothing was allowed, nothing or all."""
+    return part / whole if whole else Fraction(min(1, math.ceil(part)))
+
+
+def _fits(left: Budget, cost: Budget) -> int:
+    """How many more releases of this cost fit; 0 where it costs nothing, since the question does not arise."""
+    ways = [amount // each for amount, each in ((left.epsilon, cost.epsilon), (left.delta, cost.delta)) if each]
+    return min(ways, default=0)

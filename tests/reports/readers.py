@@ -1,0 +1,95 @@
+"""Facts of every kind, for texts: what is released, of whom, under which relation, with and without a δ."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import product
+
+import sfumato as sf
+from sfumato.core import units
+from sfumato.core.guarantees import Approximate, Pure
+from sfumato.core.query import Dataset
+from sfumato.core.statement import Account
+from sfumato.core.units import Unit
+from sfumato.reports.words import Facts, Kind, Margins, Source, Subject
+
+VISITS = Dataset(name="visits", edition="2026-10")
+DELTA = Fraction(1, 10**6)
+PROMISES = ("pure", "delta", "pure in an account with delta")
+NAMES = {"visits", "patients", "region", "diagnosis", "ILI"}  # what users named; every other Latin word is English
+
+
+def units_of(relation: str) -> list[Unit]:
+    return [
+        units.record(relation=relation),
+        units.user("id", relation=relation),
+        units.family(3, "id", relation=relation),
+        units.event(relation=relation),
+        units.edge(relation=relation),
+        units.node(max_degree=20, relation=relation),
+        units.weight(bound=5, relation=relation),
+        units.client(relation=relation),
+    ]
+
+
+def facts(
+    kind: Kind = Kind.TABLE,
+    unit: Unit | None = None,
+    promise: str = "pure",
+    *,
+    numbers: int = 12,
+    epsilon: Fraction = Fraction(1, 2),
+    spent: Fraction = Fraction(1, 2),
+    total: Fraction = Fraction(2),
+    margin: Fraction = Fraction(6),
+    limited: bool = False,
+    filtered: bool = False,
+    repeated: bool = False,
+    simulated: bool = False,
+    ledger: str = "none (in memory)",
+) -> Facts:
+    own = DELTA if promise == "delta" else Fraction(0)
+    used = Fraction(0) if promise == "pure" else DELTA
+    count = {Kind.NUMBER: 1, Kind.MODEL: 0}.get(kind, numbers)
+    return Facts(
+        subject=Subject(
+            kind=kind,
+            dataset=VISITS,
+            numbers=count,
+            columns=("region",) if kind in (Kind.TABLE, Kind.CURVE) else (),
+            condition=(sf.col("diagnosis") == "ILI") if filtered else None,
+            sources=tuple(Source(dataset=VISITS, identifier=mark * 16) for mark in "12")
+            if kind is Kind.DERIVED
+            else (),
+        ),
+        unit=units.user("id", relation="add/remove") if unit is None else unit,
+        limit=sf.Limit(groups=2, rows_per_group=3) if limited else None,
+        guarantee=Approximate(epsilon=epsilon, delta=own) if own else Pure(epsilon=epsilon),
+        cost=sf.Budget.none() if kind is Kind.DERIVED else sf.Budget(epsilon=epsilon, delta=own),
+        account=Account(
+            name="patients",
+            ledger=ledger,
+            budget=sf.Budget(epsilon=total, delta=3 * used),
+            spent=sf.Budget(epsilon=spent, delta=used),
+            releases=2,
+        ),
+        margins=None if kind is Kind.MODEL else Margins(each=margin, joint=margin + 3, simulated=simulated),
+        repeated=repeated,
+    )
+
+
+def every() -> Iterator[Facts]:
+    """All kinds × relations × promises of persons and rows, all other units too, and the turns that a text can take."""
+    for relation, promise in product(("add/remove", "replace"), PROMISES):
+        record, user, *others = units_of(relation)
+        for kind, unit in product(Kind, (record, user)):
+            yield facts(kind, unit, promise)
+        for unit in others:
+            yield facts(Kind.NUMBER, unit, promise)
+    yield facts(numbers=2, limited=True, filtered=True, repeated=True)
+    yield facts(Kind.NUMBER, filtered=True, ledger="ledger.db")
+    yield facts(Kind.MODEL, filtered=True, promise="delta")
+    yield facts(Kind.DERIVED, numbers=1, simulated=True)
+    yield facts(Kind.DERIVED, margin=Fraction(7, 3))
+    yield facts(margin=Fraction(0), epsilon=Fraction(8), spent=Fraction(8), total=Fraction(8))
+    yield facts(spent=Fraction(3, 2))
+    yield facts(epsilon=Fraction(40), spent=Fraction(40), total=Fraction(100), promise="delta")
