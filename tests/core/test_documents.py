@@ -20,8 +20,8 @@ from sfumato.core.sensitivity import L1, Sensitivity
 from sfumato.core.units import Record, Relation, User, user
 from sfumato.engines.expressions import AllOf, AnyOf, Missing, OneOf, Text
 from sfumato.errors import InvalidInput, Unsupported
-from sfumato.laws import RoundedGaussian, Sum
-from sfumato.mechanisms import Gaussian, Laplace
+from sfumato.laws import Cube, Degrees, RoundedGaussian, Sum
+from sfumato.mechanisms import BufferedNoise, CubeNoise, DegreeNoise, Gaussian, Laplace, MatrixNoise
 from sfumato.mechanisms.threshold import NoisyThreshold
 from sfumato.reports.declarations import DECLARATIONS
 from sfumato.tables import Count, Keys
@@ -91,13 +91,44 @@ def of_class(cls: type, deeper: int = 2) -> st.SearchStrategy:
         fields["constants"] = st.lists(of_class(Text), min_size=1, max_size=3).map(tuple)
     if cls is Sum:
         fields["parts"] = st.lists(of_class(RoundedGaussian), min_size=1, max_size=3).map(tuple)
+        fields["cells"] = st.integers(16, 2**16)
     if cls is FixedSizeSampled:
         fields["population"] = whole.map(lambda more: 2**20 + more)
     if cls is NoisyThreshold:
         fields["threshold"] = whole.map(lambda more: 2**20 + more)
+    if cls in (CubeNoise, Cube):
+        fields["dimensions"] = st.integers(1, 1024)
+    if cls in (DegreeNoise, Degrees):
+        fields["nodes"] = st.integers(3, 2**20)
+    if cls is MatrixNoise:
+        return st.one_of(matrices("prefix"), matrices("given"))
+    if cls is BufferedNoise:
+        buffers = st.lists(st.tuples(fractions.map(lambda decay: decay / 2), fractions), min_size=1, max_size=3)
+        return st.builds(
+            lambda pairs, **rest: BufferedNoise(
+                decays=tuple(d for d, _ in pairs), weights=tuple(w for _, w in pairs), **rest
+            ),
+            pairs=buffers,
+            horizon=fields["horizon"],
+            bits=st.integers(0, 64),
+            noise=fractions,
+        )
     if cls is Count:
         fields["by"] = st.lists(keys, max_size=2, unique_by=lambda each: each.column).map(tuple)
     return st.builds(cls, **fields)
+
+
+def matrices(workload: str) -> st.SearchStrategy:
+    rows = st.lists(st.tuples(whole, whole), min_size=1, max_size=3).map(tuple)
+    return st.builds(
+        MatrixNoise,
+        strategy=rows,
+        bits=st.integers(0, 64),
+        norm=st.sampled_from(["l1", "l2"]),
+        noise=fractions,
+        workload=st.just(workload),
+        questions=rows if workload == "given" else st.just(()),
+    )
 
 
 def whatever(kind: str) -> st.SearchStrategy:

@@ -82,6 +82,7 @@ def test_a_smaller_epsilon_gets_the_delta_of_the_worst_mechanism_allowed(epsilon
 @example(epsilon=Fraction(2), delta=Fraction(0), share=Fraction(1, 10))
 @example(epsilon=Fraction(2), delta=Fraction(1, 10), share=Fraction(1))
 @example(epsilon=Fraction(2), delta=Fraction(1, 10), share=Fraction(0))
+@example(epsilon=Fraction(1), delta=Fraction(0), share=Fraction(1, 5))
 def test_a_larger_delta_gets_the_least_epsilon_of_the_worst_mechanism(epsilon, delta, share):
     asked = delta + (1 - delta) * share
     found = Approximate(epsilon=epsilon, delta=delta).epsilon_at(asked)

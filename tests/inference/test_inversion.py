@@ -12,7 +12,7 @@ from sfumato.core.query import Law
 from sfumato.errors import Unsupported
 from sfumato.inference.inversion import FINE, Spread
 from sfumato.inference.spectrum import spectrum
-from sfumato.laws import DiscreteLaplace, RoundedGaussian
+from sfumato.laws import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, RoundedGaussian
 
 Terms = list[tuple[Fraction, Law]]
 
@@ -23,6 +23,11 @@ def masses(law: Law) -> tuple[np.ndarray, np.ndarray]:
         scale = float(law.scale)
         values = np.arange(-math.ceil(34 * scale) - 1, math.ceil(34 * scale) + 2)
         return values, math.tanh(1 / (2 * scale)) * np.exp(-np.abs(values) / scale)
+    if isinstance(law, DiscreteGaussian):
+        sigma = math.sqrt(law.sigma_squared)
+        values = np.arange(-math.ceil(9 * sigma) - 1, math.ceil(9 * sigma) + 2)
+        weights = np.exp(-((values / sigma) ** 2) / 2)
+        return values, weights / weights.sum()
     assert isinstance(law, RoundedGaussian)
     sigma = float(law.sigma)
     values = np.arange(-math.ceil(9 * sigma) - 1, math.ceil(9 * sigma) + 2)
@@ -47,6 +52,7 @@ def truth(terms: Terms) -> dict[Fraction, float]:
 LAWS = st.one_of(
     st.builds(DiscreteLaplace, scale=st.sampled_from([Fraction(1, 4), Fraction(1), Fraction(5, 2), Fraction(6)])),
     st.builds(RoundedGaussian, sigma=st.sampled_from([Fraction(1, 5), Fraction(1), Fraction(7, 2), Fraction(12)])),
+    st.builds(DiscreteGaussian, sigma_squared=st.sampled_from([Fraction(1, 9), Fraction(2), Fraction(50)])),
 )
 COEFFICIENTS = st.sampled_from(
     [Fraction(1), Fraction(-1), Fraction(2), Fraction(1, 3), Fraction(-7, 10), Fraction(5, 4)]
@@ -112,7 +118,8 @@ def test_lattices() -> None:
 @pytest.mark.parametrize(
     "law",
     [DiscreteLaplace(scale=Fraction(1, 4)), DiscreteLaplace(scale=Fraction(6)), RoundedGaussian(sigma=Fraction(1, 5)),
-     RoundedGaussian(sigma=Fraction(1)), RoundedGaussian(sigma=Fraction(12))],
+     RoundedGaussian(sigma=Fraction(1)), RoundedGaussian(sigma=Fraction(12)),
+     DiscreteGaussian(sigma_squared=Fraction(1, 9)), DiscreteGaussian(sigma_squared=Fraction(50))],
 )  # fmt: skip
 def test_a_spectrum_is_that_of_its_law(law: Law) -> None:
     values, chances = masses(law)
@@ -131,3 +138,12 @@ def test_a_law_without_a_spectrum_is_refused() -> None:
 
     with pytest.raises(Unsupported, match="strange"):
         spectrum(Strange())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("law", "parts"), [(Gaussian(sigma=Fraction(3)), 4), (Laplace(scale=Fraction(3)), 1)])
+def test_continuous_laws(law: Law, parts: int) -> None:
+    """The sum of four Gaussians is one of twice the width; a Laplace error is itself."""
+    spread = Spread([(Fraction(1), law)] * parts)
+    exact = (Gaussian(sigma=Fraction(6)) if parts == 4 else law).margin(Fraction(19, 20))
+    assert 0 <= spread.margin(Fraction(19, 20)) - exact <= 3 * FINE * Fraction(spread.deviation)
+    assert not spread.whole

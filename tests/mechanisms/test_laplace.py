@@ -10,8 +10,9 @@ from sfumato.accounting import compose
 from sfumato.core.events import DiscreteLaplace
 from sfumato.core.guarantees import Pure
 from sfumato.core.sensitivity import L1, Sensitivity
-from sfumato.errors import InvalidInput, WrongNorm
-from sfumato.mechanisms import Laplace
+from sfumato.errors import InvalidInput, Refused, WrongNorm
+from sfumato.mechanisms import Gaussian, Laplace
+from sfumato.mechanisms.calibration import least_epsilon
 from sfumato.noise import SystemWords
 from tests.core.truth import hockey_stick, mp, number
 
@@ -117,3 +118,27 @@ def test_a_sum_beyond_64_bits_is_held_at_the_largest_that_fits():
 def test_only_whole_numbers_meet_whole_noise(exact):
     with pytest.raises(InvalidInput, match="adds noise to whole numbers; nothing was drawn"):
         Laplace(l1=Fraction(1), scale=Fraction(1)).add_noise(exact, Silent())
+
+
+@pytest.mark.parametrize("margin", [0, 1, 6, 40, 10**6])
+@pytest.mark.parametrize(("confidence", "numbers"), [("19/20", 1), ("19/20", 50), ("999/1000", 3)])
+def test_the_least_epsilon_has_four_digits_and_the_decimal_before_is_too_small(margin, confidence, numbers):
+    for mechanism in (
+        lambda epsilon: Laplace.calibrated(l1=1, epsilon=epsilon),
+        lambda epsilon: Gaussian.calibrated(l2=1, epsilon=epsilon, delta="1/1000000"),
+    ):
+        found = least_epsilon(mechanism, margin=margin, confidence=confidence, numbers=numbers)
+        if found == Fraction(1, 10**12):  # the δ alone bounds the noise of the Gaussian
+            assert (margin, type(mechanism(found))) == (10**6, Gaussian)
+            continue
+        step = Fraction(10) ** (len(str(int(found * 10**12))) - 12 - 4)
+        assert found % step == 0
+        assert mechanism(found).law.covers(margin, Fraction(confidence), numbers=numbers)
+        assert not mechanism(found - step).law.covers(margin, Fraction(confidence), numbers=numbers)
+
+
+def test_a_margin_that_no_epsilon_keeps_is_refused():
+    """A law that never covers: noise of a fixed scale, whatever ε is."""
+    fixed = Laplace(l1=Fraction(1), scale=Fraction(5))
+    with pytest.raises(Refused, match=r"no ε up to 10\^6 keeps 3 number\(s\) within ±1; nothing was done"):
+        least_epsilon(lambda _: fixed, margin=1, confidence=0.95, numbers=3)

@@ -149,3 +149,15 @@ def test_randomised_response_by_its_definition(categories: int) -> None:
 def test_nothing_to_choose_from(mechanism: type) -> None:
     with pytest.raises(errors.InvalidInput, match="no candidate"):
         mechanism.calibrated(sensitivity=1, epsilon=1).exponents([])
+
+
+@pytest.mark.parametrize("mechanism", [Exponential, PermuteAndFlip])
+def test_both_are_calibrated_in_one_place(mechanism: type) -> None:
+    general, monotone = (mechanism.calibrated(sensitivity="3/2", epsilon=0.5, monotone=m) for m in (False, True))
+    assert type(general) is type(monotone) is mechanism
+    assert (general.spread, monotone.spread, general.epsilon) == (3, Fraction(3, 2), Fraction(1, 2))
+    for bad in ({"sensitivity": 0, "epsilon": 1}, {"sensitivity": 1, "epsilon": 0}):
+        with pytest.raises(errors.InvalidInput, match="must be above 0"):
+            mechanism.calibrated(**bad)
+    with pytest.raises(errors.InvalidInput, match="spread = 0 must be above 0"):
+        mechanism(epsilon=Fraction(1), spread=Fraction(0))

@@ -72,6 +72,21 @@ def test_a_law_that_is_5_percent_too_narrow_is_refuted() -> None:
     assert not agrees(int((sizes <= margin).sum()), len(sizes), float(1 - law.tail(margin).high))
 
 
+def test_continuous_laws_cover_what_is_drawn_on_a_fine_lattice() -> None:
+    """Noise on the lattice 2⁻³⁰ is the continuous law but for steps that no count of 400,000 can see."""
+    fine = 2**30
+    drawn = {
+        laws.Laplace(scale=Fraction(2)): noise.discrete_laplace(scale=2 * fine, size=400_000),
+        laws.Gaussian(sigma=Fraction(3)): noise.rounded_gaussian(sigma=3 * fine, size=400_000),
+    }
+    for law, values in drawn.items():
+        for level in LEVELS:
+            margin = law.margin(level)
+            coverage = 1 - law.tail(margin).high
+            assert level <= coverage <= level + Fraction(1, 10**7)
+            assert agrees(int((np.abs(values) <= float(margin) * fine).sum()), len(values), float(coverage))
+
+
 SUMS = [
     [(Fraction(1), LAWS[1]), (Fraction(-1), LAWS[1])],
     [(Fraction(1), LAWS[0]), (Fraction(2), LAWS[1]), (Fraction(-1), LAWS[3])],

@@ -41,6 +41,12 @@ def spectrum(law: "Law") -> Spectrum:
             return _discrete_laplace(law)
         case laws.RoundedGaussian():
             return _rounded_gaussian(law)
+        case laws.DiscreteGaussian():
+            return _discrete_gaussian(law)
+        case laws.Laplace():
+            return _laplace(law)
+        case laws.Gaussian():
+            return _gaussian(law)
     raise Unsupported(f"there is no characteristic function of {law.KIND} here; nothing was worked out.")
 
 
@@ -80,6 +86,53 @@ def _rounded_gaussian(law: laws.RoundedGaussian) -> Spectrum:
         return (sigma * s) ** 2 / 2 + abs(s) / 2  # rounding moves by at most a half
 
     return Spectrum(wave=wave, log_moment=log_moment, variance=float(law.variance), step=Fraction(1))
+
+
+def _discrete_gaussian(law: laws.DiscreteGaussian) -> Spectrum:
+    sigma = math.sqrt(law.sigma_squared)
+    around = range(-_aliases(sigma), _aliases(sigma) + 1)
+    whole = math.fsum(math.exp(-((sigma * 2 * math.pi * alias) ** 2) / 2) for alias in around)
+
+    def wave(t: "Floats") -> "Floats":
+        import numpy as np
+
+        # By Poisson's summation formula: a sum over all aliases t + 2πk, and the same at 0 to divide by.
+        turned = np.remainder(t + np.pi, 2 * np.pi) - np.pi
+        total = np.zeros_like(turned)
+        for alias in around:
+            total += np.exp(-((sigma * (turned + 2 * np.pi * alias)) ** 2) / 2)
+        return total / whole
+
+    def log_moment(s: float) -> float:
+        return (sigma * s) ** 2 / 2  # at most that of the continuous law
+
+    return Spectrum(wave=wave, log_moment=log_moment, variance=float(law.variance), step=Fraction(1))
+
+
+def _laplace(law: laws.Laplace) -> Spectrum:
+    scale = float(law.scale)
+
+    def wave(t: "Floats") -> "Floats":
+        return 1 / (1 + (scale * t) ** 2)
+
+    def log_moment(s: float) -> float:
+        return math.inf if abs(s) * scale >= 1 else -math.log1p(-((s * scale) ** 2))
+
+    return Spectrum(wave=wave, log_moment=log_moment, variance=float(law.variance), step=Fraction(0))
+
+
+def _gaussian(law: laws.Gaussian) -> Spectrum:
+    sigma = float(law.sigma)
+
+    def wave(t: "Floats") -> "Floats":
+        import numpy as np
+
+        return np.asarray(np.exp(-((sigma * t) ** 2) / 2))
+
+    def log_moment(s: float) -> float:
+        return (sigma * s) ** 2 / 2
+
+    return Spectrum(wave=wave, log_moment=log_moment, variance=float(law.variance), step=Fraction(0))
 
 
 def _aliases(sigma: float) -> int:

@@ -1,9 +1,25 @@
 """Laws of error: what previews, intervals and plots use."""
 
+from sfumato.laws.cube import Cube
+from sfumato.laws.degrees import Degrees
+from sfumato.laws.discrete_gaussian import DiscreteGaussian
 from sfumato.laws.discrete_laplace import DiscreteLaplace
+from sfumato.laws.gaussian import Gaussian
+from sfumato.laws.laplace import Laplace
 from sfumato.laws.rounded_gaussian import RoundedGaussian
-from sfumato.laws.sums import Sum
+from sfumato.laws.sums import Sum, Term
 
-__all__ = ["LAWS", "DiscreteLaplace", "RoundedGaussian", "Sum"]
+__all__ = [
+    "LAWS",
+    "Cube",
+    "Degrees",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "Gaussian",
+    "Laplace",
+    "RoundedGaussian",
+    "Sum",
+    "Term",
+]
 
-LAWS = (DiscreteLaplace, RoundedGaussian, Sum)
+LAWS = (Cube, Degrees, DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, RoundedGaussian, Sum, Term)

@@ -4,15 +4,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from sfumato.core import enclosures
-from sfumato.core.exact import Exact, natural, positive
-from sfumato.laws import margins
+from sfumato.core.enclosures import Enclosure
+from sfumato.core.exact import natural, positive
+from sfumato.laws.margins import Whole
+from sfumato.laws.tails import exponential
 
 __all__ = ["DiscreteLaplace"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiscreteLaplace:
+class DiscreteLaplace(Whole):
     """P(z) = (1 − q)/(1 + q) · q^|z| on the whole numbers, with q = exp(−1/scale).
 
     >>> law = DiscreteLaplace(scale=Fraction(2))
@@ -41,22 +42,9 @@ class DiscreteLaplace:
 
     def _ratio(self) -> Fraction:
         """q rounded up, with enough bits that 1 − q keeps its own first 128."""
-        return enclosures.exp(-1 / self.scale, bits=128 + self.scale.numerator.bit_length()).high
+        return exponential(1 / self.scale, bits=128 + self.scale.numerator.bit_length()).high
 
-    def tail(self, size: int) -> enclosures.Enclosure:
+    def tail(self, size: int) -> Enclosure:
         """P(|z| > size) = 2q^(size + 1)/(1 + q)."""
-        q = enclosures.exp(-1 / self.scale)
-        top = enclosures.exp(-(natural(size, "size", least=0) + 1) / self.scale)
-        return enclosures.Enclosure(2 * top.low / (1 + q.high), 2 * top.high / (1 + q.low))
-
-    def covers(self, margin: int, confidence: Exact, *, numbers: int = 1) -> bool:
-        """Whether ``numbers`` independent errors all lie within ±margin with at least this confidence."""
-        return margins.covers(self, margin, confidence, numbers)
-
-    def margin(self, confidence: Exact, *, numbers: int = 1) -> int:
-        """The least m for which :meth:`covers` holds."""
-        return margins.margin(self, confidence, numbers)
-
-    def quantile(self, level: Exact) -> int:
-        """The least whole number m with P(z ≤ m) at least ``level``."""
-        return margins.quantile(self, level)
+        q, top = exponential(1 / self.scale), exponential((natural(size, "size", least=0) + 1) / self.scale)
+        return Enclosure(2 * top.low / (1 + q.high), 2 * top.high / (1 + q.low))

@@ -5,17 +5,19 @@ from fractions import Fraction
 
 from sfumato.core.exact import Exact, natural
 from sfumato.core.query import Mechanism
+from sfumato.core.search import least_decimal
 from sfumato.errors import Refused
 
 __all__ = ["least_epsilon"]
 
 DIGITS = 4
+LEAST, LARGEST = Fraction(1, 10**12), 10**6
 
 
 def least_epsilon(
     mechanism: Callable[[Fraction], Mechanism], *, margin: int, confidence: Exact, numbers: int
 ) -> Fraction:
-    """Find the least ε, to four significant digits and rounded up, for which ``numbers`` errors stay within ±margin.
+    """Find the least ε from 10^-12 on, to four digits and rounded up, for which ``numbers`` errors stay within ±margin.
 
     Guarantee: the mechanism at the ε returned covers the margin by its own exact law. Assumes: a larger ε never
     brings a larger error. Public: everything; no data is opened.
@@ -27,16 +29,10 @@ def least_epsilon(
     natural(margin, "margin", least=0)
 
     def reaches(epsilon: Fraction) -> bool:
+        if epsilon > LARGEST:
+            raise Refused(f"no ε up to 10^6 keeps {numbers} number(s) within ±{margin}; nothing was done.")
         return mechanism(epsilon).law.covers(margin, confidence, numbers=numbers)
 
-    power = -12
-    while not reaches(Fraction(10) ** power):
-        power += 1
-        if power > 6:
-            raise Refused(f"no ε up to 10^6 keeps {numbers} number(s) within ±{margin}; nothing was done.")
-    step = Fraction(10) ** (power - DIGITS)
-    low, high = 10 ** (DIGITS - 1), 10**DIGITS
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if reaches(middle * step) else (middle, high)
-    return Fraction(high * step)
+    if reaches(LEAST):  # with a δ the noise stays finite however small ε is
+        return LEAST
+    return least_decimal(lambda epsilon: 0.5 - reaches(epsilon), digits=DIGITS, near=Fraction(1, 1000))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from sfumato.core import events
 from sfumato.core.exact import Exact, positive, rational
@@ -17,7 +17,25 @@ __all__ = ["Exponential", "PermuteAndFlip"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exponential:
+class _ByScore:
+    """What both have: ε, and the spread of the scores that it is for."""
+
+    epsilon: Fraction
+    spread: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
+        object.__setattr__(self, "spread", positive(self.spread, "spread"))
+
+    @classmethod
+    def calibrated(cls, *, sensitivity: Exact, epsilon: Exact, monotone: bool = False) -> Self:
+        """From the sensitivity of one score; ``monotone`` if a unit moves all scores in the same direction."""
+        moved = positive(sensitivity, "sensitivity")
+        return cls(epsilon=positive(epsilon, "epsilon"), spread=moved if monotone else 2 * moved)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exponential(_ByScore):
     """Choose candidate r with probability proportional to exp(ε·u(r)/spread).
 
     ``spread`` bounds how differently two candidates' scores can move between neighbours: the max over candidates of
@@ -33,18 +51,6 @@ class Exponential:
 
     KIND: ClassVar[str] = "mechanism.exponential"
     VERSION: ClassVar[int] = 1
-    epsilon: Fraction
-    spread: Fraction
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
-        object.__setattr__(self, "spread", positive(self.spread, "spread"))
-
-    @classmethod
-    def calibrated(cls, *, sensitivity: Exact, epsilon: Exact, monotone: bool = False) -> "Exponential":
-        """From the sensitivity of one score; ``monotone`` if a unit moves all scores in the same direction."""
-        moved = positive(sensitivity, "sensitivity")
-        return cls(epsilon=positive(epsilon, "epsilon"), spread=moved if monotone else 2 * moved)
 
     @property
     def event(self) -> events.BoundedRange:
@@ -67,7 +73,7 @@ class Exponential:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PermuteAndFlip:
+class PermuteAndFlip(_ByScore):
     """Walk the candidates in random order; stop at r with probability exp(ε·(u(r) − max u)/spread).
 
     Guarantee: ε-DP, never worse in expectation than the exponential mechanism with the same spread; *not*
@@ -80,18 +86,6 @@ class PermuteAndFlip:
 
     KIND: ClassVar[str] = "mechanism.permute_and_flip"
     VERSION: ClassVar[int] = 1
-    epsilon: Fraction
-    spread: Fraction
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
-        object.__setattr__(self, "spread", positive(self.spread, "spread"))
-
-    @classmethod
-    def calibrated(cls, *, sensitivity: Exact, epsilon: Exact, monotone: bool = False) -> "PermuteAndFlip":
-        """From the sensitivity of one score; ``monotone`` if a unit moves all scores in the same direction."""
-        moved = positive(sensitivity, "sensitivity")
-        return cls(epsilon=positive(epsilon, "epsilon"), spread=moved if monotone else 2 * moved)
 
     @property
     def event(self) -> events.Stated:

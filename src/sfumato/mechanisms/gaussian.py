@@ -1,17 +1,16 @@
 """The Gaussian mechanism on whole numbers: a Gaussian error, rounded."""
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from sfumato import laws
 from sfumato.core import enclosures, events
-from sfumato.core.exact import Exact, non_negative, positive, probability
-from sfumato.core.guarantees import GDP
+from sfumato.core.exact import Exact, decimal_up, non_negative, positive
+from sfumato.core.noise_multiplier import classical_multiplier, exact_multiplier
 from sfumato.core.sensitivity import L0, L1, L2, LInf, Sensitivity
-from sfumato.errors import InvalidInput, Refused, WrongNorm
+from sfumato.errors import InvalidInput, WrongNorm
 
 if TYPE_CHECKING:
     from sfumato.noise import Words
@@ -49,30 +48,20 @@ class Gaussian:
 
         ``l2`` is the Euclidean sensitivity; pass an :class:`~sfumato.core.sensitivity.L2` where it is a square root.
         """
-        squared = _l2(l2).squared
-        target, allowed = positive(epsilon, "epsilon"), _delta(delta)
-
-        def enough(sigma: Fraction) -> bool:
-            mu = enclosures.sqrt(squared / sigma**2).high
-            return GDP(mu=mu).delta_at(target) <= allowed
-
-        return cls(l2_squared=squared, sigma=_least(enough, enclosures.sqrt(squared).high))
+        bound = _l2(l2)
+        sigma = enclosures.sqrt(bound.squared).high * exact_multiplier(epsilon=epsilon, delta=delta)
+        return cls(l2_squared=bound.squared, sigma=Fraction(decimal_up(sigma, DIGITS)))
 
     @classmethod
     def classical(cls, *, l2: L2 | Exact, epsilon: Exact, delta: Exact) -> "Gaussian":
-        """The textbook amount σ = l2·√(2 ln(1.25/δ))/ε, for teaching; it wastes noise, and from ε = 1 on has no proof.
+        """The textbook amount σ = l2·√(2 ln(1.25/δ))/ε, for teaching; it wastes noise, and from ε = 1 on it is refused.
 
         >>> round(float(Gaussian.classical(l2=1, epsilon=0.5, delta=1e-5).sigma), 4)
         9.6896
         """
-        squared, target, allowed = _l2(l2).squared, positive(epsilon, "epsilon"), _delta(delta)
-        if target >= 1:
-            raise Refused(
-                f"the classical formula is proven for ε below 1 alone and fails for large ε; this asks for {target}. "
-                "Nothing was done. Use Gaussian.calibrated, which is exact for every ε and needs less noise."
-            )
-        doubled = 2 * enclosures.log(Fraction(5, 4) / allowed).high
-        return cls(l2_squared=squared, sigma=enclosures.sqrt(squared * doubled).high / target)
+        bound = _l2(l2)
+        sigma = enclosures.sqrt(bound.squared).high * classical_multiplier(epsilon=epsilon, delta=delta)
+        return cls(l2_squared=bound.squared, sigma=sigma)
 
     @property
     def law(self) -> laws.RoundedGaussian:
@@ -111,25 +100,3 @@ def _l2(l2: L2 | Exact) -> L2:
     bound = l2 if isinstance(l2, L2) else L2(positive(l2, "l2") ** 2)
     positive(bound.squared, "l2 squared")
     return bound
-
-
-def _delta(delta: Exact) -> Fraction:
-    allowed = positive(probability(delta, "delta"), "delta")
-    if allowed == 1:
-        raise Refused("delta = 1 promises nothing; nothing was done. Give a delta below 1.")
-    return allowed
-
-
-def _least(enough: Callable[[Fraction], bool], start: Fraction) -> Fraction:
-    """The least decimal of seven digits for which ``enough`` holds, as more noise is always enough."""
-    power = math.floor(math.log10(start))
-    while enough(Fraction(10) ** power):
-        power -= 1
-    while not enough(Fraction(10) ** (power + 1)):
-        power += 1
-    step = Fraction(10) ** (power - DIGITS + 1)
-    low, high = 10 ** (DIGITS - 1), 10**DIGITS
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle * step) else (middle, high)
-    return Fraction(high * step)
