@@ -10,9 +10,9 @@ from scipy.linalg import eigh
 
 from benchmarks.harness import PAIRS, compare, write
 from sfumato.mechanisms.matrix import Buffered, Matrix, Workload, all_range, prefix, tree
+from sfumato.mechanisms.matrix.binary_tree import plain_rmse
 from sfumato.mechanisms.matrix.optimal import optimum
 from sfumato.mechanisms.matrix.toeplitz import coefficients, rmse
-from sfumato.mechanisms.matrix.tree import plain_rmse
 
 TOLERANCE = 2e-5  # between total variance and bound: a gap of 1e-5 in the error
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 from math import ceil, floor
 
 import numpy as np
@@ -143,9 +143,10 @@ def test_the_claim_of_a_stream_is_its_bound_and_close_to_the_column_of_the_strat
     assert ideal <= claim
     if strategy.bits == 12:
         assert claim <= ideal * Fraction(102, 100)
-    stream = strategy.open(sigma_squared=3)
+    mechanism = strategy.open(sigma_squared=3).mechanism
+    assert mechanism == strategy.with_noise(sigma_squared=3)
     for far in (1, 3):
-        loss = stream.loss(Sensitivity.of(l1=far))
+        loss = mechanism.loss(Sensitivity.of(l1=far))
         assert loss.guarantee == ZCDP(rho=far**2 * claim / (2 * 3 * Fraction(4) ** strategy.bits))
 
 
@@ -178,7 +179,7 @@ def test_a_stream_refuses_units_that_move_several_inputs() -> None:
         with pytest.raises(Refused, match="several inputs"):
             STREAMS[0].sensitivity(unit)
     with pytest.raises(WrongNorm, match="l1 bound is needed"):
-        STREAMS[0].open(sigma_squared=1).loss(Sensitivity.of(l2_squared=1))
+        STREAMS[0].with_noise(sigma_squared=1).loss(Sensitivity.of(l2_squared=1))
 
 
 def test_the_buffers_do_what_the_strategy_says() -> None:
@@ -209,10 +210,18 @@ def test_the_loss_of_degree_noise_passes_the_exact_ratio_test(nodes: int) -> Non
             if sum(z) % 2 == 0
             for d in moved
         )
-        assert noise.loss(edge(relation=relation)).guarantee == Pure(epsilon=worst * noise.epsilon)
+        assert noise.event(edge(relation=relation)).guarantee == Pure(epsilon=worst * noise.epsilon)
 
 
-def test_degree_noise_says_nothing_of_other_units() -> None:
-    for unit in (record(relation="add/remove"), node(max_degree=3, relation="add/remove")):
-        with pytest.raises(Refused, match="shaped for one edge"):
-            DegreeNoise(nodes=4, epsilon=Fraction(1)).loss(unit)
+@pytest.mark.parametrize("nodes", [3, 4])
+def test_so_many_edges_cost_no_more_than_the_loss_says(nodes: int) -> None:
+    """Whatever two sets of edges are, their degrees are at most as far apart as the l1 distance of the sets."""
+    noise, pairs = DegreeNoise(nodes=nodes, epsilon=Fraction(2, 3)), list(combinations(range(nodes), 2))
+    worst: dict[int, Fraction] = {}
+    for moved in product((-1, 0, 1), repeat=len(pairs)):
+        change = [sum(by for by, pair in zip(moved, pairs, strict=True) if one in pair) for one in range(nodes)]
+        size = sum(map(abs, moved))
+        worst[size] = max(worst.get(size, Fraction(0)), edge_norm(change))
+    for size, norm in worst.items():
+        assert noise.loss(Sensitivity.of(l1=size)).guarantee == Pure(epsilon=size * noise.epsilon)
+        assert norm == size  # and that is attained, by edges all added

@@ -5,11 +5,11 @@ import pytest
 
 from sfumato.errors import InvalidInput, Refused
 from sfumato.mechanisms.matrix import Matrix, Workload, all_range, degrees, given, identity, prefix, tree
+from sfumato.mechanisms.matrix.binary_tree import plain_rmse
 from sfumato.mechanisms.matrix.gls import total_variance
 from sfumato.mechanisms.matrix.optimal import lower_bound, optimum
 from sfumato.mechanisms.matrix.p_identity import _objective, p_identity
 from sfumato.mechanisms.matrix.toeplitz import coefficients, lower, rmse
-from sfumato.mechanisms.matrix.tree import plain_rmse
 
 WORKLOADS = [prefix(16), all_range(9), identity(5), degrees(5), given([[1, 1, 0], [1, 1, 0]]), given([[3, -1, 2]])]
 

@@ -8,7 +8,10 @@ import pytest
 
 from sfumato import errors
 from sfumato.core.guarantees import Pure
+from sfumato.core.sensitivity import Sensitivity
 from sfumato.mechanisms import SparseVector
+from sfumato.noise import SystemWords, sample_discrete_laplace
+from tests.noise.replayed import ReplayedWordsForTests, fresh
 
 pytestmark = pytest.mark.kills
 
@@ -104,6 +107,9 @@ def test_the_split_is_exact_and_near_its_optimum(alarms: int, monotone: bool) ->
     assert run.first + alarms * run.each == Fraction(7, 10)
     assert run.event.guarantee == Pure(epsilon=Fraction(7, 10))
     assert run.loss(6).guarantee == Pure(epsilon=Fraction(21, 10))
+    assert run.loss(Sensitivity.of(linf=6)) == run.loss(6)
+    with pytest.raises(errors.WrongNorm, match="linf bound is needed"):
+        run.loss(Sensitivity.of(l1=6))
     ratio = float(alarms * run.each / run.first)
     assert ratio == pytest.approx((alarms if monotone else 2 * alarms) ** (2 / 3), rel=0.06)
     assert run.threshold_scale == 2 / run.first
@@ -116,3 +122,45 @@ def test_what_is_no_whole_number_is_refused() -> None:
         run.watch(0.5)  # type: ignore[arg-type]
     with pytest.raises(errors.InvalidInput, match="value"):
         run.watch(0).check(True)
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+def test_a_watch_draws_the_noise_of_its_scales_from_the_words_that_it_is_given(monotone: bool) -> None:
+    """One number for the threshold, then one for each query, of the exact fast samplers: replayed and done by hand."""
+    run = SparseVector.calibrated(sensitivity=3, alarms=50, epsilon=1, monotone=monotone)
+    words = fresh(1000)
+    by_hand, source = ReplayedWordsForTests(words), ReplayedWordsForTests(words)
+    level = 7 + int(sample_discrete_laplace(run.threshold_scale, 1, by_hand)[0])
+    watch = run.watch(7, words=source)
+    for value in (7, 1000, -1000, 0, 14, 10**15, 7):
+        gap = value + int(sample_discrete_laplace(run.query_scale, 1, by_hand)[0]) - level
+        reading = watch.check(value)
+        assert (reading.alarm, reading.gap) == (gap >= 0, gap if gap >= 0 else None)
+    assert source.used == by_hand.used > 0
+
+
+def test_a_gap_of_nothing_is_an_alarm() -> None:
+    """Ties on the lattice are alarms: with next to no noise, a value at the threshold has gap 0, one below has none."""
+    run = SparseVector(sensitivity=1, alarms=2, first=Fraction(1000), each=Fraction(1000), monotone=True)
+    watch = run.watch(5)  # noise other than 0 has probability below 2^-1400
+    assert (watch.check(5).gap, watch.check(4).alarm, watch.check(6).gap) == (0, False, 1)
+
+
+def test_numbers_beyond_64_bits_neither_wrap_nor_fail() -> None:
+    run = SparseVector(sensitivity=1, alarms=9, first=Fraction(1000), each=Fraction(1000), monotone=True)
+    for far in (2**60, 2**61, 2**63 - 1, 2**63, 2**64, 2**200):
+        watch = run.watch(far)
+        assert (watch.check(far).gap, watch.check(far - 1).alarm, watch.check(2**201).gap) == (0, False, 2**201 - far)
+        assert (run.watch(-far).check(far).gap, run.watch(far).check(-far).alarm) == (2 * far, False)
+    wide = SparseVector(sensitivity=2**70, alarms=1, first=Fraction(1), each=Fraction(1), monotone=False)
+    reading = wide.watch(0).check(2**80)  # fails by chance with probability below e^-300
+    assert reading.alarm
+    assert 2**79 < reading.gap < 2**81
+
+
+def test_noisy_numbers_stay_in_arrays() -> None:
+    """Python compares small whole numbers faster than large ones; an array of 64-bit numbers takes the same steps."""
+    watch = SparseVector.calibrated(sensitivity=1, alarms=1, epsilon=1).watch(0, words=SystemWords())
+    assert isinstance(watch._level, np.ndarray)
+    assert watch._level.dtype == np.int64
+    assert watch._noisy(3, Fraction(2)).dtype == np.int64

@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import permutations
 from typing import Any
 
-__all__ = ["flipped", "gaussian", "largest", "one_sided", "pattern", "softmax"]
+__all__ = ["flipped", "gaussian", "largest", "one_sided", "pattern", "projected", "softmax"]
 
 Array = Any
 SILENT = 10**7  # silent queries before each alarm bring the loss of a sparse vector to its limit
@@ -85,6 +85,24 @@ def pattern(
         alarm = np.log1p(-_below(threshold + noise - loud - 1, q))
     chance = math.exp(np.logaddexp.reduce(weights + alarms * (quiet + alarm)))
     return np.array([chance, 1 - chance])
+
+
+def projected(move: Sequence[int], sigma_squared: Fraction, *, moved: bool) -> Array:
+    """The law of Σ a_j·y_j where y is independent discrete Gaussian noise, or that noise moved by a = ``move``.
+
+    The likelihood ratio of the two is a function of this sum alone, so that nothing of the loss is lost.
+    """
+    import numpy as np
+
+    reach = int(14 * math.sqrt(sigma_squared)) + 1
+    noise = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * float(sigma_squared)))
+    law = np.ones(1)
+    for step in (abs(one) for one in move if one):
+        spread = np.zeros(2 * step * reach + 1)
+        spread[::step] = noise / noise.sum()
+        law = np.convolve(law, spread)
+    beside = np.zeros(sum(one * one for one in move))
+    return np.concatenate([beside, law] if moved else [law, beside])
 
 
 def _below(values: Array, q: float) -> Array:

@@ -3,20 +3,37 @@
 A mechanism without an attack fails the suite. Twins are wrong on purpose, in ways that have happened to others.
 """
 
-import os
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
-from secrets import SystemRandom
-from typing import Any
 
-from sfumato import noise
+from sfumato.accounting import epsilon as accounted
 from sfumato.audit import laws
+from sfumato.audit.numbers import (
+    choice,
+    drawn_gaussian,
+    gaps,
+    gaussian,
+    laplace,
+    mean_of_gradients,
+    noisy,
+    shown,
+    sparse,
+    threshold,
+    touched,
+)
+from sfumato.audit.supports import float_laplace, support
+from sfumato.audit.vectors import cube, degree_vector, laplace_matrix, linear, measured, moved, totals, without_volume
 from sfumato.audit.verdict import Attack, Verdict
+from sfumato.core.events import DiscreteGaussian
+from sfumato.core.sensitivity import Sensitivity
 from sfumato.mechanisms import (
+    BufferedNoise,
+    CubeNoise,
+    DegreeNoise,
     Exponential,
     Gaussian,
     Laplace,
+    MatrixNoise,
     NoisyMax,
     NoisyThreshold,
     PermuteAndFlip,
@@ -26,113 +43,6 @@ from sfumato.mechanisms import (
 
 __all__ = ["ATTACKS", "TWINS", "audit"]
 
-Law = Callable[[int], Any]
-
-
-def _laplace(name: str, scale: Fraction) -> Attack:
-    """One number that a unit moves by 1; the half-line below 0 shows the whole loss."""
-
-    def drawn(shift: int) -> Law:
-        return lambda size: noise.discrete_laplace(scale=scale, size=size) + shift
-
-    return Attack(name=name, kind=Laplace.KIND, epsilon=1.0, delta=0.0, here=drawn(0), there=drawn(1))
-
-
-def _gaussian(name: str, moved: int, sigma: float, epsilon: float, delta: float) -> Attack:
-    def law(shift: int) -> Law:
-        return lambda _: laws.gaussian(shift, sigma, reach=moved + int(40 * sigma) + 2)
-
-    return Attack(
-        name=name, kind=Gaussian.KIND, epsilon=epsilon, delta=delta, here=law(0), there=law(moved), exact=True
-    )
-
-
-def _drawn_gaussian(name: str, mechanism: Gaussian, epsilon: float, delta: float) -> Attack:
-    def drawn(shift: int) -> Law:
-        return lambda size: noise.rounded_gaussian(sigma=mechanism.sigma, size=size) + shift
-
-    return Attack(name=name, kind=Gaussian.KIND, epsilon=epsilon, delta=delta, here=drawn(0), there=drawn(1))
-
-
-def _mean_of_gradients(name: str, *, claimed: int, moved: int) -> Attack:
-    """A noised sum of clipped gradients whose sensitivity was claimed as ``claimed`` clips and is ``moved`` clips."""
-    noise_of_claim = Gaussian.calibrated(l2=claimed, epsilon=1, delta=1e-5)
-    return _gaussian(name, moved, float(noise_of_claim.sigma), 1.0, 1e-5)
-
-
-def _touched(batch: int, negatives: int) -> int:
-    """How many anchors one sample touches when each draws its negatives at random: its own, its pair, and more."""
-    chance = SystemRandom()
-    drawn = Counter(
-        other for anchor in range(batch) for other in chance.sample([x for x in range(batch) if x != anchor], negatives)
-    )
-    return 2 + max(drawn.values())
-
-
-def _choice(name: str, kind: str, epsilon: float, law: Callable[[tuple[int, ...]], Any]) -> Attack:
-    """Three candidates whose scores a unit moves apart as far as it can."""
-    return Attack(
-        name=name,
-        kind=kind,
-        epsilon=epsilon,
-        delta=0.0,
-        here=lambda _: law((40, 1, 40)),
-        there=lambda _: law((41, 0, 41)),
-        exact=True,
-    )
-
-
-def _sparse(name: str, run: SparseVector, *, query_scale: Fraction | None = None, alarms: int | None = None) -> Attack:
-    """Silent queries that the unit makes louder, loud ones that it makes quieter."""
-
-    def law(silent: int, loud: int) -> Law:
-        return lambda _: laws.pattern(
-            silent=silent,
-            loud=loud,
-            threshold=0,
-            alarms=run.alarms if alarms is None else alarms,
-            threshold_scale=run.threshold_scale,
-            query_scale=run.query_scale if query_scale is None else query_scale,
-        )
-
-    epsilon = float(run.event.guarantee.epsilon)  # type: ignore[union-attr]
-    return Attack(
-        name=name, kind=SparseVector.KIND, epsilon=epsilon, delta=0.0, here=law(0, 1), there=law(1, 0), exact=True
-    )
-
-
-def _threshold(name: str, rule: NoisyThreshold, keys: int, delta: float) -> Attack:
-    """A person with keys that nobody else has, against the same data without that person, where they cannot appear."""
-
-    def law(*, present: bool) -> Law:
-        event = rule.loss(keys).events[1]
-        shown = float(event.guarantee.delta) if present else 0.0  # type: ignore[union-attr]
-        return lambda _: [shown, 1 - shown]
-
-    return Attack(
-        name=name,
-        kind=NoisyThreshold.KIND,
-        epsilon=float(rule.keys * rule.most / rule.scale),
-        delta=delta,
-        here=law(present=True),
-        there=law(present=False),
-        exact=True,
-    )
-
-
-def _float_laplace(size: int, shift: int) -> Any:
-    """A textbook Laplace sampler in doubles: 0 where the output near 0 has a bit that 1 + noise could never have."""
-    import numpy as np
-
-    words = np.frombuffer(os.urandom(16 * size), dtype=np.uint64)
-    sign = np.where(words[:size] & np.uint64(1), 1.0, -1.0)
-    unit = ((words[size:] >> np.uint64(11)).astype(np.float64) + 1) * 2.0**-53
-    outputs = shift - sign * np.log(unit)
-    near = np.abs(outputs) < 1 / 8
-    whole = np.ldexp(outputs, 53) == np.rint(np.ldexp(outputs, 53))
-    return np.where(near, np.where(whole, 1, 0), 2)
-
-
 _GAUSSIAN = Gaussian.calibrated(l2=1, epsilon=1, delta=1e-5)
 _VECTOR = SparseVector.calibrated(sensitivity=1, alarms=2, epsilon=1)
 _MONOTONE = SparseVector.calibrated(sensitivity=1, alarms=2, epsilon=1, monotone=True)
@@ -141,16 +51,36 @@ _MAX = NoisyMax.calibrated(sensitivity=1, epsilon=1)
 _SOFT = Exponential.calibrated(sensitivity=1, epsilon=1)
 _FLIP = PermuteAndFlip.calibrated(sensitivity=1, epsilon=1)
 _RESPONSE = RandomizedResponse.calibrated(epsilon=1, categories=4)
+HALF = Fraction(1, 2)
+_LAPLACE = Laplace.calibrated(l1=1, epsilon=1)
+_DEGREES = DegreeNoise(nodes=4, epsilon=Fraction(1))
+_CUBE = CubeNoise.calibrated(dimensions=3, linf=1, epsilon=1)
+# The square root of prefix sums of four counts in quarters, and the same for pure privacy in halves.
+_ROOT = MatrixNoise(
+    strategy=((4, 0, 0, 0), (2, 4, 0, 0), (2, 2, 4, 0), (1, 2, 2, 4)),
+    bits=2,
+    norm="l2",
+    noise=Fraction(225),
+    workload="prefix",
+    questions=(),
+)
+_PURE = MatrixNoise(strategy=((2, 0), (1, 2)), bits=1, norm="l1", noise=Fraction(3), workload="prefix", questions=())
+# One event moves three steps by 4, 2 and 1; no buffer is rounded.
+_STREAM = BufferedNoise(horizon=3, decays=(HALF,), weights=(HALF,), bits=2, noise=Fraction(225))
+_ONE = Sensitivity.of(l1=1)
+_ROOT_CLAIM = float(accounted([_ROOT.loss(_ONE)], delta=1e-5))
+_PURE_CLAIM = float(accounted([_PURE.loss(_ONE)], delta=0, method="basic"))
+_STREAM_CLAIM = float(accounted([_STREAM.loss(_ONE)], delta=1e-5, method="zcdp"))
 
 ATTACKS = (
-    _laplace("Laplace", Laplace.calibrated(l1=1, epsilon=1).scale),
-    _gaussian("Gaussian", 1, float(_GAUSSIAN.sigma), 1.0, 1e-5),
-    _drawn_gaussian("Gaussian, as drawn", _GAUSSIAN, 1.0, 1e-5),
-    _choice("exponential", Exponential.KIND, 1.0, lambda scores: laws.softmax(_SOFT.exponents(scores))),
-    _choice("permute and flip", PermuteAndFlip.KIND, 1.0, lambda scores: laws.flipped(_FLIP.exponents(scores))),
-    _choice("noisy max", NoisyMax.KIND, 1.0, lambda scores: laws.largest(scores, _MAX.scale)),
-    _sparse("sparse vector", _VECTOR),
-    _threshold("noisy threshold", _RULE, 3, 1e-4),
+    laplace("Laplace", _LAPLACE.scale),
+    gaussian("Gaussian", 1, float(_GAUSSIAN.sigma), 1.0, 1e-5),
+    drawn_gaussian("Gaussian, as drawn", _GAUSSIAN, 1.0, 1e-5),
+    choice("exponential", Exponential.KIND, 1.0, lambda scores: laws.softmax(_SOFT.exponents(scores))),
+    choice("permute and flip", PermuteAndFlip.KIND, 1.0, lambda scores: laws.flipped(_FLIP.exponents(scores))),
+    choice("noisy max", NoisyMax.KIND, 1.0, lambda scores: laws.largest(scores, _MAX.scale)),
+    sparse("sparse vector", _VECTOR),
+    threshold("noisy threshold", _RULE, 3, 1e-4),
     Attack(
         name="randomised response",
         kind=RandomizedResponse.KIND,
@@ -160,23 +90,80 @@ ATTACKS = (
         there=lambda _: laws.softmax(_RESPONSE.exponents(1)),
         exact=True,
     ),
+    linear(
+        "matrix, Gaussian noise",
+        MatrixNoise.KIND,
+        (4, 2, 2, 1),
+        _ROOT.noise,
+        epsilon=_ROOT_CLAIM,
+        delta=1e-5,
+    ),
+    laplace_matrix("matrix, Laplace noise", _PURE, epsilon=_PURE_CLAIM),
+    linear(
+        "buffered stream",
+        BufferedNoise.KIND,
+        (4, 2, 1),
+        _STREAM.noise,
+        epsilon=_STREAM_CLAIM,
+        delta=1e-5,
+    ),
+    degree_vector("degree noise", _DEGREES, (1, 1, 0, 0), epsilon=1.0),
+    cube("cube noise", _CUBE),
+    support("Laplace", Laplace.KIND, epsilon=1.0, here=noisy(_LAPLACE, 0), there=noisy(_LAPLACE, 1)),
+    support("Gaussian", Gaussian.KIND, epsilon=1.0, delta=1e-5, here=noisy(_GAUSSIAN, 0), there=noisy(_GAUSSIAN, 1)),
+    support(
+        "noisy threshold", NoisyThreshold.KIND, epsilon=1.0, delta=1e-4, here=shown(_RULE, 99), there=shown(_RULE, 100)
+    ),
+    support("sparse vector", SparseVector.KIND, epsilon=1.0, here=gaps(_VECTOR, 0), there=gaps(_VECTOR, 1)),
+    support(
+        "matrix",
+        MatrixNoise.KIND,
+        epsilon=_PURE_CLAIM,
+        here=measured(_PURE, (0, 0)),
+        there=measured(_PURE, (1, 0)),
+    ),
+    support(
+        "buffered stream",
+        BufferedNoise.KIND,
+        epsilon=_STREAM_CLAIM,
+        delta=1e-5,
+        here=totals(_STREAM, 0),
+        there=totals(_STREAM, 1),
+    ),
+    support(
+        "degree noise",
+        DegreeNoise.KIND,
+        epsilon=1.0,
+        here=moved(_DEGREES, (1, 1, 0, 0)),
+        there=moved(_DEGREES, (2, 1, 1, 0)),
+    ),
+    support(
+        "cube noise",
+        CubeNoise.KIND,
+        epsilon=1.0,
+        here=moved(_CUBE, (0, 0, 0)),
+        there=moved(_CUBE, (1, 1, 1)),
+    ),
 )
 
+# Σ(2·C(2k, k)/4^k)² over k < 4, where halves make it 4 + 1 + 1 + 1.
+_UNROUNDED = DiscreteGaussian(l2_squared=Fraction(381, 64), sigma_squared=Fraction(64))
+_OWN_STEP = DiscreteGaussian(l2_squared=Fraction(16), sigma_squared=_STREAM.noise)
+
 TWINS = (
-    _laplace("Laplace, scale 5% too small", Fraction(95, 100)),
-    Attack(
-        name="Laplace in floating point",
-        kind=Laplace.KIND,
+    laplace("Laplace, scale 5% too small", Fraction(95, 100)),
+    support(
+        "Laplace in floating point",
+        Laplace.KIND,
         epsilon=1.0,
-        delta=0.0,
-        here=lambda size: _float_laplace(size, 0),
-        there=lambda size: _float_laplace(size, 1),
+        here=lambda size: float_laplace(size, 0),
+        there=lambda size: float_laplace(size, 1),
     ),
-    _gaussian("classical Gaussian at ε = 20", 100, 100 * 4.844805262605389 / 20, 20.0, 1e-5),
-    _sparse("sparse vector, monotone noise on general queries", _VECTOR, query_scale=_VECTOR.query_scale / 2),
-    _sparse("sparse vector that does not halt", _VECTOR, alarms=16),
-    _mean_of_gradients("policy gradient, replaced trajectory counted once", claimed=1, moved=2),
-    _mean_of_gradients("contrastive loss, random negatives counted as k + 2", claimed=4 + 2, moved=_touched(64, 4)),
+    gaussian("classical Gaussian at ε = 20", 100, 100 * 4.844805262605389 / 20, 20.0, 1e-5),
+    sparse("sparse vector, monotone noise on general queries", _VECTOR, query_scale=_VECTOR.query_scale / 2),
+    sparse("sparse vector that does not halt", _VECTOR, alarms=16),
+    mean_of_gradients("policy gradient, replaced trajectory counted once", claimed=1, moved=2),
+    mean_of_gradients("contrastive loss, random negatives counted as k + 2", claimed=4 + 2, moved=touched(64, 4)),
     Attack(
         name="noisy max that reports its value with one-sided noise",
         kind=NoisyMax.KIND,
@@ -186,12 +173,37 @@ TWINS = (
         there=lambda _: laws.one_sided(1, _MAX.scale),
         exact=True,
     ),
-    _threshold(
+    threshold(
         "threshold with the δ of one key, for three",
         NoisyThreshold.calibrated(keys=1, most=1, epsilon="1/3", delta="1/200"),
         3,
         0.005,
     ),
+    linear(
+        "matrix, the columns measured before they were rounded",
+        MatrixNoise.KIND,
+        (2, 1, 1, 1),
+        Fraction(64),
+        epsilon=float(accounted([_UNROUNDED], delta=1e-5)),
+        delta=1e-5,
+    ),
+    linear(
+        "buffered stream, an event counted in its own step alone",
+        BufferedNoise.KIND,
+        (4, 2, 1),
+        _STREAM.noise,
+        epsilon=float(accounted([_OWN_STEP], delta=1e-5)),
+        delta=1e-5,
+    ),
+    degree_vector("degree noise, a replaced edge counted once", _DEGREES, (1, 1, -1, -1), epsilon=1.0),
+    support(
+        "degree noise on counts that are no degrees",
+        DegreeNoise.KIND,
+        epsilon=1.0,
+        here=moved(_DEGREES, (1, 1, 0, 0)),
+        there=moved(_DEGREES, (2, 1, 0, 0)),
+    ),
+    cube("cube noise, all cubes taken as equally large", _CUBE, without_volume(_CUBE)),
 )
 
 

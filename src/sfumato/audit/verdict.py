@@ -32,7 +32,8 @@ class Attack:
     """Two neighbouring inputs put through one mechanism: as exact finite laws, or as samplers of a number.
 
     ``kind`` names the mechanism attacked; ``here`` and ``there`` take a number of samples (``exact``: none) and return
-    the outputs (the probabilities) for the two inputs.
+    the outputs (the probabilities) for the two inputs. ``share`` is how much of the claim the attack must prove on a
+    sound mechanism, or it has become blunt; 0 where it looks for something else than the whole loss.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Attack:
     here: Callable[[int], Any]
     there: Callable[[int], Any]
     exact: bool = False
+    share: float = 0.9
 
     def run(self, *, samples: int, alpha: float) -> Verdict:
         """Attack; an exact attack needs no samples and leaves no doubt."""

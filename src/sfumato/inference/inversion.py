@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from sfumato import laws
     from sfumato.core.query import Law
 
+    AnyLaw = Law | laws.Laplace | laws.Gaussian
     Floats = npt.NDArray[np.float64]
 
 __all__ = ["Spread"]
@@ -54,8 +56,8 @@ class Spread:
     (Fraction(8, 1), 0.956964)
     """
 
-    def __init__(self, terms: "Iterable[tuple[Fraction, Law]]", *, fine: Fraction = FINE) -> None:
-        gathered: dict[tuple[Fraction, Law], int] = {}
+    def __init__(self, terms: "Iterable[tuple[Fraction, AnyLaw]]", *, fine: Fraction = FINE) -> None:
+        gathered: dict[tuple[Fraction, AnyLaw], int] = {}
         for coefficient, law in terms:
             if coefficient != 0:
                 key = (abs(coefficient), law)  # all laws are symmetric

@@ -30,7 +30,7 @@ class Spectrum:
     step: Fraction
 
 
-def spectrum(law: "Law") -> Spectrum:
+def spectrum(law: "Law | laws.Laplace | laws.Gaussian") -> Spectrum:
     """What an inversion needs to know of a law.
 
     >>> spectrum(laws.DiscreteLaplace(scale=Fraction(2))).log_moment(0.0)

@@ -1,14 +1,17 @@
 """Mechanisms: one file each; a declaration with its loss, its law and its sampling.
 
-``Matrix`` needs NumPy and SciPy and is imported when it is first used; it is no declaration, and so not in MECHANISMS.
+``MECHANISMS`` are the declarations, read from a certificate without NumPy. ``Matrix``, which finds strategies, needs
+NumPy and SciPy and is imported when it is first used; what it runs is declared as ``MatrixNoise``.
 """
 
 from typing import TYPE_CHECKING, Any
 
 from sfumato.mechanisms.exponential import Exponential, PermuteAndFlip
 from sfumato.mechanisms.gaussian import Gaussian
-from sfumato.mechanisms.k_norm import DegreeNoise
+from sfumato.mechanisms.k_norm import CubeNoise, DegreeNoise
 from sfumato.mechanisms.laplace import Laplace
+from sfumato.mechanisms.matrix.buffered import BufferedNoise
+from sfumato.mechanisms.matrix.declaration import MatrixNoise
 from sfumato.mechanisms.noisy_max import NoisyMax
 from sfumato.mechanisms.randomized_response import RandomizedResponse
 from sfumato.mechanisms.sparse_vector import SparseVector
@@ -19,11 +22,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MECHANISMS",
+    "BufferedNoise",
+    "CubeNoise",
     "DegreeNoise",
     "Exponential",
     "Gaussian",
     "Laplace",
     "Matrix",
+    "MatrixNoise",
     "NoisyMax",
     "NoisyThreshold",
     "PermuteAndFlip",
@@ -32,9 +38,13 @@ __all__ = [
 ]
 
 MECHANISMS = (
+    BufferedNoise,
+    CubeNoise,
+    DegreeNoise,
     Exponential,
     Gaussian,
     Laplace,
+    MatrixNoise,
     NoisyMax,
     NoisyThreshold,
     PermuteAndFlip,

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 from sfumato.core import events
 from sfumato.core.exact import Exact, natural, positive
 from sfumato.core.guarantees import Pure
+from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput
+from sfumato.mechanisms.norms import largest_move
 
 if TYPE_CHECKING:
     from sfumato.noise import Words
@@ -42,9 +44,9 @@ class NoisyMax:
         moved = natural(sensitivity, "sensitivity")
         return cls(scale=(1 if monotone else 2) * moved / positive(epsilon, "epsilon"), monotone=monotone)
 
-    def loss(self, sensitivity: int) -> events.Stated:
-        """The event for a unit that moves each score by at most ``sensitivity``."""
-        reach = (1 if self.monotone else 2) * natural(sensitivity, "sensitivity", least=0)
+    def loss(self, moved: Sensitivity | int) -> events.Stated:
+        """The event for a unit that moves each score by at most ``moved``, a whole number or an linf bound."""
+        reach = (1 if self.monotone else 2) * largest_move(moved)
         return events.Stated(guarantee=Pure(epsilon=reach / self.scale))
 
     def choose(self, scores: Sequence[int], words: "Words") -> int:

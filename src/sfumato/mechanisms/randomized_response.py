@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core import events
 from sfumato.core.exact import Exact, natural, positive
+from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput
+from sfumato.mechanisms.norms import known
 
 if TYPE_CHECKING:
     from sfumato.noise import Words
@@ -44,8 +46,14 @@ class RandomizedResponse:
         """What happens to the privacy of one report."""
         return self.loss(1)
 
-    def loss(self, reports: int) -> events.RandomizedResponse:
-        """The event for a person whose value is reported once; several reports are several events."""
+    def loss(self, moved: Sensitivity | int) -> events.RandomizedResponse:
+        """The event for a person whose value is reported once; several reports are several events.
+
+        A sensitivity tells by its l0 bound whether the report moves at all.
+        """
+        reports = known(moved.l0, "l0").count if isinstance(moved, Sensitivity) else moved
+        if isinstance(moved, Sensitivity) and reports == 0:
+            return events.RandomizedResponse(epsilon=Fraction(0), categories=self.categories)
         if reports != 1:
             raise InvalidInput("one randomised response is one report; compose the events of several.")
         return events.RandomizedResponse(epsilon=self.epsilon, categories=self.categories)

@@ -2,15 +2,22 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core import events
 from sfumato.core.exact import Exact, natural, positive
 from sfumato.core.guarantees import Pure
+from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput, Refused
-from sfumato.noise import Bits, SystemBits, draw_discrete_laplace
+from sfumato.mechanisms.norms import largest_move
+
+if TYPE_CHECKING:
+    from sfumato.noise import Words
+    from sfumato.noise.sampler import AnyIntArray
 
 __all__ = ["Reading", "SparseVector", "Watch"]
+
+ROOM = 2**60  # a number within it, with noise within it, and the difference of two such, fit 64 bits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,10 +70,10 @@ class SparseVector:
         """What happens to the privacy of a unit within the sensitivity."""
         return self.loss(self.sensitivity)
 
-    def loss(self, sensitivity: int) -> events.Stated:
-        """The event for a unit that moves each query by at most ``sensitivity``."""
-        moved = Fraction(natural(sensitivity, "sensitivity", least=0), self.sensitivity)
-        return events.Stated(guarantee=Pure(epsilon=moved * (self.first + self.alarms * self.each)))
+    def loss(self, moved: Sensitivity | int) -> events.Stated:
+        """The event for a unit that moves each query by at most ``moved``, a whole number or an linf bound."""
+        share = largest_move(moved) / self.sensitivity
+        return events.Stated(guarantee=Pure(epsilon=share * (self.first + self.alarms * self.each)))
 
     @property
     def threshold_scale(self) -> Fraction:
@@ -78,22 +85,28 @@ class SparseVector:
         """The scale of each query's noise."""
         return (1 if self.monotone else 2) * self.sensitivity / self.each
 
-    def watch(self, threshold: int, *, bits: Bits | None = None) -> "Watch":
+    def watch(self, threshold: int, *, words: "Words | None" = None) -> "Watch":
         """Draw the threshold's noise and start; the watch belongs behind a gate, for it is shown exact values."""
-        return Watch(self, threshold, SystemBits() if bits is None else bits)
+        from sfumato.noise import SystemWords
+
+        return Watch(self, threshold, SystemWords() if words is None else words)
 
 
 class Watch:
-    """A running sparse vector; sensitive: the noisy threshold inside. After the last alarm it refuses for good."""
+    """A running sparse vector; sensitive: the noisy threshold inside. After the last alarm it refuses for good.
 
-    __slots__ = ("_bits", "_left", "_mechanism", "_noisy_threshold")
+    The noisy numbers stay in arrays, since the time that Python takes to compare whole numbers tells small ones from
+    large ones. What leaves is the reading.
+    """
 
-    def __init__(self, mechanism: SparseVector, threshold: int, bits: Bits) -> None:
+    __slots__ = ("_left", "_level", "_mechanism", "_words")
+
+    def __init__(self, mechanism: SparseVector, threshold: int, words: "Words") -> None:
         _whole(threshold, "threshold")
         self._mechanism = mechanism
-        self._bits = bits
+        self._words = words
         self._left = mechanism.alarms
-        self._noisy_threshold = threshold + draw_discrete_laplace(mechanism.threshold_scale, bits)
+        self._level = self._noisy(threshold, mechanism.threshold_scale)
 
     def check(self, value: int) -> Reading:
         """Compare one exact query answer; the reading is public, the value is not."""
@@ -102,11 +115,22 @@ class Watch:
                 "this watch has raised all its alarms and says nothing more. Open a new one, with a new budget."
             )
         _whole(value, "value")
-        gap = value + draw_discrete_laplace(self._mechanism.query_scale, self._bits) - self._noisy_threshold
-        if gap < 0:
+        gap = self._noisy(value, self._mechanism.query_scale) - self._level
+        if not (gap >= 0).all():
             return Reading(alarm=False, gap=None)
         self._left -= 1
-        return Reading(alarm=True, gap=gap)
+        return Reading(alarm=True, gap=int(gap[0]))
+
+    def _noisy(self, exact: int, scale: Fraction) -> "AnyIntArray":
+        """A number and fresh noise, in an array of one: of 64 bits where differences fit, else of Python's own."""
+        import numpy as np
+
+        from sfumato.noise import sample_discrete_laplace
+        from sfumato.noise.sums import wide
+
+        noise = wide(sample_discrete_laplace(scale, 1, self._words), 4)
+        number = np.array([exact], dtype=np.int64 if -ROOM <= exact <= ROOM else object)
+        return np.asarray(number + noise)
 
 
 def _whole(value: object, name: str) -> None:

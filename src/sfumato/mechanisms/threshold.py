@@ -9,7 +9,9 @@ from sfumato import laws
 from sfumato.core import events
 from sfumato.core.exact import Exact, natural, positive, probability
 from sfumato.core.guarantees import Approximate
-from sfumato.errors import InvalidInput
+from sfumato.core.sensitivity import Sensitivity
+from sfumato.errors import InvalidInput, Refused
+from sfumato.mechanisms.norms import known
 
 if TYPE_CHECKING:
     from sfumato.noise import Words
@@ -64,8 +66,14 @@ class NoisyThreshold:
         """What happens to the privacy of a unit that brings ``keys`` keys."""
         return self.loss(self.keys)
 
-    def loss(self, keys: int) -> events.Composed:
-        """The event for a unit that brings at most ``keys`` keys: the noise, and the keys that it alone has."""
+    def loss(self, moved: Sensitivity | int) -> events.Composed:
+        """The event for a unit that brings so many keys: the noise, and the keys that it alone has.
+
+        A sensitivity tells the keys by its l0 bound, and by its linf bound that no count moves further than ``most``.
+        """
+        if isinstance(moved, Sensitivity) and known(moved.linf, "linf").value > self.most:
+            raise Refused(f"counts move by more than the {self.most} of this threshold; nothing was done.")
+        keys = known(moved.l0, "l0").count if isinstance(moved, Sensitivity) else moved
         noise = events.DiscreteLaplace(l1=Fraction(natural(keys, "keys", least=0) * self.most), scale=self.scale)
         shown = Approximate(epsilon=Fraction(0), delta=_shown(keys, self.most, self.scale, self.threshold))
         return events.Composed(events=(noise, events.Stated(guarantee=shown)))

@@ -4,7 +4,7 @@ Proof: docs/proofs/exact_samplers.md
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import accumulate
 
@@ -16,7 +16,10 @@ from sfumato.noise.sampler import IntArray
 from sfumato.noise.uniform import SPARE, Uniform, fixed_exp
 from sfumato.noise.words import SystemWords, WordArray, Words
 
-__all__ = ["permutation", "sample_permutation", "sample_selection", "select"]
+__all__ = ["Ends", "permutation", "sample_intervals", "sample_permutation", "sample_selection", "select"]
+
+Ends = Callable[[int], tuple[list[int], list[int]]]
+"""Encloses the ends of intervals that fill [0, 1), in units of 2^−bits rounded down; the last end is 2^bits itself."""
 
 
 def select(*, exponents: Sequence[Exact], size: int = 1) -> IntArray:
@@ -52,10 +55,7 @@ def sample_selection(exponents: Sequence[Fraction], size: int, words: Words) -> 
         owners[exponent].append(index)
     top = max(owners)
     levels = [(top - exponent, len(indices)) for exponent, indices in owners.items()]
-    place = np.empty(size, dtype=np.uint64)
-    words.fill(place)
-    level = _levels(levels, place, words)
-    place.fill(0)
+    level = sample_intervals(lambda bits: _cumulative(levels, bits), size, words)
     members = np.array([index for indices in owners.values() for index in indices], dtype=np.int64)
     counts = np.array([count for _, count in levels], dtype=np.uint64)
     surplus = np.array([words.width - (count - 1).bit_length() for _, count in levels], dtype=np.uint64)
@@ -81,23 +81,32 @@ def _sorted_keys(size: int, parts: int, words: Words) -> IntArray:
             return order.astype(np.int64, copy=False)
 
 
-def _levels(levels: Sequence[tuple[Fraction, int]], place: WordArray, words: Words) -> IntArray:
-    """Find the level of each word, as the beginning of a uniform number, on the scale of the cumulative weights."""
-    low, high = _cumulative(levels, words.width)
+def sample_intervals(ends: Ends, size: int, words: Words) -> IntArray:
+    """Find the interval in which each of ``size`` uniform numbers lies: interval i has its length as probability.
+
+    A word is the beginning of a uniform number; only where an end may lie inside that beginning, more words are drawn.
+
+    >>> sample_intervals(lambda bits: ([0, 1 << bits], [0, 1 << bits]), 2, SystemWords()).tolist()
+    [1, 1]
+    """
+    place = np.empty(size, dtype=np.uint64)
+    words.fill(place)
+    low, high = ends(words.width)
     floor = np.array(low[:-1], dtype=np.uint64)
     ceiling = np.array(high[:-1], dtype=np.uint64)
     level = np.searchsorted(floor, place, side="right")
-    if len(levels) > 1:
+    if len(low) > 1:
         before = ceiling[np.maximum(level - 1, 0)]
         for i in ((level > 0) & (place <= before)).nonzero()[0]:
-            level[i] = _refined(levels, Uniform(words, prefix=int(place[i]), bits=words.width))
+            level[i] = _refined(ends, Uniform(words, prefix=int(place[i]), bits=words.width))
+    place.fill(0)
     return level
 
 
-def _refined(levels: Sequence[tuple[Fraction, int]], where: Uniform) -> int:
+def _refined(ends: Ends, where: Uniform) -> int:
     while True:
-        low, high = _cumulative(levels, where.bits)
-        for level in range(len(levels)):
+        low, high = ends(where.bits)
+        for level in range(len(low)):
             if where.prefix < low[level]:
                 return level
             if where.prefix <= high[level]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from sfumato.noise.sampler import AnyIntArray
 
-__all__ = ["LARGEST", "saturating_sum"]
+__all__ = ["LARGEST", "saturating_sum", "wide"]
 
 LARGEST = 2**63 - 1
 
@@ -28,3 +28,14 @@ def saturating_sum(exact: Sequence[int], noise: AnyIntArray) -> tuple[int, ...]:
         return tuple(np.maximum(sums, -LARGEST).tolist())
     whole = (value + draw for value, draw in zip(exact, noise.tolist(), strict=True))
     return tuple(max(-LARGEST, min(LARGEST, value)) for value in whole)
+
+
+def wide(draws: AnyIntArray, room: int) -> AnyIntArray:
+    """The same numbers as Python's own where the sum of ``room`` of them might not fit 64 bits.
+
+    >>> wide(np.array([2**62]), 4).sum() * 4, wide(np.array([5]), 4).dtype
+    (18446744073709551616, dtype('int64'))
+    """
+    if draws.dtype == np.int64 and draws.size and max(int(draws.max()), -int(draws.min())) > 2**62 // room:
+        return draws.astype(object)
+    return draws

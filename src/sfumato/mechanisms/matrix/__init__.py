@@ -1,20 +1,48 @@
 """The matrix mechanism: many linear questions answered from one well-chosen set of noisy ones.
 
-Factorisations live here alone. Imported when first used, since it needs NumPy and SciPy.
+Factorisations live here alone. Two mechanisms can be declared: a strategy with its noise (``MatrixNoise``) and a stream
+with correlated noise (``BufferedNoise``). The optimum, p-Identity, the square root and the tree are strategies: ways to
+find or to write the A of a ``Matrix``, and no mechanisms of their own. Names are imported when they are first used: the
+declarations are read without NumPy, the rest needs NumPy and SciPy.
 """
 
-from sfumato.mechanisms.matrix.buffered import Buffered, Stream
-from sfumato.mechanisms.matrix.lattice import Matrix
-from sfumato.mechanisms.matrix.measurement import Draw, Measurement
-from sfumato.mechanisms.matrix.optimal import Certificate
-from sfumato.mechanisms.matrix.tree import tree
-from sfumato.mechanisms.matrix.workloads import Workload, all_range, degrees, given, identity, prefix
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sfumato.mechanisms.matrix.binary_tree import tree
+    from sfumato.mechanisms.matrix.buffered import Buffered, BufferedNoise, Stream
+    from sfumato.mechanisms.matrix.declaration import MatrixNoise
+    from sfumato.mechanisms.matrix.lattice import Matrix
+    from sfumato.mechanisms.matrix.measurement import Draw, Measurement
+    from sfumato.mechanisms.matrix.optimal import Certificate
+    from sfumato.mechanisms.matrix.workloads import Workload, all_range, degrees, given, identity, prefix
+
+_HOME = {
+    "Buffered": "buffered",
+    "BufferedNoise": "buffered",
+    "Certificate": "optimal",
+    "Draw": "measurement",
+    "Matrix": "lattice",
+    "MatrixNoise": "declaration",
+    "Measurement": "measurement",
+    "Stream": "buffered",
+    "Workload": "workloads",
+    "all_range": "workloads",
+    "degrees": "workloads",
+    "given": "workloads",
+    "identity": "workloads",
+    "prefix": "workloads",
+    "tree": "binary_tree",
+}
 
 __all__ = [
     "Buffered",
+    "BufferedNoise",
     "Certificate",
     "Draw",
     "Matrix",
+    "MatrixNoise",
     "Measurement",
     "Stream",
     "Workload",
@@ -25,3 +53,9 @@ __all__ = [
     "prefix",
     "tree",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'sfumato.mechanisms.matrix' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"sfumato.mechanisms.matrix.{_HOME[name]}"), name)

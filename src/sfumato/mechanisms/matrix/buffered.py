@@ -9,10 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil, floor
-
-import numpy as np
-from scipy.optimize import minimize
-from scipy.signal import lfilter
+from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core.events import Stated
 from sfumato.core.exact import Exact, natural, non_negative, positive
@@ -20,11 +17,13 @@ from sfumato.core.guarantees import ZCDP
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Edge, Event, Record, Relation, Unit, describe, event
 from sfumato.errors import InvalidInput, Refused
-from sfumato.mechanisms.matrix.measurement import Draw, known, system_draw
-from sfumato.mechanisms.matrix.toeplitz import rmse
-from sfumato.mechanisms.matrix.workloads import Floats
+from sfumato.mechanisms.norms import known
 
-__all__ = ["Buffered", "Stream"]
+if TYPE_CHECKING:
+    from sfumato.mechanisms.matrix.measurement import Draw
+    from sfumato.mechanisms.matrix.workloads import Floats, Integers
+
+__all__ = ["Buffered", "BufferedNoise", "Stream"]
 
 PRECISION = 24  # bits of the decays and weights
 
@@ -32,6 +31,8 @@ PRECISION = 24  # bits of the decays and weights
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Buffered:
     """The strategy c₀ = 1, c_k = Σ_j weights_j·decays_j^(k−1), for ``horizon`` inputs on the lattice 2^−bits.
+
+    A strategy and no mechanism: :meth:`with_noise` makes it one.
 
     >>> two = Buffered.optimal(64, buffers=2)
     >>> round(two.rmse, 2)
@@ -56,9 +57,12 @@ class Buffered:
     @classmethod
     def optimal(cls, horizon: int, *, buffers: int, bits: int = 32) -> "Buffered":
         """The decays and weights of least error that a quasi-Newton search finds; good, not proven optimal."""
+        import numpy as np
+        from scipy.optimize import minimize
+
         count, n = natural(buffers, "buffers"), natural(horizon, "horizon")
 
-        def parts(point: Floats) -> tuple[Floats, Floats]:
+        def parts(point: "Floats") -> "tuple[Floats, Floats]":
             return np.exp(point[:count]), 1 / (1 + np.exp(-point[count:]))
 
         far = np.log(max(n, 4))
@@ -82,6 +86,8 @@ class Buffered:
     @property
     def rmse(self) -> float:
         """The root mean squared error of the running totals per unit noise at unit l2 sensitivity."""
+        import numpy as np
+
         return _error(np.array(self.weights, dtype=np.float64), np.array(self.decays, dtype=np.float64), self.horizon)
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
@@ -115,59 +121,115 @@ class Buffered:
         """θ_j·s_j for each buffer."""
         return [decay * size for decay, size in zip(self.decays, buffers, strict=True)]
 
-    def open(self, *, sigma_squared: Exact, draw: Draw | None = None) -> "Stream":
+    def with_noise(self, *, sigma_squared: Exact) -> "BufferedNoise":
+        """The mechanism with this strategy whose noise has σ² in units of 1, at unit c₀."""
+        return BufferedNoise(
+            horizon=self.horizon,
+            decays=self.decays,
+            weights=self.weights,
+            bits=self.bits,
+            noise=positive(sigma_squared, "sigma squared") * 4**self.bits,
+        )
+
+    def open(self, *, sigma_squared: Exact, draw: "Draw | None" = None) -> "Stream":
         """Start a stream whose noise has σ² in units of 1, at unit c₀."""
-        return Stream(strategy=self, noise=positive(sigma_squared, "sigma squared") * 4**self.bits, draw=draw)
+        return self.with_noise(sigma_squared=sigma_squared).open(draw=draw)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BufferedNoise:
+    """Tell the total of a stream of ``horizon`` whole numbers after each, with correlated noise, in units of 2^−bits.
+
+    Each step draws a discrete Gaussian z with σ² = ``noise``, takes off what the buffers hold, and adds the rest.
+
+    Guarantee: ρ-zCDP for the whole stream with ρ = l1²·L/(2σ²), where √L bounds how far one event moves all steps
+    together; inputs may be chosen after seeing outputs. Assumes: whole-number inputs. Public: all of this. Sensitive:
+    the inputs. Proof: docs/proofs/matrix.md
+
+    >>> half = Buffered(horizon=3, decays=(Fraction(1, 2),), weights=(Fraction(1, 2),), bits=2)
+    >>> half.with_noise(sigma_squared=2).loss(Sensitivity.of(l1=1)).guarantee
+    ZCDP(rho=Fraction(21, 64))
+    """
+
+    KIND: ClassVar[str] = "mechanism.buffered"
+    VERSION: ClassVar[int] = 1
+    horizon: int
+    decays: tuple[Fraction, ...]
+    weights: tuple[Fraction, ...]
+    bits: int
+    noise: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "noise", positive(self.noise, "noise"))
+        _ = self.strategy
+
+    @property
+    def strategy(self) -> Buffered:
+        """The strategy alone."""
+        return Buffered(horizon=self.horizon, decays=self.decays, weights=self.weights, bits=self.bits)
+
+    def loss(self, moved: Sensitivity) -> Stated:
+        """The whole stream's event for a unit that moves the inputs by at most ``moved`` in l1, over all steps."""
+        one = known(self.strategy.sensitivity(event(relation="add/remove")).l2, "l2")
+        return Stated(guarantee=ZCDP(rho=known(moved.l1, "l1").value ** 2 * one.squared / (2 * self.noise)))
+
+    def open(self, *, draw: "Draw | None" = None) -> "Stream":
+        """Start a stream."""
+        return Stream(mechanism=self, draw=draw)
 
 
 @dataclass(slots=True, kw_only=True)
 class Stream:
     """A running total with correlated noise; its state is one whole number a buffer, and the total."""
 
-    strategy: Buffered
-    noise: Fraction
-    draw: Draw | None = None
+    mechanism: BufferedNoise
+    draw: "Draw | None" = None
     steps: int = 0
+    _strategy: Buffered = field(init=False)
     _buffers: list[int] = field(init=False)
     _total: int = 0
 
     def __post_init__(self) -> None:
-        self._buffers = [0] * len(self.strategy.decays)
-
-    def loss(self, moved: Sensitivity) -> Stated:
-        """The whole stream's event for a unit that moves the inputs by at most ``moved`` in l1, over all steps.
-
-        Guarantee: ρ-zCDP with ρ = l1²·l2²/(2σ²), l2 that of one event; inputs may be chosen after seeing outputs.
-        """
-        one = known(self.strategy.sensitivity(event(relation="add/remove")).l2, "l2")
-        return Stated(guarantee=ZCDP(rho=known(moved.l1, "l1").value ** 2 * one.squared / (2 * self.noise)))
+        self._strategy = self.mechanism.strategy
+        self._buffers = [0] * len(self._strategy.decays)
 
     def add(self, count: int) -> Fraction:
         """Take the next input, a whole number; return the noisy total so far."""
         if isinstance(count, bool) or not isinstance(count, int):
             raise InvalidInput("the input of a stream must be a whole number; nothing was drawn.")
-        if self.steps >= self.strategy.horizon:
+        if self.steps >= self._strategy.horizon:
             raise Refused(
-                f"the stream was opened for {self.strategy.horizon} inputs and has had them; nothing was drawn."
+                f"the stream was opened for {self._strategy.horizon} inputs and has had them; nothing was drawn."
             )
-        drawn = int((self.draw or system_draw("l2"))(self.noise, 1)[0])
+        drawn = int((self.draw or _system_draw)(self.mechanism.noise, 1)[0])
         self.steps += 1
         correlated = drawn - self.pulled()
         self.push(correlated)
-        self._total += (count << self.strategy.bits) + correlated
-        return Fraction(self._total, 2**self.strategy.bits)
+        self._total += (count << self._strategy.bits) + correlated
+        return Fraction(self._total, 2**self._strategy.bits)
 
     def pulled(self) -> int:
         """What the buffers take off the next noise: ⌊Σ ω_j·s_j⌋."""
-        return floor(self.strategy.mixed(self._buffers))
+        return floor(self._strategy.mixed(self._buffers))
 
     def push(self, correlated: int) -> None:
         """Remember a noise that was used: s_j ← ⌊θ_j·s_j⌋ + w."""
-        self._buffers = [floor(size) + correlated for size in self.strategy.decayed(self._buffers)]
+        self._buffers = [floor(size) + correlated for size in self._strategy.decayed(self._buffers)]
 
 
-def _error(weights: Floats, decays: Floats, n: int) -> float:
+def _system_draw(sigma_squared: Fraction, size: int) -> "Integers":
+    from sfumato.noise import discrete_gaussian
+
+    return discrete_gaussian(sigma_squared=sigma_squared, size=size)
+
+
+def _error(weights: "Floats", decays: "Floats", n: int) -> float:
     """√(mean variance) times the column norm: C(x) = P(x)/R(x) with R = Π(1 − θ_j·x), so B(x) = R(x)/(P(x)·(1 − x))."""
+    import numpy as np
+    from scipy.signal import lfilter
+
+    from sfumato.mechanisms.matrix.toeplitz import rmse
+
     powers = decays[:, None] ** np.arange(n - 1)
     strategy = np.concatenate([[1.0], weights @ powers])
     bottom = np.poly(decays)

@@ -1,13 +1,13 @@
 """The matrix mechanism on a lattice: the strategy is rounded to whole numbers first, and everything follows from those.
 
 What runs is y = A·x + z with A and x whole and z discrete Gaussian (or discrete Laplace). The sensitivity is that of
-the rounded A, computed with whole numbers; least squares uses the same A. Proof: docs/proofs/matrix.md
+the rounded A, computed with whole numbers; least squares uses the same A. With its noise it is a ``Measurement``, and
+the declaration of that is what a certificate holds. Proof: docs/proofs/matrix.md
 """
 
 import contextlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 from scipy.linalg import qr
@@ -17,10 +17,12 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Edge, Event, Record, Relation, Unit, describe
 from sfumato.errors import InvalidInput, Refused, WrongNorm
 from sfumato.mechanisms.matrix import gls, toeplitz
-from sfumato.mechanisms.matrix.measurement import Measurement, known
+from sfumato.mechanisms.matrix.declaration import Norm
+from sfumato.mechanisms.matrix.measurement import Measurement
 from sfumato.mechanisms.matrix.optimal import Certificate, lower_bound, optimum
 from sfumato.mechanisms.matrix.p_identity import p_identity
 from sfumato.mechanisms.matrix.workloads import Floats, Integers, Workload, prefix, whole
+from sfumato.mechanisms.norms import known
 
 __all__ = ["Matrix"]
 
@@ -43,7 +45,7 @@ class Matrix:
     workload: Workload
     strategy: Integers
     bits: int
-    norm: Literal["l1", "l2"]
+    norm: Norm
     bound: float
 
     def __post_init__(self) -> None:
@@ -86,7 +88,7 @@ class Matrix:
         workload: Workload,
         strategy: Floats,
         *,
-        norm: Literal["l1", "l2"],
+        norm: Norm,
         bits: int = BITS,
         bound: float | None = None,
     ) -> "Matrix":

@@ -5,25 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.core.events import DiscreteGaussian, DiscreteLaplace
 from sfumato.core.exact import positive
-from sfumato.core.sensitivity import L1, L2, Sensitivity
-from sfumato.core.units import Unit, record
-from sfumato.errors import InvalidInput, WrongNorm
+from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.units import Unit
+from sfumato.errors import InvalidInput
 from sfumato.mechanisms.matrix import gls
-from sfumato.mechanisms.matrix.workloads import Floats, Integers
+from sfumato.mechanisms.matrix.declaration import MatrixNoise, noise_event
+from sfumato.mechanisms.matrix.optimal import lower_bound
+from sfumato.mechanisms.matrix.workloads import Floats, Integers, given, named
+from sfumato.mechanisms.norms import known
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.matrix.lattice import Matrix
 
-__all__ = ["Draw", "Measurement", "known", "system_draw"]
-
-Bound = TypeVar("Bound", L1, L2)
+__all__ = ["Draw", "Measurement", "system_draw"]
 
 Draw = Callable[[Fraction, int], Integers]
 """Draws ``size`` independent whole numbers for a parameter: σ² of the discrete Gaussian, or the Laplace scale."""
@@ -50,17 +51,43 @@ class Measurement:
 
     def loss(self, moved: Sensitivity) -> DiscreteGaussian | DiscreteLaplace:
         """The event for a unit that moves x, the vector of counts, by at most ``moved``; its l1 bound must be known."""
-        far, column = known(moved.l1, "l1").value, self.matrix.sensitivity(record(relation="add/remove"))
-        if self.matrix.norm == "l1":
-            return DiscreteLaplace(l1=far * known(column.l1, "l1").value, scale=self.noise)
-        return DiscreteGaussian(l2_squared=far**2 * known(column.l2, "l2").squared, sigma_squared=self.noise)
+        far = known(moved.l1, "l1").value
+        size = (far if self.matrix.norm == "l1" else far**2) * self.matrix.largest
+        return noise_event(self.matrix.norm, size, self.noise)
 
     def event(self, unit: Unit) -> DiscreteGaussian | DiscreteLaplace:
         """The event for one ``unit`` that counts in one cell, by the exact sensitivity of A."""
         moved = self.matrix.sensitivity(unit)
-        if self.matrix.norm == "l1":
-            return DiscreteLaplace(l1=known(moved.l1, "l1").value, scale=self.noise)
-        return DiscreteGaussian(l2_squared=known(moved.l2, "l2").squared, sigma_squared=self.noise)
+        size = known(moved.l1, "l1").value if self.matrix.norm == "l1" else known(moved.l2, "l2").squared
+        return noise_event(self.matrix.norm, size, self.noise)
+
+    @property
+    def declaration(self) -> MatrixNoise:
+        """What runs, as a document: it can be written down, signed, and read again without NumPy."""
+        asked = self.matrix.workload
+        return MatrixNoise(
+            strategy=_rows(self.matrix.strategy),
+            bits=self.matrix.bits,
+            norm=self.matrix.norm,
+            noise=self.noise,
+            workload=asked.form,
+            questions=_rows(asked.matrix) if asked.form == "given" else (),
+        )
+
+    @classmethod
+    def declared(cls, said: MatrixNoise) -> Measurement:
+        """The run that a declaration describes."""
+        from sfumato.mechanisms.matrix.lattice import Matrix
+
+        asked = given(said.questions) if said.workload == "given" else named(said.workload, said.columns)
+        found = Matrix(
+            workload=asked,
+            strategy=np.array(said.strategy),
+            bits=said.bits,
+            norm="l1" if said.norm == "l1" else "l2",
+            bound=lower_bound(asked.gram),
+        )
+        return cls(matrix=found, noise=said.noise)
 
     @property
     def variance(self) -> float:
@@ -101,15 +128,8 @@ class Measurement:
         return self.matrix.strategy / 2.0**self.matrix.bits
 
 
-def known(bound: Bound | None, norm: str) -> Bound:
-    """A bound that must be there.
-
-    >>> known(L1(Fraction(2)), "l1")
-    L1(value=Fraction(2, 1))
-    """
-    if bound is None:
-        raise WrongNorm(f"the {norm} bound is needed here and this sensitivity has none; nothing was done.")
-    return bound
+def _rows(matrix: Integers) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(row) for row in matrix.tolist())
 
 
 def _whole(values: npt.ArrayLike, size: int, name: str) -> npt.NDArray[np.object_]:

@@ -1,15 +1,16 @@
 """Workloads: what is asked of a vector of counts, as matrices of whole numbers with their Gram matrices."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.core.exact import natural
 from sfumato.errors import InvalidInput
+from sfumato.mechanisms.matrix.declaration import Form, nodes_of
 
-__all__ = ["Floats", "Integers", "Workload", "all_range", "degrees", "given", "identity", "prefix", "whole"]
+__all__ = ["Floats", "Integers", "Workload", "all_range", "degrees", "given", "identity", "named", "prefix", "whole"]
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -21,13 +22,15 @@ LARGEST = 2**62
 class Workload:
     """W: ``rows`` linear questions with whole coefficients about a vector x; public, holds no data.
 
-    ``gram`` is WᵀW. ``build`` makes W itself, which may be far larger than its Gram matrix, and ``apply`` is W·x.
+    ``form`` is the name by which a declaration knows the questions, "given" where it writes them out. ``gram`` is WᵀW.
+    ``build`` makes W itself, which may be far larger than its Gram matrix, and ``apply`` is W·x.
 
     >>> prefix(3).matrix.tolist()
     [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
     """
 
     name: str
+    form: Form
     rows: int
     gram: Integers
     build: Callable[[], Integers]
@@ -53,6 +56,7 @@ def prefix(n: int) -> Workload:
     place = np.arange(natural(n, "n"))
     return Workload(
         name=f"prefix-{n}",
+        form="prefix",
         rows=n,
         gram=n - np.maximum.outer(place, place),
         build=lambda: np.tril(np.ones((n, n), dtype=np.int64)),
@@ -75,6 +79,7 @@ def all_range(n: int) -> Workload:
 
     return Workload(
         name=f"all-range-{n}",
+        form="all range",
         rows=n * (n + 1) // 2,
         gram=(np.minimum.outer(place, place) + 1) * (n - np.maximum.outer(place, place)),
         build=lambda: ((first[:, None] <= place) & (place <= last[:, None])).astype(np.int64),
@@ -89,7 +94,7 @@ def identity(n: int) -> Workload:
     [[1, 0], [0, 1]]
     """
     unit = np.eye(natural(n, "n"), dtype=np.int64)
-    return Workload(name=f"identity-{n}", rows=n, gram=unit, build=unit.copy, apply=lambda x: x)
+    return Workload(name=f"identity-{n}", form="identity", rows=n, gram=unit, build=unit.copy, apply=lambda x: x)
 
 
 def degrees(n: int) -> Workload:
@@ -100,7 +105,7 @@ def degrees(n: int) -> Workload:
     """
     one, other = np.triu_indices(natural(n, "n", least=2), 1)
     node = np.arange(n)[:, None]
-    return given((node == one) | (node == other), name=f"degrees-{n}")
+    return replace(given((node == one) | (node == other), name=f"degrees-{n}"), form="degrees")
 
 
 def given(matrix: npt.ArrayLike, *, name: str = "given") -> Workload:
@@ -112,11 +117,27 @@ def given(matrix: npt.ArrayLike, *, name: str = "given") -> Workload:
     table = whole(matrix, "workload")
     return Workload(
         name=name,
+        form="given",
         rows=table.shape[0],
         gram=table.T @ table,
         build=table.copy,
         apply=lambda x: np.asarray(table @ x, dtype=np.float64),
     )
+
+
+def named(form: str, columns: int) -> Workload:
+    """The workload of this name about so many counts.
+
+    >>> named("degrees", 3).name
+    'degrees-3'
+    """
+    known = {"prefix": prefix, "all range": all_range, "identity": identity}
+    if form in known:
+        return known[form](columns)
+    nodes = nodes_of(columns)
+    if form != "degrees" or nodes is None:
+        raise InvalidInput(f"there is no workload {form!r} of {columns} counts; nothing was done.")
+    return degrees(nodes)
 
 
 def whole(matrix: npt.ArrayLike, name: str) -> Integers:
