@@ -9,6 +9,7 @@ from sfumato.core.budget import Budget
 from sfumato.core.events import (
     BoundedRange,
     Composed,
+    DiscreteGaussian,
     DiscreteLaplace,
     FixedSizeSampled,
     Gaussian,
@@ -18,7 +19,7 @@ from sfumato.core.events import (
     Repeated,
     Stated,
 )
-from sfumato.core.guarantees import GDP, Approximate, Guarantee, Pure
+from sfumato.core.guarantees import GDP, RDP, ZCDP, Approximate, Guarantee, Pure
 from sfumato.errors import Refused, Unsupported
 
 __all__ = ["compose", "cost", "loss_of", "promised"]
@@ -70,29 +71,41 @@ def loss_of(event: PrivacyEvent) -> tuple[Fraction, Fraction]:
 def promised(event: PrivacyEvent, asked: Budget) -> Pure | Approximate:
     """What a release of one event promises, and is charged, when ``asked`` is the most that it may cost.
 
-    Guarantee: pure noise promises its own ε and no δ; Gaussian noise promises what was asked for, if its exact curve
-    keeps it (δ at that ε is at most the δ asked for), and is refused if not.
+    Guarantee: an event with an ε and δ of its own promises these. One with a whole curve of them (Gaussian noise)
+    promises what was asked for, if the curve keeps it: δ at that ε is at most the δ asked for. Else it is refused.
 
     >>> promised(Gaussian(l2_squared=Fraction(1), sigma_squared=Fraction(14)), Budget(epsilon=1, delta=1e-5))
     Approximate(epsilon=Fraction(1, 1), delta=Fraction(1, 100000))
     """
-    if not isinstance(event, Gaussian):
+    curve = _curve(event)
+    if curve is None:
         found: Pure | Approximate = compose([event])
         kept = asked.covers(cost(found))
     else:
         found = Approximate(epsilon=asked.epsilon, delta=asked.delta)
-        mu = enclosures.sqrt(event.l2_squared / event.sigma_squared).high
-        kept = asked.delta > 0 and (mu == 0 or GDP(mu=mu).delta_at(asked.epsilon) <= asked.delta)
+        kept = asked.delta > 0 and curve.delta_at(asked.epsilon) <= asked.delta
     if not kept:
         raise Refused(f"the noise does not keep {asked} for this event; nothing was done.")
     return found
 
 
+def _curve(event: PrivacyEvent) -> Guarantee | None:
+    """The curve of (ε, δ) that an event keeps, where it has no single pair of its own."""
+    match event:
+        case Gaussian():
+            return GDP(mu=enclosures.sqrt(event.l2_squared / event.sigma_squared).high)
+        case DiscreteGaussian():
+            return ZCDP(rho=event.l2_squared / (2 * event.sigma_squared))
+        case Stated(guarantee=GDP() | ZCDP() | RDP() as guarantee):
+            return guarantee
+    return None
+
+
 def cost(guarantee: Pure | Approximate) -> Budget:
     """A guarantee as an amount that can be added up and charged.
 
-    >>> str(cost(Pure(epsilon=Fraction(1, 2))))
-    'ε = 0.5'
+    >>> cost(Pure(epsilon=Fraction(1, 2)))
+    Budget(epsilon=Fraction(1, 2), delta=Fraction(0, 1))
     """
     epsilon, delta = _stated(guarantee)
     return Budget(epsilon=epsilon, delta=delta)

@@ -8,6 +8,7 @@ from sfumato.laws.gaussian import Gaussian
 from sfumato.laws.laplace import Laplace
 from sfumato.laws.rounded_gaussian import RoundedGaussian
 from sfumato.laws.sums import Sum, Term
+from sfumato.laws.unstated import Unstated
 
 __all__ = [
     "LAWS",
@@ -20,6 +21,7 @@ __all__ = [
     "RoundedGaussian",
     "Sum",
     "Term",
+    "Unstated",
 ]
 
-LAWS = (Cube, Degrees, DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, RoundedGaussian, Sum, Term)
+LAWS = (Cube, Degrees, DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, RoundedGaussian, Sum, Term, Unstated)

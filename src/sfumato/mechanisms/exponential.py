@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from sfumato.core import events
 from sfumato.core.exact import Exact, positive, rational
 from sfumato.core.guarantees import Pure
+from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput
+from sfumato.laws.unstated import Unstated
+from sfumato.mechanisms.norms import largest_move
 
 if TYPE_CHECKING:
     from sfumato.noise import Words
@@ -53,13 +56,18 @@ class Exponential(_ByScore):
     VERSION: ClassVar[int] = 1
 
     @property
+    def law(self) -> Unstated:
+        """A choice has no margin of error."""
+        return Unstated()
+
+    @property
     def event(self) -> events.BoundedRange:
         """What happens to the privacy of a unit within the spread."""
         return self.loss(self.spread)
 
-    def loss(self, spread: Exact) -> events.BoundedRange:
-        """The event for a unit that moves scores apart by at most ``spread``."""
-        return events.BoundedRange(epsilon=self.epsilon * rational(spread, "spread") / self.spread)
+    def loss(self, spread: Sensitivity | Exact) -> events.BoundedRange:
+        """The event for a unit that moves scores apart by at most ``spread``; a sensitivity gives twice its linf."""
+        return events.BoundedRange(epsilon=self.epsilon * _apart(spread) / self.spread)
 
     def exponents(self, scores: Sequence[Exact]) -> list[Fraction]:
         """The exact logarithms, up to a constant, of the probabilities."""
@@ -88,13 +96,18 @@ class PermuteAndFlip(_ByScore):
     VERSION: ClassVar[int] = 1
 
     @property
+    def law(self) -> Unstated:
+        """A choice has no margin of error."""
+        return Unstated()
+
+    @property
     def event(self) -> events.Stated:
         """What happens to the privacy of a unit within the spread."""
         return self.loss(self.spread)
 
-    def loss(self, spread: Exact) -> events.Stated:
-        """The event for a unit whose spread is at most ``spread``."""
-        return events.Stated(guarantee=Pure(epsilon=self.epsilon * rational(spread, "spread") / self.spread))
+    def loss(self, spread: Sensitivity | Exact) -> events.Stated:
+        """The event for a unit whose spread is at most ``spread``; a sensitivity gives twice its linf."""
+        return events.Stated(guarantee=Pure(epsilon=self.epsilon * _apart(spread) / self.spread))
 
     def exponents(self, scores: Sequence[Exact]) -> list[Fraction]:
         """The exact logarithms of the probabilities of stopping; the best candidate has 0."""
@@ -111,6 +124,11 @@ class PermuteAndFlip(_ByScore):
             if sample_bernoulli_exp(-exponents[candidate], 1, words)[0]:
                 return int(candidate)
         raise AssertionError("the best candidate stops the walk")
+
+
+def _apart(spread: Sensitivity | Exact) -> Fraction:
+    """How far scores can move apart: one up and another down by as much as each can move."""
+    return 2 * largest_move(spread) if isinstance(spread, Sensitivity) else rational(spread, "spread")
 
 
 def _scores(scores: Sequence[Exact]) -> list[Fraction]:

@@ -10,6 +10,7 @@ from sfumato.core.exact import Exact, natural, positive
 from sfumato.core.guarantees import Pure
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput
+from sfumato.laws.unstated import Unstated
 from sfumato.mechanisms.norms import largest_move
 
 if TYPE_CHECKING:
@@ -43,6 +44,11 @@ class NoisyMax:
         """From the whole-number sensitivity of one score."""
         moved = natural(sensitivity, "sensitivity")
         return cls(scale=(1 if monotone else 2) * moved / positive(epsilon, "epsilon"), monotone=monotone)
+
+    @property
+    def law(self) -> Unstated:
+        """A choice has no margin of error."""
+        return Unstated()
 
     def loss(self, moved: Sensitivity | int) -> events.Stated:
         """The event for a unit that moves each score by at most ``moved``, a whole number or an linf bound."""

@@ -8,6 +8,7 @@ from sfumato.core import events
 from sfumato.core.exact import Exact, natural, positive
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput
+from sfumato.laws.unstated import Unstated
 from sfumato.mechanisms.norms import known
 
 if TYPE_CHECKING:
@@ -40,6 +41,11 @@ class RandomizedResponse:
     def calibrated(cls, *, epsilon: Exact, categories: int) -> "RandomizedResponse":
         """From ε and the number of values."""
         return cls(epsilon=positive(epsilon, "epsilon"), categories=categories)
+
+    @property
+    def law(self) -> Unstated:
+        """A choice has no margin of error."""
+        return Unstated()
 
     @property
     def event(self) -> events.RandomizedResponse:

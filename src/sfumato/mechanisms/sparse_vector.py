@@ -9,6 +9,7 @@ from sfumato.core.exact import Exact, natural, positive
 from sfumato.core.guarantees import Pure
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput, Refused
+from sfumato.laws.unstated import Unstated
 from sfumato.mechanisms.norms import largest_move
 
 if TYPE_CHECKING:
@@ -64,6 +65,11 @@ class SparseVector:
         share = Fraction(max(1, round(1000 / (1 + (count if monotone else 2 * count) ** (2 / 3)))), 1000)
         first = total * share
         return cls(sensitivity=sensitivity, alarms=count, first=first, each=(total - first) / count, monotone=monotone)
+
+    @property
+    def law(self) -> Unstated:
+        """A choice has no margin of error."""
+        return Unstated()
 
     @property
     def event(self) -> events.Stated:

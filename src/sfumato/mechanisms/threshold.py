@@ -11,6 +11,7 @@ from sfumato.core.exact import Exact, natural, positive, probability
 from sfumato.core.guarantees import Approximate
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput, Refused
+from sfumato.laws.unstated import Unstated
 from sfumato.mechanisms.norms import known
 
 if TYPE_CHECKING:
@@ -60,6 +61,11 @@ class NoisyThreshold:
             middle = (low + high) // 2
             low, high = (low, middle) if _shown(keys, most, scale, middle) <= allowed else (middle, high)
         return cls(keys=keys, most=most, scale=scale, threshold=high)
+
+    @property
+    def law(self) -> Unstated:
+        """Which keys are shown is a choice; no margin of error is stated."""
+        return Unstated()
 
     @property
     def event(self) -> events.Composed:

@@ -7,6 +7,7 @@ key, who signed it. What it cannot prove: which noise was drawn, or that the row
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from fractions import Fraction
 from pathlib import Path
 
 from sfumato.accounting.basic import cost, promised
@@ -19,7 +20,7 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.signature import read_public_key, signature_holds
 from sfumato.core.statement import Statement
 from sfumato.errors import InvalidInput, Refused, SfumatoError
-from sfumato.mechanisms import Gaussian, Laplace
+from sfumato.mechanisms import CubeNoise, Gaussian, Laplace
 from sfumato.reports.declarations import DECLARATIONS
 from sfumato.reports.presenter import Reports
 
@@ -183,12 +184,15 @@ def _calibration(said: Statement, sensitivity: Sensitivity) -> Iterator[Finding]
     """The mechanism states the bound that it was calibrated for: it must be the one that holds."""
     match said.mechanism:
         case Laplace(l1=stated) if sensitivity.l1 is not None and stated != sensitivity.l1.value:
-            yield Finding(field="statement.mechanism.l1", problem=f"must be the l1 sensitivity, {sensitivity.l1.value}")
+            yield _miscalibrated("l1", sensitivity.l1.value)
         case Gaussian(l2_squared=stated) if sensitivity.l2 is not None and stated != sensitivity.l2.squared:
-            yield Finding(
-                field="statement.mechanism.l2_squared",
-                problem=f"must be the squared l2 sensitivity, {sensitivity.l2.squared}",
-            )
+            yield _miscalibrated("l2_squared", sensitivity.l2.squared)
+        case CubeNoise(linf=stated) if sensitivity.linf is not None and stated != sensitivity.linf.value:
+            yield _miscalibrated("linf", sensitivity.linf.value)
+
+
+def _miscalibrated(norm: str, holds: Fraction) -> Finding:
+    return Finding(field=f"statement.mechanism.{norm}", problem=f"must be the bound that holds, {norm} = {holds}")
 
 
 def _price(said: Statement, event: PrivacyEvent) -> Iterator[Finding]:

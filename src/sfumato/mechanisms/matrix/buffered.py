@@ -17,6 +17,7 @@ from sfumato.core.guarantees import ZCDP
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Edge, Event, Record, Relation, Unit, describe, event
 from sfumato.errors import InvalidInput, Refused
+from sfumato.laws.unstated import Unstated
 from sfumato.mechanisms.norms import known
 
 if TYPE_CHECKING:
@@ -167,6 +168,11 @@ class BufferedNoise:
     def strategy(self) -> Buffered:
         """The strategy alone."""
         return Buffered(horizon=self.horizon, decays=self.decays, weights=self.weights, bits=self.bits)
+
+    @property
+    def law(self) -> Unstated:
+        """The noise of the totals is correlated over time; no law of it is stated yet."""
+        return Unstated()
 
     def loss(self, moved: Sensitivity) -> Stated:
         """The whole stream's event for a unit that moves the inputs by at most ``moved`` in l1, over all steps."""

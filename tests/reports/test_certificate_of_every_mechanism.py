@@ -1,0 +1,176 @@
+"""A certificate for every mechanism: signed, verified from itself alone, and caught when a number of it is changed.
+
+Queries of their own come to some mechanisms with later capabilities. Until then a query of this test's own states the
+sensitivity, and everything else (loss, law, price, seals, signature) is what any release goes through.
+"""
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import pytest
+
+import sfumato as sf
+from sfumato import laws, mechanisms
+from sfumato.accounting.basic import cost, promised
+from sfumato.core.budget import Budget
+from sfumato.core.certificate import Certificate
+from sfumato.core.documents import Registry, parse
+from sfumato.core.limits import Limit
+from sfumato.core.query import Dataset
+from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.signature import SigningKey
+from sfumato.core.statement import Account, Statement
+from sfumato.core.units import Unit
+from sfumato.mechanisms.matrix import Matrix
+from sfumato.mechanisms.matrix.buffered import Buffered
+from sfumato.reports.declarations import DECLARATIONS
+from sfumato.reports.verify import verify
+from tests.reports.forgeries import signed_anew
+
+DATA = Dataset(name="trial", edition="1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A question whose sensitivity is 1 in every norm, for each row, whatever the limit."""
+
+    KIND: ClassVar[str] = "query.asked_in_a_test"
+    VERSION: ClassVar[int] = 1
+    dataset: Dataset
+
+    @property
+    def size(self) -> int:
+        return 1
+
+    @property
+    def measure(self) -> str:
+        return "answer"
+
+    def labels(self) -> Mapping[str, Sequence[str]]:
+        return {}
+
+    def sensitivity(self, unit: Unit, limit: Limit | None) -> Sensitivity:
+        return Sensitivity.of(l0=1, l1=1, l2_squared=1, linf=1)
+
+
+MADE: dict[str, tuple[Any, Budget]] = {
+    one.KIND: (one, spend)
+    for one, spend in (
+        (mechanisms.Laplace.calibrated(l1=1, epsilon="1/2"), Budget(epsilon="1/2")),
+        (mechanisms.Gaussian.calibrated(l2=1, epsilon=1, delta=1e-6), Budget(epsilon=1, delta=1e-6)),
+        (mechanisms.Exponential.calibrated(sensitivity=1, epsilon=1), Budget(epsilon=1)),
+        (mechanisms.PermuteAndFlip.calibrated(sensitivity=1, epsilon=1), Budget(epsilon=1)),
+        (mechanisms.NoisyMax.calibrated(sensitivity=1, epsilon=1), Budget(epsilon=1)),
+        (mechanisms.SparseVector.calibrated(sensitivity=1, alarms=2, epsilon=1), Budget(epsilon=1)),
+        (mechanisms.RandomizedResponse.calibrated(epsilon=1, categories=4), Budget(epsilon=1)),
+        (mechanisms.NoisyThreshold.calibrated(keys=1, most=1, epsilon=1, delta=1e-6), Budget(epsilon=1, delta=1e-6)),
+        (mechanisms.CubeNoise.calibrated(linf=1, dimensions=3, epsilon=1), Budget(epsilon=1)),
+        (mechanisms.DegreeNoise(nodes=5, epsilon=Fraction(1, 2)), Budget(epsilon="1/2")),
+        (Matrix.square_root(3, bits=3).measure(sigma_squared=40).declaration, Budget(epsilon=2, delta=1e-6)),
+        (
+            Buffered(horizon=3, decays=(Fraction(1, 2),), weights=(Fraction(1, 2),), bits=2).with_noise(
+                sigma_squared=40
+            ),
+            Budget(epsilon=2, delta=1e-6),
+        ),
+    )
+}
+
+
+@pytest.fixture(autouse=True)
+def known(monkeypatch: pytest.MonkeyPatch) -> None:
+    wider = Registry((*DECLARATIONS._classes.values(), Asked))
+    monkeypatch.setattr("sfumato.reports.verify.DECLARATIONS", wider)
+
+
+def test_no_mechanism_is_left_out() -> None:
+    assert set(MADE) == {one.KIND for one in mechanisms.MECHANISMS}
+
+
+def signed(kind: str) -> tuple[dict[str, Any], SigningKey]:
+    mechanism, spend = MADE[kind]
+    query, unit = Asked(dataset=DATA), sf.record(relation="add/remove")
+    sensitivity = query.sensitivity(unit, None)
+    event = mechanism.loss(sensitivity)
+    guarantee = promised(event, spend)
+    statement = Statement(
+        identifier="0" * 32,
+        issued="2026-11-15T00:00:00+00:00",
+        code="sfumato test",
+        dataset=DATA,
+        unit=unit,
+        limit=None,
+        query=query,
+        sensitivity=sensitivity,
+        mechanism=mechanism,
+        law=mechanism.law,
+        event=event,
+        guarantee=guarantee,
+        spend=cost(guarantee),
+        account=Account(
+            name="trial", ledger="none (in memory)", budget=Budget(epsilon=9, delta=1e-3), spent=spend, releases=1
+        ),
+        values=(1,),
+    )
+    key = SigningKey.new()
+    document = parse(Certificate.sign(statement, key).text)
+    assert isinstance(document, dict)
+    return document, key
+
+
+@pytest.mark.parametrize("kind", sorted(MADE))
+def test_a_certificate_verifies_from_itself_alone(kind: str) -> None:
+    document, key = signed(kind)
+    outcome = verify(document, key=key.public_text)
+    assert outcome.authenticated, str(outcome)
+
+
+def fields(part: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The paths of all rationals in a document."""
+    if isinstance(part, dict):
+        for name, inner in part.items():
+            yield from fields(inner, (*path, name))
+    elif isinstance(part, list):
+        for place, inner in enumerate(part):
+            yield from fields(inner, (*path, place))
+    elif isinstance(part, str) and "/" in part and part.replace("/", "").replace("-", "").isdecimal():
+        yield path
+
+
+@pytest.mark.parametrize("kind", sorted(MADE))
+def test_no_rational_of_it_can_be_halved_even_by_who_signs_anew(kind: str) -> None:
+    """Sensitivity, mechanism, law, event, guarantee and spend hang together: half of any one is noticed.
+
+    More noise than the price asks for is no fault, and halving it is caught; halving a strategy's entry may make
+    it stronger, which the price then need not tell, so of a mechanism's many numbers those are left out.
+    """
+    document, _ = signed(kind)
+    found = 0
+    for part in ("sensitivity", "law", "event", "guarantee", "spend", "mechanism"):
+        for path in fields(document["statement"][part]):
+            if part == "mechanism" and set(path) & {"decays", "weights", "strategy", "workload"}:
+                continue
+            forged = copy.deepcopy(document)
+            place: Any = forged["statement"][part]
+            for step in path[:-1]:
+                place = place[step]
+            half = Fraction(place[path[-1]]) / 2
+            if half == 0:
+                continue
+            place[path[-1]] = f"{half.numerator}/{half.denominator}"
+            signed_anew(forged)
+            assert not verify(forged).consistent, (part, path)
+            found += 1
+    assert found >= 3
+
+
+def test_a_choice_has_no_interval() -> None:
+    assert MADE["mechanism.exponential"][0].law == laws.Unstated()
+    for ask in (lambda law: law.margin(0.95), lambda law: law.covers(1, 0.95), lambda law: law.variance):
+        with pytest.raises(sf.errors.Unsupported, match="no margin"):
+            ask(laws.Unstated())
+    with pytest.raises(sf.errors.Unsupported, match="no margin"):
+        _ = laws.Unstated().mean_absolute_error
