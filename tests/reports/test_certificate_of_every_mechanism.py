@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+import pyarrow as pa
 import pytest
 
 import sfumato as sf
@@ -17,7 +18,7 @@ from sfumato import laws, mechanisms
 from sfumato.accounting.basic import cost, promised
 from sfumato.core.budget import Budget
 from sfumato.core.certificate import Certificate
-from sfumato.core.documents import Registry, parse
+from sfumato.core.documents import Registry, encode, parse
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
 from sfumato.core.sensitivity import Sensitivity
@@ -39,6 +40,7 @@ class Asked:
 
     KIND: ClassVar[str] = "query.asked_in_a_test"
     VERSION: ClassVar[int] = 1
+    ANSWERED_BY: ClassVar[tuple[str, ...]] = tuple(one.KIND for one in mechanisms.MECHANISMS)
     dataset: Dataset
 
     @property
@@ -174,3 +176,47 @@ def test_a_choice_has_no_interval() -> None:
             ask(laws.Unstated())
     with pytest.raises(sf.errors.Unsupported, match="no margin"):
         _ = laws.Unstated().mean_absolute_error
+
+
+@pytest.mark.parametrize("kind", sorted(set(MADE) - {"mechanism.laplace", "mechanism.gaussian"}))
+def test_a_mechanism_that_cannot_answer_a_count_is_caught(kind: str, release: Any) -> None:
+    """A promise that holds for a choice, or for degrees, says nothing of exact counts beside it."""
+    mechanism, spend = MADE[kind]
+    said = release.statement
+    document = copy.deepcopy(release.certificate.document)
+    sensitivity = said.query.sensitivity(said.unit, said.limit)
+    event = mechanism.loss(sensitivity)
+    guarantee = promised(event, Budget(epsilon=1000, delta=spend.delta))
+    document["statement"] |= {
+        "mechanism": encode(mechanism),
+        "law": encode(mechanism.law),
+        "event": encode(event),
+        "guarantee": encode(guarantee),
+        "spend": encode(cost(guarantee)),
+    }
+    signed_anew(document)
+    assert "statement.mechanism.kind" in {finding.field for finding in verify(document).findings}
+
+
+@pytest.fixture(scope="module")
+def release() -> Any:
+    vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=1), name="trial")
+    return vault.table(pa.table({"x": [1, 2]}), name="t", version="1").count().release(epsilon=1)
+
+
+def test_values_and_scales_that_nothing_draws_are_caught(release: Any) -> None:
+    document = copy.deepcopy(release.certificate.document)
+    document["statement"]["values"] = [10**70]
+    assert "statement.values" in {finding.field for finding in verify(document).findings}
+    document = copy.deepcopy(release.certificate.document)
+    wide = mechanisms.Laplace(l1=Fraction(1), scale=Fraction(10**70))
+    document["statement"] |= {"mechanism": encode(wide), "law": encode(wide.law), "event": encode(wide.event)}
+    signed_anew(document)
+    assert "statement.mechanism.scale" in {finding.field for finding in verify(document).findings}
+
+
+def test_a_threshold_for_very_many_keys_is_priced_in_a_moment_and_upward() -> None:
+    rule = mechanisms.NoisyThreshold.calibrated(keys=3, most=1, epsilon=1, delta=1e-9)
+    some, many = (rule.loss(keys).events[1].guarantee.delta for keys in (9_999, 10_001))
+    assert some < many <= Fraction(10_001) * some / 9_999 * Fraction(1001, 1000)
+    assert rule.loss(10**12).events[1].guarantee.delta == 1

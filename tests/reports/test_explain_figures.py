@@ -39,6 +39,24 @@ def test_the_margin_is_that_of_the_figure() -> None:
     assert "of the exact figure" in non_negative(by_region).explain()
 
 
+def test_two_accounts_of_one_name_are_not_taken_for_one() -> None:
+    with pytest.raises(errors.Unsupported, match="several accounts of one name"):
+        (releases()[0] - releases()[0]).explain()
+
+
+def test_what_different_limits_cut_off_is_said() -> None:
+    vault = sf.Vault(unit=sf.user("id", relation="add/remove"), budget=sf.Budget(epsilon=10), name="trial")
+    rows = pa.table({"id": [1, 1, 2]})
+    one, two = (
+        vault.table(rows, name="t", version=str(most), limit=sf.Limit(groups=1, rows_per_group=most))
+        .count()
+        .release(epsilon=1)
+        for most in (1, 2)
+    )
+    assert "limit differently" in (one - two).explain()
+    assert "限额不同" in (one - two).explain("zh")
+
+
 def test_what_has_no_text() -> None:
     by_region, _ = releases()
     north, south = by_region.figure.at(region="north"), by_region.figure.at(region="south")

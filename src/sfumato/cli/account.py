@@ -47,6 +47,13 @@ def compose(
     from sfumato.core.exact import probability
 
     events = [event for file in files for event in _events(file)]
+    if not events:
+        raise InvalidInput("the files hold no event; nothing was accounted.")
+    if len({unit for file in files for unit in _units(file)}) > 1:
+        raise InvalidInput(
+            "the certificates protect different units or relations, and their losses do not add up; nothing was "
+            "accounted. Convert them first, or account for each unit by itself."
+        )
     asked = probability(delta, "delta")
     found = accounting.epsilon(events, delta=asked, method=method)
     _tell({"events": len(events), "method": method, "epsilon": found, "delta": asked}, as_json=as_json)
@@ -151,6 +158,15 @@ def _events(file: Path) -> "list[PrivacyEvent]":
         statement = body["statement"]
         return [from_json(canonical(statement["event"]))] if isinstance(statement, dict) else []
     return [from_json(canonical(event)) for event in (body if isinstance(body, list) else [body])]
+
+
+def _units(file: Path) -> list[str]:
+    """The unit of a certificate, as canonical text; events state none."""
+    from sfumato.core.documents import canonical, parse
+
+    body = parse(file.read_text(encoding="utf-8"))
+    statement = body.get("statement") if isinstance(body, dict) else None
+    return [canonical(statement.get("unit"))] if isinstance(statement, dict) else []
 
 
 def _tell(figures: dict[str, object], *, as_json: bool) -> None:

@@ -39,10 +39,14 @@ class Dataset:
 
 @runtime_checkable
 class Query(Protocol):
-    """What is asked of one dataset: a pure declaration that holds no data and can be written down."""
+    """What is asked of one dataset: a pure declaration that holds no data and can be written down.
+
+    ``ANSWERED_BY`` lists the kinds of mechanism that may answer it: another one's loss would say nothing of it.
+    """
 
     KIND: ClassVar[str]
     VERSION: ClassVar[int]
+    ANSWERED_BY: ClassVar[tuple[str, ...]]
 
     @property
     def dataset(self) -> Dataset:

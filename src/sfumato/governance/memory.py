@@ -13,6 +13,8 @@ from sfumato.errors import LedgerError
 
 __all__ = ["MemoryLedger", "Reservation", "State"]
 
+MOST_PARTS = 10**1000  # of a sum of charges: certificates hold rationals of up to 4,000 signs
+
 
 class State(Enum):
     """What became of a charge; ``RESERVED`` and ``COMMITTED`` count, ``RELEASED`` does not."""
@@ -76,7 +78,13 @@ class MemoryLedger:
                 "spend its budget again. Nothing was read and nothing was spent. Release where the vault was made."
             )
         with self._lock:
-            self._filter = self._filter.after(cost, self._account)
+            after = self._filter.after(cost, self._account)
+            if max(after.spent.epsilon.denominator, after.spent.delta.denominator) > MOST_PARTS:
+                raise LedgerError(
+                    f"the charges of {self._account!r} have so many different denominators that their sum could not "
+                    "be written down any more. Nothing was read and nothing was spent. Ask with fewer digits."
+                )
+            self._filter = after
             self._states.append(State.RESERVED)
             counted = sum(state is not State.RELEASED for state in self._states)
             account = Account(

@@ -225,8 +225,15 @@ def same_shape(left: Figure, right: Figure) -> tuple[Figure, Figure]:
 
 def joined(left: tuple[Release, ...], right: tuple[Release, ...]) -> tuple[Release, ...]:
     """All releases of two figures, each once."""
-    known = {release.statement.identifier for release in left}
-    return (*left, *(release for release in right if release.statement.identifier not in known))
+    known = {release.statement.identifier: release.statement for release in left}
+    for release in right:
+        if known.setdefault(release.statement.identifier, release.statement) != release.statement:
+            raise InvalidInput(
+                "two releases have one identifier and say different things: one of them is forged. "
+                "Nothing was computed."
+            )
+    seen = {release.statement.identifier for release in left}
+    return (*left, *(release for release in right if release.statement.identifier not in seen))
 
 
 def level_of(confidence: Exact, forms: Sequence[Form]) -> Fraction:

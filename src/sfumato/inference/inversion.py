@@ -10,8 +10,10 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from sfumato.errors import InvalidInput, Unsupported
 from sfumato.inference.spectrum import Spectrum, spectrum
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ ORDER = 6  # the jitter is a sum of so many uniform ones: the series falls like 
 CYCLES = 3  # how far the series goes, in periods of one uniform jitter
 BEYOND = 1e-9  # what may lie outside one period of the series
 ROUNDING = 1e-10  # floating-point error of the series: some 10^5 terms whose sizes add up to less than 10
+MOST_SURE = 1 - Fraction(1, 10**12)
+LEAST = Fraction(1, 2**400)
 FINE = Fraction(1, 500)  # the jitter reaches this share of a standard deviation, or half a lattice step if more
 
 
@@ -60,6 +64,8 @@ class Spread:
         gathered: dict[tuple[Fraction, AnyLaw], int] = {}
         for coefficient, law in terms:
             if coefficient != 0:
+                if not LEAST <= abs(coefficient) <= 1 / LEAST or law.variance > 1 / LEAST:
+                    raise Unsupported("the noise in this figure is too large or too small to be worked out.")
                 key = (abs(coefficient), law)  # all laws are symmetric
                 gathered[key] = gathered.get(key, 0) + 1
         self._parts: list[tuple[float, Spectrum, int]] = [
@@ -68,7 +74,10 @@ class Spread:
         self.step = _common_step(
             coefficient * part.step for (coefficient, _), (_, part, _) in zip(gathered, self._parts, strict=True)
         )
-        self.deviation = math.sqrt(sum(count * c * c * part.variance for c, part, count in self._parts))
+        deviation = math.sqrt(sum(count * c * c * part.variance for c, part, count in self._parts))
+        self.deviation = max(
+            deviation, float(self.step) / 1000
+        )  # noise far narrower than its lattice is nearly always 0
         self._fine = float(fine)
         self._made: _Series | None = None
 
@@ -78,24 +87,30 @@ class Spread:
         return float(self.step) >= 2 * self._fine * self.deviation
 
     def within(self, distance: Fraction) -> float:
-        """P(|S| ≤ distance), rounded down."""
+        """P(|S| ≤ distance), rounded down: by the series or, far out, by Chernoff's bound."""
         if not self._parts:
             return float(distance >= 0)
         if self.whole:
             # Between two lattice points nothing lies: reach half a step beyond the last one that counts.
-            return self._smooth(float(distance // self.step * self.step + self.step / 2))
-        return self._smooth(float(distance) - self._jitter)
+            near = self._smooth(float(distance // self.step * self.step + self.step / 2))
+        else:
+            near = self._smooth(float(distance) - self._jitter)
+        return max(near, 1 - self._beyond(float(distance))) if distance >= 0 else 0.0
 
     def nearer(self, distance: Fraction) -> float:
         """P(|S| < distance), rounded down."""
+        if not self._parts:
+            return float(distance > 0)
         return self.within(-(-distance // self.step + 1) * self.step if self.whole else distance)
 
     def margin(self, confidence: Fraction) -> Fraction:
         """The least distance (to a lattice point, or to six digits) within which S lies with this confidence."""
+        if confidence > MOST_SURE:
+            raise InvalidInput(f"a confidence above {float(MOST_SURE)} is not worked out; ask for a little less.")
         if not self._parts:
             return Fraction(0)
         step = self.step if self.whole else _digits(self.deviation)
-        low, high = -1, max(1, math.ceil(2 * self.deviation / step))
+        low, high = -1, max(1, math.ceil(2 * self.deviation / float(step)))
         while self.within(high * step) < confidence:
             low, high = high, 2 * high
         while high - low > 1:
@@ -135,15 +150,22 @@ class Spread:
         left_out = 2 / (np.pi * ORDER) * (period / (np.pi * width * count)) ** ORDER
         return _Series(period=period, weights=weights, doubt=float(left_out) + BEYOND + ROUNDING)
 
+    def _beyond(self, distance: float) -> float:
+        """P(|S| ≥ distance), rounded up, by Chernoff's bound at a few rates."""
+        least = min(log - rate * distance for rate, log in self._chernoff)
+        return min(1.0, 2 * math.exp(min(0.0, least)))
+
     def _reach(self) -> float:
-        """A distance beyond which less than ``BEYOND`` of S lies, by Chernoff's bound at a few rates."""
-        best = math.inf
-        for power in range(1, 16):
-            rate = 1.5**power / (4 * self.deviation)
-            logs = [count * part.log_moment(c * rate) for c, part, count in self._parts]
-            if not any(math.isinf(one) for one in logs):
-                best = min(best, (sum(logs) + math.log(2 / BEYOND)) / rate)
-        return best
+        """A distance beyond which less than ``BEYOND`` of S lies."""
+        return min((log + math.log(2 / BEYOND)) / rate for rate, log in self._chernoff)
+
+    @cached_property
+    def _chernoff(self) -> list[tuple[float, float]]:
+        """Rates s with log E e^(sS), from slow to as fast as the laws allow."""
+        fastest = min(part.fastest / c for c, part, _ in self._parts)
+        top = min(0.95 * fastest, 200 / self.deviation)
+        rates = [top / 1.4**power for power in range(36)]
+        return [(rate, math.fsum(n * part.log_moment(c * rate) for c, part, n in self._parts)) for rate in rates]
 
 
 def _common_step(steps: "Iterable[Fraction]") -> Fraction:

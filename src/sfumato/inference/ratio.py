@@ -59,9 +59,8 @@ class Ratio(Derived):
     def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
         """Low and high for each ratio; with ``joint`` all of them hold at once with this confidence."""
         pairs = list(zip(self.over, self.under, strict=True))
-        level = level_of(
-            confidence, [over.plus(under, Fraction(1)) for over, under in pairs] if joint else self.over[:1]
-        )
+        held = [Form(Fraction(0), dict.fromkeys((*over.noises, *under.noises), Fraction(1))) for over, under in pairs]
+        level = level_of(confidence, held if joint else held[:1])
         return [_ends(over, under, level) for over, under in pairs]
 
 

@@ -19,15 +19,22 @@ if TYPE_CHECKING:
 
 __all__ = ["Spectrum", "spectrum"]
 
+LEAST = 1 / 700  # of a Laplace scale: e^(−700) is near the least that a double holds
+NOTHING = 1 / 40  # a σ below which noise on whole numbers is 0 but for 10^-80
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spectrum:
-    """``wave`` is E cos(tz), ``log_moment`` bounds log E e^(sz) from above, ``step`` is the lattice (0: none)."""
+    """``wave`` is E cos(tz), ``log_moment`` bounds log E e^(sz) from above, ``step`` is the lattice (0: none).
+
+    ``log_moment`` is finite for |s| below ``fastest``.
+    """
 
     wave: "Callable[[Floats], Floats]"
     log_moment: Callable[[float], float]
     variance: float
     step: Fraction
+    fastest: float = math.inf
 
 
 def spectrum(law: "Law | laws.Laplace | laws.Gaussian") -> Spectrum:
@@ -51,7 +58,7 @@ def spectrum(law: "Law | laws.Laplace | laws.Gaussian") -> Spectrum:
 
 
 def _discrete_laplace(law: laws.DiscreteLaplace) -> Spectrum:
-    scale = float(law.scale)
+    scale = max(float(law.scale), LEAST)  # what is narrower is 0 but for 10^-300
     # With q = e^(−1/scale): (1 − q)²/((1 − q)² + 4q·sin²(t/2)), divided by q so that 1 − q loses no digits.
     square = 4 * math.sinh(1 / (2 * scale)) ** 2
 
@@ -65,7 +72,8 @@ def _discrete_laplace(law: laws.DiscreteLaplace) -> Spectrum:
             return math.inf
         return -math.log1p(-4 * math.sinh(s / 2) ** 2 / square)
 
-    return Spectrum(wave=wave, log_moment=log_moment, variance=float(law.variance), step=Fraction(1))
+    variance, fastest = float(law.variance), 1 / scale
+    return Spectrum(wave=wave, log_moment=log_moment, variance=variance, step=Fraction(1), fastest=fastest)
 
 
 def _rounded_gaussian(law: laws.RoundedGaussian) -> Spectrum:
@@ -74,6 +82,8 @@ def _rounded_gaussian(law: laws.RoundedGaussian) -> Spectrum:
     def wave(t: "Floats") -> "Floats":
         import numpy as np
 
+        if sigma < NOTHING:
+            return np.ones_like(t)
         # Rounding is adding a uniform on [−½, ½] and reading off at whole numbers: a sum over all aliases t + 2πk.
         turned = np.remainder(t + np.pi, 2 * np.pi) - np.pi
         total = np.zeros_like(turned)
@@ -91,11 +101,15 @@ def _rounded_gaussian(law: laws.RoundedGaussian) -> Spectrum:
 def _discrete_gaussian(law: laws.DiscreteGaussian) -> Spectrum:
     sigma = math.sqrt(law.sigma_squared)
     around = range(-_aliases(sigma), _aliases(sigma) + 1)
-    whole = math.fsum(math.exp(-((sigma * 2 * math.pi * alias) ** 2) / 2) for alias in around)
+    whole = (
+        1.0 if sigma < NOTHING else math.fsum(math.exp(-((sigma * 2 * math.pi * alias) ** 2) / 2) for alias in around)
+    )
 
     def wave(t: "Floats") -> "Floats":
         import numpy as np
 
+        if sigma < NOTHING:
+            return np.ones_like(t)
         # By Poisson's summation formula: a sum over all aliases t + 2πk, and the same at 0 to divide by.
         turned = np.remainder(t + np.pi, 2 * np.pi) - np.pi
         total = np.zeros_like(turned)
@@ -118,7 +132,8 @@ def _laplace(law: laws.Laplace) -> Spectrum:
     def log_moment(s: float) -> float:
         return math.inf if abs(s) * scale >= 1 else -math.log1p(-((s * scale) ** 2))
 
-    return Spectrum(wave=wave, log_moment=log_moment, variance=float(law.variance), step=Fraction(0))
+    variance, fastest = float(law.variance), 1 / scale
+    return Spectrum(wave=wave, log_moment=log_moment, variance=variance, step=Fraction(0), fastest=fastest)
 
 
 def _gaussian(law: laws.Gaussian) -> Spectrum:

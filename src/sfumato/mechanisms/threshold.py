@@ -21,6 +21,8 @@ __all__ = ["NoisyThreshold"]
 
 Key = TypeVar("Key")
 
+MANY = 10_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoisyThreshold:
@@ -99,6 +101,9 @@ class NoisyThreshold:
 
 
 def _shown(keys: int, most: int, scale: Fraction, threshold: int) -> Fraction:
-    """1 − (1 − P[most + Z ≥ threshold])^keys, rounded up; P[Z ≥ m] is half the mass beyond ±(m − 1)."""
+    """1 − (1 − P[most + Z ≥ threshold])^keys, rounded up; P[Z ≥ m] is half the mass beyond ±(m − 1).
+
+    For very many keys the power would have millions of digits; there keys·P, which is never below it, stands in.
+    """
     one = laws.DiscreteLaplace(scale=scale).tail(threshold - most - 1).high / 2
-    return 1 - (1 - one) ** keys
+    return 1 - (1 - one) ** keys if keys <= MANY else min(Fraction(1), keys * one)

@@ -13,11 +13,11 @@ from html import escape
 from importlib import resources
 from pathlib import Path
 
-from sfumato.core.exact import fraction_text
 from sfumato.core.query import Dataset
 from sfumato.core.release import Release, only_release
 from sfumato.core.statement import Statement
 from sfumato.errors import InvalidInput
+from sfumato.reports.amounts import amount
 from sfumato.reports.browser import find, print_pdf
 from sfumato.reports.catalogue import LANGUAGES, message, messages
 from sfumato.reports.drawings import drawing, paint
@@ -25,6 +25,7 @@ from sfumato.reports.particulars import CONFIDENCE, asked, particulars
 from sfumato.reports.sheet import sheet
 from sfumato.reports.snippet import snippet
 from sfumato.reports.words import AUDIENCES
+from sfumato.reports.words.figures import one_line
 
 __all__ = ["file_name", "page", "pdf", "snippet", "write"]
 
@@ -124,7 +125,7 @@ def _section(release: Release, language: str, *, unfolded: bool) -> str:
     if any(value < 0 for value in release.values):
         words.append(f"<p>{_text(language, 'page.negative')}</p>")
     facts = (
-        f"<dt>{_text(language, f'fact.{name}')}</dt><dd>{escape(fact)}</dd>"
+        f"<dt>{_text(language, f'fact.{name}')}</dt><dd>{escape(one_line(fact))}</dd>"
         for name, fact in particulars(release, language)
     )
     return "\n".join(
@@ -156,12 +157,14 @@ def _section(release: Release, language: str, *, unfolded: bool) -> str:
 def _glance(said: Statement, language: str) -> Iterator[str]:
     """What most readers ask first."""
     account = said.account
-    spent, total = fraction_text(account.spent.epsilon), fraction_text(account.budget.epsilon)
     yield '<ul class="glance">'
     for figure, words in (
         (f"±{said.law.margin(CONFIDENCE):,}", _text(language, "page.glance_margin")),
-        (f"ε = {fraction_text(said.spend.epsilon)}", _text(language, "page.glance_epsilon")),
-        (f"{spent} / {total}", _text(language, "page.glance_spent")),
+        (amount(said.spend, language), _text(language, "page.glance_epsilon")),
+        (
+            f"{amount(account.spent, language)} / {amount(account.budget, language)}",
+            _text(language, "page.glance_spent"),
+        ),
     ):
         yield f"<li><b>{escape(figure)}</b><span>{words}</span></li>"
     yield "</ul>"
@@ -209,4 +212,6 @@ def _certificate(release: Release, languages: Sequence[str], *, unfolded: bool) 
 
 
 def _text(language: str, identifier: str, **facts: object) -> str:
-    return escape(message(language, identifier, **facts))
+    """A message for the page; what it is filled with can neither break lines nor turn the text around."""
+    plain = {name: one_line(fact) if isinstance(fact, str) else fact for name, fact in facts.items()}
+    return escape(message(language, identifier, **plain))

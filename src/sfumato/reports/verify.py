@@ -27,6 +27,7 @@ from sfumato.reports.presenter import Reports
 __all__ = ["Finding", "Verification", "load", "parsed", "read", "verify"]
 
 PARTS = ("kind", "version", "statement", "seals", "signature")
+WIDEST = 2**200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +166,9 @@ def _derivation(said: Statement) -> Iterator[Finding]:
     except SfumatoError as wrong:
         yield Finding(field="statement.unit", problem=f"unit, limit and query do not fit: {wrong}")
         return
+    if said.mechanism.KIND not in said.query.ANSWERED_BY:
+        yield Finding(field="statement.mechanism.kind", problem=f"must be one of {', '.join(said.query.ANSWERED_BY)}")
+        return
     try:
         event = said.mechanism.loss(sensitivity)
     except SfumatoError as wrong:
@@ -175,6 +179,8 @@ def _derivation(said: Statement) -> Iterator[Finding]:
     yield from _same("law", encode(said.law), encode(said.mechanism.law))
     yield from _calibration(said, sensitivity)
     yield from _price(said, event)
+    if not all(abs(value) < 2**63 for value in said.values):
+        yield Finding(field="statement.values", problem="must be whole numbers of 64 bits")
     if len(said.values) != said.query.size:
         yield Finding(field="statement.values", problem=f"must hold {said.query.size} numbers, one for each cell")
     yield from _account(said)
@@ -183,6 +189,10 @@ def _derivation(said: Statement) -> Iterator[Finding]:
 def _calibration(said: Statement, sensitivity: Sensitivity) -> Iterator[Finding]:
     """The mechanism states the bound that it was calibrated for: it must be the one that holds."""
     match said.mechanism:
+        case Laplace(scale=scale) | CubeNoise(scale=scale) if scale >= WIDEST:
+            yield Finding(field="statement.mechanism.scale", problem="is wider than any noise that this code draws")
+        case Gaussian(sigma=sigma) if sigma >= WIDEST:
+            yield Finding(field="statement.mechanism.sigma", problem="is wider than any noise that this code draws")
         case Laplace(l1=stated) if sensitivity.l1 is not None and stated != sensitivity.l1.value:
             yield _miscalibrated("l1", sensitivity.l1.value)
         case Gaussian(l2_squared=stated) if sensitivity.l2 is not None and stated != sensitivity.l2.squared:

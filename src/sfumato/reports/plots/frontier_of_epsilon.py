@@ -3,13 +3,14 @@
 from fractions import Fraction
 from typing import Any
 
-from sfumato.core.exact import Exact, fraction_text, positive
+from sfumato.core.exact import Exact, positive
 from sfumato.core.extras import need
 from sfumato.core.query import Mechanism
 from sfumato.core.release import Release, only_release
 from sfumato.core.statement import Statement
 from sfumato.errors import Unsupported
 from sfumato.mechanisms import Gaussian, Laplace
+from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import message
 from sfumato.reports.plots.labels import clean
 from sfumato.reports.plots.theme import dressed, palette
@@ -97,7 +98,9 @@ def frontier(release: Release, language: str = "en", theme: str = "light") -> An
     return dressed(
         altair.layer(here, curve, points, figures).properties(width=480, height=260),
         title=message(language, "plot.frontier", dataset=clean(said.dataset.name)),
-        subtitle=[message(language, "plot.frontier_chosen", epsilon=fraction_text(chosen), margin=marked[2]["text"])],
+        subtitle=[
+            message(language, "plot.frontier_chosen", amount=amount(said.spend, language), margin=marked[2]["text"])
+        ],
         language=language,
         theme=theme,
     )

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from sfumato.core.exact import fraction_text
 from sfumato.core.extras import need
 from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput
+from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import message
 from sfumato.reports.plots.labels import clean, distinct, labels_of
 from sfumato.reports.plots.theme import Palette, dressed, palette
@@ -117,8 +117,8 @@ def _subtitle(release: Release, shown: int, language: str) -> list[str]:
     said, numbers = release.statement, len(release.values)
     margin, joint = said.law.margin(CONFIDENCE), said.law.margin(CONFIDENCE, numbers=numbers)
     facts = {"margin": f"{margin:,}", "joint": f"{joint:,}", "numbers": f"{numbers:,}"}
-    spent = fraction_text(said.spend.epsilon)
-    lines = [message(language, "plot.margin_one" if numbers == 1 else "plot.margin_many", epsilon=spent, **facts)]
+    facts["amount"] = amount(said.spend, language)
+    lines = [message(language, "plot.margin_one" if numbers == 1 else "plot.margin_many", **facts)]
     if shown < numbers:
         lines.append(message(language, "plot.first", shown=f"{shown:,}", numbers=f"{numbers:,}"))
     return lines

@@ -88,6 +88,8 @@ class _Told:
             yield self.say("limit.keys")
         if self.facts.limit is not None:
             yield self.say("limit.person")
+        if self.facts.cut_differently:
+            yield self.say("limit.different")
 
     def notes(self) -> Iterator[str]:
         """What is special about the account or this delivery."""

@@ -91,7 +91,7 @@ class Facts:
 
     Public: every field. ``guarantee`` is what this release promises by itself (for a derived figure, what its sources
     promise together), ``account`` how its account stood right after it, ``cost`` what a fresh one costs. ``margins`` is
-    None for a model alone.
+    None for a model alone. ``cut_differently`` says that the sources of a derived figure have different limits.
     """
 
     subject: Subject
@@ -102,6 +102,7 @@ class Facts:
     account: Account
     margins: Margins | None
     repeated: bool = False
+    cut_differently: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.guarantee, Pure | Approximate):
@@ -155,6 +156,12 @@ class Facts:
                 "made. Explain the releases one by one."
             )
         last = max(said, key=lambda each: each.account.releases)
+        spent = sum({each.identifier: each.spend for each in said}.values(), start=Budget.none())
+        if not last.account.spent.covers(spent):
+            raise Unsupported(
+                "the releases cost more together than their account had spent: they are of several accounts of one "
+                "name, which have no promise in common. No text was made. Explain the releases one by one."
+            )
         return cls(
             subject=Subject(
                 kind=Kind.DERIVED,
@@ -164,6 +171,7 @@ class Facts:
             ),
             unit=last.unit,
             limit=last.limit if len({each.limit for each in said}) == 1 else None,
+            cut_differently=len({each.limit for each in said}) > 1,
             guarantee=guarantee_of(last.account.spent),
             cost=Budget.none(),
             account=last.account,

@@ -57,6 +57,7 @@ class Count:
 
     KIND: ClassVar[str] = "query.count"
     VERSION: ClassVar[int] = 1
+    ANSWERED_BY: ClassVar[tuple[str, ...]] = ("mechanism.laplace", "mechanism.gaussian")
     dataset: Dataset
     where: Expression | None = None
     by: tuple[Keys, ...] = ()
