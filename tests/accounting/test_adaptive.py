@@ -94,13 +94,12 @@ def test_the_zcdp_filter_of_a_budget_is_the_largest_within_it():
     budget = Budget(epsilon=1, delta=1e-6)
     account = accounting.ZCDPFilter.within(budget)
     assert (
-        ZCDP(rho=account.rho).epsilon_at(1e-6)
-        <= 1
-        < ZCDP(rho=account.rho * Fraction(100_001, 100_000)).epsilon_at(1e-6)
+        ZCDP(rho=account.rho).epsilon_at(1e-6) <= 1 < ZCDP(rho=account.rho * (1 + Fraction(1, 10**8))).epsilon_at(1e-6)
     )
     assert account.guarantee(1e-6).epsilon <= 1
     assert accounting.ZCDPFilter.within(Budget(epsilon=1000, delta=1e-6)).rho > 500
-    assert accounting.ZCDPFilter.within(Budget(epsilon=0, delta=1e-6)).rho < Fraction(1, 10**6)
+    assert 0 < accounting.ZCDPFilter.within(Budget(epsilon=0, delta=1e-6)).rho < Fraction(1, 10**6)
+    assert accounting.ZCDPFilter.within(Budget(epsilon=0, delta=1e-30)).rho == 0
     with pytest.raises(InvalidInput, match="delta"):
         accounting.ZCDPFilter.within(Budget(epsilon=1))
 
@@ -147,6 +146,8 @@ def test_the_zcdp_odometer_climbs_through_doubling_filters():
         assert meter.shown == Budget(epsilon=ZCDP(rho=Fraction(2**level, 32)).epsilon_at(share), delta=share)
         shown.append(meter.shown.epsilon)
     assert shown == sorted(shown)
+    between = accounting.ZCDPOdometer.start(first="1/32", delta=1e-6).after(Stated(guarantee=ZCDP(rho=Fraction(3, 64))))
+    assert between.level == 1
     with pytest.raises(Refused, match="holds no δ"):
         meter.after(Stated(guarantee=Approximate(epsilon=Fraction(0), delta=Fraction(1, 10**6))))
 

@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.accounting import compose
+from sfumato.accounting.basic import cost, promised
+from sfumato.core.budget import Budget
 from sfumato.core.events import (
     BoundedRange,
     Composed,
@@ -21,8 +23,17 @@ from sfumato.core.events import (
     Stated,
 )
 from sfumato.core.guarantees import GDP, RDP, ZCDP, Approximate, Pure
-from sfumato.errors import Unsupported
-from tests.core.truth import four_points, hockey_stick, least_delta, mp, number, randomised_response, rounded_up
+from sfumato.errors import Refused, Unsupported
+from tests.core.truth import (
+    four_points,
+    gaussian_delta,
+    hockey_stick,
+    least_delta,
+    mp,
+    number,
+    randomised_response,
+    rounded_up,
+)
 
 pytestmark = pytest.mark.kills
 
@@ -138,3 +149,49 @@ def test_randomised_responses_attain_the_sum():
     assert max(ratios) == 30
     events = [Stated(guarantee=Pure(epsilon=Fraction(f))) for f in ("0.7", "1.1", "1.7")]
     assert compose(events) == Pure(epsilon=Fraction(7, 2))
+
+
+def test_a_guarantee_is_charged_what_it_states():
+    assert cost(Pure(epsilon=Fraction(1, 3))) == Budget(epsilon="1/3")
+    assert cost(Approximate(epsilon=Fraction(1, 3), delta=Fraction(1, 9))) == Budget(epsilon="1/3", delta="1/9")
+
+
+def test_pure_noise_promises_its_own_loss_and_never_more_than_was_asked():
+    event = DiscreteLaplace(l1=Fraction(1), scale=Fraction(2))
+    for asked in (Budget(epsilon="1/2"), Budget(epsilon=1, delta="1/10")):
+        assert promised(event, asked) == Pure(epsilon=Fraction(1, 2))
+    with pytest.raises(Refused, match=r"does not keep ε = 499/1000, δ = 1/10 for this event; nothing was done"):
+        promised(event, Budget(epsilon="499/1000", delta="1/10"))
+
+
+def test_gaussian_noise_promises_what_was_asked_if_its_exact_curve_keeps_it():
+    event = Gaussian(l2_squared=Fraction(9), sigma_squared=Fraction(36))
+    truth = gaussian_delta(Fraction(1, 2), Fraction(1))
+    least = GDP(mu=Fraction(1, 2)).delta_at(1)
+    assert rounded_up(least, truth, 1e-20)
+    for kept in (least, 2 * least, Fraction(1)):
+        assert promised(event, Budget(epsilon=1, delta=kept)) == Approximate(epsilon=Fraction(1), delta=kept)
+    for broken in (least * Fraction(999, 1000), Fraction(0)):
+        with pytest.raises(Refused, match="does not keep"):
+            promised(event, Budget(epsilon=1, delta=broken))
+    still = Gaussian(l2_squared=Fraction(0), sigma_squared=Fraction(1))
+    assert promised(still, Budget(epsilon=1, delta="1/10")) == Approximate(epsilon=Fraction(1), delta=Fraction(1, 10))
+
+
+@pytest.mark.parametrize(
+    ("event", "curve"),
+    [
+        (DiscreteGaussian(l2_squared=Fraction(9), sigma_squared=Fraction(36)), ZCDP(rho=Fraction(1, 8))),
+        (Stated(guarantee=ZCDP(rho=Fraction(1, 8))), ZCDP(rho=Fraction(1, 8))),
+        (Stated(guarantee=GDP(mu=Fraction(1, 2))), GDP(mu=Fraction(1, 2))),
+        (
+            Stated(guarantee=RDP(curve=((Fraction(3), Fraction(1, 2)),))),
+            RDP(curve=((Fraction(3), Fraction(1, 2)),)),
+        ),
+    ],
+)
+def test_whatever_has_a_curve_promises_what_was_asked_if_the_curve_keeps_it(event, curve):
+    least = curve.delta_at(1)
+    assert promised(event, Budget(epsilon=1, delta=least)) == Approximate(epsilon=Fraction(1), delta=least)
+    with pytest.raises(Refused, match="does not keep"):
+        promised(event, Budget(epsilon=1, delta=least * Fraction(999, 1000)))

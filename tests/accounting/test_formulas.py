@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import pytest
 
+from sfumato import accounting
 from sfumato.accounting import advanced, gaussian, optimal, subsampling, zcdp
 from sfumato.accounting.counted import counted
 from sfumato.accounting.parallel import parallel
@@ -35,6 +36,40 @@ def test_events_are_counted():
     assert counted([Repeated(event=nested, times=2), once]) == {once: 3, other: 6}
     assert counted(once) == {once: 1}
     assert once not in counted(Repeated(event=once, times=0))
+    coins = PoissonSampled(rate=Fraction(1, 2), event=once)
+    drawn = FixedSizeSampled(size=1, population=2, event=once)
+    for alone in (coins, drawn):
+        assert counted([alone, once, alone]) == {alone: 2, once: 1}
+
+
+COINS = PoissonSampled(rate=Fraction(1, 2), event=BoundedRange(epsilon=Fraction(1)))
+DRAWN = FixedSizeSampled(size=1, population=2, event=BoundedRange(epsilon=Fraction(1)))
+
+
+@pytest.mark.parametrize(
+    "mixed",
+    [
+        [COINS, DRAWN],
+        [DRAWN, BoundedRange(epsilon=Fraction(1)), Repeated(event=COINS, times=2)],
+        [Composed(events=(DRAWN,)), COINS],
+        PoissonSampled(rate=Fraction(1, 2), event=DRAWN),
+        FixedSizeSampled(size=1, population=2, event=Repeated(event=COINS, times=3)),
+        [COINS, PoissonSampled(rate=Fraction(1, 2), event=Composed(events=(COINS, DRAWN)))],
+    ],
+)
+def test_samples_that_hold_for_two_relations_are_not_added_up_by_any_method(mixed):
+    for method in accounting.METHODS:
+        with pytest.raises(Refused, match="under add/remove and samples of a fixed size under replace"):
+            accounting.epsilon(mixed, delta="1e-6", method=method)
+    with pytest.raises(Refused, match="under its own relation"):
+        accounting.compose(mixed)
+
+
+def test_samples_of_one_kind_may_lie_inside_each_other():
+    twice = PoissonSampled(rate=Fraction(1, 2), event=COINS)
+    once = subsampling.poisson(Pure(epsilon=Fraction(1)), "1/2")
+    assert accounting.compose(twice) == subsampling.poisson(once, "1/2")
+    assert counted([twice, COINS, twice]) == {twice: 2, COINS: 1}
 
 
 @pytest.mark.parametrize(("epsilon", "rate"), [(1, "1/10"), ("1/2", "1/3"), (0, "1/2"), (2, 1)])
@@ -46,6 +81,7 @@ def test_amplification(epsilon, rate):
     assert rounded_up(found.epsilon, truth, TINY)
     assert found.delta == Fraction(rate) / 100
     assert isinstance(subsampling.fixed_size(Pure(epsilon=Fraction(1)), size=1, population=2), Pure)
+    assert subsampling.poisson(step, 1) == subsampling.fixed_size(step, size=5, population=5) == step
     with pytest.raises(InvalidInput, match="population"):
         subsampling.fixed_size(step, size=3, population=2)
 
@@ -67,6 +103,7 @@ def test_parallel_composition():
     assert parallel([], relation=add) == Pure(epsilon=Fraction(0))
     leaky = [Approximate(epsilon=Fraction(0), delta=Fraction(2, 3))] * 2
     assert parallel(leaky, relation=swap, within=leaky).delta == 1
+    assert parallel(parts[:2], relation=swap, within=free[:2]).delta == Fraction(1, 100)
     with pytest.raises(InvalidInput, match="do not match"):
         parallel(parts, relation=swap, within=[])
 
@@ -124,10 +161,44 @@ def test_optimal_composition(step, own, count):
     assert optimal.delta(Pure(epsilon=Fraction(1)), 0, epsilon=0) == 0
     pure = optimal.delta(Pure(epsilon=Fraction(1)), 3, epsilon=1)
     assert rounded_up(pure, kov(mp.mpf(1), mp.mpf(0), 3, mp.mpf(1)), TINY)
-    with pytest.raises(InvalidInput, match="times"):
-        optimal.delta(guarantee, -1, epsilon=0)
+    for times in (-1, "3"):
+        with pytest.raises(InvalidInput, match="times"):
+            optimal.delta(guarantee, times, epsilon=0)
+        with pytest.raises(InvalidInput, match="times"):
+            optimal.epsilon(guarantee, times, delta=0)
     with pytest.raises(Unsupported, match="too many"):
         optimal.delta(guarantee, 10**6, epsilon=0)
+
+
+def test_optimal_composition_is_for_steps_of_one_loss():
+    step, same = BoundedRange(epsilon=Fraction(1, 2)), Stated(guarantee=Pure(epsilon=Fraction(1, 2)))
+    other = Stated(guarantee=Approximate(epsilon=Fraction(1, 2), delta=Fraction(1, 10**9)))
+    found = accounting.delta([step] * 3 + [same] * 2, epsilon=1, method="optimal")
+    assert found == optimal.delta(Pure(epsilon=Fraction(1, 2)), 5, epsilon=1)
+    assert accounting.epsilon([step] * 5, delta="1e-3", method="optimal") == optimal.epsilon(
+        Pure(epsilon=Fraction(1, 2)), 5, delta="1e-3"
+    )
+    assert accounting.epsilon([], delta=0, method="optimal") == accounting.delta([], epsilon=0, method="optimal") == 0
+    with pytest.raises(Unsupported, match="of one ε and δ only"):
+        accounting.epsilon([step, other], delta="1e-3", method="optimal")
+
+
+def test_the_search_for_epsilon_ends_where_it_says():
+    """To nine digits, rounded up; on the points that halving meets it is exact."""
+    step = Pure(epsilon=Fraction(2))
+    assert optimal.epsilon(step, 3, delta=optimal.delta(step, 3, epsilon=0)) == 0
+    assert optimal.epsilon(step, 0, delta=0) == 0
+    assert optimal.epsilon(step, 3, delta=0) == 6
+    assert optimal.epsilon(step, 3, delta=optimal.delta(step, 3, epsilon=3)) == 3
+    assert optimal.epsilon(step, 3, delta=optimal.delta(step, 3, epsilon=6 - Fraction(4, 2**30))) == 6
+    for cells in (0, 1, 2):
+        inside = 6 - Fraction(6 * (2 * cells + 1), 2**32)
+        found = optimal.epsilon(step, 3, delta=optimal.delta(step, 3, epsilon=inside))
+        assert inside <= found <= inside * (1 + Fraction(1, 2**30))
+    digits = optimal.epsilon(step, 3, delta="1/10")
+    assert digits == Fraction(6272557089, 2**30)
+    assert optimal.delta(step, 3, epsilon=digits) <= Fraction(1, 10)
+    assert optimal.delta(step, 3, epsilon=digits * (1 - Fraction(1, 2**30))) > Fraction(1, 10)
 
 
 def test_what_each_event_costs_in_rho():

@@ -22,6 +22,8 @@ from sfumato.core.guarantees import GDP, RDP, ZCDP, Approximate, Pure
 from sfumato.errors import InvalidInput, Unsupported
 from tests.core.truth import mp, number
 
+pytestmark = pytest.mark.kills
+
 ORDERS = [Fraction(11, 10), Fraction(3, 2), Fraction(2), Fraction(5, 2), Fraction(8), Fraction(32)]
 
 

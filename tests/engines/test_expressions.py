@@ -1,6 +1,5 @@
 """The grammar of predicates is closed: what is in it has one form, what is not is refused by name."""
 
-import datetime
 from decimal import Decimal
 from fractions import Fraction
 
@@ -88,7 +87,7 @@ def test_what_fits_passes() -> None:
 
 @pytest.mark.parametrize(
     "constant",
-    [None, b"x", [1], Decimal(1), 1j, datetime.date(2026, 1, 1), np.int64(1), object(), col("age"), {1}],
+    [None, b"x", [1], Decimal(1), 1j, np.int64(1), object(), {1}],
     ids=lambda it: type(it).__name__,
 )
 def test_other_constants_are_refused_by_name(constant) -> None:

@@ -2,6 +2,8 @@
 
 import math
 import traceback
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +17,7 @@ from sfumato.core.limits import Limit
 from sfumato.engines.counts import KeyColumn, Share, bounded_counts
 from sfumato.engines.expressions import Type, col
 from sfumato.engines.sources import Source
-from sfumato.errors import EngineFailed, InvalidInput, Unsupported
+from sfumato.errors import EngineFailed, InvalidInput, NotDeclared, SfumatoError, Unsupported
 
 IDS = ["p1", "p1", "p2", "区", None, "p1"]
 ZIPS = ["a", "b", "a", "a", "a", None]
@@ -63,6 +65,7 @@ FRAMES = {
         PLAIN.to_pydict(), schema_overrides={"id": pl.Categorical, "zip": pl.Categorical}
     ),
     "polars enums": pl.DataFrame(PLAIN.to_pydict(), schema_overrides={"zip": pl.Enum(["a", "b"])}),
+    "polars lazy": pl.DataFrame(PLAIN.to_pydict()).lazy().filter(pl.lit(value=True)),
 }
 
 
@@ -104,8 +107,8 @@ def test_a_parquet_file_gives_the_same_counts(tmp_path: Path, name: str, suffix:
         (pa.float32(), Type.NUMBER),
         (pa.float64(), Type.NUMBER),
         (pa.decimal128(10, 2), Type.OTHER),
-        (pa.date32(), Type.OTHER),
-        (pa.timestamp("us"), Type.OTHER),
+        (pa.date32(), Type.DATE),
+        (pa.timestamp("us"), Type.DATE),
         (pa.timestamp("us", tz="UTC"), Type.OTHER),
         (pa.time64("us"), Type.OTHER),
         (pa.duration("us"), Type.OTHER),
@@ -129,6 +132,217 @@ def test_nan_of_pandas_is_missing_like_null() -> None:
             assert bounded_counts(table, where=col("x").isnull(), keys=(), share=None) == [1]
 
 
+def test_a_stream_of_batches_is_taken_over_once() -> None:
+    source = Source(pa.RecordBatchReader.from_batches(PLAIN.schema, PLAIN.to_batches(max_chunksize=2)))
+    assert [counts(source), counts(source)] == [[1, 2, 0]] * 2
+
+
+def test_a_lazy_frame_is_read_no_earlier_than_its_rows_are_asked_for_and_once(tmp_path: Path) -> None:
+    path = tmp_path / "lazy.parquet"
+    pq.write_table(PLAIN, path)
+    source = Source(pl.scan_parquet(path))
+    damage(path)
+    assert source.columns() == {"id": Type.TEXT, "zip": Type.TEXT, "age": Type.WHOLE}
+    pq.write_table(PLAIN, path)
+    assert counts(source) == [1, 2, 0]
+    path.unlink()
+    assert counts(source) == [1, 2, 0]
+
+
+def test_a_frame_is_held_as_it_was_when_it_was_declared() -> None:
+    frame = pd.DataFrame({"x": np.arange(4)})
+    source = Source(frame)
+    frame.loc[:, "x"] = 7
+    with source.opened() as table:
+        assert bounded_counts(table, where=col("x") == 7, keys=(), share=None) == [0]
+
+
+def test_a_time_without_a_zone_is_its_day() -> None:
+    times = pa.array([datetime(2026, 1, 31, 23, 59), None], pa.timestamp("us"))
+    with Source(pa.table({"at": times})).opened() as table:
+        assert table.to_pyarrow().to_pylist() == [{"at": date(2026, 1, 31)}, {"at": None}]
+
+
+# -------------------------------------------------------------------------------------------------- declared columns
+
+
+DECLARABLE = pa.table(
+    {
+        "id": ["p", "q"],
+        "n": pa.array([1, 2], pa.int16()),
+        "cost": pa.array([Decimal("1.25"), None], pa.decimal128(10, 2)),
+        "left": ["x", "y"],
+    }
+)
+
+
+def test_a_table_has_the_declared_columns_and_no_others() -> None:
+    declared = {"cost": Type.NUMBER, "id": Type.TEXT, "n": Type.NUMBER}
+    source = Source(DECLARABLE, declared)
+    assert source.columns() == declared
+    with source.opened() as table:
+        assert list(table.columns) == ["cost", "id", "n"]
+        assert table.to_pyarrow().to_pylist()[0] == {"cost": 1.25, "id": "p", "n": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("declared", "words"),
+    [
+        ({"ward": Type.TEXT}, "'ward' is declared, and the data frame does not have it.*columns are cost, id, left, n"),
+        ({"id": Type.NUMBER}, "'id' is declared to hold numbers, and in the data frame it holds texts"),
+        ({"id": Type.WHOLE}, "declared to hold whole numbers"),
+        ({"n": Type.TEXT}, "holds whole numbers"),
+        ({"cost": Type.WHOLE}, r"a type that the grammar does not know \(decimal\(10, 2\)\)"),
+    ],
+)
+def test_columns_that_the_data_does_not_have_so_are_named(declared: dict[str, Type], words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        Source(DECLARABLE, declared).columns()
+
+
+# ------------------------------------------------------------------------------------------------- several files
+
+
+def several(tmp_path: Path) -> Path:
+    """A folder as Spark and others write it."""
+    folder = tmp_path / "visits"
+    for name, rows in {"id=zz/part-0.parquet": PLAIN.slice(0, 2), "id=p1/part-1.pq": PLAIN.slice(2)}.items():
+        (folder / name).parent.mkdir(parents=True)
+        pq.write_table(rows, folder / name)
+    (folder / "_SUCCESS").touch()
+    (folder / "notes.txt").write_text("not read")
+    (folder / "_temporary").mkdir()
+    pq.write_table(PLAIN, folder / "_temporary" / "part-2.parquet")
+    pq.write_table(PLAIN, folder / ".part-3.parquet")
+    return folder
+
+
+def test_a_folder_or_a_list_of_files_is_one_table_and_folders_name_no_columns(tmp_path: Path) -> None:
+    folder = several(tmp_path)
+    listed = [folder / "id=zz" / "part-0.parquet", str(folder / "id=p1" / "part-1.pq")]
+    for data in (folder, str(folder), listed, tuple(listed)):
+        assert counts(Source(data)) == [1, 2, 0]
+
+
+def test_a_file_that_joins_the_folder_is_noticed(tmp_path: Path) -> None:
+    folder = several(tmp_path)
+    source = Source(folder)
+    assert counts(source) == [1, 2, 0]
+    pq.write_table(PLAIN, folder / "late.parquet")
+    with pytest.raises(EngineFailed, match="'visits' has changed since it was first opened"):
+        counts(source)
+
+
+def test_files_of_different_columns_are_refused(tmp_path: Path) -> None:
+    folder = several(tmp_path)
+    pq.write_table(PLAIN.rename_columns(["id", "zip", "years"]), folder / "other.parquet")
+    with pytest.raises(InvalidInput, match="'visits' do not all have the same columns"):
+        Source(folder).columns()
+    pq.write_table(PLAIN.set_column(2, "age", pa.array([SENSITIVE] * 6)), folder / "other.parquet")
+    with pytest.raises(InvalidInput, match="same columns") as caught:
+        Source(folder).columns()
+    assert SENSITIVE not in all_words_of(caught.value)
+
+
+def test_an_empty_folder_and_lists_that_make_no_sense(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(EngineFailed, match="no Parquet file at 'empty'"):
+        Source(tmp_path / "empty").columns()
+    with pytest.raises(EngineFailed, match=r"no file 'b\.parquet'"):
+        Source([tmp_path / "b.parquet"]).columns()
+    with pytest.raises(Unsupported, match=r"'a\.csv' is not a Parquet file"):
+        Source([tmp_path / "a.csv"])
+    with pytest.raises(InvalidInput, match="twice"):
+        Source([tmp_path / "a.parquet", tmp_path / "a.parquet"])
+    with pytest.raises(Unsupported, match="a list is not a source"):
+        Source([])
+
+
+# ------------------------------------------------------------------------------------------------------------- CSV
+
+CSV_TYPES = {"id": Type.TEXT, "age": Type.WHOLE, "sbp": Type.NUMBER, "urgent": Type.TRUTH, "day": Type.DATE}
+CSV_ROWS = """id,note,age,sbp,urgent,day
+a,"x, y",+5,1.5,TRUE,2026-01-31
+"",,,"",,
+é区,z,-9223372036854775808,1e-3,0,0001-01-01
+,z,9223372036854775807,-inf,false,9999-12-31
+"""
+
+
+def csv_file(tmp_path: Path, text: str, name: str = "it's.csv", encoding: str = "utf-8") -> Path:
+    path = tmp_path / name
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+@pytest.mark.parametrize("sign", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+@pytest.mark.parametrize("line", ["\n", "\r\n"])
+def test_a_csv_file_is_read_with_declared_types(tmp_path: Path, sign: str, encoding: str, line: str) -> None:
+    path = csv_file(tmp_path, CSV_ROWS.replace(",", sign).replace("\n", line), encoding=encoding)
+    source = Source(path, CSV_TYPES)
+    assert source.columns() == CSV_TYPES
+    with source.opened() as table:
+        found = table.to_pyarrow().to_pylist()
+    assert found == [
+        {"id": "a", "age": 5, "sbp": 1.5, "urgent": True, "day": date(2026, 1, 31)},
+        {"id": "", "age": None, "sbp": None, "urgent": None, "day": None},
+        {"id": "é区", "age": -(2**63), "sbp": 0.001, "urgent": False, "day": date(1, 1, 1)},
+        {"id": None, "age": 2**63 - 1, "sbp": -math.inf, "urgent": False, "day": date(9999, 12, 31)},
+    ]
+
+
+def test_a_csv_file_without_declared_types_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(NotDeclared, match=r"it's\.csv.*schema draft"):
+        Source(csv_file(tmp_path, CSV_ROWS))
+
+
+@pytest.mark.parametrize(
+    ("column", "cell"),
+    [
+        *(("age", cell) for cell in ("1.5", "1e3", "0x10", "1_000", " 5", "5 ", "9223372036854775808", SENSITIVE)),
+        *(("sbp", cell) for cell in ("1,5", "1_0", "0x1", " 1", "infinity!", "--1", SENSITIVE)),
+        *(("urgent", cell) for cell in ("yes", "t", "2", SENSITIVE)),
+        *(("day", cell) for cell in ("2026-02-30", "31.01.2026", "2026-1-1", "2026-01-31 10:00", SENSITIVE)),
+    ],
+)
+def test_a_cell_of_another_type_stops_the_engine(tmp_path: Path, column: str, cell: str) -> None:
+    path = csv_file(tmp_path, f'{column}\n"{cell}"\n')
+    with pytest.raises(Exception, match=r".") as caught, Source(path, {column: CSV_TYPES[column]}).opened() as table:
+        table.to_pyarrow()
+    assert not isinstance(caught.value, SfumatoError)  # the vault withholds these words and keeps the charge
+
+
+@pytest.mark.parametrize("rows", ["1\n", "1,2,3\n", '"1,2\n3,4\n', "\udcff,1\n"], ids=ascii)
+def test_a_malformed_row_stops_the_engine(tmp_path: Path, rows: str) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_bytes(b"a,b\n1,2\n" + rows.encode("utf-8", "surrogateescape"))
+    with pytest.raises(Exception, match=r"."), Source(path, {"a": Type.TEXT}).opened() as table:
+        table.to_pyarrow()
+
+
+@pytest.mark.parametrize("text", [SENSITIVE + ",1\n", "", "id,id\n1,2\n", '"id\n', "ID\n1\n"])
+def test_a_header_that_lacks_a_column_is_not_quoted(tmp_path: Path, text: str) -> None:
+    """Without a header the first line is data."""
+    with pytest.raises(
+        InvalidInput, match=r"first line of .*it's\.csv.* does not name .* each once: not id;"
+    ) as caught:
+        Source(csv_file(tmp_path, text), {"id": Type.TEXT}).columns()
+    assert SENSITIVE not in all_words_of(caught.value)
+
+
+def test_a_csv_file_that_is_missing_or_changes(tmp_path: Path) -> None:
+    source = Source(tmp_path / "late.csv", {"id": Type.TEXT})
+    with pytest.raises(EngineFailed, match=r"no file 'late\.csv'"):
+        source.columns()
+    path = csv_file(tmp_path, "id\na\n", "late.csv")
+    with source.opened() as table:
+        assert bounded_counts(table, where=None, keys=(), share=None) == [1]
+    path.write_text("id\na\nb\n")
+    with pytest.raises(EngineFailed, match="has changed"), source.opened():
+        pass
+
+
 def test_nothing_is_opened_before_it_is_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "later.parquet"
     source = Source(path)
@@ -139,7 +353,7 @@ def test_nothing_is_opened_before_it_is_asked_for(tmp_path: Path) -> None:
 # -------------------------------------------------------------------------------------------------- what fails
 
 
-@pytest.mark.parametrize("data", [None, 3, [1, 2], {"a": [1]}, np.zeros(3), pl.LazyFrame({"a": [1]}), b"x"])
+@pytest.mark.parametrize("data", [None, 3, [1, 2], {"a": [1]}, np.zeros(3), b"x"])
 def test_what_is_no_source_of_rows_is_refused(data: object) -> None:
     with pytest.raises(Unsupported, match=f"a {type(data).__name__} is not a source of rows"):
         Source(data)
@@ -147,11 +361,11 @@ def test_what_is_no_source_of_rows_is_refused(data: object) -> None:
 
 @pytest.mark.parametrize("name", ["*.parquet", "a?.parquet", "[ab].parquet", "../*/x.parquet"])
 def test_patterns_are_refused(name: str) -> None:
-    with pytest.raises(InvalidInput, match="names one file; patterns"):
+    with pytest.raises(InvalidInput, match="names one file or folder; patterns"):
         Source(name)
 
 
-@pytest.mark.parametrize("name", ["visits.csv", "visits", "visits.parquet.gz", "visits.json", "s3.parquet.txt", ""])
+@pytest.mark.parametrize("name", ["visits", "visits.parquet.gz", "visits.csv.gz", "visits.json", "s3.parquet.txt"])
 def test_other_files_are_refused(name: str) -> None:
     with pytest.raises(Unsupported, match="not a Parquet file"):
         Source(name)
@@ -190,6 +404,23 @@ def all_words_of(error: BaseException) -> str:
     return words
 
 
+def damage(path: Path) -> None:
+    """Destroy all rows of a Parquet file and leave its footer, which holds the columns."""
+    content = path.read_bytes()
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    path.write_bytes(content[:4] + b"\xff" * (footer - 4) + content[footer:])
+
+
+def test_columns_are_known_without_a_row(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(PLAIN, path)
+    damage(path)
+    source = Source(path)
+    assert source.columns() == {"id": Type.TEXT, "zip": Type.TEXT, "age": Type.WHOLE}
+    with pytest.raises(Exception, match=r"."):
+        counts(source)
+
+
 @pytest.mark.parametrize("name", ["truncated", "empty", "text", "torn footer", "folder", "missing"])
 def test_a_file_that_cannot_be_opened_is_named_and_never_quoted(tmp_path: Path, name: str) -> None:
     path = broken(tmp_path)[name]
@@ -199,7 +430,8 @@ def test_a_file_that_cannot_be_opened_is_named_and_never_quoted(tmp_path: Path, 
     assert caught.value.__context__ is None
     words = all_words_of(caught.value)
     assert SENSITIVE not in words
-    assert "duckdb" not in words.lower()
+    assert "_duckdb" not in words
+    assert "IOException" not in words
     assert str(tmp_path) not in str(caught.value)
 
 

@@ -3,6 +3,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from datetime import date
 from functools import cache
 from itertools import product
 from math import prod
@@ -62,9 +63,24 @@ def count_by_hand(
 
 
 def keyed_hash(secret: str, *parts: object) -> str:
-    """The hash that orders a person's groups: of canonical text, the same on every engine."""
-    texts = [str(part).lower() if isinstance(part, bool) else str(part) for part in parts]
-    return hashlib.md5("\x1f".join([secret, *texts]).encode(), usedforsecurity=False).hexdigest()
+    """The hash that orders a person's groups: of text that tells its parts apart, the same on every engine."""
+    texts = [_written(part) for part in parts[:-1]]
+    texts.append(f"t{parts[-1]}" if isinstance(parts[-1], str) else _written(parts[-1]))
+    text = f"{len(secret)}:{secret}" + "".join(texts)
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()[:12]
+
+
+def _written(part: object) -> str:
+    match part:
+        case str():
+            return f"t{len(part)}:{part}"
+        case bool():
+            return "y" if part else "n"
+        case int():
+            return f"w{part};"
+        case date():
+            return f"d{part.isoformat()};"
+    raise AssertionError(part)
 
 
 # --------------------------------------------------------------------------------------------- inside the engine

@@ -5,10 +5,12 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.mutation.mutants import Mutant, mutants_of, watched_in
+from tests.mutation.trial import REACHED, instrumented
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -211,9 +213,11 @@ OTHER = """\
 SURVIVORS_OF_WEAK = {"toy_pack.counts:Count.sensitivity:L3:2→3", "toy_pack.counts:Count.sensitivity:L3:2→1"}
 
 
-def run_on(root: Path, *options: str, **tests: str) -> subprocess.CompletedProcess[str]:
+def run_on(
+    root: Path, *options: str, package: dict[str, str] = PACKAGE, **tests: str
+) -> subprocess.CompletedProcess[str]:
     """Run on the toy package with these test files."""
-    files = PACKAGE | {f"checks/test_{name}.py": text for name, text in tests.items()}
+    files = package | {f"checks/test_{name}.py": text for name, text in tests.items()}
     for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -250,10 +254,47 @@ def test_an_unmarked_test_kills_nothing(tmp_path: Path) -> None:
     assert survivors(done.stdout) == SURVIVORS_OF_WEAK, done.stdout + done.stderr
 
 
-def test_a_module_that_no_killer_imports_survives_with_a_note(tmp_path: Path) -> None:
-    done = run_on(tmp_path, other=OTHER)
+@pytest.mark.parametrize("killers", [OTHER, OTHER.replace("import pytest", "import pytest, toy_pack")])
+def test_a_function_that_no_killer_runs_survives_with_a_note(tmp_path: Path, killers: str) -> None:
+    done = run_on(tmp_path, other=killers)
     assert len(survivors(done.stdout)) == 4, done.stdout + done.stderr
-    assert "(no killer test imports this module)" in done.stdout
+    assert "(no killer test runs this function)" in done.stdout
+
+
+def test_what_an_earlier_test_left_in_a_cache_still_counts_as_reached(tmp_path: Path) -> None:
+    """Only the second test would notice, and in one process it would find the first one's result."""
+    cached = {"src/toy_pack/__init__.py": """\
+        import functools
+
+        @functools.cache
+        def loss(moved):
+            return 2 * moved
+        """}  # fmt: skip
+    killers = """\
+        import pytest
+        from toy_pack import loss
+
+        pytestmark = pytest.mark.kills
+
+        def test_that_looks_away():
+            loss(5)
+
+        def test_that_looks():
+            assert loss(5) == 10
+        """
+    done = run_on(tmp_path, package=cached, killers=killers)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_watched_function_tells_that_it_was_reached_and_is_otherwise_as_it_was() -> None:
+    told: list[str] = []
+    names: dict[str, Any] = {REACHED: told.append, "Protocol": object}
+    exec(instrumented(TOY, "pack.toy"), names)  # noqa: S102
+    toy = names["Toy"]()
+    toy.rows = 3
+    assert (toy.sensitivity(None), toy.other(None), names["loss"](6, scale=2)) == (6, 9, 3)
+    assert told == ["pack.toy.Toy.sensitivity", "pack.toy.loss"]
+    assert toy.sensitivity.__doc__ == "Moved by 2."
 
 
 def test_a_mutant_that_breaks_the_import_of_the_tests_is_killed(tmp_path: Path) -> None:
@@ -264,8 +305,40 @@ def test_a_mutant_that_breaks_the_import_of_the_tests_is_killed(tmp_path: Path) 
 
 def test_a_mutant_that_hangs_is_killed_by_the_time_limit(tmp_path: Path) -> None:
     hanging = STRONG.replace("assert", "while not").replace("== 10", "== 10: pass")
-    done = run_on(tmp_path, "--timeout", "2", "--jobs", "4", hanging=hanging)
+    done = run_on(tmp_path, "--grace", "0.5", "--jobs", "4", hanging=hanging)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "4 of 4 killed (4 by the time limit)" in done.stdout
+
+
+def test_a_mutant_that_waits_without_working_is_killed_when_patience_ends(tmp_path: Path) -> None:
+    waiting = STRONG.replace("assert", "while not").replace("== 10", "== 10: __import__('time').sleep(600)")
+    done = run_on(tmp_path, "--patience", "5", "--jobs", "4", waiting=waiting)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "4 of 4 killed (4 by the time limit)" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("grace", "says"), [("1", "comes close to the time limit"), ("0.1", "ended with the time limit")]
+)
+def test_a_time_limit_that_the_original_hardly_meets_judges_nothing(tmp_path: Path, grace: str, says: str) -> None:
+    """From its second run on this killer is slow: the first one sets its limit."""
+    slower = """\
+        import pathlib, time, pytest
+        from toy_pack import Count
+
+        pytestmark = pytest.mark.kills
+
+        def test_exact_sensitivity():
+            seen = pathlib.Path(__file__).with_name("seen")
+            until = time.process_time() + 0.8 * seen.exists()
+            while time.process_time() < until:
+                pass
+            seen.touch()
+            assert Count().sensitivity(5) == 10
+        """
+    done = run_on(tmp_path, "--grace", grace, slower=slower)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert says in done.stdout
 
 
 def test_a_mutant_that_takes_the_process_down_is_killed(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from scipy import stats
 
 from sfumato.core.limits import Limit
 from sfumato.engines.counts import KeyColumn, Share, rows_by_cell
+from sfumato.engines.keyed_hash import DIGITS
 from tests.laws.plans import engine
 
 ALPHA = 1e-9
@@ -59,7 +60,8 @@ def test_the_choice_of_one_person_is_fair_over_secrets() -> None:
     """The same, with the secret as the only thing that changes: the hash is worked out for 6,000 secrets at once."""
     frame = pa.table({"secret": [secrets.token_hex(16) for _ in range(6_000)]})
     table = engine().create_table("secrets", frame, overwrite=True)
-    hashes = {f"h{cell}": (table.secret + f"\x1fone person\x1f{'abcd'[cell]}").hexdigest("md5") for cell in range(4)}
+    text = "32:" + table.secret + "t10:one persont"
+    hashes = {f"h{cell}": (text + "abcd"[cell]).hexdigest("md5").substr(0, DIGITS) for cell in range(4)}
     rows = table.select(**hashes).to_pyarrow().to_pylist()
     total = Counter(tuple(sorted(sorted(range(4), key=lambda cell: row[f"h{cell}"])[:KEPT])) for row in rows)
     assert fairness(total) > ALPHA

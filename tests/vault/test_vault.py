@@ -224,7 +224,8 @@ def test_a_vault_that_is_declared_badly(arguments: dict[str, object], error: typ
         ({"bounds": {"sbp": (220, 80)}}, errors.InvalidInput, "wrong way round"),
         ({"bounds": {"sbp": (float("nan"), 80)}}, errors.InvalidInput, "not a finite number"),
         ({"data": 7}, errors.Unsupported, "not a source of rows"),
-        ({"data": "visits.csv"}, errors.Unsupported, "not a Parquet file"),
+        ({"data": "visits.csv"}, errors.NotDeclared, "does not say what its columns hold"),
+        ({"data": "visits.json"}, errors.Unsupported, "not a Parquet file"),
     ],
 )
 def test_a_table_that_is_declared_badly(

@@ -15,7 +15,7 @@ from sfumato.accounting.filters import BasicFilter, RDPFilter, ZCDPFilter, open_
 from sfumato.accounting.gaussian import classical_sigma, gaussian_delta, gaussian_sigma
 from sfumato.accounting.odometer import BasicOdometer, ZCDPOdometer
 from sfumato.accounting.parallel import parallel
-from sfumato.core.events import PrivacyEvent
+from sfumato.core.events import Composed, PrivacyEvent
 from sfumato.core.exact import Exact, probability
 from sfumato.core.guarantees import Approximate
 from sfumato.errors import InvalidInput, Unsupported
@@ -77,7 +77,7 @@ def delta(events: Events, *, epsilon: Exact, method: Method = "pld") -> Fraction
 
 
 def _basic(events: Events) -> Approximate:
-    total = compose(counted(events).elements())
+    total = compose(events)
     return total if isinstance(total, Approximate) else total.approximate()
 
 
@@ -107,12 +107,12 @@ def _rdp_delta(events: Events, epsilon: Exact) -> Fraction:
 
 def _equal_steps(events: Events) -> tuple[Approximate, int]:
     found = counted(events)
-    losses = {loss_of(event) for event in found}
+    losses = {loss_of(event) for event in found} or {loss_of(Composed(events=()))}
     if len(losses) > 1:
         raise Unsupported(
             'method="optimal" composes steps of one ε and δ only, and these differ; nothing was accounted. Use "pld".'
         )
-    each, own = losses.pop() if losses else (Fraction(0), Fraction(0))
+    each, own = losses.pop()
     return Approximate(epsilon=each, delta=own), found.total()
 
 

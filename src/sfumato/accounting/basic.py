@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from fractions import Fraction
 
+from sfumato.accounting.counted import counted
 from sfumato.accounting.subsampling import fixed_size, poisson
 from sfumato.core import enclosures
 from sfumato.core.budget import Budget
@@ -25,7 +26,7 @@ from sfumato.errors import Refused, Unsupported
 __all__ = ["compose", "cost", "loss_of", "promised"]
 
 
-def compose(events: Iterable[PrivacyEvent]) -> Pure | Approximate:
+def compose(events: PrivacyEvent | Iterable[PrivacyEvent]) -> Pure | Approximate:
     """Add up the ε and δ of events on the same units, exactly.
 
     Guarantee: (Σε, Σδ)-DP for all together, also when each event was chosen after seeing the outputs before it.
@@ -35,9 +36,9 @@ def compose(events: Iterable[PrivacyEvent]) -> Pure | Approximate:
     Pure(epsilon=Fraction(1, 1))
     """
     epsilon, delta = Fraction(0), Fraction(0)
-    for event in events:
-        more_epsilon, more_delta = loss_of(event)
-        epsilon, delta = epsilon + more_epsilon, delta + more_delta
+    for event, times in counted(events).items():
+        each, own = loss_of(event)
+        epsilon, delta = epsilon + times * each, delta + times * own
     if delta == 0:
         return Pure(epsilon=epsilon)
     return Approximate(epsilon=epsilon, delta=min(Fraction(1), delta))
@@ -54,17 +55,14 @@ def loss_of(event: PrivacyEvent) -> tuple[Fraction, Fraction]:
             return event.l1 / event.scale, Fraction(0)
         case BoundedRange() | RandomizedResponse():
             return event.epsilon, Fraction(0)
-        case Repeated():
-            epsilon, delta = loss_of(event.event)
-            return event.times * epsilon, event.times * delta
-        case Composed():
-            return _stated(compose(event.events))
+        case Repeated() | Composed():
+            return _stated(compose(event))
         case Stated():
             return _stated(event.guarantee)
         case PoissonSampled():
-            return _stated(poisson(compose([event.event]), event.rate))
+            return _stated(poisson(compose(event.event), event.rate))
         case FixedSizeSampled():
-            return _stated(fixed_size(compose([event.event]), size=event.size, population=event.population))
+            return _stated(fixed_size(compose(event.event), size=event.size, population=event.population))
     raise _unsupported(event.KIND)
 
 
@@ -79,11 +77,11 @@ def promised(event: PrivacyEvent, asked: Budget) -> Pure | Approximate:
     """
     curve = _curve(event)
     if curve is None:
-        found: Pure | Approximate = compose([event])
+        found: Pure | Approximate = compose(event)
         kept = asked.covers(cost(found))
     else:
         found = Approximate(epsilon=asked.epsilon, delta=asked.delta)
-        kept = asked.delta > 0 and curve.delta_at(asked.epsilon) <= asked.delta
+        kept = curve.delta_at(asked.epsilon) <= asked.delta
     if not kept:
         raise Refused(f"the noise does not keep {asked} for this event; nothing was done.")
     return found

@@ -12,7 +12,8 @@ __all__ = ["counted"]
 def counted(events: PrivacyEvent | Iterable[PrivacyEvent]) -> Counter[PrivacyEvent]:
     """Count equal events; repetitions and compositions are opened, sampled events are kept as they are.
 
-    Composition does not depend on the order in which losses are added, so that nothing is lost by counting.
+    Composition does not depend on the order in which losses are added, so that nothing is lost by counting. Samples by
+    coins and samples of a fixed size in one list, or one inside the other, are refused: they hold for two relations.
 
     >>> from fractions import Fraction
     >>> from sfumato.core.events import BoundedRange
@@ -22,8 +23,7 @@ def counted(events: PrivacyEvent | Iterable[PrivacyEvent]) -> Counter[PrivacyEve
     """
     found: Counter[PrivacyEvent] = Counter()
     _count(tuple(events) if isinstance(events, Iterable) else (events,), 1, found)
-    sampled = {type(event) for event in found} & {PoissonSampled, FixedSizeSampled}
-    if len(sampled) > 1:
+    if _samples(found) >= {PoissonSampled, FixedSizeSampled}:
         raise Refused(
             "Poisson samples are accounted for under add/remove and samples of a fixed size under replace; the two "
             "were not added up. Account for each under its own relation."
@@ -40,3 +40,17 @@ def _count(events: tuple[PrivacyEvent, ...], times: int, found: Counter[PrivacyE
                 _count(event.events, times, found)
             case _:
                 found[event] += times
+
+
+def _samples(events: Iterable[PrivacyEvent]) -> set[type]:
+    """The ways of sampling that occur, also inside of samples."""
+    kinds: set[type] = set()
+    for event in events:
+        match event:
+            case PoissonSampled() | FixedSizeSampled():
+                kinds |= {type(event)} | _samples([event.event])
+            case Repeated():
+                kinds |= _samples([event.event])
+            case Composed():
+                kinds |= _samples(event.events)
+    return kinds

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.accounting.profiles import Array, Profile
+from sfumato.accounting.floats import ELEMENTARY, Array
+from sfumato.accounting.profiles import Profile
 
 __all__ = ["Dots", "atoms", "connect", "reach", "rounded_step"]
 
-OUTWARD = 1 + 2.0**-48
+OUTWARD = 1 + 4 * ELEMENTARY  # more than an exp, an expm1 and a few operations can be off
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -13,9 +13,13 @@ from sfumato.core.budget import Budget
 from sfumato.core.events import PrivacyEvent
 from sfumato.core.exact import Exact, decimal_up, fraction_text, non_negative, positive, rational
 from sfumato.core.guarantees import RDP, ZCDP
+from sfumato.core.search import around_decimal
 from sfumato.errors import BudgetExceeded, InvalidInput, NotDeclared, Refused
 
 __all__ = ["BasicFilter", "RDPFilter", "ZCDPFilter", "open_filter"]
+
+LEAST = Fraction(1, 10**24)
+DIGITS = 9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,8 +135,6 @@ class RDPFilter:
     def within(cls, budget: Budget, *, order: Exact) -> "RDPFilter":
         """The largest loss at this order whose ε at the budget's δ is within the budget's ε."""
         chosen, room = rational(order, "order"), positive(budget.delta, "delta")
-        if chosen <= 1:
-            raise InvalidInput(f"a Rényi order lies above 1, and {chosen} was given; nothing was done.")
 
         def fits(loss: Fraction) -> bool:
             return RDP(curve=((chosen, loss),)).epsilon_at(room) <= budget.epsilon
@@ -163,7 +165,8 @@ class RDPFilter:
 
         curve, own = rdp.compose(event, orders=[self.order])
         _no_delta(own)
-        return curve.curve[0][1]
+        ((_, loss),) = curve.curve
+        return loss
 
 
 def open_filter(budget: Budget, *, method: str, order: Exact | None = None) -> BasicFilter | ZCDPFilter | RDPFilter:
@@ -212,16 +215,7 @@ def _exceeded(account: str, what: str, left: Fraction, asked: Fraction) -> Budge
 
 
 def _largest(fits: Callable[[Fraction], bool]) -> Fraction:
-    """The largest argument that fits, to nine digits and rounded down; 0 where hardly anything fits."""
-    high = Fraction(1)
-    while fits(high) and high < 2**20:
-        high *= 2
-    low = high / 2
-    while not fits(low):
-        low, high = low / 2, low
-        if low < Fraction(1, 2**80):
-            return Fraction(0)
-    while high - low > high / 2**30:
-        middle = (low + high) / 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+    """The largest decimal of nine digits that fits; 0 where not even 1e-24 does."""
+    if not fits(LEAST):
+        return Fraction(0)
+    return around_decimal(lambda number: fits(number) - 0.5, digits=DIGITS)[0]

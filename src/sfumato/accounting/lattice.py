@@ -11,19 +11,18 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from sfumato.accounting.floats import UNIT, Array
 from sfumato.core import enclosures
 
 __all__ = ["Smooth", "Tail", "enumerable", "profile", "smoothed", "tails"]
-
-Array = npt.NDArray[np.float64]
 
 MOST_SQUARES = 64
 MOST_WORK = 20_000  # patterns times σ: about a second
 REACH = 12  # in standard deviations; what lies beyond has probability below 2e^(−72) < 1.1e-31
 BEYOND = 2e-29  # for the at most 64 places that are cut off, and their sum
-TINY = 2.0**-40
+TINY = 2.0**-40  # of a difference of two tails, and of the loss at which they are taken
+FACTOR = 256  # in units: e^(−x) is off by 8 + 2x, x ≤ 72 before it falls under BEYOND, and it is divided by a sum
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -92,7 +91,7 @@ def _grown(law: Array, used: int, squared: int, largest: int, noise: Array, sigm
             grown = grown[excess:-excess]
         reach = (len(grown) - 1) // 2
         above = np.append(np.cumsum(grown[::-1])[::-1], 0.0)
-        rounding = TINY + (2 + used) * len(grown) * 2.0**-52
+        rounding = TINY + (FACTOR * total + 2 * (2 + used) * len(grown)) * UNIT
         yield Tail(squared=total, reach=reach, rounding=rounding, above=above)
         yield from _grown(grown, total, squared, shift, noise, sigma)
 

@@ -31,7 +31,7 @@ class BasicOdometer:
 
     def after(self, event: PrivacyEvent) -> "BasicOdometer":
         """The odometer once this event has happened."""
-        total = compose([event])
+        total = compose(event)
         own = total.delta if isinstance(total, Approximate) else 0
         return replace(self, shown=self.shown + Budget(epsilon=total.epsilon, delta=own))
 

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 
 from sfumato.core import enclosures
 from sfumato.core.exact import Exact, natural, non_negative, probability
@@ -37,15 +38,16 @@ def epsilon(step: Pure | Approximate, times: int, *, delta: Exact) -> Fraction:
     >>> float(round(epsilon(step, 1440, delta=1.45e-5), 3))
     11.16
     """
-    asked, count = probability(delta, "delta"), natural(times, "times", least=0)
-    low, high = Fraction(0), count * step.epsilon
-    if _delta(step, count, high) > asked:
-        raise Refused(f"no ε goes with δ = {asked}: the steps' own δ already exceed it. Ask for a larger δ.")
-    if _delta(step, count, low) <= asked:
+    asked, at = probability(delta, "delta"), partial(_delta, step, times)
+    low = Fraction(0)
+    if at(low) <= asked:
         return low
+    high = times * step.epsilon
+    if at(high) > asked:
+        raise Refused(f"no ε goes with δ = {asked}: the steps' own δ already exceed it. Ask for a larger δ.")
     while high - low > high / 2**30:
         middle = (low + high) / 2
-        low, high = (low, middle) if _delta(step, count, middle) <= asked else (middle, high)
+        low, high = (low, middle) if at(middle) <= asked else (middle, high)
     return high
 
 

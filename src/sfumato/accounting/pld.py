@@ -1,7 +1,7 @@
 """Privacy loss distributions: the tight accountant, for plans that are fixed beforehand.
 
 Guarantee: ε and δ are upper bounds. What is rounded is rounded outward, and the float error of the FFT is bounded and
-added; the two assumptions about NumPy and SciPy on which that rests are in docs/proofs/pld.md.
+added; the assumptions on which that rests are in :mod:`sfumato.accounting.floats`. Proof: docs/proofs/pld.md
 Assumes: the list of events was fixed before the first output was seen. For releases that are chosen on the way, use a
 filter: :mod:`sfumato.accounting.filters`.
 """
@@ -14,12 +14,21 @@ from fractions import Fraction
 import numpy as np
 
 from sfumato.accounting import lattice, windows
-from sfumato.accounting.basic import loss_of
+from sfumato.accounting.basic import compose
 from sfumato.accounting.counted import counted
-from sfumato.accounting.profiles import Array, Pair, float_down, float_up, gaussian, pair_of
+from sfumato.accounting.floats import ELEMENTARY, Array, float_down, float_up
+from sfumato.accounting.profiles import NUDGE, Pair, gaussian, pair_of
 from sfumato.accounting.windows import PRECISION
 from sfumato.core import enclosures
-from sfumato.core.events import BoundedRange, DiscreteGaussian, DiscreteLaplace, Gaussian, PrivacyEvent, Stated
+from sfumato.core.events import (
+    BoundedRange,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    PrivacyEvent,
+    Repeated,
+    Stated,
+)
 from sfumato.core.exact import Exact, non_negative, probability
 from sfumato.core.guarantees import GDP, ZCDP, Approximate
 from sfumato.errors import Refused, Unsupported
@@ -42,7 +51,13 @@ def epsilon(events: PrivacyEvent | Iterable[PrivacyEvent], *, delta: Exact, prec
     asked = probability(delta, "delta")
     if asked == 0:
         return _pure(counted(events))
-    return min(_epsilon(found, asked, precision) for found in _readings(counted(events)))
+    bounds = [_epsilon(found, asked, precision) for found in _readings(counted(events))]
+    if not (known := [bound for bound in bounds if bound is not None]):
+        raise Refused(
+            f"no ε up to 512 for each event goes with δ = {float(asked):.3g}; nothing was accounted. "
+            "Ask for a larger δ, or add more noise."
+        )
+    return min(known)
 
 
 def delta(events: PrivacyEvent | Iterable[PrivacyEvent], *, epsilon: Exact, precision: float = PRECISION) -> Fraction:
@@ -75,18 +90,22 @@ def _readings(found: Counter[PrivacyEvent]) -> list[Counter[PrivacyEvent]]:
     return [found, read]
 
 
-def _epsilon(found: Counter[PrivacyEvent], asked: Fraction, precision: float) -> Fraction:
+def _epsilon(found: Counter[PrivacyEvent], asked: Fraction, precision: float) -> Fraction | None:
+    """The ε of one reading; none where a loss beyond reach keeps δ above what was asked for."""
     merged = _merged(found)
     if isinstance(merged, GDP):
         return merged.epsilon_at(asked)
     _above_floor(asked)
-    target = float_down(asked)
-    value = Fraction(0)
+    target, value = float_down(asked), 0.0
     for parts in _directions(merged):
-        if not value or not windows.within(parts, float(value), target):
-            value = max(value, _solved(parts, target, precision))
+        if not value or not windows.within(parts, value, target):
+            composed = windows.compose(parts, precision, delta=target)
+            value = max(value, composed.epsilon(target) if composed else math.inf)
     plain = _plain(found)
-    return min(value, plain.epsilon) if plain is not None and plain.delta <= asked else value
+    bounds = [Fraction(value)] if math.isfinite(value) else []
+    if plain is not None and plain.delta <= asked:
+        bounds.append(plain.epsilon)
+    return min(bounds, default=None)
 
 
 def _delta(found: Counter[PrivacyEvent], asked: Fraction, precision: float) -> Fraction:
@@ -97,19 +116,17 @@ def _delta(found: Counter[PrivacyEvent], asked: Fraction, precision: float) -> F
     if plain is not None and plain.epsilon <= asked:
         return plain.delta
     target = float_down(asked)
-    values = [windows.compose(parts, precision, epsilon=target).delta(target) for parts in _directions(merged)]
-    return max(LEAST_DELTA, *(Fraction(value) for value in values))
+    composed = [windows.compose(parts, precision, epsilon=target) for parts in _directions(merged)]
+    return max(LEAST_DELTA, *(Fraction(it.delta(target)) if it else Fraction(1) for it in composed))
 
 
 def _plain(found: Counter[PrivacyEvent]) -> Approximate | None:
     """Basic composition, where every event has an ε and a δ: never worse at its own δ."""
     try:
-        losses = [(times, loss_of(event)) for event, times in found.items()]
+        total = compose(Repeated(event=event, times=times) for event, times in found.items())
     except Unsupported:
         return None
-    epsilon = sum((times * each for times, (each, _) in losses), Fraction(0))
-    own = sum((times * more for times, (_, more) in losses), Fraction(0))
-    return Approximate(epsilon=epsilon, delta=min(Fraction(1), own))
+    return total if isinstance(total, Approximate) else total.approximate()
 
 
 def _above_floor(asked: Fraction) -> None:
@@ -161,25 +178,17 @@ def _covering(mu_squared: Fraction, shift: Fraction, excess: Fraction) -> Pair:
     inner = gaussian(mu_squared)
     if not shift:
         return Pair(remove=inner, add=inner)
-    moved, factor = float_up(shift), math.exp(float_up(excess)) * (1 + 2.0**-50)
+    moved, factor = float_up(shift), math.exp(float_up(excess)) * (1 + 2 * ELEMENTARY)
 
     def profile(epsilon: Array) -> Array:
-        return np.minimum(1.0, inner(epsilon - moved - 2.0**-46 * np.abs(epsilon)) * factor)
+        return np.minimum(1.0, inner(epsilon - moved - NUDGE * (1 + np.abs(epsilon))) * factor)
 
     return Pair(remove=profile, add=profile)
 
 
 def _directions(pairs: Sequence[tuple[Pair, int]]) -> list[list[windows.Law]]:
+    """Both ways that a unit can make a difference, or one of them where they are the same."""
     removing = [(pair.remove, pair.add, times) for pair, times in pairs]
     if all(pair.symmetric for pair, _ in pairs):
-        return [removing] if removing else []
+        return [removing]
     return [removing, [(pair.add, pair.remove, times) for pair, times in pairs]]
-
-
-def _solved(parts: Sequence[windows.Law], target: float, precision: float) -> Fraction:
-    found = windows.compose(parts, precision, delta=target).epsilon(target)
-    if math.isinf(found):
-        raise Refused(
-            f"no ε up to 512 for each event goes with δ = {target:.3g}; nothing was accounted. Ask for a larger δ."
-        )
-    return Fraction(max(0.0, found))

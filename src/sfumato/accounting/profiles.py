@@ -2,7 +2,7 @@
 
 A profile takes a NumPy array of ε of either sign and returns upper bounds of δ(ε) = sup over S of P(S) − e^ε Q(S).
 Every float step is followed by a step outward (``TINY`` relative, or ``NUDGE`` in ε), which covers the rounding of
-the few operations before it on the assumption about NumPy and SciPy that docs/proofs/pld.md states.
+the few operations before it on the assumptions that :mod:`sfumato.accounting.floats` states.
 """
 
 import math
@@ -12,11 +12,10 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
-from scipy.special import ndtr
 
 from sfumato.accounting import lattice
 from sfumato.accounting.counted import counted
+from sfumato.accounting.floats import ELEMENTARY, Array, float_down, float_up, normal_down, normal_up
 from sfumato.core.events import (
     BoundedRange,
     DiscreteGaussian,
@@ -31,13 +30,12 @@ from sfumato.core.events import (
 from sfumato.core.guarantees import GDP, RDP, ZCDP, Approximate, Pure
 from sfumato.errors import Unsupported
 
-__all__ = ["Array", "Pair", "Profile", "float_down", "float_up", "gaussian", "pair_of", "renyi"]
+__all__ = ["NUDGE", "Pair", "Profile", "gaussian", "pair_of", "renyi"]
 
-Array = npt.NDArray[np.float64]
 Profile = Callable[[Array], Array]
 
-TINY = 2.0**-40  # above the relative error of ndtr, exp, expm1 and log with the arguments that occur
-NUDGE = 2.0**-46  # the same for sums and products of a few floats, relative to 1 + |ε|
+TINY = 2.0**-40  # relative: 1024 times what exp, expm1 or log may be off
+NUDGE = 2.0**-46  # in ε, relative to 1 + |ε|: 16 times that, for sums and products of a few floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +113,7 @@ def gaussian(mu_squared: Fraction) -> Profile:
 
     def profile(epsilon: Array) -> Array:
         slack = NUDGE * (mu / 2 + np.abs(epsilon) / mu)
-        inside, outside = ndtr(mu / 2 - epsilon / mu + slack), ndtr(-mu / 2 - epsilon / mu - slack)
+        inside, outside = normal_up(mu / 2 - epsilon / mu + slack), normal_down(-mu / 2 - epsilon / mu - slack)
         return _clipped(inside * (1 + TINY) - np.exp(np.minimum(epsilon, 700.0)) * outside * (1 - TINY))
 
     return profile
@@ -123,7 +121,7 @@ def gaussian(mu_squared: Fraction) -> Profile:
 
 def _nothing(epsilon: Array) -> Array:
     """The profile of two equal laws: 1 − e^ε below 0."""
-    return -np.expm1(np.minimum(epsilon, 0.0))
+    return _clipped(-np.expm1(np.minimum(epsilon, 0.0)) * (1 + 2 * ELEMENTARY))
 
 
 def _laplace(shift: int, scale: Fraction) -> Profile:
@@ -220,8 +218,8 @@ def _discrete_gaussian(event: DiscreteGaussian) -> Profile:
     if smooth is None:
         return _zcdp(squared / (2 * event.sigma_squared))
     inner = gaussian(smooth.mu_squared)
-    shift, factor = float_up(smooth.shift), 1 + float_up(smooth.excess)
-    return lambda epsilon: _clipped(inner(epsilon - shift - NUDGE * np.abs(epsilon)) * factor)
+    shift, factor = float_up(smooth.shift), (1 + float_up(smooth.excess)) * (1 + TINY)
+    return lambda epsilon: _clipped(inner(epsilon - shift - NUDGE * (1 + np.abs(epsilon))) * factor)
 
 
 def _poisson(inner: Pair, rate: Fraction) -> Pair:
@@ -266,14 +264,3 @@ def _fixed_size(inner: Pair, share: Fraction) -> Profile:
 def _clipped(value: Array) -> Array:
     clipped: Array = np.clip(value, 0.0, 1.0)
     return clipped
-
-
-def float_up(value: Fraction) -> float:
-    """The least float that is not below."""
-    near = float(value)
-    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
-
-
-def float_down(value: Fraction) -> float:
-    """The largest float that is not above."""
-    return -float_up(-value)

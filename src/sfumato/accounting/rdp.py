@@ -5,15 +5,15 @@ neighbours is an upper bound. Floats are moved outward before they become ration
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import gammaln
 
 from sfumato.accounting.basic import loss_of
 from sfumato.accounting.counted import counted
+from sfumato.accounting.floats import ELEMENTARY, Array
 from sfumato.core.events import (
     BoundedRange,
     DiscreteGaussian,
@@ -37,8 +37,6 @@ ORDERS = (
     *(Fraction(order) for order in (*range(11, 64), *range(64, 257, 8), 320, 384, 448, 512, 640, 768, 896, 1024)),
 )
 
-Curve = Callable[[int], float]
-
 
 def compose(events: PrivacyEvent | Iterable[PrivacyEvent], *, orders: Iterable[Exact] = ORDERS) -> tuple[RDP, Fraction]:
     """The curve of all events together, and the δ that events brought with them.
@@ -53,12 +51,13 @@ def compose(events: PrivacyEvent | Iterable[PrivacyEvent], *, orders: Iterable[E
     wanted = [Fraction(order) for order in orders]
     if any(order <= 1 for order in wanted):
         raise InvalidInput("Rényi orders lie above 1; nothing was accounted.")
-    totals, own = [Fraction(0)] * len(wanted), Fraction(0)
-    for event, times in counted(events).items():
-        kept, more = _without_delta(event)
-        own += times * more
-        totals = [total + times * loss_at(kept, order) for total, order in zip(totals, wanted, strict=True)]
-    return RDP(curve=tuple(zip(wanted, totals, strict=True))), min(Fraction(1), own)
+    parts = [(*_without_delta(event), times) for event, times in counted(events).items()]
+    own = sum((times * more for _, more, times in parts), Fraction(0))
+
+    def total(order: Fraction) -> Fraction:
+        return sum((times * loss_at(kept, order) for kept, _, times in parts), Fraction(0))
+
+    return RDP(curve=tuple((order, total(order)) for order in wanted)), min(Fraction(1), own)
 
 
 def epsilon(
@@ -134,12 +133,9 @@ def _stated(curve: tuple[tuple[Fraction, Fraction], ...], order: Fraction) -> Fr
 def _response(epsilon: Fraction, categories: int, order: Fraction) -> Fraction:
     """ln((e^(αε) + e^((1−α)ε) + k − 2)/(e^ε + k − 1))/(α − 1), and never above ε."""
     power, one = float(order), float(epsilon)
-    terms = [(power - 1) * one, (1 - power) * one - one]
-    weights = [1.0, 1.0, (categories - 2) * math.exp(-one)]
-    largest = max(*terms, 0.0)
-    total = math.fsum(w * math.exp(t - largest) for w, t in zip(weights, [*terms, 0.0], strict=True))
-    value = largest + math.log(total) - math.log1p((categories - 1) * math.exp(-one))
-    return min(epsilon, _outward(value, largest + abs(power * one)) / (order - 1))
+    most = (power - 1) * one
+    total = 1 + math.exp(-power * one - most) + (categories - 2) * math.exp(-one - most)
+    return min(epsilon, _raised(most, math.log(total), -math.log1p((categories - 1) * math.exp(-one))) / (order - 1))
 
 
 def _laplace(shift: int, scale: Fraction, order: Fraction) -> Fraction:
@@ -147,32 +143,24 @@ def _laplace(shift: int, scale: Fraction, order: Fraction) -> Fraction:
     if shift == 0:
         return Fraction(0)
     step, power = float(1 / scale), float(order)
-    highest, ratio = (power - 1) * shift * step, (2 * power - 1) * step
+    most, ratio = (power - 1) * shift * step, (2 * power - 1) * step
     middle = -math.expm1(-step) * math.exp(-ratio) * math.expm1(-ratio * (shift - 1)) / math.expm1(-ratio)
-    total = 1 + middle + math.exp(-shift * step - 2 * highest)
-    value = highest + math.log(total) - math.log1p(math.exp(-step))
-    return _outward(value, highest + 1) / (order - 1)
+    total = 1 + middle + math.exp(-shift * step - 2 * most)
+    return _raised(most, math.log(total), -math.log1p(math.exp(-step))) / (order - 1)
 
 
 def _sampled(event: PoissonSampled | FixedSizeSampled, order: Fraction) -> Fraction:
-    whole = math.ceil(order)
-    upper = _whole(event)(whole)
-    if whole == order:
-        bound = upper
-    else:
-        lower = _whole(event)(whole - 1) if whole > 2 else Fraction(0)
-        share = order - (whole - 1)
-        bound = lower + share * (upper - lower)
-    return bound / (order - 1)
-
-
-def _whole(event: PoissonSampled | FixedSizeSampled) -> Callable[[int], Fraction]:
-    """(α − 1)·D_α at whole orders α."""
-    return lambda order: _whole_at(event, order)
+    """Between whole orders the chord of (α − 1)·D_α, which is convex and 0 at α = 1."""
+    above = math.ceil(order)
+    share = above - order
+    return ((1 - share) * _whole(event, above) + (share and share * _whole(event, above - 1))) / (order - 1)
 
 
 @lru_cache(maxsize=1 << 14)
-def _whole_at(event: PoissonSampled | FixedSizeSampled, order: int) -> Fraction:
+def _whole(event: PoissonSampled | FixedSizeSampled, order: int) -> Fraction:
+    """(α − 1)·D_α at a whole order α."""
+    if order == 1:
+        return Fraction(0)
     if isinstance(event, PoissonSampled):
         return _poisson(event, order)
     return _fixed_size(event, order)
@@ -182,36 +170,34 @@ def _poisson(event: PoissonSampled, order: int) -> Fraction:
     """ln Σ C(α, k) q^k (1 − q)^(α−k) e^((k−1)ε_k); where the two laws are not mirror images, tripled from k = 3 on."""
     if event.rate == 1:
         return (order - 1) * loss_at(event.event, Fraction(order))
-    losses = _losses(event.event, order)
-    ks, rate = np.arange(order + 1), float(event.rate)
-    terms = _binomials(order) + ks * math.log(rate) + (order - ks) * math.log1p(-rate) + (ks - 1) * losses
-    if not _mirrored(event.event):
-        terms[3:] += math.log(3)
-    return _summed(terms, order)
+    ks = np.arange(order + 1, dtype=np.float64)
+    kept, left = ks * _log(event.rate), (order - ks) * _log(1 - event.rate)
+    tripled = np.where(ks < 3, 0.0, 0.0 if _mirrored(event.event) else math.log(3))
+    return _summed(_log_binomials(order), kept, left, _log_moments(event.event, order), tripled)
 
 
 def _fixed_size(event: FixedSizeSampled, order: int) -> Fraction:
     """Wang, Balle and Kasiviswanathan 2019, Theorem 9, for replacing one unit."""
-    losses = _losses(event.event, order)
-    ks, share = np.arange(order + 1), event.size / event.population
-    most = _most(event.event)
-    terms = _binomials(order) + ks * math.log(share) + (ks - 1) * losses
-    terms[0], terms[1] = 0.0, -math.inf
-    caps = np.minimum(math.log(2), ks * math.log(math.expm1(most))) if 0 < most < 700 else np.full(len(ks), math.log(2))
-    second = _binomials(order)[2] + 2 * math.log(share)
-    simple = second + (math.log(4) + _log_expm1(float(losses[2])))
-    terms[2:] += caps[2:]
-    terms[2] = min(simple, float(terms[2]))
-    return _summed(terms, order)
+    ks, moments = np.arange(2, order + 1, dtype=np.float64), _log_moments(event.event, order)[2:]
+    caps = np.minimum(math.log(2), ks * _log_expm1(_most(event.event)))
+    caps[0] = min(caps[0], math.log(4) + _log_expm1(moments[0]) - moments[0])
+    drawn = ks * _log(Fraction(event.size, event.population))
+    return _summed(*(np.append(0.0, part) for part in (_log_binomials(order)[2:], drawn, moments, caps)))
+
+
+def _log(share: Fraction) -> float:
+    """ln p; a share that no float could hold is taken as 1e-300, which is outward."""
+    return math.log(max(float(share), 1e-300))
 
 
 def _log_expm1(value: float) -> float:
-    return math.log(math.expm1(value)) if 0 < value < 700 else (value if value > 0 else -math.inf)
+    """ln(e^x − 1)."""
+    return value + math.log(-math.expm1(-value)) if value > 0 else -math.inf
 
 
-def _losses(event: PrivacyEvent, order: int) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
-    found = [0.0, 0.0, *(float(loss_at(event, Fraction(k))) for k in range(2, order + 1))]
-    return np.array(found)
+def _log_moments(event: PrivacyEvent, order: int) -> Array:
+    """(k − 1)·ε_k for k = 0 … α: a bound on ln E_Q[(P/Q)^k], which is 0 for k = 0 and 1."""
+    return np.array([0.0, 0.0, *((k - 1) * float(loss_at(event, Fraction(k))) for k in range(2, order + 1))])
 
 
 def _most(event: PrivacyEvent) -> float:
@@ -233,18 +219,25 @@ def _mirrored(event: PrivacyEvent) -> bool:
     return False
 
 
-def _binomials(order: int) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
-    ks = np.arange(order + 1)
-    return np.asarray(gammaln(order + 1) - gammaln(ks + 1) - gammaln(order - ks + 1))
+@lru_cache(maxsize=1 << 11)
+def _log_binomials(order: int) -> Array:
+    """ln C(α, k) for k = 0 … α, each from the whole number itself."""
+    row = [1]
+    for k in range(order // 2):
+        row.append(row[-1] * (order - k) // (k + 1))
+    half = [math.log(number) for number in row]
+    return np.array(half + half[::-1][1 - order % 2 :])
 
 
-def _summed(terms: "np.ndarray[tuple[int], np.dtype[np.float64]]", order: int) -> Fraction:
+def _summed(*parts: Array) -> Fraction:
+    """ln Σ e^(the sum of the parts), raised by what all that went into it may be off, and never below 0."""
+    terms = np.sum(parts, axis=0)
     largest = float(terms.max())
-    value = largest + math.log(float(np.exp(terms - largest).sum()))
-    finite = np.abs(terms[np.isfinite(terms)])
-    return max(Fraction(0), _outward(value, float(finite.max()) + order * math.log(order + 1)))
+    found = _raised(largest, math.log(float(np.exp(terms - largest).sum())))
+    sizes = np.sum(np.abs(parts), axis=0)[np.isfinite(terms)]
+    return max(Fraction(0), found + Fraction(16 * ELEMENTARY * (float(sizes.max()) + len(terms))))
 
 
-def _outward(value: float, size: float) -> Fraction:
-    """The value and a bound on its rounding: 2^-46 of the largest number that went into it."""
-    return Fraction(value + 2.0**-46 * (size + 1))
+def _raised(*parts: float) -> Fraction:
+    """The sum, raised by what its parts may be off: 16·ELEMENTARY of their sizes and as much of 1."""
+    return Fraction(math.fsum(parts) + 16 * ELEMENTARY * (1 + math.fsum(map(abs, parts))))

@@ -14,12 +14,11 @@ import numpy.typing as npt
 from scipy import fft
 
 from sfumato.accounting.dots import Dots
-from sfumato.accounting.profiles import Array
+from sfumato.accounting.floats import UNIT, Array, transform_error
 
-__all__ = ["FFT_CONSTANT", "UNIT", "Composition", "Window", "centre", "compose", "log_moment"]
+__all__ = ["Composition", "Window", "centre", "compose", "log_moment"]
 
-UNIT = 2.0**-53
-FFT_CONSTANT = 8.0  # assumed: the 2-norm error of scipy.fft is at most this · UNIT · log2(size), relative; tested
+LOGARITHMS = 2000  # in eighths of a unit: that of a mass is above −745, and off by at most 10 units of its size
 
 Complex = npt.NDArray[np.complex128]
 
@@ -139,7 +138,7 @@ def centre(parts: Sequence[tuple[Dots, int]], tilt: float) -> tuple[float, float
 def compose(parts: Sequence[tuple[Dots, int]], window: Window) -> Composition:
     """Compose laws on one grid, each so many times."""
     size, total = window.size, sum(times for _, times in parts)
-    levels = math.log2(size)
+    transform = transform_error(size)
     product: Complex = np.ones(size // 2 + 1, dtype=np.complex128)
     scales, tails = [], []
     start = last = 0
@@ -147,12 +146,14 @@ def compose(parts: Sequence[tuple[Dots, int]], window: Window) -> Composition:
     for dots, times in parts:
         scale = log_moment(dots, window.tilt)
         tilted = _tilted(dots, window.tilt, scale)
-        folded = np.zeros(-(-len(tilted) // size) * size)
+        turns = -(-len(tilted) // size)
+        folded = np.zeros(turns * size)
         folded[: len(tilted)] = tilted
-        folded = folded.reshape(-1, size).sum(axis=0)
+        folded = folded.reshape(turns, size).sum(axis=0)
         product = product * _power(fft.rfft(folded), times)
-        drift += times * FFT_CONSTANT * UNIT * levels * _norm(folded)
-        rounding += times * UNIT * 8 * (2000 + abs(scale) + (window.tilt + window.tail_tilt) * dots.widest)
+        drift += times * transform * _norm(folded)
+        exponents = LOGARITHMS + abs(scale) + (window.tilt + window.tail_tilt) * dots.widest
+        rounding += times * UNIT * (8 * exponents + turns)
         scales.append(times * scale)
         tails.append(times * log_moment(dots, window.tail_tilt))
         start += times * dots.low
@@ -160,9 +161,9 @@ def compose(parts: Sequence[tuple[Dots, int]], window: Window) -> Composition:
         infinite += times * dots.infinite
     norm = math.sqrt(2.0) * _norm(np.abs(product)) / math.sqrt(size)
     step = parts[0][0].step
-    top = step * (window.start + size)
-    rounding += UNIT * 8 * (window.tilt + window.tail_tilt) * abs(top)
-    noise = drift * math.exp(math.sqrt(size) * drift + rounding) + norm * UNIT * (FFT_CONSTANT * levels + 8 * total)
+    bottom, top = step * window.start, step * (window.start + size)
+    rounding += UNIT * 8 * (window.tilt + window.tail_tilt) * max(abs(bottom), abs(top))
+    noise = drift * math.exp(math.sqrt(size) * drift + rounding) + norm * (transform + 8 * UNIT * total)
     above = 0.0 if last < window.start + size else math.exp(min(0.0, math.fsum(tails) - window.tail_tilt * top))
     return Composition(
         losses=step * np.arange(window.start, window.start + size, dtype=np.float64),
@@ -187,7 +188,7 @@ def _tilted(dots: Dots, tilt: float, log_scale: float) -> Array:
 
 
 def _power(values: Complex, times: int) -> Complex:
-    """Integer powers by squaring: each multiplication costs at most √8 units, so ``times`` · 8 covers all of them."""
+    """Integer powers by squaring: each multiplication costs at most √5 units, so ``times`` · 8 covers all of them."""
     result: Complex | None = None
     while times:
         if times & 1:

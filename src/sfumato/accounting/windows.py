@@ -12,7 +12,8 @@ import numpy as np
 
 from sfumato.accounting import tilted
 from sfumato.accounting.dots import Dots, atoms, connect, reach, rounded_step
-from sfumato.accounting.profiles import Array, Profile
+from sfumato.accounting.floats import Array
+from sfumato.accounting.profiles import Profile
 
 __all__ = ["PRECISION", "Law", "compose", "within"]
 
@@ -37,6 +38,11 @@ class _Part:
     bottom: float
     top: float
 
+    @property
+    def lost(self) -> bool:
+        """Whether every loss lies beyond the top."""
+        return bool(self.profile(np.array([self.top]))[0] >= 1)
+
 
 def _parts(profiles: Sequence[Law], delta: float) -> list[_Part]:
     """What lies above the top of a part is a millionth of δ for all parts together."""
@@ -49,7 +55,10 @@ def _parts(profiles: Sequence[Law], delta: float) -> list[_Part]:
 
 def within(profiles: Sequence[Law], epsilon: float, delta: float) -> bool:
     """Whether this direction is known to be within (ε, δ) without a transform, by the Rényi conversion of its pilot."""
-    moments, infinite = _moments(_parts(profiles, delta), _TILTS)
+    parts = _parts(profiles, delta)
+    if any(part.lost for part in parts):
+        return False
+    moments, infinite = _moments(parts, _TILTS)
     exponent = float(np.min(moments + _GAIN - _TILTS * epsilon))
     return math.exp(min(0.0, exponent)) + infinite <= 0.999 * delta
 
@@ -60,9 +69,14 @@ def compose(
     *,
     delta: float | None = None,
     epsilon: float | None = None,
-) -> tilted.Composition:
-    """Choose tilt, grid and window by a coarse pilot, then compose; a poor choice costs tightness, never validity."""
+) -> tilted.Composition | None:
+    """Choose tilt, grid and window by a coarse pilot, then compose; a poor choice costs tightness, never validity.
+
+    Nothing is returned where some law has no loss within reach at all, so that nothing is known but δ ≤ 1.
+    """
     parts = _parts(profiles, 1e-20 if delta is None else delta)
+    if any(part.lost for part in parts):
+        return None
     total = sum(part.times for part in parts)
     pilot, _ = _moments(parts, np.concatenate([_TILTS, _DOWN]))
     moments, lower = pilot[: len(_TILTS)], pilot[len(_TILTS) :]

@@ -9,19 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING
 
 from sfumato.core.limits import Limit
 from sfumato.engines.compile import predicate
-from sfumato.engines.expressions import Expression
+from sfumato.engines.dialects import dialect_of
+from sfumato.engines.expressions import Expression, Type
+from sfumato.engines.keyed_hash import keyed_hash
+from sfumato.engines.public_rows import public_rows
+from sfumato.engines.totals import brought_out, total
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 __all__ = ["KeyColumn", "Share", "bounded_counts", "rows_by_cell"]
 
-KeyValue = str | int | bool
-SEPARATOR = "\x1f"
+KeyValue = str | int | bool | date
+TYPES = {str: Type.TEXT, int: Type.WHOLE, bool: Type.TRUTH, date: Type.DATE}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +57,10 @@ def bounded_counts(
     size = 1
     for key in keys:
         size *= len(key.values)
-    totals = rows_by_cell(table, where=where, keys=keys, share=share).to_pyarrow()
+    found = brought_out(rows_by_cell(table, where=where, keys=keys, share=share))
     counts = [0] * size
-    for cell, total in zip(totals["cell"].to_pylist(), totals["total"].to_pylist(), strict=True):
-        counts[cell] = total
+    for cell, rows in zip(found["cell"], found["total"], strict=True):
+        counts[cell] = rows
     return counts
 
 
@@ -85,33 +90,31 @@ def rows_by_cell(
         rows = rows.filter(rows.person.notnull())
     rows = rows.mutate(cell=ibis.literal(0, type="int64"))
     for place, key in enumerate(keys):
-        rows = rows.inner_join(ibis.memtable(_codes(key, place)), f"key{place}")
+        rows = rows.inner_join(public_rows(table, _codes(key, place)), f"key{place}")
         rows = rows.mutate(cell=rows.cell * len(key.values) + rows[f"code{place}"])
     side = [] if world is None else ["world"]
+    dialect = dialect_of(table)
     if share is None:
-        return rows.group_by([*side, "cell"]).aggregate(total=rows.one.sum())
+        return rows.group_by([*side, "cell"]).aggregate(total=total(rows.one, dialect))
     names = [f"key{place}" for place in range(len(keys))]
     pairs = rows.group_by([*side, "person", "cell", *names]).aggregate(rows=rows.one.sum())
     pairs = pairs.mutate(rows=ibis.least(pairs.rows, ibis.literal(share.limit.rows_per_group, type="int64")))
     if keys:
         pairs = _few_groups(pairs, names, share, side)
-    return pairs.group_by([*side, "cell"]).aggregate(total=pairs.rows.sum())
+    return pairs.group_by([*side, "cell"]).aggregate(total=total(pairs.rows, dialect))
 
 
 def _few_groups(pairs: ir.Table, names: Sequence[str], share: Share, side: Sequence[str]) -> ir.Table:
     """Keep at most ``groups`` groups of each person: those with the smallest keyed hash."""
     import ibis
 
-    text: ir.StringValue = ibis.literal(share.secret)
-    for name in ("person", *names):
-        text = text + SEPARATOR + pairs[name].cast("string")
-    pairs = pairs.mutate(hashed=text.hexdigest("md5"))
+    parts = [pairs[name] for name in ("person", *names)]
+    pairs = pairs.mutate(hashed=keyed_hash(share.secret, parts, dialect_of(pairs)))
     window = ibis.window(group_by=[*side, "person"], order_by=["hashed", "cell"])
     pairs = pairs.mutate(place=ibis.row_number().over(window))
     return pairs.filter(pairs.place < share.limit.groups)
 
 
-def _codes(key: KeyColumn, place: int) -> object:
-    import pyarrow as pa
-
-    return pa.table({f"key{place}": list(key.values), f"code{place}": pa.array(range(len(key.values)), pa.int64())})
+def _codes(key: KeyColumn, place: int) -> dict[str, tuple[Type, Sequence[KeyValue]]]:
+    codes = range(len(key.values))
+    return {f"key{place}": (TYPES[type(key.values[0])], key.values), f"code{place}": (Type.WHOLE, codes)}

@@ -1,0 +1,234 @@
+"""Types: what fits the declared columns passes, what does not is refused by name before anything is read."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from sfumato.engines.expressions.grammar import (
+    Absolute,
+    AllOf,
+    AnyOf,
+    Arithmetic,
+    Case,
+    Cast,
+    Coalesce,
+    Compare,
+    Cut,
+    DatePart,
+    DaysBetween,
+    Expression,
+    Floor,
+    Greatest,
+    Least,
+    Length,
+    Missing,
+    Named,
+    Negative,
+    Not,
+    OneOf,
+    StartsWith,
+    Value,
+    ValueCompare,
+    ValueMissing,
+    ValueOneOf,
+    inside,
+)
+from sfumato.engines.expressions.literals import Date, Literal, Number, Text, Truth, Whole
+from sfumato.engines.expressions.measure import DEEPEST, LARGEST, depth_of, size_of
+from sfumato.engines.expressions.terms import Term
+from sfumato.engines.expressions.types import Operator, Sign, Type
+from sfumato.engines.expressions.writing import written
+from sfumato.errors import InvalidInput, Unsupported
+
+__all__ = ["check", "columns_of", "type_of"]
+
+NOTHING = "nothing was read and nothing was spent"
+LITERAL_TYPES: dict[type[Literal], Type] = {
+    Text: Type.TEXT,
+    Whole: Type.WHOLE,
+    Number: Type.NUMBER,
+    Truth: Type.TRUTH,
+    Date: Type.DATE,
+}
+NUMERIC = (Type.WHOLE, Type.NUMBER)
+ORDERED = (Type.WHOLE, Type.NUMBER, Type.DATE)
+CASTS = {
+    (Type.WHOLE, Type.NUMBER),
+    (Type.NUMBER, Type.WHOLE),
+    (Type.TRUTH, Type.WHOLE),
+    (Type.TEXT, Type.WHOLE),
+}
+
+
+def columns_of(expression: Expression | Value | Term) -> frozenset[str]:
+    """All columns that an expression looks at.
+
+    >>> from sfumato.engines.expressions import col
+    >>> sorted(columns_of((col("age") >= 65) | col("sex").isnull()))
+    ['age', 'sex']
+    """
+    node = expression.node if isinstance(expression, Term) else expression
+    if isinstance(node, Named):
+        return frozenset({node.column})
+    return frozenset[str]().union(*map(columns_of, inside(node)))
+
+
+def check(expression: Expression, columns: Mapping[str, Type]) -> None:
+    """Refuse a predicate that does not fit the declared columns, naming what is wrong; nothing is read."""
+    _small(expression)
+    _check(expression, columns)
+
+
+def type_of(expression: Value | Term, columns: Mapping[str, Type]) -> Type:
+    """The type of a value; one that does not fit the declared columns is refused, naming what is wrong.
+
+    >>> from sfumato.engines.expressions import col
+    >>> type_of(col("weight") / col("height"), {"weight": Type.NUMBER, "height": Type.NUMBER})
+    <Type.NUMBER: 'number'>
+    """
+    node = expression.node if isinstance(expression, Term) else expression
+    _small(node)
+    return _type(node, columns)
+
+
+def _small(node: Expression | Value) -> None:
+    if depth_of(node) > DEEPEST:
+        raise InvalidInput(f"the expression is nested too deeply to be computed; {NOTHING}. Ask a simpler question.")
+    if size_of(node) > LARGEST:
+        raise InvalidInput(
+            f"the expression is too large or its conditions are too entangled to be computed in one go; {NOTHING}. "
+            "Ask a simpler question."
+        )
+
+
+# ------------------------------------------------------------------------------------------------------- predicates
+
+
+def _check(expression: Expression, columns: Mapping[str, Type]) -> None:
+    match expression:
+        case Not():
+            _check(expression.part, columns)
+        case AllOf() | AnyOf():
+            for part in expression.parts:
+                _check(part, columns)
+        case Missing():
+            _column(expression.column, columns)
+        case ValueMissing():
+            _type(expression.part, columns)
+        case Compare():
+            _fits(expression.column, expression.constant, columns)
+            _has_order(expression.column, LITERAL_TYPES[type(expression.constant)], expression.operator)
+        case ValueCompare():
+            both = (expression.left, expression.right)
+            held = _common(both, columns, f"the two sides of {written(expression)}")
+            _has_order(written(expression.left), held, expression.operator)
+        case OneOf():
+            for constant in expression.constants:
+                _fits(expression.column, constant, columns)
+        case ValueOneOf():
+            for constant in expression.constants:
+                _common((expression.part, constant), columns, f"the two sides of {written(expression)}")
+        case StartsWith():
+            _takes(expression, expression.part, (Type.TEXT,), columns)
+
+
+def _has_order(what: str, held: Type, operator: Operator) -> None:
+    if held is Type.TRUTH and operator not in (Operator.EQUAL, Operator.UNEQUAL):
+        raise Unsupported(f"truth values have no order: {what!r} can be compared with = and != only.")
+
+
+def _fits(column: str, constant: Literal, columns: Mapping[str, Type]) -> None:
+    held = _column(column, columns)
+    given = LITERAL_TYPES[type(constant)]
+    if held is not given and (held, given) != (Type.NUMBER, Type.WHOLE):
+        name = constant.KIND.removeprefix("literal.")
+        raise InvalidInput(
+            f"column {column!r} holds {held.value}s and cannot be compared with a constant of type {name}; "
+            f"{NOTHING}. Compare it with a constant of its own type."
+        )
+
+
+# ----------------------------------------------------------------------------------------------------------- values
+
+
+def _type(node: Value, columns: Mapping[str, Type]) -> Type:
+    match node:
+        case Named():
+            return _column(node.column, columns)
+        case Text() | Whole() | Number() | Truth() | Date():
+            return LITERAL_TYPES[type(node)]
+        case Arithmetic():
+            for part in (node.left, node.right):
+                _takes(node, part, NUMERIC, columns)
+            held = _common((node.left, node.right), columns, f"the two sides of {written(node)}")
+            return Type.NUMBER if node.sign is Sign.OVER else held
+        case Negative() | Absolute():
+            return _takes(node, node.part, NUMERIC, columns)
+        case Floor():
+            return _takes(node, node.part, (Type.NUMBER,), columns)
+        case Least() | Greatest():
+            for part in node.parts:
+                _takes(node, part, ORDERED, columns)
+            return _common(node.parts, columns, f"the parts of {written(node)}")
+        case Coalesce():
+            return _common(node.parts, columns, f"the parts of {written(node)}")
+        case Case():
+            for branch in node.branches:
+                _check(branch.when, columns)
+            last = () if node.otherwise is None else (node.otherwise,)
+            thens = tuple(branch.then for branch in node.branches)
+            return _common((*thens, *last), columns, f"the branches of {written(node)}")
+        case Cast():
+            return _cast(node, columns)
+        case DatePart():
+            _takes(node, node.part, (Type.DATE,), columns)
+            return Type.WHOLE
+        case DaysBetween():
+            for part in (node.start, node.end):
+                _takes(node, part, (Type.DATE,), columns)
+            return Type.WHOLE
+        case Length():
+            _takes(node, node.part, (Type.TEXT,), columns)
+            return Type.WHOLE
+        case Cut():
+            _takes(node, node.part, ORDERED, columns)
+            _common((node.part, node.edges[0]), columns, f"the value and the edges of {written(node)}")
+            return Type.TEXT
+
+
+def _cast(node: Cast, columns: Mapping[str, Type]) -> Type:
+    held = _type(node.part, columns)
+    if (held, node.to) not in CASTS:
+        raise Unsupported(
+            f"{written(node.part)!r} is a {held.value} and cannot be cast to a {node.to.value}; {NOTHING}. Casts lead "
+            "from whole number to number, and from number, truth value or text to whole number."
+        )
+    return node.to
+
+
+def _takes(node: Value | Expression, part: Value, allowed: Sequence[Type], columns: Mapping[str, Type]) -> Type:
+    held = _type(part, columns)
+    if held not in allowed:
+        wanted = " or ".join(f"{it.value}s" for it in allowed)
+        raise InvalidInput(
+            f"in {written(node)}, {written(part)!r} is a {held.value} where {wanted} are taken; {NOTHING}."
+        )
+    return held
+
+
+def _common(parts: Iterable[Value], columns: Mapping[str, Type], what: str) -> Type:
+    """The one type of several values; a whole-number constant beside numbers is read as a number."""
+    held = {_type(part, columns) for part in parts if not isinstance(part, Whole)}
+    if any(isinstance(part, Whole) for part in parts) and held != {Type.NUMBER}:
+        held.add(Type.WHOLE)
+    if len(held) > 1:
+        names = " and ".join(sorted(f"{it.value}s" for it in held))
+        hint = " Make it one with .cast('number')." if held == set(NUMERIC) else ""
+        raise InvalidInput(f"{what} must have one type and are {names}; {NOTHING}.{hint}")
+    return held.pop()
+
+
+def _column(column: str, columns: Mapping[str, Type]) -> Type:
+    if column not in columns:
+        raise InvalidInput(f"there is no column {column!r}; {NOTHING}. The columns are {', '.join(sorted(columns))}.")
+    if columns[column] is Type.OTHER:
+        raise Unsupported(f"column {column!r} has a type that the grammar does not know; nothing was read.")
+    return columns[column]

@@ -1,0 +1,500 @@
+"""The nodes of the closed grammar: values of one row, and predicates on them.
+
+Each node is a document. A value looks at one row and nothing else, so it never lets one person move another. It may
+be missing: null and NaN are. A predicate is two-valued: a comparison with something missing is false, whatever the
+operator; ``~`` turns true into false and back. What is not written here is refused by name. What each node means on
+every engine: docs/explanation/semantics-of-expressions.md
+"""
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar, NoReturn
+
+from sfumato.core.documents import canonical, encode
+from sfumato.engines.expressions.literals import LITERALS, Date, Literal, Number, Text, Truth, Whole
+from sfumato.engines.expressions.types import Operator, Part, Sign, Type
+from sfumato.errors import InvalidInput
+
+__all__ = [
+    "EXPRESSIONS",
+    "Absolute",
+    "AllOf",
+    "AnyOf",
+    "Arithmetic",
+    "Branch",
+    "Case",
+    "Cast",
+    "Coalesce",
+    "Compare",
+    "Cut",
+    "DatePart",
+    "DaysBetween",
+    "Expression",
+    "Floor",
+    "Greatest",
+    "Least",
+    "Length",
+    "Missing",
+    "Named",
+    "Negative",
+    "Not",
+    "OneOf",
+    "StartsWith",
+    "Value",
+    "ValueCompare",
+    "ValueMissing",
+    "ValueOneOf",
+    "form",
+    "inside",
+    "summands",
+]
+
+DEEPEST = 50
+
+
+def form(node: object) -> str:
+    """The canonical text of a node: two nodes are the same question exactly if these are equal."""
+    return canonical(encode(node))
+
+
+# ---------------------------------------------------------------------------------------------------------- values
+
+
+class _Valued:
+    """What all values but constants share: they may be nested only so deep."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        _shallow(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named(_Valued):
+    """The value of a column."""
+
+    KIND: ClassVar[str] = "value.column"
+    VERSION: ClassVar[int] = 1
+    column: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arithmetic(_Valued):
+    """Two whole numbers or two numbers, added, subtracted, multiplied or divided; saturating, and by 0 missing."""
+
+    KIND: ClassVar[str] = "value.arithmetic"
+    VERSION: ClassVar[int] = 1
+    sign: Sign
+    left: "Value"
+    right: "Value"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Negative(_Valued):
+    """The opposite of a whole number or number."""
+
+    KIND: ClassVar[str] = "value.negative"
+    VERSION: ClassVar[int] = 1
+    part: "Value"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Absolute(_Valued):
+    """A whole number or number without its sign."""
+
+    KIND: ClassVar[str] = "value.absolute"
+    VERSION: ClassVar[int] = 1
+    part: "Value"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Floor(_Valued):
+    """The largest integer that is not above a number, as a number."""
+
+    KIND: ClassVar[str] = "value.floor"
+    VERSION: ClassVar[int] = 1
+    part: "Value"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Least(_Valued):
+    """The least of several; missing where one of them is."""
+
+    KIND: ClassVar[str] = "value.least"
+    VERSION: ClassVar[int] = 1
+    parts: tuple["Value", ...]
+
+    def __post_init__(self) -> None:
+        _some(self.parts, "the least")
+        _shallow(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Greatest(_Valued):
+    """The greatest of several; missing where one of them is."""
+
+    KIND: ClassVar[str] = "value.greatest"
+    VERSION: ClassVar[int] = 1
+    parts: tuple["Value", ...]
+
+    def __post_init__(self) -> None:
+        _some(self.parts, "the greatest")
+        _shallow(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coalesce(_Valued):
+    """The first of several that is not missing."""
+
+    KIND: ClassVar[str] = "value.coalesce"
+    VERSION: ClassVar[int] = 1
+    parts: tuple["Value", ...]
+
+    def __post_init__(self) -> None:
+        _some(self.parts, "the first present")
+        _shallow(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch:
+    """One case of several: a condition, and the value that it gives."""
+
+    KIND: ClassVar[str] = "value.branch"
+    VERSION: ClassVar[int] = 1
+    when: "Expression"
+    then: "Value"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case(_Valued):
+    """The value of the first branch whose condition holds; of ``otherwise``, or missing, where none does."""
+
+    KIND: ClassVar[str] = "value.case"
+    VERSION: ClassVar[int] = 1
+    branches: tuple[Branch, ...]
+    otherwise: "Value | None"
+
+    def __post_init__(self) -> None:
+        _some(self.branches, "a choice")
+        _shallow(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cast(_Valued):
+    """A value as another type: whole number to number, and number (by floor), truth value or text to whole number."""
+
+    KIND: ClassVar[str] = "value.cast"
+    VERSION: ClassVar[int] = 1
+    part: "Value"
+    to: Type
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatePart(_Valued):
+    """The year, quarter, month, day or weekday of a date, as a whole number."""
+
+    KIND: ClassVar[str] = "value.date_part"
+    VERSION: ClassVar[int] = 1
+    of: Part
+    part: "Value"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaysBetween(_Valued):
+    """How many days a date lies after another, as a whole number; negative where it lies before."""
+
+    KIND: ClassVar[str] = "value.days_between"
+    VERSION: ClassVar[int] = 1
+    start: "Value"
+    end: "Value"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Length(_Valued):
+    """How many Unicode characters (code points) a text has."""
+
+    KIND: ClassVar[str] = "value.length"
+    VERSION: ClassVar[int] = 1
+    part: "Value"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut(_Valued):
+    """A value as the label of the bin that it lies in; missing outside all bins.
+
+    Bins go from each edge (included) to the next (excluded). ``below`` adds one for all that is less than the first
+    edge, ``above`` one for all else. ``labels`` names the bins in ascending order; they are public.
+    """
+
+    KIND: ClassVar[str] = "value.cut"
+    VERSION: ClassVar[int] = 1
+    part: "Value"
+    edges: tuple[Literal, ...]
+    labels: tuple[str, ...]
+    below: bool
+    above: bool
+
+    def __post_init__(self) -> None:
+        _check_edges(self.edges)
+        bins = len(self.edges) - 1 + self.below + self.above
+        if bins < 1:
+            raise InvalidInput("one edge makes no bin; nothing was done. Give two edges, or ask for below or above.")
+        if len(self.labels) != bins:
+            raise InvalidInput(f"the edges make {bins} bins, and {len(self.labels)} labels were given; give {bins}.")
+        for label in self.labels:
+            Text(label)
+        if len(set(self.labels)) != len(self.labels):
+            raise InvalidInput("two bins have the same label; nothing was done. Give each its own.")
+        _shallow(self)
+
+
+# ------------------------------------------------------------------------------------------------------- predicates
+
+
+class _Predicate:
+    """What all predicates share: ``&``, ``|``, ``~``, and a refusal of Python's ``and``/``or``."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        _shallow(self)
+
+    def __and__(self, other: object) -> "Expression":
+        parts = _flat(AllOf, self, other)
+        return AllOf(parts=parts) if len(parts) > 1 else parts[0]
+
+    def __or__(self, other: object) -> "Expression":
+        parts = _flat(AnyOf, self, other)
+        return AnyOf(parts=parts) if len(parts) > 1 else parts[0]
+
+    def __invert__(self) -> "Expression":
+        return self.part if isinstance(self, Not) else Not(part=_predicate(self))
+
+    def __bool__(self) -> NoReturn:
+        raise InvalidInput("a predicate has no truth value of its own: combine with & | ~, not with and, or, not.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compare(_Predicate):
+    """A column against a constant of its type; false where the column is missing."""
+
+    KIND: ClassVar[str] = "expression.compare"
+    VERSION: ClassVar[int] = 1
+    column: str
+    operator: Operator
+    constant: Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneOf(_Predicate):
+    """Whether a column is one of several constants; false where it is missing."""
+
+    KIND: ClassVar[str] = "expression.one_of"
+    VERSION: ClassVar[int] = 1
+    column: str
+    constants: tuple[Literal, ...]
+
+    def __post_init__(self) -> None:
+        _some(self.constants, "one")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missing(_Predicate):
+    """Whether a column is null or NaN."""
+
+    KIND: ClassVar[str] = "expression.missing"
+    VERSION: ClassVar[int] = 1
+    column: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueCompare(_Predicate):
+    """Two values of one type against each other; false where one of them is missing."""
+
+    KIND: ClassVar[str] = "expression.value_compare"
+    VERSION: ClassVar[int] = 1
+    left: "Value"
+    operator: Operator
+    right: "Value"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueOneOf(_Predicate):
+    """Whether a value is one of several constants; false where it is missing."""
+
+    KIND: ClassVar[str] = "expression.value_one_of"
+    VERSION: ClassVar[int] = 1
+    part: "Value"
+    constants: tuple[Literal, ...]
+
+    def __post_init__(self) -> None:
+        _some(self.constants, "one")
+        _shallow(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueMissing(_Predicate):
+    """Whether a value is missing."""
+
+    KIND: ClassVar[str] = "expression.value_missing"
+    VERSION: ClassVar[int] = 1
+    part: "Value"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartsWith(_Predicate):
+    """Whether a text begins with a prefix, byte for byte; false where it is missing."""
+
+    KIND: ClassVar[str] = "expression.starts_with"
+    VERSION: ClassVar[int] = 1
+    part: "Value"
+    prefix: str
+
+    def __post_init__(self) -> None:
+        Text(self.prefix)
+        if not self.prefix:
+            raise InvalidInput(
+                "every text begins with an empty prefix; nothing was done. Give one that says something."
+            )
+        _shallow(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Not(_Predicate):
+    """The opposite of a predicate."""
+
+    KIND: ClassVar[str] = "expression.not"
+    VERSION: ClassVar[int] = 1
+    part: "Expression"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllOf(_Predicate):
+    """True where every part is."""
+
+    KIND: ClassVar[str] = "expression.all_of"
+    VERSION: ClassVar[int] = 1
+    parts: tuple["Expression", ...]
+
+    def __post_init__(self) -> None:
+        _some(self.parts, "all")
+        _shallow(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnyOf(_Predicate):
+    """True where some part is."""
+
+    KIND: ClassVar[str] = "expression.any_of"
+    VERSION: ClassVar[int] = 1
+    parts: tuple["Expression", ...]
+
+    def __post_init__(self) -> None:
+        _some(self.parts, "any")
+        _shallow(self)
+
+
+Value = (
+    Named
+    | Text
+    | Whole
+    | Number
+    | Truth
+    | Date
+    | Arithmetic
+    | Negative
+    | Absolute
+    | Floor
+    | Least
+    | Greatest
+    | Coalesce
+    | Case
+    | Cast
+    | DatePart
+    | DaysBetween
+    | Length
+    | Cut
+)
+Expression = Compare | OneOf | Missing | ValueCompare | ValueOneOf | ValueMissing | StartsWith | Not | AllOf | AnyOf
+EXPRESSIONS = (
+    *(Compare, OneOf, Missing, ValueCompare, ValueOneOf, ValueMissing, StartsWith, Not, AllOf, AnyOf),
+    *(Named, Arithmetic, Negative, Absolute, Floor, Least, Greatest, Coalesce, Case, Branch),
+    *(Cast, DatePart, DaysBetween, Length, Cut),
+    *LITERALS,
+)
+
+
+def inside(node: Value | Expression) -> Iterable[Value | Expression]:
+    """The parts that a node is made of, one level down; constants that it is compared with are not among them."""
+    match node:
+        case Arithmetic() | ValueCompare():
+            return (node.left, node.right)
+        case DaysBetween():
+            return (node.start, node.end)
+        case Least() | Greatest() | Coalesce() | AllOf() | AnyOf():
+            return node.parts
+        case Case():
+            parts = [part for branch in node.branches for part in (branch.when, branch.then)]
+            return parts if node.otherwise is None else [*parts, node.otherwise]
+        case Compare() | OneOf() | Missing():
+            return (Named(column=node.column),)
+        case Named() | Text() | Whole() | Number() | Truth() | Date():
+            return ()
+    return (node.part,)
+
+
+def summands(node: Value) -> list[Value]:
+    """What a run of additions and subtractions adds and subtracts, from left to right; else the value alone."""
+    if isinstance(node, Arithmetic) and node.sign in (Sign.PLUS, Sign.MINUS):
+        return summands(node.left) + summands(node.right)
+    return [node]
+
+
+def _shallow(node: object) -> None:
+    if _depth(node) > DEEPEST:
+        raise InvalidInput(
+            f"expressions are nested more than {DEEPEST} deep; nothing was done. Ask a simpler question."
+        )
+
+
+def _depth(node: object) -> int:
+    match node:
+        case Text() | Whole() | Number() | Truth() | Date() | Named() | Compare() | OneOf() | Missing():
+            return 1
+    return 1 + max(map(_depth, inside(node)), default=0)  # type: ignore[arg-type]
+
+
+def _some(parts: tuple[object, ...], what: str) -> None:
+    if not parts:
+        raise InvalidInput(f"{what} of no values is no question; nothing was done.")
+
+
+def _check_edges(edges: tuple[Literal, ...]) -> None:
+    if not edges:
+        raise InvalidInput("a cut without edges makes no bins; nothing was done. Give them in ascending order.")
+    kinds = {type(edge) for edge in edges}
+    if len(kinds) > 1 or not kinds <= {Whole, Number, Date}:
+        raise InvalidInput("edges must be all whole numbers, all numbers or all dates; nothing was done.")
+    # Numbers are used as the nearest doubles: two edges that differ less than those would make an empty bin.
+    places = [float(edge.value) if isinstance(edge, Number) else edge.value for edge in edges]
+    if any(not low < high for low, high in itertools.pairwise(places)):  # type: ignore[operator]
+        raise InvalidInput("edges must ascend, each above the one before; nothing was done.")
+
+
+def _predicate(value: object) -> Expression:
+    if not isinstance(value, Expression):
+        raise InvalidInput(
+            f"{type(value).__name__} is not a predicate; combine predicates such as sf.col('age') >= 65."
+        )
+    return value
+
+
+def _flat(kind: type[AllOf] | type[AnyOf], *several: object) -> tuple[Expression, ...]:
+    """Merge nested parts, drop repeats and sort, so that one question has one canonical form."""
+    parts: dict[str, Expression] = {}
+    for one in several:
+        predicate = _predicate(one)
+        for part in predicate.parts if isinstance(predicate, kind) else (predicate,):
+            parts[form(part)] = part
+    return tuple(parts[text] for text in sorted(parts))

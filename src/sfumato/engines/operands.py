@@ -1,0 +1,180 @@
+"""Values on an engine, taken apart: what a value is (never null, never NaN), and whether it is missing.
+
+Databases disagree about what null and NaN do inside functions, and a function that meets an impossible operand may
+raise. So each operand is a pair: a value that is always there, with a harmless one in the place of what is missing,
+and a truth that says where it is. Operations are then total, in whatever order an engine evaluates them.
+"""
+
+from __future__ import annotations
+
+import datetime
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sfumato.engines.expressions.doubles import held
+from sfumato.engines.expressions.literals import Date, Literal, Number, Text, Truth, Whole
+from sfumato.engines.expressions.types import Type
+from sfumato.errors import Unsupported
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+__all__ = [
+    "FIRST_DAY",
+    "LAST_DAY",
+    "Operand",
+    "all_of",
+    "any_of",
+    "column",
+    "constant",
+    "double",
+    "harmless",
+    "kind_of",
+    "whole",
+]
+
+FIRST_DAY, LAST_DAY = datetime.date(1, 1, 1), datetime.date(9999, 12, 31)
+DTYPES = {
+    Type.TEXT: "string",
+    Type.WHOLE: "int64",
+    Type.NUMBER: "float64",
+    Type.TRUTH: "boolean",
+    Type.DATE: "date",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operand:
+    """A value and whether it is missing; ``missing`` is None where it never is.
+
+    ``plain`` is the same value with null where it is missing, if that is the shorter way to say it. ``held`` tells
+    that a number is already as arithmetic wants it.
+    """
+
+    type: Type
+    value: Any
+    missing: ir.BooleanValue | None
+    plain: Any = None
+    held: bool = False
+
+    def nullable(self) -> ir.Value:
+        """The value, null where it is missing."""
+        import ibis
+
+        if self.plain is not None:
+            return self.plain
+        if self.missing is None:
+            return self.value
+        return ibis.cases((self.missing, ibis.null(DTYPES[self.type])), else_=self.value)
+
+
+def kind_of(dtype: Any) -> Type:
+    """What the grammar takes a column for. A timestamp without zone is its date; one with a zone is refused."""
+    if dtype.is_string():
+        return Type.TEXT
+    if dtype.is_boolean():
+        return Type.TRUTH
+    if dtype.is_integer() and not (dtype.is_unsigned_integer() and dtype.nbytes >= 8):
+        return Type.WHOLE
+    if dtype.is_floating():
+        return Type.NUMBER
+    if dtype.is_date() or (dtype.is_timestamp() and dtype.timezone is None):
+        return Type.DATE
+    return Type.OTHER
+
+
+def column(table: ir.Table, name: str) -> Operand:
+    """A column as an operand: widened, NaN and days outside the calendar made missing."""
+    import ibis
+
+    found: Any = table[name]
+    kind = kind_of(found.type())
+    match kind:
+        case Type.NUMBER:
+            wide = found.cast("float64")
+            # NaN first: inside "or" an engine may compare it, which is harmless, but not add or round it.
+            gone = wide.isnull() | wide.isnan().fill_null(False)  # noqa: FBT003 - the constant itself
+            plain = ibis.cases((gone, ibis.null("float64")), else_=wide)
+        case Type.DATE:
+            day = found.cast("date")
+            known = ((day >= ibis.literal(FIRST_DAY)) & (day <= ibis.literal(LAST_DAY))).fill_null(False)  # noqa: FBT003
+            gone, plain = ~known, ibis.cases((known, day), else_=ibis.null("date"))
+            return Operand(type=kind, value=ibis.cases((known, day), else_=harmless(kind)), missing=gone, plain=plain)
+        case Type.WHOLE:
+            plain = found.cast("int64")
+            gone = plain.isnull()
+        case Type.TEXT | Type.TRUTH:
+            plain, gone = found, found.isnull()
+        case _:
+            raise Unsupported(f"column {name!r} has a type that the grammar does not know; nothing was released.")
+    return Operand(type=kind, value=ibis.coalesce(plain, harmless(kind)), missing=gone, plain=plain)
+
+
+def constant(given: Literal) -> Operand:
+    """A constant as an operand."""
+    import ibis
+
+    match given:
+        case Whole():
+            return Operand(type=Type.WHOLE, value=whole(given.value), missing=None)
+        case Number():
+            near = float(given.value)
+            return Operand(type=Type.NUMBER, value=double(near), missing=None, held=held(near) == near)
+        case Date():
+            return Operand(type=Type.DATE, value=ibis.literal(given.day), missing=None)
+        case Truth():
+            return Operand(type=Type.TRUTH, value=ibis.literal(given.value), missing=None)
+        case Text():
+            return Operand(type=Type.TEXT, value=ibis.literal(given.value), missing=None)
+
+
+def harmless(kind: Type) -> Any:
+    """A value of a type that stands where one is missing, and troubles no operation."""
+    import ibis
+
+    match kind:
+        case Type.NUMBER:
+            return double(0.0)
+        case Type.WHOLE:
+            return whole(0)
+        case Type.DATE:
+            return ibis.literal(datetime.date(1970, 1, 1))
+        case Type.TRUTH:
+            return ibis.literal(False)  # noqa: FBT003 - the constant itself
+    return ibis.literal("")
+
+
+def double(value: float) -> Any:
+    """A double constant, read from text by the engine: bare digits would be a decimal in some, with its own rules."""
+    import ibis
+
+    return ibis.literal(repr(value)).cast("float64")
+
+
+def whole(value: int) -> Any:
+    """A 64-bit constant; bare digits may be narrower, or wider at the ends of the range."""
+    import ibis
+
+    return ibis.literal(str(value)).cast("int64")
+
+
+def any_of(conditions: Sequence[ir.BooleanValue | None]) -> ir.BooleanValue | None:
+    """Whether one of several conditions holds; None stands for one that never does."""
+    return _joined(operator.or_, [it for it in conditions if it is not None])
+
+
+def all_of(conditions: Sequence[ir.BooleanValue]) -> ir.BooleanValue:
+    """Whether all of several conditions hold."""
+    joined = _joined(operator.and_, conditions)
+    assert joined is not None  # noqa: S101 - conditions are never none
+    return joined
+
+
+def _joined(how: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:
+    """Joined as a balanced tree: engines and their printers recurse, and a thousand parts in a row are too deep."""
+    if len(parts) < 2:
+        return parts[0] if parts else None
+    middle = len(parts) // 2
+    return how(_joined(how, parts[:middle]), _joined(how, parts[middle:]))

@@ -1,0 +1,11 @@
+"""Sources: where rows come from. Names and types of columns are public; everything else stays behind the gate.
+
+A source is whatever a steward hands over as data: the path of Parquet or CSV files, a data frame, a table in DuckDB,
+PostgreSQL or Spark, an Ibis table. Each gives the same thing: a table on its own engine, for one release at a time, in
+one state, with text that compares bytewise. No error of a source holds a data value or a password.
+"""
+
+from sfumato.engines.sources.databases import DatabaseTable, duckdb, postgres, spark
+from sfumato.engines.sources.source import Source, opened_together
+
+__all__ = ["DatabaseTable", "Source", "duckdb", "opened_together", "postgres", "spark"]

@@ -1,0 +1,112 @@
+"""Columns: what an engine calls their types, what we call them, and how one becomes the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from sfumato.engines.dialects import Dialect
+from sfumato.engines.expressions import Type
+from sfumato.engines.operands import DTYPES, kind_of
+from sfumato.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+__all__ = ["projected", "projection", "quoted", "settled", "sql_name", "type_of"]
+
+TEXT = {Dialect.DUCKDB: "VARCHAR", Dialect.POSTGRES: "TEXT", Dialect.SPARK: "STRING"}
+NUMBER = {Dialect.DUCKDB: "DOUBLE", Dialect.POSTGRES: "DOUBLE PRECISION", Dialect.SPARK: "DOUBLE"}
+
+
+def type_of(dtype: Any) -> Type:
+    """What a column of this Ibis type holds, if nothing else is declared; an identifier of 128 bits is a text."""
+    return Type.TEXT if dtype.is_uuid() else kind_of(dtype)
+
+
+def settled(held: Mapping[str, Any], declared: Mapping[str, Type] | None, label: str) -> dict[str, Type]:
+    """The columns of the table: those that the data has, or those declared, each of which the data must be able to be.
+
+    A whole number or a decimal may be declared a number.
+    """
+    if declared is None:
+        return {name: type_of(dtype) for name, dtype in held.items()}
+    for name, wanted in declared.items():
+        if name not in held:
+            raise InvalidInput(
+                f"column {name!r} is declared, and {label} does not have it; nothing was read and nothing was spent. "
+                f"The columns are {', '.join(sorted(held))}."
+            )
+        if wanted is not type_of(held[name]) and wanted is not _other_reading(held[name]):
+            raise InvalidInput(
+                f"column {name!r} is declared to hold {wanted.value}s, and in {label} it holds "
+                f"{_described(held[name])}; nothing was read and nothing was spent. Declare the type that it has."
+            )
+    return dict(declared)
+
+
+def _other_reading(dtype: Any) -> Type | None:
+    """What else a column may be declared as, because each of its values has one value of that type."""
+    return Type.NUMBER if dtype.is_decimal() or type_of(dtype) is Type.WHOLE else None
+
+
+def _described(dtype: Any) -> str:
+    kind = type_of(dtype)
+    return f"a type that the grammar does not know ({dtype})" if kind is Type.OTHER else f"{kind.value}s"
+
+
+def projected(table: ir.Table, types: Mapping[str, Type]) -> ir.Table:
+    """Exactly the settled columns of a table whose text compares bytewise as it is, cast where they must be."""
+    columns = {}
+    for name, kind in types.items():
+        column, dtype = table[name], table[name].type()
+        cast = kind is not type_of(dtype) or dtype.is_uuid() or dtype.is_timestamp()
+        columns[name] = column.cast(DTYPES[kind]) if cast and kind is not Type.OTHER else column
+    return table.select(**columns)
+
+
+def projection(types: Mapping[str, Type], held: Mapping[str, Any], relation: str, dialect: Dialect) -> str:
+    """The same as SQL for a relation of a database, where text may have a collation: it is made to compare bytewise.
+
+    Columns of other types are left out; nothing can be asked of them.
+    """
+    parts = [
+        f"{_cast(quoted(name, dialect), kind, held[name], dialect)} AS {quoted(name, dialect)}"
+        for name, kind in types.items()
+        if kind is not Type.OTHER
+    ]
+    return f"SELECT {', '.join(parts)} FROM {relation}"  # noqa: S608 - every name is quoted
+
+
+def _cast(column: str, kind: Type, dtype: Any, dialect: Dialect) -> str:
+    name = sql_name(kind, dialect)
+    if dialect is Dialect.POSTGRES and dtype.is_decimal():
+        # A numeric of PostgreSQL can be beyond every double, on both ends, and the cast would then raise.
+        return (
+            f"CASE WHEN {column} = 'NaN' THEN CAST('NaN' AS {name}) "
+            f"WHEN ABS({column}) > 1e308 THEN SIGN({column}) * CAST('Infinity' AS {name}) "
+            f"WHEN ABS({column}) < 1e-307 THEN 0 ELSE CAST({column} AS {name}) END"
+        )
+    cast = f"CAST({column} AS {name})"
+    # In Spark the cast itself makes text binary; the others keep a collation until another is named.
+    return f'{cast} COLLATE "C"' if kind is Type.TEXT and dialect is not Dialect.SPARK else cast
+
+
+def sql_name(kind: Type, dialect: Dialect) -> str:
+    """What an engine calls one of our types.
+
+    >>> sql_name(Type.NUMBER, Dialect.POSTGRES)
+    'DOUBLE PRECISION'
+    """
+    names = {Type.WHOLE: "BIGINT", Type.TRUTH: "BOOLEAN", Type.DATE: "DATE"}
+    return (names | {Type.TEXT: TEXT[dialect], Type.NUMBER: NUMBER[dialect]})[kind]
+
+
+def quoted(name: str, dialect: Dialect) -> str:
+    """A name as the engine writes it, whatever signs are in it.
+
+    >>> quoted('it"s', Dialect.POSTGRES), quoted('it`s', Dialect.SPARK)
+    ('"it""s"', '`it``s`')
+    """
+    sign = "`" if dialect is Dialect.SPARK else '"'
+    return f"{sign}{name.replace(sign, sign * 2)}{sign}"

@@ -1,0 +1,155 @@
+"""Tables of DuckDB: of a file, attached read-only to an engine of our own, or of a connection of the steward's."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.engines.dialects import Dialect
+from sfumato.engines.sources.columns import quoted
+from sfumato.engines.sources.origins import Settle
+from sfumato.engines.sources.relations import columns_in, relation_in
+from sfumato.errors import EngineFailed, Refused
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+__all__ = ["DuckDBConnection", "DuckDBFile", "usual_settings"]
+
+# Settings of an instance that change what a query means; those of a fresh instance are the ones tested.
+MEANING = (
+    "default_collation",
+    "default_null_order",
+    "ieee_floating_point_ops",
+    "integer_division",
+    "old_implicit_casting",
+)
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class DuckDBFile:
+    """A table of a database file. It is attached for one release and let go again, so that others may write to it."""
+
+    path: Path
+    name: tuple[str, ...]
+    engine: str = "DuckDB"
+    advice: str = (
+        "Check that it is a DuckDB database with such a table, and that nobody has it open for writing; in this "
+        "process, give the connection instead of the path."
+    )
+
+    @property
+    def label(self) -> str:
+        """The table and the name of the file, without the way to it."""
+        return f"table {'.'.join(self.name)!r} of {self.path.name!r}"
+
+    def state(self) -> object:
+        """When the file was written, and which it is."""
+        if not self.path.is_file():
+            return None
+        found = self.path.stat()
+        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+    def place(self) -> Hashable:
+        """The file."""
+        return "DuckDB file", str(self.path.resolve())
+
+    @contextmanager
+    def session(self) -> Iterator[Any]:
+        """An engine of its own, to which the file is attached; a file without writers has one state."""
+        import ibis
+
+        if not self.path.is_file():
+            raise EngineFailed(
+                f"there is no file {self.path.name!r} at the place given; nothing was read and nothing was spent. "
+                "Check the path that the table was declared with."
+            )
+        engine = ibis.duckdb.connect()
+        try:
+            path = str(self.path).replace("'", "''")
+            engine.raw_sql(f"ATTACH '{path}' AS data (READ_ONLY, TYPE duckdb)")
+            yield engine
+        finally:
+            engine.disconnect()
+
+    def held(self, engine: Any) -> dict[str, Any]:
+        """Read from the catalogue."""
+        return columns_in(engine, f"SELECT * FROM {self._relation}")  # noqa: S608 - quoted
+
+    def table(self, engine: Any, settle: Settle, until: ExitStack) -> ir.Table:
+        """The table."""
+        return relation_in(engine, self._relation, settle, Dialect.DUCKDB)
+
+    @property
+    def _relation(self) -> str:
+        return ".".join(quoted(part, Dialect.DUCKDB) for part in ("data", *self.name))
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class DuckDBConnection:
+    """A table that a connection sees, its temporary ones aside. It is read through a connection of its own."""
+
+    connection: Any
+    name: tuple[str, ...]
+    engine: str = "DuckDB"
+    advice: str = (
+        "Check that the connection is open and has such a table; temporary tables and registered frames are seen by "
+        "their own connection alone: give the frame itself."
+    )
+
+    @property
+    def label(self) -> str:
+        """The name of the table."""
+        return f"table {'.'.join(self.name)!r}"
+
+    def state(self) -> object:
+        """Nothing tells when a table was written to."""
+        return None
+
+    def place(self) -> Hashable:
+        """The connection."""
+        return "DuckDB connection", id(self.connection)
+
+    @contextmanager
+    def session(self) -> Iterator[Any]:
+        """A connection beside the steward's, in the state that its tables have when the transaction begins."""
+        import ibis
+
+        cursor = self.connection.cursor()
+        try:
+            usual_settings(cursor)
+            engine = ibis.duckdb.from_connection(cursor)
+            cursor.execute("BEGIN TRANSACTION READ ONLY")
+            yield engine
+        finally:
+            cursor.close()  # which ends the transaction
+
+    def held(self, engine: Any) -> dict[str, Any]:
+        """Read from the catalogue."""
+        return columns_in(engine, f"SELECT * FROM {self._relation}")  # noqa: S608 - quoted
+
+    def table(self, engine: Any, settle: Settle, until: ExitStack) -> ir.Table:
+        """The table."""
+        return relation_in(engine, self._relation, settle, Dialect.DUCKDB)
+
+    @property
+    def _relation(self) -> str:
+        return ".".join(quoted(part, Dialect.DUCKDB) for part in self.name)
+
+
+def usual_settings(connection: Any) -> None:
+    """Refuse an instance that is set up to read a query otherwise than a fresh one does."""
+    import duckdb
+
+    asked = f"SELECT name, value FROM duckdb_settings() WHERE name IN {MEANING} ORDER BY name"  # noqa: S608
+    with duckdb.connect() as fresh:
+        usual = dict(fresh.execute(asked).fetchall())
+    for name, value in connection.execute(asked).fetchall():
+        if value != usual[name]:
+            raise Refused(
+                f"the DuckDB connection has {name} set to something else than usual, which changes what a query means; "
+                f"nothing was read and nothing was spent. Take it back: RESET {name}"
+            )

@@ -1,0 +1,38 @@
+"""The embedded engine: one DuckDB in memory for the whole process, which files and frames share."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["PLACE", "connection", "embedded"]
+
+PLACE = "the embedded engine"
+_instances: dict[int, Any] = {}  # by process: an engine's threads do not survive a fork
+_turn = threading.Lock()
+
+
+def connection() -> Any:
+    """A connection of its own to the engine, for one thread at a time."""
+    import duckdb
+
+    with _turn:
+        if os.getpid() not in _instances:
+            _instances.clear()
+            _instances[os.getpid()] = duckdb.connect()
+        return _instances[os.getpid()].cursor()
+
+
+@contextmanager
+def embedded() -> Iterator[Any]:
+    """An Ibis connection to the engine; temporary views are its own and end with it."""
+    import ibis
+
+    cursor = connection()
+    try:
+        yield ibis.duckdb.from_connection(cursor)
+    finally:
+        cursor.close()

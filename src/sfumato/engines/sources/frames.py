@@ -1,0 +1,136 @@
+"""Frames: pandas, Polars and Arrow tables, held by the embedded engine."""
+
+from __future__ import annotations
+
+import secrets
+import weakref
+from collections.abc import Hashable
+from contextlib import AbstractContextManager, ExitStack, suppress
+from typing import TYPE_CHECKING, Any
+
+from sfumato.engines.sources.columns import projected
+from sfumato.engines.sources.embedded import PLACE, connection, embedded
+from sfumato.engines.sources.origins import Settle
+from sfumato.errors import EngineFailed, InvalidInput
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+    import pyarrow as pa
+
+__all__ = ["Frame", "LazyFrame"]
+
+MIXED = (
+    "a column of the data frame has no type of its own, such as text mixed with numbers; nothing was done. "
+    "Give each column one type."
+)
+
+
+class Frame:
+    """A copy of a frame as it is at declaration: what fails then is for the steward to see, not for an analyst."""
+
+    engine = "DuckDB"
+    label = "the data frame"
+    advice = "Check that its columns have plain types, and names of their own, capital letters aside."
+
+    def __init__(self, data: Any) -> None:
+        frame = _plain(data)
+        if frame is None:
+            raise InvalidInput(MIXED)
+        self._name = _held_by_engine(frame)
+        weakref.finalize(self, _dropped, self._name).atexit = False
+
+    def state(self) -> object:
+        """A copy does not change."""
+        return None
+
+    def place(self) -> Hashable:
+        """Beside other frames and files."""
+        return PLACE
+
+    def session(self) -> AbstractContextManager[Any]:
+        """The engine that holds the copy."""
+        return embedded()
+
+    def held(self, engine: Any) -> dict[str, Any]:
+        """Read off the copy."""
+        return dict(engine.table(self._name).schema().items())
+
+    def table(self, engine: Any, settle: Settle, until: ExitStack) -> ir.Table:
+        """The copy."""
+        return projected(engine.table(self._name), settle(self.held(engine)))
+
+
+class LazyFrame:
+    """A lazy frame of Polars: its types are known beforehand, its rows are collected when they are first asked for."""
+
+    engine = "DuckDB"
+    label = "the lazy frame"
+    advice = "Check that what it scans is there, and that its columns have plain types and names of their own."
+
+    def __init__(self, data: Any) -> None:
+        self._lazy = data
+        self._copy: Frame | None = None
+
+    def state(self) -> object:
+        """What was collected does not change."""
+        return None
+
+    def place(self) -> Hashable:
+        """Beside other frames and files."""
+        return PLACE
+
+    def session(self) -> AbstractContextManager[Any]:
+        """The engine that will hold the copy."""
+        return embedded()
+
+    def held(self, engine: Any) -> dict[str, Any]:
+        """Resolve the plan without running it."""
+        import polars
+
+        return Frame(polars.DataFrame(schema=self._lazy.collect_schema())).held(engine)
+
+    def table(self, engine: Any, settle: Settle, until: ExitStack) -> ir.Table:
+        """Collect once, so that all releases speak of the same rows."""
+        settle(self.held(engine))
+        if self._copy is None:
+            self._copy = Frame(self._lazy.collect())
+        return self._copy.table(engine, settle, until)
+
+
+def _held_by_engine(frame: pa.Table) -> str:
+    name = f"frame_{secrets.token_hex(8)}"
+    with suppress(Exception):  # its words may quote a value: raised outside, the error does not carry them
+        with embedded() as engine:
+            engine.create_table(name, frame)
+        return name
+    raise EngineFailed(
+        f"{Frame.engine} could not open {Frame.label}; nothing was read and nothing was spent. {Frame.advice}"
+    )
+
+
+def _dropped(name: str) -> None:
+    """Give the memory of a copy back; in a process that was forked off, there is none."""
+    with suppress(Exception):
+        cursor = connection()
+        cursor.execute(f"DROP TABLE {name}")
+        cursor.close()
+
+
+def _plain(data: Any) -> pa.Table | None:
+    """Hold the frame as Arrow, with dictionary and view columns made plain; None where a column has no one type."""
+    import pyarrow as pa
+
+    try:
+        frame = pa.table(data)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):  # their words may quote a value
+        return None
+    for place, field in enumerate(frame.schema):
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if pa.types.is_string_view(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind):
+            kind = pa.string()
+        if kind != field.type:
+            column = frame.column(place)
+            if pa.types.is_dictionary(field.type):
+                column = column.cast(pa.dictionary(field.type.index_type, kind))
+            frame = frame.set_column(place, field.name, column.cast(kind))
+    return frame.replace_schema_metadata(None)

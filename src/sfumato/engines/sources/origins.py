@@ -1,0 +1,86 @@
+"""Origins: what all places that rows come from have in common, and which one some data is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from sfumato.engines.expressions import Type
+from sfumato.errors import Unsupported
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+__all__ = ["Origin", "Settle", "origin_of"]
+
+Settle = Callable[[Mapping[str, Any]], dict[str, Type]]  # from an engine's types to ours, checked
+
+
+class Origin(Protocol):
+    """One place that rows come from."""
+
+    @property
+    def engine(self) -> str:
+        """The engine that reads it, as people call it."""
+        ...
+
+    @property
+    def label(self) -> str:
+        """What messages call it; holds no folder, no host and no password."""
+        ...
+
+    @property
+    def advice(self) -> str:
+        """What to look at when it cannot be opened."""
+        ...
+
+    def state(self) -> object:
+        """What tells one state of it from another without reading it; always the same where nothing does."""
+        ...
+
+    def place(self) -> Hashable:
+        """The engine's place: tables of one place can be opened in one session, and joined there."""
+        ...
+
+    def session(self) -> AbstractContextManager[Any]:
+        """An Ibis connection to the engine, in one state of the data; closed or put back afterwards."""
+        ...
+
+    def held(self, engine: Any) -> dict[str, Any]:
+        """Names and Ibis types of the columns, read from metadata alone."""
+        ...
+
+    def table(self, engine: Any, settle: Settle, until: ExitStack) -> ir.Table:
+        """The rows in a session; what was made for them is taken away when the stack is closed."""
+        ...
+
+
+def origin_of(data: object, declared: Mapping[str, Type] | None) -> Origin:
+    """Where some data comes from; nothing is opened, except that a frame is taken over as it is now."""
+    from sfumato.engines.sources import databases, files, frames, ibis_tables
+
+    match data:
+        case databases.DatabaseTable():
+            return data.origin()
+        case str() if "://" in data:
+            return databases.from_url(data).origin()
+        case str() | Path():
+            return files.origin_of_path(data, declared)
+        case list() | tuple() if data and all(isinstance(each, str | Path) for each in data):
+            return files.parquet([Path(each) for each in data])
+    kind, module = type(data).__name__, type(data).__module__.partition(".")[0]
+    match module, kind:
+        case "ibis", _ if hasattr(data, "get_backend"):
+            return ibis_tables.origin_of_table(data)
+        case "pyspark", "DataFrame":
+            return databases.spark(data).origin()
+        case "polars", "LazyFrame":
+            return frames.LazyFrame(data)
+    if hasattr(data, "__arrow_c_stream__"):
+        return frames.Frame(data)
+    raise Unsupported(
+        f"a {kind} is not a source of rows. Give the path of Parquet or CSV files, a pandas, Polars, Arrow or Spark "
+        "frame, an Ibis table, the URL of a database, or a table of sfumato.engines.sources (duckdb, postgres, spark)."
+    )

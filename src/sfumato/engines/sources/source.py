@@ -1,0 +1,125 @@
+"""The one class that the rest of the library sees: columns before the charge, rows after it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sfumato.engines.expressions import Type
+from sfumato.engines.sources.columns import settled
+from sfumato.engines.sources.origins import origin_of
+from sfumato.errors import EngineFailed, SfumatoError, Unsupported
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+__all__ = ["Source", "opened_together"]
+
+Made = TypeVar("Made")
+
+
+class Source:
+    """Rows of one table on one engine, opened no earlier than they are needed.
+
+    ``columns`` declares names and types; a table then has these columns and no others. Without it they are what the
+    data itself says, and a CSV file, which says nothing, is refused.
+
+    Public: column names and types. Sensitive: every row, and how many there are. Guarantee: one opening sees one state
+    of the data. A file that changed since it was first opened is refused, and so is a table whose columns changed: its
+    types were checked, and stored answers speak of the rows that it had. (Rows that change inside a database cannot be
+    noticed; their new state needs a version of its own.)
+
+    >>> import pyarrow as pa
+    >>> Source(pa.table({"id": [1, 2], "region": ["north", None]})).columns()
+    {'id': <Type.WHOLE: 'whole number'>, 'region': <Type.TEXT: 'text'>}
+    """
+
+    def __init__(self, data: object, columns: Mapping[str, Type] | None = None) -> None:
+        self._declared = None if columns is None else dict(columns)
+        self._origin = origin_of(data, self._declared)
+        self._turn = threading.Lock()
+        self._seen: tuple[object, dict[str, Type]] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Source: {self._origin.label} on {self.engine}>"
+
+    @property
+    def engine(self) -> str:
+        """The engine that reads the rows, as people call it."""
+        return self._origin.engine
+
+    def columns(self) -> dict[str, Type]:
+        """Names and types of the columns, without reading a row; what fails here fails before anything is charged."""
+        with self._turn, ExitStack() as stack:
+            return self._or_failed(lambda: self._settle(self._origin.held(self._begun(stack))))
+
+    @contextmanager
+    def opened(self) -> Iterator[ir.Table]:
+        """The rows as an Ibis table on their engine, for one thread at a time; all is put back at the end."""
+        with opened_together([self]) as (table,):
+            yield table
+
+    def _begun(self, stack: ExitStack) -> Any:
+        return stack.enter_context(self._origin.session())
+
+    def _table(self, engine: Any, stack: ExitStack) -> ir.Table:
+        return self._or_failed(lambda: self._origin.table(engine, self._settle, stack))
+
+    def _or_failed(self, step: Callable[[], Made]) -> Made:
+        """Take a step of the engine. Its own words may quote data: raised outside, the error does not carry them."""
+        failure: SfumatoError
+        try:
+            return step()
+        except SfumatoError as ours:
+            failure = ours
+        except Exception:  # noqa: BLE001 - whatever an engine raises, it is not quoted
+            failure = EngineFailed(
+                f"{self.engine} could not open {self._origin.label}; nothing was read and nothing was spent. "
+                f"{self._origin.advice}"
+            )
+        raise failure
+
+    def _settle(self, held: Mapping[str, Any]) -> dict[str, Type]:
+        """Check the columns against what was declared, and against what was seen before."""
+        types = settled(held, self._declared, self._origin.label)
+        if self._seen is None:
+            self._seen = self._origin.state(), types
+        self._unchanged()
+        if types != self._seen[1]:
+            raise EngineFailed(
+                f"the columns of {self._origin.label} have changed since it was first opened; nothing was released. "
+                "Declare its new state as a version of its own."
+            )
+        return types
+
+    def _unchanged(self) -> None:
+        if self._seen is not None and self._origin.state() != self._seen[0]:
+            raise EngineFailed(
+                f"{self._origin.label} has changed since it was first opened; nothing was released. "
+                "Declare its new state as a version of its own."
+            )
+
+
+@contextmanager
+def opened_together(sources: Sequence[Source]) -> Iterator[tuple[ir.Table, ...]]:
+    """The rows of several sources in one session of one engine, all in the same state, so that they can be joined.
+
+    Files and frames share the embedded engine; tables of a database must be of the same one. A source that is named
+    twice gives the same table twice.
+    """
+    first, *others = sources
+    if any(other._origin.place() != first._origin.place() for other in others):
+        raise Unsupported(
+            "the tables do not lie in one place, such as one database, or files and frames, and cannot be joined where "
+            "they are; nothing was read and nothing was spent. Bring them together first."
+        )
+    with ExitStack() as stack:
+        for source in sorted(set(sources), key=id):  # always in the same order: two threads cannot wait for each other
+            stack.enter_context(source._turn)
+        engine = first._or_failed(lambda: first._begun(stack))
+        tables = {source: source._table(engine, stack) for source in sources}
+        yield tuple(tables[source] for source in sources)
+        for source in sources:
+            source._unchanged()

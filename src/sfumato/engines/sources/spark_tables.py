@@ -1,0 +1,98 @@
+"""Tables, views and frames of Spark, read in the steward's session; its settings are put back afterwards."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Hashable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sfumato.engines.dialects import Dialect
+from sfumato.engines.sources.columns import quoted
+from sfumato.engines.sources.origins import Settle
+from sfumato.engines.sources.relations import columns_in, relation_in
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+__all__ = ["SparkTable", "our_settings"]
+
+# What changes the meaning of a query. With ANSI mode off an overflow wraps round; with substitution on, a constant that
+# looks like ${...} is replaced. Ibis sets the last two itself.
+SETTINGS = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
+}
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class SparkTable:
+    """A table of a session, or a frame, which is given a name for the time of a release."""
+
+    given: Any
+    name: tuple[str, ...]
+    engine: str = "Spark"
+    advice: str = "Check that the session is running and has such a table or view."
+
+    @property
+    def label(self) -> str:
+        """The name of the table."""
+        return f"table {'.'.join(self.name)!r}" if self.name else "the Spark frame"
+
+    def state(self) -> object:
+        """Nothing tells when a table was written to."""
+        return None
+
+    def place(self) -> Hashable:
+        """The session."""
+        return self.engine, id(self._spark)
+
+    @contextmanager
+    def session(self) -> Iterator[Any]:
+        """The steward's session under our settings. Spark knows no state of many tables; each query reads them once."""
+        import ibis
+
+        with our_settings(self._spark):
+            yield ibis.pyspark.connect(self._spark)
+
+    def held(self, engine: Any) -> dict[str, Any]:
+        """As Spark works them out without running anything."""
+        with ExitStack() as until:
+            return columns_in(engine, f"SELECT * FROM {self._relation(until)}")  # noqa: S608 - quoted
+
+    def table(self, engine: Any, settle: Settle, until: ExitStack) -> ir.Table:
+        """The table; a frame has a name until the stack is closed."""
+        return relation_in(engine, self._relation(until), settle, Dialect.SPARK)
+
+    @property
+    def _spark(self) -> Any:
+        return self.given if self.name else self.given.sparkSession
+
+    def _relation(self, until: ExitStack) -> str:
+        if self.name:
+            return ".".join(quoted(part, Dialect.SPARK) for part in self.name)
+        view = f"sfumato_{secrets.token_hex(8)}"
+        self.given.createTempView(view)
+        until.callback(self._spark.catalog.dropTempView, view)
+        return quoted(view, Dialect.SPARK)
+
+
+@contextmanager
+def our_settings(session: Any) -> Iterator[None]:
+    """Settings under which a query means what is tested."""
+    before = {name: session.conf.get(name, None) for name in SETTINGS}
+    try:
+        for name, value in SETTINGS.items():
+            session.conf.set(name, value)
+        yield
+    finally:
+        for name, old in before.items():
+            if old is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, old)

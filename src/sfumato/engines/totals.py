@@ -1,0 +1,43 @@
+"""Totals that cannot overflow: added up by the engine in wide whole numbers, brought out as exact ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sfumato.engines.dialects import Dialect, dialect_of
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+__all__ = ["brought_out", "total"]
+
+
+def total(column: ir.IntegerColumn, dialect: Dialect) -> Any:
+    """The sum of 64-bit whole numbers, as a whole number of up to 38 digits, which Ibis calls a decimal.
+
+    DuckDB adds them up in 128 bits and PostgreSQL in numerics of any length; Spark would stay in 64 bits and raise.
+    """
+    if dialect is Dialect.SPARK:
+        return column.cast("decimal(38, 0)").sum()
+    return column.sum().cast("decimal(38, 0)")
+
+
+def brought_out(table: ir.Table) -> dict[str, list[Any]]:
+    """Run a query and bring its rows out, by column. Sensitive: they are exact.
+
+    Whole numbers that an engine or its driver could round on the way travel as text: those of more than 64 bits, and on
+    Spark all of them, because its driver makes floating-point numbers of a column in which some are null.
+    """
+    import pyarrow as pa
+
+    spark = dialect_of(table) is Dialect.SPARK
+    schema = table.schema()
+    wide = [name for name, dtype in schema.items() if dtype.is_decimal() or (spark and dtype.is_integer())]
+    found = table.mutate(**{name: table[name].cast("string") for name in wide}).to_pyarrow()
+    columns: dict[str, list[Any]] = {name: found[name].to_pylist() for name in schema if name not in wide}
+    for name in wide:
+        try:
+            columns[name] = found[name].cast(pa.int64()).to_pylist()
+        except pa.ArrowInvalid:  # beyond 64 bits
+            columns[name] = [None if text is None else int(text) for text in found[name].to_pylist()]
+    return columns

@@ -1,0 +1,109 @@
+"""A draft of a schema for a steward to fill in, written from the names and types of columns alone."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from sfumato.engines.expressions import Type
+from sfumato.engines.sources import DatabaseTable, Source
+from sfumato.engines.sources.files import CSV, header_of
+from sfumato.errors import InvalidInput
+from sfumato.tables.schema import ColumnFacts, Schema
+from sfumato.tables.schema_file import WORDS, name_of, text_of
+
+__all__ = ["draft"]
+
+HEAD = """\
+# A draft, to be filled in by whoever is responsible for the data. It was written from the names and types of the
+# columns alone; no row was read. What is declared here is public, and must be known without looking at the rows: from a
+# questionnaire, a code book, a law, an earlier publication. A line that starts with # is not read.
+
+kind = "schema"
+version = 1  # of this kind of file
+
+[dataset]
+# The name stands in every release and certificate. The version is your label for this state of the rows: another state,
+# another label. Never use a checksum of the rows; that would be an exact output.
+"""
+UNIT = """\
+
+[unit]
+# Who is protected: the column that tells persons apart. It must hold text or whole numbers.
+{column}
+# population = 1000000  # a public bound on how many persons there could be; δ is judged by it
+# number = 1000         # how many persons there are, if that is public; used only where neighbours replace each other
+
+# How much of each person counts: at most so many groups, with at most so many rows in each. More means more noise.
+# [limit]
+# groups = 1
+# rows_per_group = 1
+
+# The columns. Whatever is not listed here cannot be asked for, so leave out what nobody should ask."""
+BOUNDS = "# bounds = [0, 100]  # the public range; values outside are moved to its ends"
+HINTS = {
+    Type.TEXT: ('# keys = ["…", "…"]  # to group by it: all values, those of nobody included',),
+    Type.WHOLE: (BOUNDS, "# keys = [1, 2, 3]  # to group by it: all values, those of nobody included"),
+    Type.NUMBER: (BOUNDS,),
+    Type.TRUTH: ("# keys = [true, false]  # to group by it",),
+    Type.DATE: ("# keys = [2026-01-01, 2026-01-02]  # to group by it: all days, those of nobody included",),
+}
+FROM_CSV = "  # a CSV file does not say: text, whole, number, truth or date"
+
+
+def draft(data: object) -> str:
+    """Write a schema to fill in, as TOML.
+
+    Opens metadata only: the end of a Parquet file, the first line of a CSV file, the catalogue of a database.
+
+    >>> import pyarrow as pa
+    >>> print(draft(pa.table({"id": [1], "sex": ["F"]})).splitlines()[-1])
+    # keys = ["…", "…"]  # to group by it: all values, those of nobody included
+    """
+    is_csv = isinstance(data, str | Path) and "://" not in str(data) and Path(data).suffix.lower() in CSV
+    columns = _from_header(Path(str(data))) if is_csv else Source(data).columns()
+    usable = {name: kind for name, kind in columns.items() if kind is not Type.OTHER}
+    # Made once as a schema, so that a name or a table that no schema could hold is refused now.
+    Schema(columns=tuple(ColumnFacts(name=name, type=kind) for name, kind in usable.items()))
+    lines = [HEAD + f"name = {text_of(_name(data))}", '# version = "2026-10"', UNIT.format(column=_unit(usable))]
+    for name, kind in columns.items():
+        lines += _column(name, kind, FROM_CSV if is_csv else "")
+    return "\n".join(lines) + "\n"
+
+
+def _from_header(path: Path) -> dict[str, Type]:
+    if not path.is_file():
+        raise InvalidInput(f"there is no file {path.name!r} at the place given; nothing was done.")
+    delimiter = max(",;\t|", key=lambda sign: len(header_of(path, sign)))
+    names = header_of(path, delimiter)
+    if not names or not all(names):
+        raise InvalidInput(f"the first line of {path.name!r} does not name its columns; nothing was done.")
+    return dict.fromkeys(names, Type.TEXT)
+
+
+def _name(data: object) -> str:
+    """A first name for the dataset: that of the file or the table."""
+    match data:
+        case DatabaseTable(name=(*_, last)):
+            return last
+        case str() if "://" in data:
+            return data.rpartition("table=")[2].partition("&")[0].rpartition(".")[2] or "data"
+        case str() | Path():
+            return Path(data).stem or "data"
+    return "data"
+
+
+def _unit(columns: Mapping[str, Type]) -> str:
+    """The columns that could tell persons apart; those that sound like it first."""
+    could = [name for name, kind in columns.items() if kind in (Type.TEXT, Type.WHOLE)]
+    likely = sorted(could, key=lambda name: "id" not in name.casefold().replace("-", "_").split("_"))
+    if not likely:
+        return "# column = …  # no column can: none holds text or whole numbers"
+    others = f"  # or {', '.join(map(text_of, likely[1:6]))}{', …' if len(likely) > 6 else ''}" if likely[1:] else ""
+    return f"# column = {text_of(likely[0])}{others}"
+
+
+def _column(name: str, kind: Type, note: str) -> list[str]:
+    if kind is Type.OTHER:
+        hint = '# type = "number"  # its type cannot be used as it is; a decimal can be declared a number'
+        return ["", f"# [columns.{name_of(name)}]", hint]
+    word = next(word for word, known in WORDS.items() if known is kind)
+    return ["", f"[columns.{name_of(name)}]", f'type = "{word}"{note}', *HINTS[kind]]

@@ -1,0 +1,205 @@
+"""The TOML form of a schema: strict to read, with the place of what is wrong; the same again when written and read."""
+
+import json
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sfumato.core.limits import Limit
+from sfumato.engines.expressions import Type
+from sfumato.errors import InvalidInput, SfumatoError, Unsupported
+from sfumato.tables.schema import ColumnFacts, Schema
+
+__all__ = ["WORDS", "from_toml", "name_of", "read", "text_of", "to_toml"]
+
+WORDS = {"text": Type.TEXT, "whole": Type.WHOLE, "number": Type.NUMBER, "truth": Type.TRUTH, "date": Type.DATE}
+Made = TypeVar("Made")
+PARTS = {"kind", "version", "dataset", "unit", "limit", "columns"}
+
+
+def read(path: Path) -> Schema:
+    """Read a schema from a file; what is wrong is said with its name."""
+    try:
+        text = path.read_text("utf-8")
+    except OSError as wrong:
+        raise InvalidInput(f"the schema {path.name!r} could not be read: {wrong.strerror or 'no such file'}.") from None
+    except UnicodeDecodeError:
+        raise InvalidInput(f"the schema {path.name!r} is not a text in UTF-8; it was not read.") from None
+    try:
+        return from_toml(text)
+    except SfumatoError as wrong:
+        raise type(wrong)(f"{path.name}: {wrong}") from None
+
+
+def from_toml(text: str) -> Schema:
+    """Read a schema from TOML.
+
+    >>> from_toml('kind = "schema"\\nversion = 1\\n[columns.age]\\ntype = "whole"\\nbounds = [0, 120]').bounds
+    {'age': (Fraction(0, 1), Fraction(120, 1))}
+    """
+    try:
+        body = tomllib.loads(text, parse_float=Decimal)
+    except tomllib.TOMLDecodeError as wrong:
+        raise InvalidInput(f"this is not TOML: {wrong}. The schema was not read.") from None
+    except RecursionError:
+        raise InvalidInput("the TOML is nested too deep; the schema was not read.") from None
+    _known(body, "the file", PARTS)
+    _version(body)
+    dataset = _part(body, "dataset", {"name", "version"})
+    unit = _part(body, "unit", {"column", "number", "population"})
+    limit = _part(body, "limit", {"groups", "rows_per_group"})
+    if limit and len(limit) < 2:
+        raise InvalidInput("limit needs both groups and rows_per_group; the schema was not read.")
+    columns = _table(body, "columns")
+    return _made(
+        "the schema",
+        lambda: Schema(
+            name=_text(dataset, "name", "dataset"),
+            edition=_text(dataset, "version", "dataset"),
+            unit=_text(unit, "column", "unit"),
+            limit=_made("limit", lambda: Limit(**limit)) if limit else None,
+            number=unit.get("number"),
+            population=unit.get("population"),
+            columns=tuple(_column(name, _table(columns, name, "columns.")) for name in columns),
+        ),
+    )
+
+
+def _version(body: Mapping[str, Any]) -> None:
+    if body.get("kind") != "schema":
+        raise InvalidInput('kind = "schema" is missing: this is another kind of file, and was not read.')
+    version = body.get("version")
+    if type(version) is not int or version < 1:
+        raise InvalidInput("version must be a whole number, such as version = 1; the schema was not read.")
+    if version > Schema.VERSION:
+        raise Unsupported(
+            f"version = {version} is newer than this code, which reads up to {Schema.VERSION}; the schema was not "
+            "read. Update sfumato."
+        )
+
+
+def _column(name: str, facts: Mapping[str, Any]) -> ColumnFacts:
+    place = f"columns.{name}"
+    _known(facts, place, {"type", "bounds", "keys"})
+    if not isinstance(facts.get("type"), str) or facts["type"] not in WORDS:
+        raise InvalidInput(f"{place}.type must be one of {', '.join(WORDS)}; the schema was not read.")
+    kind = WORDS[facts["type"]]
+    bounds, keys = facts.get("bounds"), facts.get("keys")
+    if bounds is not None and (not isinstance(bounds, list) or len(bounds) != 2):
+        raise InvalidInput(f"{place}.bounds must be two numbers, such as [0, 120]; the schema was not read.")
+    if keys is not None and (not isinstance(keys, list) or not keys):
+        raise InvalidInput(f"{place}.keys must be a list with at least one value; the schema was not read.")
+    return _made(
+        place,
+        lambda: ColumnFacts(
+            name=name,
+            type=kind,
+            bounds=None if bounds is None else (bounds[0], bounds[1]),
+            keys=tuple(keys or ()),
+        ),
+    )
+
+
+def _made(place: str, make: Callable[[], Made]) -> Made:
+    """Make something, and say where the words stand that do not allow it."""
+    try:
+        return make()
+    except SfumatoError as wrong:
+        raise type(wrong)(f"{place}: {wrong}") from None
+
+
+def _part(body: Mapping[str, Any], name: str, known: set[str]) -> Mapping[str, Any]:
+    part = _table(body, name) if name in body else {}
+    _known(part, name, known)
+    return part
+
+
+def _table(body: Mapping[str, Any], name: str, above: str = "") -> Mapping[str, Any]:
+    found = body.get(name)
+    if not isinstance(found, dict):
+        raise InvalidInput(f"{above}{name} must be a table, such as [{above}{name}]; the schema was not read.")
+    return found
+
+
+def _known(body: Mapping[str, Any], place: str, known: Iterable[str]) -> None:
+    for name in body:
+        if name not in known:
+            raise InvalidInput(
+                f"{place} has an unknown field {name!r}; the schema was not read. Known are {', '.join(sorted(known))}."
+            )
+
+
+def _text(body: Mapping[str, Any], name: str, place: str) -> str | None:
+    value = body.get(name)
+    if value is not None and not isinstance(value, str):
+        raise InvalidInput(f'{place}.{name} must be a text in quotes, such as "visits"; the schema was not read.')
+    return value
+
+
+# ---------------------------------------------------------------------------------------------------------- writing
+
+
+def to_toml(schema: Schema) -> str:
+    """Write a schema as TOML."""
+    lines = ['kind = "schema"', f"version = {Schema.VERSION}"]
+    lines += _written("dataset", {"name": schema.name, "version": schema.edition})
+    lines += _written("unit", {"column": schema.unit, "number": schema.number, "population": schema.population})
+    if schema.limit is not None:
+        lines += _written("limit", {"groups": schema.limit.groups, "rows_per_group": schema.limit.rows_per_group})
+    words = {kind: word for word, kind in WORDS.items()}
+    for column in schema.columns:
+        keys = [date.fromisoformat(str(key)) for key in column.keys] if column.type is Type.DATE else column.keys
+        facts = {"type": words[column.type], "bounds": column.bounds and list(column.bounds), "keys": keys or None}
+        lines += _written(f"columns.{name_of(column.name)}", facts)
+    return "\n".join(lines) + "\n"
+
+
+def _written(place: str, facts: Mapping[str, Any]) -> list[str]:
+    given = {name: value for name, value in facts.items() if value is not None}
+    return ["", f"[{place}]", *(f"{name} = {text_of(value)}" for name, value in given.items())] if given else []
+
+
+def name_of(name: str) -> str:
+    """A name as TOML writes it."""
+    plain = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
+    return name if plain else text_of(name)
+
+
+def text_of(value: object) -> str:
+    r"""A value as TOML writes it.
+
+    >>> text_of(["a\n", 1, True, Fraction(1, 2), Fraction(1, 3)])
+    '["a\\n", 1, true, 0.5, "1/3"]'
+    """
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case Fraction():
+            return _number(value)
+        case datetime():
+            raise InvalidInput("a schema holds no times; nothing was written.")
+        case date():
+            return value.isoformat()
+        case list() | tuple():
+            return f"[{', '.join(map(text_of, value))}]"
+        case str():
+            # JSON's escapes are TOML's, but for DEL, which TOML wants spelt out, and for signs beyond 16 bits.
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    raise InvalidInput(f"a {type(value).__name__} cannot be written into a schema; nothing was written.")
+
+
+def _number(value: Fraction) -> str:
+    """A rational as a whole number, a decimal that ends, or a fraction in quotes."""
+    if value.denominator == 1:
+        return str(value.numerator)
+    places = next((places for places in range(1, 40) if (value * 10**places).denominator == 1), None)
+    if places is None:
+        return f'"{value}"'
+    digits = f"{abs(value.numerator) * 10**places // value.denominator:0{places + 1}d}"
+    return f"{'-' if value < 0 else ''}{digits[:-places]}.{digits[-places:]}"

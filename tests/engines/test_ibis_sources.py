@@ -1,0 +1,66 @@
+"""Ibis tables: row-wise steps on a table are taken over; steps in which people meet are refused."""
+
+from pathlib import Path
+from typing import Any
+
+import ibis
+import pyarrow as pa
+import pytest
+
+from sfumato.engines.sources import Source
+from sfumato.errors import Refused, Unsupported
+from tests.engines.reading import rows
+
+
+def test_an_ibis_table_may_have_steps_that_look_at_one_row() -> None:
+    engine = ibis.duckdb.connect()
+    table = engine.create_table("t", pa.table({"id": ["p", "q", None], "n": [1, 2, 3]}))
+    steps = table.filter(table.n < 3).mutate(twice=table.n * 2).drop("n").rename(double="twice")
+    assert rows(Source(steps)) == [{"id": "p", "double": 2}, {"id": "q", "double": 4}]
+    assert rows(Source(engine.sql("SELECT id FROM t WHERE n = 3", schema={"id": "string"}))) == [{"id": None}]
+    assert rows(Source(ibis.memtable(pa.table({"x": [1]})))) == [{"x": 1}]
+
+
+@pytest.mark.parametrize(
+    ("step", "named"),
+    [
+        (lambda t: t.limit(2), "Limit"),
+        (lambda t: t.distinct(), "Distinct"),
+        (lambda t: t.order_by("n"), "Sort"),
+        (lambda t: t.group_by("id").agg(n=t.n.sum()), "Aggregate"),
+        (lambda t: t.inner_join(t.view(), "id"), "JoinChain"),
+        (lambda t: t.union(t), "Union"),
+        (lambda t: t.sample(0.5), "Sample"),
+        (lambda t: t.mutate(m=t.n.max()), "WindowFunction"),
+        (lambda t: t.mutate(m=t.n.lag()), "WindowFunction"),
+        (lambda t: t.mutate(r=ibis.row_number()), "WindowFunction"),
+        (lambda t: t.mutate(r=ibis.random()), "RandomScalar"),
+        (lambda t: t.filter(t.n.isin(t.n)), "InSubquery"),
+        (lambda t: t.mutate(u=ibis.array([1, 2]).unnest()), "Unnest"),
+    ],
+)
+def test_an_ibis_table_in_which_people_meet_is_refused(step: Any, named: str) -> None:
+    table = ibis.duckdb.connect().create_table("t", pa.table({"id": ["p", "q"], "n": [1, 2]}))
+    with pytest.raises(Refused, match=rf"{named}.*[Nn]othing was done"):
+        Source(step(table))
+
+
+def test_ibis_on_other_engines_or_without_rows_is_refused(tmp_path: Path) -> None:
+    engine = ibis.polars.connect()
+    with pytest.raises(Unsupported, match="tables on 'polars' are not read"):
+        Source(engine.create_table("t", pa.table({"x": [1]})))
+    table = ibis.duckdb.connect().create_table("t", pa.table({"x": [1]}))
+    with pytest.raises(Unsupported, match=r"an Ibis .*Column is not a source of rows"):
+        Source(table.x)
+
+
+def test_an_ibis_table_of_duckdb_leaves_a_transaction_of_the_stewards_alone() -> None:
+    engine = ibis.duckdb.connect()
+    table = engine.create_table("t", pa.table({"x": [1]}))
+    source = Source(table)
+    engine.con.execute("BEGIN TRANSACTION")
+    engine.con.execute("INSERT INTO t VALUES (2)")
+    assert rows(source) == [{"x": 1}, {"x": 2}]
+    engine.con.execute("ROLLBACK")
+    assert rows(source) == [{"x": 1}]
+    engine.con.execute("INSERT INTO t VALUES (3)")

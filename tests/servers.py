@@ -1,0 +1,150 @@
+"""Real engines for the tests: a private PostgreSQL and a local Spark, one for each worker, started when asked for.
+
+Where one is not installed its tests are skipped with the reason, or fail if SFUMATO_REQUIRE_ALL=1.
+"""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.parts import absent, package
+
+USER, PASSWORD = "steward", "pass@word:7/x?y"  # of a private server that lives as long as the tests
+PATIENCE = 60.0
+UNCLOSED = r"unclosed <socket.*laddr=.'127\.0\.0\.1'.*raddr=.'127\.0\.0\.1'"
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """The URL of an empty database on a private server that only this machine reaches.
+
+    Its default collation is not bytewise (English, by ICU), so that a comparison which trusts the database shows.
+    """
+    package("psycopg")
+    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda found: int(found.parts[-3]))
+    if not programs:
+        absent("no PostgreSQL server is installed in /usr/lib/postgresql")
+    folder = Path(tempfile.mkdtemp(prefix="sfumato-postgres-"))
+    try:
+        with _served(folder, programs[-1].parent) as port:
+            yield f"postgresql://{USER}:{_quoted(PASSWORD)}@127.0.0.1:{port}/postgres"
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def spark(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """A Spark session of two threads, in its defaults (ANSI mode included), that talks to nobody."""
+    package("pyspark")
+    if shutil.which("java") is None:
+        absent("Spark needs a Java runtime, and there is none")
+    from pyspark.sql import SparkSession
+
+    # Spark's driver reads each result from a socket that it leaves to the garbage collector: now, and in later tests.
+    warnings.filterwarnings("ignore", UNCLOSED, ResourceWarning)
+    request.config.addinivalue_line("filterwarnings", f"ignore:{UNCLOSED}:ResourceWarning")
+    folder = tempfile.mkdtemp(prefix="sfumato-spark-")
+    # Python workers must be this very interpreter; the others keep Spark off every network interface but loopback.
+    os.environ |= {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    os.environ |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost"}
+    settings = {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "1g",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # short queries, few cores
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": f"{folder}/warehouse",
+        "spark.local.dir": folder,
+        "spark.log.level": "ERROR",
+    }
+    builder = SparkSession.builder.master("local[2]").appName("sfumato tests")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    try:
+        session = builder.getOrCreate()
+        yield session
+        session.stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class _served:  # noqa: N801 - used as a word: with _served(...) as port
+    """A server in a folder, from its first start to its stop."""
+
+    def __init__(self, folder: Path, programs: Path) -> None:
+        self.folder, self.programs = folder, programs
+        # PostgreSQL refuses to run as root, so there it runs as the user that its package made.
+        self.owner: dict[str, Any] = {}
+        if os.geteuid() == 0:
+            self.owner = {"user": "postgres", "group": "postgres", "extra_groups": []}
+            shutil.chown(folder, "postgres", "postgres")
+
+    def __enter__(self) -> int:
+        secret = self.folder / "password"
+        secret.write_text(PASSWORD)
+        secret.chmod(0o644)  # inside a folder that only its owner can enter
+        words = [self.programs / "initdb", "-D", self.folder / "data", "-U", USER, "-A", "scram-sha-256"]
+        words += ["--pwfile", secret, "-E", "UTF8", "--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en-US"]
+        subprocess.run([*words, "--no-sync"], check=True, cwd=self.folder, stdout=subprocess.DEVNULL, **self.owner)
+        for _ in range(5):  # another program may take the port that was free a moment ago
+            port = _free_port()
+            if self._started(port):
+                return port
+        pytest.fail("the private PostgreSQL did not start: " + (self.folder / "log").read_text()[-2000:])
+
+    def _started(self, port: int) -> bool:
+        import psycopg
+
+        settings = {"listen_addresses": "127.0.0.1", "port": port, "unix_socket_directories": "", "fsync": "off"}
+        settings |= {"synchronous_commit": "off", "full_page_writes": "off", "shared_buffers": "32MB"}
+        words = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+        with (self.folder / "log").open("wb") as log:
+            self.server = subprocess.Popen(
+                [self.programs / "postgres", "-D", self.folder / "data", *words],
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                **self.owner,
+            )
+        deadline = time.monotonic() + PATIENCE
+        while self.server.poll() is None and time.monotonic() < deadline:
+            with suppress(psycopg.OperationalError):
+                psycopg.connect(host="127.0.0.1", port=port, user=USER, password=PASSWORD, dbname="postgres").close()
+                return True
+            time.sleep(0.05)
+        self.__exit__()
+        return False
+
+    def __exit__(self, *_: object) -> None:
+        self.server.send_signal(2)  # a fast shutdown: open sessions are ended
+        try:
+            self.server.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.server.kill()
+            self.server.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _quoted(text: str) -> str:
+    from urllib.parse import quote
+
+    return quote(text, safe="")
