@@ -111,9 +111,11 @@ class _served:  # noqa: N801 - used as a word: with _served(...) as port
         settings = {"listen_addresses": "127.0.0.1", "port": port, "unix_socket_directories": "", "fsync": "off"}
         settings |= {"synchronous_commit": "off", "full_page_writes": "off", "shared_buffers": "32MB"}
         words = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+        # Tests that are killed cannot stop their server; then it is told to stop itself.
+        alone = ["setpriv", "--pdeathsig", "INT"] if shutil.which("setpriv") else []
         with (self.folder / "log").open("wb") as log:
             self.server = subprocess.Popen(
-                [self.programs / "postgres", "-D", self.folder / "data", *words],
+                [*alone, self.programs / "postgres", "-D", self.folder / "data", *words],
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

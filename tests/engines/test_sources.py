@@ -5,6 +5,7 @@ import traceback
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ import pytest
 from sfumato.core.limits import Limit
 from sfumato.engines.counts import KeyColumn, Share, bounded_counts
 from sfumato.engines.expressions import Type, col
-from sfumato.engines.sources import Source
+from sfumato.engines.sources import Source, columns
 from sfumato.errors import EngineFailed, InvalidInput, NotDeclared, SfumatoError, Unsupported
 
 IDS = ["p1", "p1", "p2", "区", None, "p1"]
@@ -79,8 +80,8 @@ def counts(source: Source) -> list[int]:
 @pytest.mark.parametrize("name", FRAMES)
 def test_every_frame_gives_the_same_columns_and_counts(name: str) -> None:
     source = Source(FRAMES[name])
-    columns = source.columns()
-    assert {it: columns[it] for it in ("id", "zip", "age")} == {"id": Type.TEXT, "zip": Type.TEXT, "age": Type.WHOLE}
+    found = source.columns()
+    assert {it: found[it] for it in ("id", "zip", "age")} == {"id": Type.TEXT, "zip": Type.TEXT, "age": Type.WHOLE}
     assert counts(source) == [1, 2, 0]
 
 
@@ -409,6 +410,22 @@ def damage(path: Path) -> None:
     content = path.read_bytes()
     footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
     path.write_bytes(content[:4] + b"\xff" * (footer - 4) + content[footer:])
+
+
+def test_a_file_that_is_replaced_while_its_columns_are_looked_at_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(PLAIN, path)
+    looked = columns.settled
+
+    def settled(*given: Any) -> dict[str, Type]:
+        pq.write_table(PLAIN.slice(1), path)
+        return looked(*given)
+
+    monkeypatch.setattr("sfumato.engines.sources.source.settled", settled)
+    with pytest.raises(EngineFailed, match="has changed"):
+        Source(path).columns()
 
 
 def test_columns_are_known_without_a_row(tmp_path: Path) -> None:

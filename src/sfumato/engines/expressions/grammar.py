@@ -50,7 +50,7 @@ __all__ = [
     "summands",
 ]
 
-DEEPEST = 50
+DEEPEST, MOST = 50, 10_000
 
 
 def form(node: object) -> str:
@@ -62,12 +62,12 @@ def form(node: object) -> str:
 
 
 class _Valued:
-    """What all values but constants share: they may be nested only so deep."""
+    """What all values but constants share: they may be nested only so deep, and be only so long."""
 
     __slots__ = ()
 
     def __post_init__(self) -> None:
-        _shallow(self)
+        _modest(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +127,7 @@ class Least(_Valued):
 
     def __post_init__(self) -> None:
         _some(self.parts, "the least")
-        _shallow(self)
+        _modest(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +140,7 @@ class Greatest(_Valued):
 
     def __post_init__(self) -> None:
         _some(self.parts, "the greatest")
-        _shallow(self)
+        _modest(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +153,7 @@ class Coalesce(_Valued):
 
     def __post_init__(self) -> None:
         _some(self.parts, "the first present")
-        _shallow(self)
+        _modest(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +177,7 @@ class Case(_Valued):
 
     def __post_init__(self) -> None:
         _some(self.branches, "a choice")
-        _shallow(self)
+        _modest(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,7 +246,7 @@ class Cut(_Valued):
             Text(label)
         if len(set(self.labels)) != len(self.labels):
             raise InvalidInput("two bins have the same label; nothing was done. Give each its own.")
-        _shallow(self)
+        _modest(self)
 
 
 # ------------------------------------------------------------------------------------------------------- predicates
@@ -258,7 +258,7 @@ class _Predicate:
     __slots__ = ()
 
     def __post_init__(self) -> None:
-        _shallow(self)
+        _modest(self)
 
     def __and__(self, other: object) -> "Expression":
         parts = _flat(AllOf, self, other)
@@ -330,7 +330,7 @@ class ValueOneOf(_Predicate):
 
     def __post_init__(self) -> None:
         _some(self.constants, "one")
-        _shallow(self)
+        _modest(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -357,7 +357,7 @@ class StartsWith(_Predicate):
             raise InvalidInput(
                 "every text begins with an empty prefix; nothing was done. Give one that says something."
             )
-        _shallow(self)
+        _modest(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -379,7 +379,7 @@ class AllOf(_Predicate):
 
     def __post_init__(self) -> None:
         _some(self.parts, "all")
-        _shallow(self)
+        _modest(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -392,7 +392,7 @@ class AnyOf(_Predicate):
 
     def __post_init__(self) -> None:
         _some(self.parts, "any")
-        _shallow(self)
+        _modest(self)
 
 
 Value = (
@@ -451,18 +451,25 @@ def summands(node: Value) -> list[Value]:
     return [node]
 
 
-def _shallow(node: object) -> None:
-    if _depth(node) > DEEPEST:
-        raise InvalidInput(
-            f"expressions are nested more than {DEEPEST} deep; nothing was done. Ask a simpler question."
-        )
+def _modest(node: object) -> None:
+    """Refuse what is nested too deep or written out too long; parts that are used twice count twice."""
+    depth, nodes = _measured(node, {})
+    if depth > DEEPEST:
+        raise InvalidInput(f"expressions are nested more than {DEEPEST} deep; nothing was done. Ask a simpler question.")
+    if nodes > MOST:
+        raise InvalidInput(f"an expression has more than {MOST:,} parts; nothing was done. Ask a simpler question.")
 
 
-def _depth(node: object) -> int:
-    match node:
-        case Text() | Whole() | Number() | Truth() | Date() | Named() | Compare() | OneOf() | Missing():
-            return 1
-    return 1 + max(map(_depth, inside(node)), default=0)  # type: ignore[arg-type]
+def _measured(node: object, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
+    """Depth and number of nodes; each shared part is looked at once, so that sharing cannot make this slow."""
+    if id(node) not in known:
+        match node:
+            case Text() | Whole() | Number() | Truth() | Date() | Named() | Compare() | OneOf() | Missing():
+                known[id(node)] = 1, 1
+            case _:
+                parts = [_measured(part, known) for part in inside(node)]  # type: ignore[arg-type]
+                known[id(node)] = 1 + max(depth for depth, _ in parts), 1 + sum(nodes for _, nodes in parts)
+    return known[id(node)]
 
 
 def _some(parts: tuple[object, ...], what: str) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 __all__ = ["PLACE", "connection", "embedded"]
 
 PLACE = "the embedded engine"
-_instances: dict[int, Any] = {}  # by process: an engine's threads do not survive a fork
+# By process: an engine's threads do not survive a fork, so a child starts its own and leaves its parent's untouched.
+_instances: dict[int, Any] = {}
 _turn = threading.Lock()
 
 
@@ -21,7 +22,6 @@ def connection() -> Any:
 
     with _turn:
         if os.getpid() not in _instances:
-            _instances.clear()
             _instances[os.getpid()] = duckdb.connect()
         return _instances[os.getpid()].cursor()
 

@@ -53,7 +53,7 @@ class Source:
     def columns(self) -> dict[str, Type]:
         """Names and types of the columns, without reading a row; what fails here fails before anything is charged."""
         with self._turn, ExitStack() as stack:
-            return self._or_failed(lambda: self._settle(self._origin.held(self._begun(stack))))
+            return self._or_failed(lambda: self._held(self._begun(stack)))
 
     @contextmanager
     def opened(self) -> Iterator[ir.Table]:
@@ -64,8 +64,13 @@ class Source:
     def _begun(self, stack: ExitStack) -> Any:
         return stack.enter_context(self._origin.session())
 
+    def _held(self, engine: Any) -> dict[str, Type]:
+        before = self._origin.state()
+        return self._settle(self._origin.held(engine), before)
+
     def _table(self, engine: Any, stack: ExitStack) -> ir.Table:
-        return self._or_failed(lambda: self._origin.table(engine, self._settle, stack))
+        before = self._origin.state()
+        return self._origin.table(engine, lambda held: self._settle(held, before), stack)
 
     def _or_failed(self, step: Callable[[], Made]) -> Made:
         """Take a step of the engine. Its own words may quote data: raised outside, the error does not carry them."""
@@ -81,11 +86,14 @@ class Source:
             )
         raise failure
 
-    def _settle(self, held: Mapping[str, Any]) -> dict[str, Type]:
-        """Check the columns against what was declared, and against what was seen before."""
+    def _settle(self, held: Mapping[str, Any], before: object) -> dict[str, Type]:
+        """Check the columns against what was declared, and against what was seen earlier.
+
+        ``before`` is the state before they were looked at: whatever changed meanwhile is noticed.
+        """
         types = settled(held, self._declared, self._origin.label)
         if self._seen is None:
-            self._seen = self._origin.state(), types
+            self._seen = before, types
         self._unchanged()
         if types != self._seen[1]:
             raise EngineFailed(
@@ -119,7 +127,11 @@ def opened_together(sources: Sequence[Source]) -> Iterator[tuple[ir.Table, ...]]
         for source in sorted(set(sources), key=id):  # always in the same order: two threads cannot wait for each other
             stack.enter_context(source._turn)
         engine = first._or_failed(lambda: first._begun(stack))
-        tables = {source: source._table(engine, stack) for source in sources}
+        tables = {source: _opened(source, engine, stack) for source in sources}
         yield tuple(tables[source] for source in sources)
         for source in sources:
             source._unchanged()
+
+
+def _opened(source: Source, engine: Any, stack: ExitStack) -> ir.Table:
+    return source._or_failed(lambda: source._table(engine, stack))
