@@ -45,7 +45,7 @@ def size_of(node: Value | Expression) -> int:
 
     >>> from sfumato.engines.expressions import col
     >>> size_of(col("age") >= 65), size_of((col("a") + col("b")) * 2 >= 7)
-    (4, 20)
+    (4, 26)
     """
     return _predicate(node) if isinstance(node, Expression) else sum(_value(node))
 
@@ -54,7 +54,8 @@ def depth_of(node: Value | Expression) -> int:
     """How deeply the compiled form is nested, roughly; totals of many summands stay shallow.
 
     >>> from sfumato.engines.expressions import col
-    >>> depth_of(col("a") + col("b") + col("c")), depth_of(col("a") * col("b") * col("c"))
+    >>> total, product = col("a") + col("b") + col("c"), col("a") * col("b") * col("c")
+    >>> depth_of(total.node), depth_of(product.node)
     (36, 72)
     """
     return _depth(node, within=False)
