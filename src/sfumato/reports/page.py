@@ -192,7 +192,7 @@ def _certificate(release: Release, languages: Sequence[str], *, unfolded: bool) 
     ]
     notes = (
         f'<p lang="{language}">'
-        + _text(language, "page.check", command="\0").replace("\0", f"<code>{escape(command)}</code>")
+        + escape(message(language, "page.check", command="\0")).replace("\0", f"<code>{escape(command)}</code>")
         + "</p>"
         for language in languages
     )
