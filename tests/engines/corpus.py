@@ -4,7 +4,7 @@
 import datetime
 from fractions import Fraction
 
-from sfumato.engines.expressions import Expression, Term, coalesce, col, greatest, least, when
+from sfumato.engines.expressions import Expression, Term, coalesce, col, greatest, least, term, when
 
 text, word, code = col("text"), col("word"), col("code")
 whole, other, tiny, natural = col("whole"), col("other"), col("tiny"), col("natural")
@@ -79,6 +79,10 @@ VALUES: list[Term] = [
     (number / amount).cut([Fraction(-1, 3), Fraction(1, 3)]),
     single.cut([Fraction(1, 10), 65]),
     coalesce(age_group, "unknown"),
+    # constants alone, which an engine computes while it plans
+    *(term(1) / 0, term(2**63 - 1) + 1, term(-(2**63)) * -1, -term(-(2**63)), term("x").cast("whole"), term("12").cast("whole")),
+    *(term(1e300) * 1e300, term(1e-200) * 1e-200, term(DAY).year(), term(0.5).floor(), term(1e300).cast("whole")),
+    *(when(term(1) / 0 > 1).then(1).otherwise(0), coalesce(term("x").cast("whole"), 3), term(-0.1).cut([-1, 0, 1])),
     when(age_group == "child").then(0).when(age_group.isnull()).then(1).otherwise(2),
 ]  # fmt: skip
 
@@ -118,5 +122,7 @@ PREDICATES: list[Expression] = [
     (whole > 0) & (number > 0) | ~(text == word),
     ~((number / amount > 1) & ~(whole * other > 0)) | day.isnull(),
     ((number > 0) | (number <= 0)) & ~number.isnull(),
+    ~(term(1) / 0 == 1),
+    (term(2) > 1) & (text == "a"),
     (tiny > 0) & (tiny > 1) & (tiny > 2) | (natural == 65) & ~(truth == sure),
 ]  # fmt: skip

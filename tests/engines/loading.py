@@ -14,6 +14,10 @@ POSTGRES = {
     pa.float64(): "double precision",
     pa.bool_(): "boolean",
     pa.date32(): "date",
+    pa.int8(): "smallint",
+    pa.uint32(): "bigint",
+    pa.float32(): "real",
+    pa.timestamp("us"): "timestamp",
 }
 
 

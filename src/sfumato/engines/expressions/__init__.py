@@ -36,6 +36,7 @@ from sfumato.engines.expressions.grammar import (
     ValueCompare,
     ValueMissing,
     ValueOneOf,
+    inside,
 )
 from sfumato.engines.expressions.literals import Date, Literal, Number, Text, Truth, Whole, literal
 from sfumato.engines.expressions.terms import Column, Term, coalesce, col, greatest, least, term, when
@@ -89,6 +90,7 @@ __all__ = [
     "col",
     "columns_of",
     "greatest",
+    "inside",
     "least",
     "literal",
     "possible_values",

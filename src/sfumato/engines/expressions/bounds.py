@@ -6,7 +6,7 @@ before any data is opened. Public: everything here.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -27,6 +27,7 @@ from sfumato.engines.expressions.grammar import (
     Named,
     Negative,
     Value,
+    summands,
 )
 from sfumato.engines.expressions.literals import Date, Number, Text, Truth, Whole
 from sfumato.engines.expressions.terms import Term
@@ -36,6 +37,7 @@ __all__ = ["bounds_of", "possible_values"]
 
 WHOLE, NUMBER = frozenset({Type.WHOLE}), frozenset({Type.NUMBER})
 BOTH = WHOLE | NUMBER
+ADDING = (Sign.PLUS, Sign.MINUS)
 LONGEST = 3_652_058  # days from the first day of the year 1 to the last of the year 9999
 PARTS = {Part.YEAR: (1, 9999), Part.QUARTER: (1, 4), Part.MONTH: (1, 12), Part.DAY: (1, 31), Part.WEEKDAY: (1, 7)}
 
@@ -122,7 +124,7 @@ def _range(node: Value, bounds: Mapping[str, tuple[Fraction, Fraction]]) -> _Ran
             nearest = Fraction(float(node.value))
             return _Range(nearest, nearest, NUMBER)
         case Arithmetic():
-            return _arithmetic(node.sign, _range(node.left, bounds), _range(node.right, bounds))
+            return _arithmetic(node, bounds)
         case Negative():
             return _opposite(_range(node.part, bounds))
         case Absolute():
@@ -161,37 +163,47 @@ def _cast(node: Cast, bounds: Mapping[str, tuple[Fraction, Fraction]]) -> _Range
     return _Range(_saturated(_floor(part.low)), _saturated(_floor(part.high)), WHOLE)
 
 
-def _arithmetic(sign: Sign, left: _Range, right: _Range) -> _Range:
-    kinds = left.kinds & right.kinds or BOTH
-    if sign is Sign.OVER or kinds == NUMBER:  # whole numbers are made numbers before they are divided
-        return _of_numbers(sign, left, right)
-    low, high = _combined(sign, left, right)
-    exact = _Range(_saturated(low), _saturated(high), WHOLE)
-    return exact if kinds == WHOLE else replace(_hull([exact, _of_numbers(sign, left, right)]), kinds=kinds)
+def _arithmetic(node: Arithmetic, bounds: Mapping[str, tuple[Fraction, Fraction]]) -> _Range:
+    adds = node.sign in ADDING
+    parts = [_range(part, bounds) for part in (summands(node) if adds else (node.left, node.right))]
+    kinds = _kinds(parts)
+    if node.sign is Sign.OVER or kinds == NUMBER:  # whole numbers are made numbers before they are divided
+        return _of_numbers(node, parts)
+    exact = _combined(node, iter(parts), lambda found: found)
+    whole = _Range(_saturated(exact.low), _saturated(exact.high), WHOLE)
+    return whole if kinds == WHOLE else replace(_hull([whole, _of_numbers(node, parts)]), kinds=kinds)
 
 
-def _of_numbers(sign: Sign, left: _Range, right: _Range) -> _Range:
-    """Operands are rounded to doubles and held, then the result is; both steps keep the order of numbers."""
-    one, two = (_Range(_held(_down(part.low)), _held(_up(part.high))) for part in (left, right))
-    low, high = _combined(sign, one, two)
-    return _Range(_held(_down(low)), _held(_up(high)), NUMBER)
+def _of_numbers(node: Arithmetic, parts: Sequence[_Range]) -> _Range:
+    """Operands are held, each step is rounded to a double, and the result is held; all that keeps the order."""
+    entered = (_Range(_held(_down(part.low)), _held(_up(part.high))) for part in parts)
+    found = _combined(node, entered, lambda one: _Range(_down(one.low), _up(one.high)))
+    return _Range(_held(found.low), _held(found.high), NUMBER)
 
 
-def _combined(sign: Sign, one: _Range, two: _Range) -> tuple[Fraction | None, Fraction | None]:
-    match sign:
-        case Sign.PLUS:
-            return _plus(one.low, two.low), _plus(one.high, two.high)
-        case Sign.MINUS:
-            return _plus(one.low, _minus(two.high)), _plus(one.high, _minus(two.low))
+def _combined(node: Arithmetic, parts: Iterator[_Range], rounded: Callable[[_Range], _Range]) -> _Range:
+    """One operation, or a whole run of additions and subtractions, over its operands in order."""
+    if node.sign in (Sign.TIMES, Sign.OVER):
+        return rounded(_corners(node.sign, next(parts), next(parts)))
+    left, right = (
+        _combined(part, parts, rounded) if isinstance(part, Arithmetic) and part.sign in ADDING else next(parts)
+        for part in (node.left, node.right)
+    )
+    if node.sign is Sign.PLUS:
+        return rounded(_Range(_plus(left.low, right.low), _plus(left.high, right.high)))
+    return rounded(_Range(_plus(left.low, _minus(right.high)), _plus(left.high, _minus(right.low))))
+
+
+def _corners(sign: Sign, one: _Range, two: _Range) -> _Range:
     if one.low is None or one.high is None or two.low is None or two.high is None:
-        return None, None
+        return UNKNOWN
     if sign is Sign.TIMES:
-        corners = [mine * other for mine in (one.low, one.high) for other in (two.low, two.high)]
+        found = [mine * other for mine in (one.low, one.high) for other in (two.low, two.high)]
     elif two.low <= 0 <= two.high:
-        return None, None
+        return UNKNOWN
     else:
-        corners = [top / bottom for top in (one.low, one.high) for bottom in (two.low, two.high)]
-    return min(corners), max(corners)
+        found = [top / bottom for top in (one.low, one.high) for bottom in (two.low, two.high)]
+    return _Range(min(found), max(found))
 
 
 def _opposite(part: _Range) -> _Range:

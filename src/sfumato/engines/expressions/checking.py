@@ -1,6 +1,6 @@
 """Types: what fits the declared columns passes, what does not is refused by name before anything is read."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from sfumato.engines.expressions.grammar import (
     Absolute,
@@ -118,14 +118,15 @@ def _check(expression: Expression, columns: Mapping[str, Type]) -> None:
             _has_order(expression.column, LITERAL_TYPES[type(expression.constant)], expression.operator)
         case ValueCompare():
             both = (expression.left, expression.right)
-            held = _common(both, columns, f"the two sides of {written(expression)}")
+            held = _common(expression, both, [_type(part, columns) for part in both])
             _has_order(written(expression.left), held, expression.operator)
         case OneOf():
             for constant in expression.constants:
                 _fits(expression.column, constant, columns)
         case ValueOneOf():
+            held = _type(expression.part, columns)
             for constant in expression.constants:
-                _common((expression.part, constant), columns, f"the two sides of {written(expression)}")
+                _common(expression, (expression.part, constant), (held, LITERAL_TYPES[type(constant)]))
         case StartsWith():
             _takes(expression, expression.part, (Type.TEXT,), columns)
 
@@ -156,26 +157,23 @@ def _type(node: Value, columns: Mapping[str, Type]) -> Type:
         case Text() | Whole() | Number() | Truth() | Date():
             return LITERAL_TYPES[type(node)]
         case Arithmetic():
-            for part in (node.left, node.right):
-                _takes(node, part, NUMERIC, columns)
-            held = _common((node.left, node.right), columns, f"the two sides of {written(node)}")
+            both = (node.left, node.right)
+            held = _common(node, both, [_takes(node, part, NUMERIC, columns) for part in both])
             return Type.NUMBER if node.sign is Sign.OVER else held
         case Negative() | Absolute():
             return _takes(node, node.part, NUMERIC, columns)
         case Floor():
             return _takes(node, node.part, (Type.NUMBER,), columns)
         case Least() | Greatest():
-            for part in node.parts:
-                _takes(node, part, ORDERED, columns)
-            return _common(node.parts, columns, f"the parts of {written(node)}")
+            return _common(node, node.parts, [_takes(node, part, ORDERED, columns) for part in node.parts])
         case Coalesce():
-            return _common(node.parts, columns, f"the parts of {written(node)}")
+            return _common(node, node.parts, [_type(part, columns) for part in node.parts])
         case Case():
             for branch in node.branches:
                 _check(branch.when, columns)
             last = () if node.otherwise is None else (node.otherwise,)
-            thens = tuple(branch.then for branch in node.branches)
-            return _common((*thens, *last), columns, f"the branches of {written(node)}")
+            parts = (*(branch.then for branch in node.branches), *last)
+            return _common(node, parts, [_type(part, columns) for part in parts])
         case Cast():
             return _cast(node, columns)
         case DatePart():
@@ -189,8 +187,8 @@ def _type(node: Value, columns: Mapping[str, Type]) -> Type:
             _takes(node, node.part, (Type.TEXT,), columns)
             return Type.WHOLE
         case Cut():
-            _takes(node, node.part, ORDERED, columns)
-            _common((node.part, node.edges[0]), columns, f"the value and the edges of {written(node)}")
+            held = _takes(node, node.part, ORDERED, columns)
+            _common(node, (node.part, node.edges[0]), (held, LITERAL_TYPES[type(node.edges[0])]))
             return Type.TEXT
 
 
@@ -214,15 +212,19 @@ def _takes(node: Value | Expression, part: Value, allowed: Sequence[Type], colum
     return held
 
 
-def _common(parts: Iterable[Value], columns: Mapping[str, Type], what: str) -> Type:
+def _common(node: Value | Expression, parts: Sequence[Value], types: Sequence[Type]) -> Type:
     """The one type of several values; a whole-number constant beside numbers is read as a number."""
-    held = {_type(part, columns) for part in parts if not isinstance(part, Whole)}
+    held = {kind for part, kind in zip(parts, types, strict=True) if not isinstance(part, Whole)}
     if any(isinstance(part, Whole) for part in parts) and held != {Type.NUMBER}:
         held.add(Type.WHOLE)
     if len(held) > 1:
-        names = " and ".join(sorted(f"{it.value}s" for it in held))
+        what = {Case: "branches", Cut: "value and the edges", Coalesce: "parts", Least: "parts", Greatest: "parts"}
+        names = " and ".join(sorted(f"{kind.value}s" for kind in held))
         hint = " Make it one with .cast('number')." if held == set(NUMERIC) else ""
-        raise InvalidInput(f"{what} must have one type and are {names}; {NOTHING}.{hint}")
+        raise InvalidInput(
+            f"the {what.get(type(node), 'two sides')} of {written(node)} must have one type and are {names}; "
+            f"{NOTHING}.{hint}"
+        )
     return held.pop()
 
 

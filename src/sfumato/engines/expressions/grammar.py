@@ -455,11 +455,9 @@ def _modest(node: object) -> None:
     """Refuse what is nested too deep or written out too long; parts that are used twice count twice."""
     depth, nodes = _measured(node, {})
     if depth > DEEPEST:
-        raise InvalidInput(
-            f"expressions are nested more than {DEEPEST} deep; nothing was done. Ask a simpler question."
-        )
+        raise InvalidInput(f"an expression is nested more than {DEEPEST} deep; nothing was done. Ask a simpler one.")
     if nodes > MOST:
-        raise InvalidInput(f"an expression has more than {MOST:,} parts; nothing was done. Ask a simpler question.")
+        raise InvalidInput(f"an expression has more than {MOST:,} parts; nothing was done. Ask a simpler one.")
 
 
 def _measured(node: object, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
