@@ -5,9 +5,9 @@ deliver. No row is read and no noise is drawn before the charge counts.
 """
 
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from fractions import Fraction
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from sfumato.accounting.basic import cost, promised
 from sfumato.core.budget import Budget
 from sfumato.core.certificate import Certificate
 from sfumato.core.documents import canonical, encode
-from sfumato.core.exact import Exact, probability, rational
+from sfumato.core.exact import Exact, natural, non_negative, rational
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, Query, check_name
 from sfumato.core.question import Preview
@@ -23,18 +23,23 @@ from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.signature import SigningKey
 from sfumato.core.statement import Statement
-from sfumato.core.units import Unit
+from sfumato.core.units import Relation, Unit
 from sfumato.engines.sources import Source
 from sfumato.errors import EngineFailed, InvalidInput, NotDeclared, Refused, Unsupported
 from sfumato.governance.memory import MemoryLedger
+from sfumato.laws.margins import level_of
 from sfumato.mechanisms.advisor import least_noise
-from sfumato.mechanisms.calibration import least_epsilon
+from sfumato.mechanisms.calibration import least_epsilon, least_epsilon_where
 from sfumato.mechanisms.gaussian import Gaussian
 from sfumato.mechanisms.laplace import Laplace
 from sfumato.noise import SystemWords
 from sfumato.reports.presenter import Reports
-from sfumato.tables.execution import check_columns, exact_counts
-from sfumato.tables.queries.count import Count, Keys, KeyValue
+from sfumato.tables.contribution import contribution
+from sfumato.tables.execution import TableQuery, check_columns, exact_numbers
+from sfumato.tables.keys import KeyValue, keys_of
+from sfumato.tables.queries.aggregate import Aggregate
+from sfumato.tables.queries.count import Count
+from sfumato.tables.schema import Schema
 from sfumato.tables.table import Table
 from sfumato.version import __version__
 
@@ -128,11 +133,13 @@ class Vault:
         self,
         data: object,
         *,
+        schema: Schema | str | Path | None = None,
         name: str | None = None,
         version: str | None = None,
         limit: Limit | None = None,
         bounds: Mapping[str, tuple[Exact, Exact]] | None = None,
-        keys: Mapping[str, Iterable[KeyValue]] | None = None,
+        keys: Mapping[str, Iterable[KeyValue | date]] | None = None,
+        number: int | None = None,
     ) -> Table:
         """Declare a table: where its rows are, and the public facts about them.
 
@@ -140,8 +147,17 @@ class Vault:
 
         ``version`` is a label of yours for this state of the data (a random one if you give none). ``limit`` says how
         much of each person counts and is enforced. ``keys`` lists, for each column to group by, all its values;
-        ``bounds`` gives, for each column to sum, the public range that its values are held to.
+        ``bounds`` gives, for each column to sum, the public range that its values are held to. ``number`` is how many
+        units there are, where that is public: under *replace*, and used where every unit counts as one row. A
+        ``schema`` says all this at once; what is given beside it takes its place.
         """
+        types = None
+        if schema is not None:
+            schema = schema if isinstance(schema, Schema) else Schema.load(schema)
+            said, types = schema.declaration(self.unit), schema.types
+            name, version, limit = name or said["name"], version or said["version"], limit or said["limit"]
+            bounds, keys = {**said["bounds"], **(bounds or {})}, {**said["keys"], **(keys or {})}
+            number = schema.number if number is None and self.unit.relation is Relation.REPLACE else number
         if name is None:
             raise NotDeclared("a table needs a public name, which its releases state. Say name='visits'.")
         dataset = Dataset(name=name, edition=secrets.token_hex(8) if version is None else version)
@@ -151,42 +167,75 @@ class Vault:
                 "other rows. Nothing was done. Give the new state of the data a version of its own."
             )
         ranges = {column: _range(column, *pair) for column, pair in (bounds or {}).items()}
-        declared = {column: Keys(column=column, values=tuple(values)) for column, values in (keys or {}).items()}
-        # Asking for the sensitivity of a bare count refuses a unit or a limit that does not fit rows.
-        Count(dataset=dataset).sensitivity(self.unit, limit)
-        self._holdings[dataset] = _Holding(source=Source(data), limit=limit)
-        return Table(gate=self, dataset=dataset, keys=declared, bounds=ranges)
+        declared = {column: keys_of(column, values) for column, values in (keys or {}).items()}
+        contribution(self.unit, limit)  # refuses a unit or a limit that does not fit rows
+        if number is not None and self.unit.relation is not Relation.REPLACE:
+            raise Refused(
+                "the number of units is secret under add/remove, and saying it would undo that. Nothing was done. "
+                "Leave it out, or protect units under replace."
+            )
+        if number is not None:
+            natural(number, "number")
+        single = limit is None or (limit.groups, limit.rows_per_group) == (1, 1)
+        self._holdings[dataset] = _Holding(source=Source(data, types), limit=limit)
+        return Table(gate=self, dataset=dataset, keys=declared, bounds=ranges, number=number if single else None)
 
-    def preview(self, query: Query, spend: Budget, *, confidence: Exact = Fraction(19, 20)) -> Preview:
+    def preview(
+        self, query: Query, spend: Budget, *, confidence: Exact = Fraction(19, 20), rows: int | None = None
+    ) -> Preview:
         """Say what error to expect; opens no data and spends nothing."""
         _, holding = self._held(query)
         sensitivity = query.sensitivity(self.unit, holding.limit)
         mechanism = _mechanism(sensitivity, spend)
-        level = probability(confidence, "confidence")
+        level = level_of(confidence)
+        margins, joint = (query.expected(mechanism.law, level, joint=all_, rows=rows) for all_ in (False, True))
         return Preview(
             spend=cost(promised(mechanism.loss(sensitivity), spend)),
             unit=self.unit,
             limit=holding.limit,
             sensitivity=sensitivity,
             mechanism=mechanism,
-            numbers=query.size,
+            numbers=max(1, len(next(iter(query.labels().values()), ()))),
             confidence=level,
-            margin=mechanism.law.margin(level),
-            joint_margin=mechanism.law.margin(level, numbers=query.size),
+            margins=margins,
+            joint_margins=joint,
+            untold=tuple(name for name in query.names if name not in margins),
         )
 
     def epsilon_for(
-        self, query: Query, *, margin: int, confidence: Exact, joint: bool = False, delta: Exact = 0
+        self,
+        query: Query,
+        *,
+        margin: Exact,
+        confidence: Exact,
+        joint: bool = False,
+        delta: Exact = 0,
+        rows: int | None = None,
+        column: str | None = None,
     ) -> Fraction:
         """Find the least ε that keeps a margin, at a δ that may be spent; opens no data and spends nothing."""
         _, holding = self._held(query)
         sensitivity = query.sensitivity(self.unit, holding.limit)
-        return least_epsilon(
-            lambda epsilon: _mechanism(sensitivity, Budget(epsilon=epsilon, delta=delta)),
-            margin=margin,
-            confidence=confidence,
-            numbers=query.size if joint else 1,
-        )
+
+        def mechanism(epsilon: Fraction) -> Laplace | Gaussian:
+            return _mechanism(sensitivity, Budget(epsilon=epsilon, delta=delta))
+
+        if query.measure is not None and isinstance(margin, int):
+            numbers = query.size if joint else 1
+            return least_epsilon(mechanism, margin=margin, confidence=confidence, numbers=numbers)
+        level, wanted = level_of(confidence), non_negative(margin, "margin")
+        name = _chosen(query.names, column)
+
+        def reaches(epsilon: Fraction) -> bool:
+            margins = query.expected(mechanism(epsilon).law, level, joint=joint, rows=rows)
+            if name not in margins:
+                raise InvalidInput(
+                    f"the error of {name!r} hangs on the data; nothing was done. Say rows=…, how many rows you expect "
+                    "in a group, for a mean, a share or a variance; other ratios cannot be told beforehand."
+                )
+            return margins[name] <= wanted
+
+        return least_epsilon_where(reaches, f"keeps {name!r} within ±{margin}")
 
     def release(self, query: Query, spend: Budget, *, fresh: bool = False) -> Release:
         """Charge, then read; store, then deliver."""
@@ -245,8 +294,8 @@ class Vault:
         self._ledger.commit(reservation, question, release)
         return release
 
-    def _held(self, query: Query) -> tuple[Count, _Holding]:
-        if type(query) is not Count:  # a subclass could state a sensitivity of its own
+    def _held(self, query: Query) -> tuple[TableQuery, _Holding]:
+        if type(query) not in (Count, Aggregate):  # a subclass could state a sensitivity of its own
             raise Unsupported(
                 f"this vault cannot answer {type(query).__name__}; nothing was read and nothing was spent."
             )
@@ -255,15 +304,23 @@ class Vault:
                 f"vault {self.name!r} holds no dataset {query.dataset.name!r} version {query.dataset.edition!r}; "
                 "nothing was read and nothing was spent. Declare it with vault.table(...)."
             )
-        return query, self._holdings[query.dataset]
+        return query, self._holdings[query.dataset]  # type: ignore[return-value]
 
-    def _noisy(self, query: Count, holding: _Holding, mechanism: Laplace | Gaussian) -> tuple[int, ...] | None:
+    def _noisy(self, query: TableQuery, holding: _Holding, mechanism: Laplace | Gaussian) -> tuple[int, ...] | None:
         """Read and draw; None where that failed. Exact numbers, and an engine's words that may quote data, end here."""
         try:
-            exact = exact_counts(query, holding.source, unit=self.unit, limit=holding.limit, secret=self._secret)
+            exact = exact_numbers(query, holding.source, unit=self.unit, limit=holding.limit, secret=self._secret)
             return mechanism.add_noise(exact, SystemWords())
         except Exception:  # noqa: BLE001 - whatever is raised, the charge is kept and nothing is quoted
             return None
+
+
+def _chosen(names: Sequence[str], column: str | None) -> str:
+    if column is None and len(names) == 1:
+        return names[0]
+    if column is None or column not in names:
+        raise InvalidInput(f"say column=…, one of {', '.join(names)}; nothing was done.")
+    return column
 
 
 def _mechanism(sensitivity: Sensitivity, spend: Budget) -> Laplace | Gaussian:

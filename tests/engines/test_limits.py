@@ -54,17 +54,6 @@ def test_the_order_of_rows_changes_nothing() -> None:
     assert counts[0].sum() == 2
 
 
-def test_declaring_other_keys_or_another_order_of_them_does_not_change_which_group_is_kept() -> None:
-    table = load([(0, "p", zip_code, 1, None, None) for zip_code in ZIPS], "keys")
-    share = Share(column="person", limit=Limit(groups=1, rows_per_group=1), secret=SECRET)
-    kept = set()
-    for order in (ZIPS, ZIPS[::-1], *((*ZIPS[turn:], *ZIPS[:turn]) for turn in range(1, 5))):
-        keys = (KeyColumn(column="zip", values=(*order, "never")),)
-        counts = bounded_counts(table, where=None, keys=keys, share=share)
-        kept.add(order[counts.index(1)])
-    assert kept == {min(ZIPS, key=lambda zip_code: keyed_hash(SECRET, "p", zip_code))}
-
-
 @pytest.mark.parametrize("ids", [["p", "P", "p ", " p", "é", "e\u0301", "", "\x1f"], [0, 1, -1, 2**63 - 1, -(2**63)]])
 def test_ids_are_told_apart_by_their_bytes_and_null_is_nobody(ids: list[Any]) -> None:
     table = load([(0, person, "a", 1, None, None) for person in [*ids, *ids, None, None]], "ids")

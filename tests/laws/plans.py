@@ -56,7 +56,7 @@ def count_by_hand(
             shares.setdefault(row.person, Counter())[cell] += 1
     for person, rows in shares.items():
         assert share is not None
-        ranked = sorted(rows, key=lambda cell: (keyed_hash(share.secret, person, *cell), place[cell]))
+        ranked = sorted(rows, key=lambda cell: (keyed_hash(share.secret, person, place[cell]), place[cell]))
         for cell in ranked[: share.limit.groups]:
             counts[cell] += min(rows[cell], share.limit.rows_per_group)
     return list(counts.values())

@@ -119,11 +119,16 @@ class Registry:
         cls = self._class(body, path)
         hints = typing.get_type_hints(cls)
         names = [field.name for field in dataclasses.fields(cls)]
+        # A field that an older version did not have yet takes its default.
+        older = int(str(body["version"])) < cls.VERSION  # type: ignore[attr-defined]
+        new = {field.name for field in dataclasses.fields(cls) if field.default is not dataclasses.MISSING}
         for name in body:
             if name not in {*names, "kind", "version"}:
                 raise InvalidInput(f"{path}.{name} is not a field of {body['kind']!r}; the document was not read.")
         values = {}
         for name in names:
+            if name not in body and older and name in new:
+                continue
             if name not in body:
                 raise InvalidInput(f"{path}.{name} is missing; the document was not read.")
             values[name] = self._value(body[name], hints[name], f"{path}.{name}")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from sfumato.core.events import PrivacyEvent
 from sfumato.core.exact import Exact
@@ -59,8 +59,13 @@ class Query(Protocol):
         ...
 
     @property
-    def measure(self) -> str:
-        """What the numbers are called: the name of the value column."""
+    def measure(self) -> str | None:
+        """The name of the one column that the numbers themselves are; None where columns are computed from them."""
+        ...
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the columns of the answer."""
         ...
 
     def labels(self) -> Mapping[str, Sequence[str | int | bool]]:
@@ -69,6 +74,17 @@ class Query(Protocol):
 
     def sensitivity(self, unit: Unit, limit: Limit | None) -> Sensitivity:
         """How far one unit, held to ``limit``, can move the answer."""
+        ...
+
+    def columns(self, release: Any) -> Mapping[str, Any]:
+        """The columns of the answer as figures with intervals, by name: post-processing of the release."""
+        ...
+
+    def expected(self, law: "Law", confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
+        """The margin to expect of each column that can be told beforehand, from public facts alone.
+
+        ``rows`` is how many rows a group is expected to have, for columns whose error hangs on that.
+        """
         ...
 
 

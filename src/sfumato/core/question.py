@@ -4,6 +4,7 @@ The query is a declaration without data; the gate alone can answer it. Asking fo
 ε never opens the data.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
@@ -15,6 +16,7 @@ from sfumato.core.query import Mechanism, Query
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Unit
+from sfumato.errors import InvalidInput
 
 __all__ = ["Gate", "Preview", "Question"]
 
@@ -30,16 +32,37 @@ class Preview:
     mechanism: Mechanism
     numbers: int
     confidence: Fraction
-    margin: int
-    joint_margin: int
+    margins: Mapping[str, Fraction]
+    joint_margins: Mapping[str, Fraction]
+    untold: tuple[str, ...] = ()
+    """Columns whose error hangs on the data; for means, shares and variances ``rows=`` tells it."""
+
+    @property
+    def margin(self) -> int | Fraction:
+        """The margin of each number of the only column."""
+        return _only(self.margins)
+
+    @property
+    def joint_margin(self) -> int | Fraction:
+        """The margin of all numbers of the only column at once."""
+        return _only(self.joint_margins)
 
     def __str__(self) -> str:
         percent = decimal_down(100 * self.confidence)
-        error = decimal_up(self.mechanism.law.mean_absolute_error)
-        return (
-            f"{self.numbers} number(s) at {self.spend}: each within ±{self.margin} with {percent}% confidence, "
-            f"all at once within ±{self.joint_margin}; mean absolute error {error}. Nothing was read or spent."
-        )
+        if len(self.margins) == 1 and not self.untold:
+            error = decimal_up(self.mechanism.law.mean_absolute_error)
+            within = f"each within ±{_short(self.margin)} with {percent}% confidence, all at once within ±"
+            exact = isinstance(self.margin, int)
+            return (
+                f"{self.numbers} number(s) at {self.spend}: {within}{_short(self.joint_margin)}"
+                f"{f'; mean absolute error {error}' if exact else ''}. Nothing was read or spent."
+            )
+        lines = [f"{self.numbers} group(s) at {self.spend}, with {percent}% confidence:"]
+        for name, margin in self.margins.items():
+            joint = self.joint_margins[name]
+            lines.append(f"  {name}: each within ±{_short(margin)}, all at once within ±{_short(joint)}")
+        lines += [f"  {name}: hangs on the data; rows=… tells it for means and variances" for name in self.untold]
+        return "\n".join([*lines, "Nothing was read or spent."])
 
 
 class Gate(Protocol):
@@ -49,11 +72,21 @@ class Gate(Protocol):
         """Charge, then read; store, then deliver."""
         ...
 
-    def preview(self, query: Query, spend: Budget, *, confidence: Exact) -> Preview:
+    def preview(self, query: Query, spend: Budget, *, confidence: Exact, rows: int | None) -> Preview:
         """Say what error to expect, from public facts alone."""
         ...
 
-    def epsilon_for(self, query: Query, *, margin: int, confidence: Exact, joint: bool, delta: Exact) -> Fraction:
+    def epsilon_for(
+        self,
+        query: Query,
+        *,
+        margin: Exact,
+        confidence: Exact,
+        joint: bool,
+        delta: Exact,
+        rows: int | None,
+        column: str | None,
+    ) -> Fraction:
         """Find the least ε that reaches a margin, from public facts alone."""
         ...
 
@@ -74,12 +107,47 @@ class Question:
         """
         return self.gate.release(self.query, Budget.asked(epsilon=epsilon, delta=delta), fresh=fresh)
 
-    def preview(self, *, epsilon: Exact, delta: Exact = 0, confidence: Exact = Fraction(19, 20)) -> Preview:
-        """Say what error to expect; opens no data and spends nothing."""
-        return self.gate.preview(self.query, Budget.asked(epsilon=epsilon, delta=delta), confidence=confidence)
+    def preview(
+        self,
+        *,
+        epsilon: Exact,
+        delta: Exact = 0,
+        confidence: Exact = Fraction(19, 20),
+        rows: int | None = None,
+    ) -> Preview:
+        """Say what error to expect; opens no data and spends nothing.
+
+        ``rows`` is how many rows you expect in a group: the error of a mean, a share or a variance hangs on it.
+        """
+        spend = Budget.asked(epsilon=epsilon, delta=delta)
+        return self.gate.preview(self.query, spend, confidence=confidence, rows=rows)
 
     def epsilon_for(
-        self, *, margin: int, confidence: Exact = Fraction(19, 20), joint: bool = False, delta: Exact = 0
+        self,
+        *,
+        margin: Exact,
+        confidence: Exact = Fraction(19, 20),
+        joint: bool = False,
+        delta: Exact = 0,
+        rows: int | None = None,
+        column: str | None = None,
     ) -> Fraction:
-        """Find the least ε, to four digits and rounded up, that keeps each number (or all) within ±``margin``."""
-        return self.gate.epsilon_for(self.query, margin=margin, confidence=confidence, joint=joint, delta=delta)
+        """Find the least ε, to four digits and rounded up, that keeps each number (or all) within ±``margin``.
+
+        ``rows`` is how many rows you expect in a group, for means, shares and variances; ``column`` says which column
+        is meant where there are several.
+        """
+        return self.gate.epsilon_for(
+            self.query, margin=margin, confidence=confidence, joint=joint, delta=delta, rows=rows, column=column
+        )
+
+
+def _only(margins: Mapping[str, Fraction]) -> int | Fraction:
+    if len(margins) != 1:
+        raise InvalidInput(f"there are {len(margins)} margins, by name of the column: look at margins.")
+    (margin,) = margins.values()
+    return int(margin) if margin.denominator == 1 else margin
+
+
+def _short(margin: int | Fraction) -> str:
+    return str(int(margin)) if margin == int(margin) else decimal_up(Fraction(margin))

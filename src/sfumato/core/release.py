@@ -1,6 +1,6 @@
 """Releases: noisy numbers with the law of their error, a certificate, and the way to explain themselves."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -63,15 +63,29 @@ class Release:
 
     @property
     def values(self) -> tuple[int, ...]:
-        """The noisy numbers, in the order of the query's labels."""
+        """The noisy numbers as they were drawn; for a count, in the order of the query's labels."""
         return self.statement.values
 
-    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[int, int]]:
+    @property
+    def columns(self) -> Mapping[str, Any]:
+        """The columns of the answer as figures with intervals, by name; they cost nothing."""
+        return self.statement.query.columns(self)
+
+    def __getitem__(self, name: str) -> Any:
+        """One column of the answer, as a figure with intervals."""
+        columns = self.columns
+        if name not in columns:
+            raise InvalidInput(f"this release has no column {name!r}; it has {', '.join(columns)}.")
+        return columns[name]
+
+    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Any, Any]]:
         """Low and high for each number; with ``joint`` all of them hold at once with this confidence.
 
         Covers the privacy noise: the exact figure *under the limit* lies inside. What the limit cut off, sampling and
         errors in the data are not covered.
         """
+        if self.statement.query.measure is None:
+            return self._only().interval(confidence, joint=joint)  # type: ignore[no-any-return]
         level = probability(confidence, "confidence")
         if level in (0, 1):
             raise InvalidInput(f"confidence = {level} has no interval; give one between 0 and 1, such as 0.95.")
@@ -82,14 +96,30 @@ class Release:
         """The labels, the numbers and their intervals as an Arrow table."""
         import pyarrow as pa
 
-        lows, highs = zip(*self.interval(confidence), strict=True)
-        columns: dict[str, Sequence[Any]] = {
-            **self.statement.query.labels(),
-            self.statement.query.measure: self.values,
-            "low": lows,
-            "high": highs,
-        }
-        return pa.table({name: list(column) for name, column in columns.items()})
+        columns: dict[str, Sequence[Any]] = {**self.statement.query.labels()}
+        for name, values, ends in self.shown(confidence):
+            lows, highs = zip(*ends, strict=True)
+            columns[name] = values
+            alone = name == self.statement.query.measure or len(self.columns) == 1
+            columns["low" if alone else f"{name}_low"] = lows
+            columns["high" if alone else f"{name}_high"] = highs
+        return pa.table({name: _plain(column) for name, column in columns.items()})
+
+    def shown(self, confidence: Exact = Fraction(19, 20)) -> list[tuple[str, Sequence[Any], Sequence[tuple[Any, Any]]]]:
+        """Each column of the answer: its name, its numbers and their intervals."""
+        if self.statement.query.measure is not None:
+            return [(self.statement.query.measure, self.values, self.interval(confidence))]
+        return [(name, column.values, column.interval(confidence)) for name, column in self.columns.items()]
+
+    def _only(self) -> Any:
+        columns = self.columns
+        if len(columns) > 1:
+            raise InvalidInput(
+                f"this release has {len(columns)} columns; pick one: {', '.join(columns)}. "
+                "Say release['name'], and compute with that."
+            )
+        (column,) = columns.values()
+        return column
 
     def to_pandas(self, confidence: Exact = Fraction(19, 20)) -> Any:
         """The same table for pandas, which must be installed."""
@@ -155,6 +185,13 @@ class Release:
 
     def _repr_html_(self) -> str:
         return self.presenter.html(self)
+
+
+def _plain(column: Sequence[Any]) -> list[Any]:
+    """Numbers as Arrow takes them: fractions as doubles."""
+    if any(isinstance(value, Fraction) for value in column):
+        return [float(value) for value in column]
+    return list(column)
 
 
 def only_release(given: object) -> Release:

@@ -22,7 +22,7 @@ def table(release: Release, *, width: int = WIDTH) -> Table:
     intervals = release.interval()
     labels = release.statement.query.labels()
     most = max(1, *(high for _, high in intervals))
-    drawn = _columns([*labels, release.statement.query.measure, "95% interval"], numbers=2)
+    drawn = _columns([*labels, release.statement.query.names[0], "95% interval"], numbers=2)
     if width:
         drawn.add_column(f"0 to {most:,}", no_wrap=True, style="cyan")
     for place, (value, (low, high)) in enumerate(zip(release.values, intervals, strict=True)):

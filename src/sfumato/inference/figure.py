@@ -198,6 +198,14 @@ def figure(given: Release | Figure) -> Figure:
     if isinstance(given, Figure):
         return given
     said = only_release(given).statement
+    if said.query.measure is None:
+        (column, *others) = given.columns.values()
+        if others or not isinstance(column, Figure):
+            raise InvalidInput(
+                f"this release cannot be computed with as one figure; nothing was computed. Its columns are "
+                f"{', '.join(given.columns)}: pick a count or a sum with release['name']."
+            )
+        return column
     return Figure(
         forms=tuple(
             Form(Fraction(value), {Noise(said.identifier, place, said.law): Fraction(1)})

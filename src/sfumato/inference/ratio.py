@@ -10,7 +10,7 @@ from sfumato.core.release import Release
 from sfumato.inference.figure import Derived, Figure, Label, joined, level_of, same_shape
 from sfumato.inference.form import Form
 
-__all__ = ["Ratio"]
+__all__ = ["Ratio", "ratio_ends"]
 
 FINE = Fraction(1, 100)  # of a standard deviation: what the search for an end may add to the interval
 STEPS = 9  # halvings of the bracket around an end: to a thousandth of the distance
@@ -31,6 +31,8 @@ class Ratio(Derived):
     labels: Mapping[str, tuple[Label, ...]]
     measure: str
     sources: tuple[Release, ...]
+    within: tuple[float, float] = (-math.inf, math.inf)
+    """What the true ratio is known to lie between; an interval is cut there."""
 
     @classmethod
     def of(cls, over: Figure, under: Figure) -> "Ratio":
@@ -48,7 +50,8 @@ class Ratio(Derived):
     def values(self) -> tuple[float, ...]:
         """The ratios of the noisy numbers; not a number where the lower one is 0."""
         return tuple(
-            float(a.value / b.value) if b.value else math.nan for a, b in zip(self.over, self.under, strict=True)
+            self._held(float(a.value / b.value)) if b.value else math.nan
+            for a, b in zip(self.over, self.under, strict=True)
         )
 
     @property
@@ -61,10 +64,15 @@ class Ratio(Derived):
         pairs = list(zip(self.over, self.under, strict=True))
         held = [Form(Fraction(0), dict.fromkeys((*over.noises, *under.noises), Fraction(1))) for over, under in pairs]
         level = level_of(confidence, held if joint else held[:1])
-        return [_ends(over, under, level) for over, under in pairs]
+        ends = [ratio_ends(over, under, level) for over, under in pairs]
+        return [(self._held(low), self._held(high)) for low, high in ends]
+
+    def _held(self, value: float) -> float:
+        return min(max(value, self.within[0]), self.within[1])
 
 
-def _ends(over: Form, under: Form, level: Fraction) -> tuple[float, float]:
+def ratio_ends(over: Form, under: Form, level: Fraction) -> tuple[float, float]:
+    """Low and high of the true ratio, which lies between them with probability ``level`` at least."""
     if not _rare(under, level):
         return -math.inf, math.inf
     centre = over.value / under.value

@@ -8,7 +8,7 @@ from sfumato.core.query import Mechanism
 from sfumato.core.search import least_decimal
 from sfumato.errors import Refused
 
-__all__ = ["least_epsilon"]
+__all__ = ["least_epsilon", "least_epsilon_where"]
 
 DIGITS = 4
 LEAST, LARGEST = Fraction(1, 10**12), 10**6
@@ -27,12 +27,24 @@ def least_epsilon(
     Fraction(457, 1000)
     """
     natural(margin, "margin", least=0)
+    return least_epsilon_where(
+        lambda epsilon: mechanism(epsilon).law.covers(margin, confidence, numbers=numbers),
+        f"keeps {numbers} number(s) within ±{margin}",
+    )
 
-    def reaches(epsilon: Fraction) -> bool:
+
+def least_epsilon_where(reaches: Callable[[Fraction], bool], goal: str) -> Fraction:
+    """Find the least ε from 10^-12 to 10^6, to four digits and rounded up, that reaches a goal.
+
+    >>> least_epsilon_where(lambda epsilon: epsilon >= Fraction(1, 3), "is a third")
+    Fraction(1667, 5000)
+    """
+
+    def tried(epsilon: Fraction) -> float:
         if epsilon > LARGEST:
-            raise Refused(f"no ε up to 10^6 keeps {numbers} number(s) within ±{margin}; nothing was done.")
-        return mechanism(epsilon).law.covers(margin, confidence, numbers=numbers)
+            raise Refused(f"no ε up to 10^6 {goal}; nothing was done.")
+        return 0.5 - reaches(epsilon)
 
     if reaches(LEAST):  # with a δ the noise stays finite however small ε is
         return LEAST
-    return least_decimal(lambda epsilon: 0.5 - reaches(epsilon), digits=DIGITS, near=Fraction(1, 1000))
+    return least_decimal(tried, digits=DIGITS, near=Fraction(1, 1000))

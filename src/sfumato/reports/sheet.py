@@ -16,7 +16,7 @@ def sheet(release: Release, language: str, *, most: int) -> str:
     labels = release.statement.query.labels()
     shown = list(zip(release.values, release.interval(CONFIDENCE), strict=True))[:most]
     heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in labels)
-    numbers = (release.statement.query.measure, "low", "high")
+    numbers = (release.statement.query.names[0], "low", "high")
     heads += "".join(f'<th scope="col" class="number">{escape(column(name, language))}</th>' for name in numbers)
     rows = [
         "<tr>"

@@ -2,16 +2,23 @@
 
 from sfumato.core.limits import Limit
 from sfumato.core.units import Family, Unit, User
-from sfumato.engines.counts import KeyColumn, Share, bounded_counts
-from sfumato.engines.expressions import Type, check
+from sfumato.engines.bounded import KeyColumn, Share, bounded_totals
+from sfumato.engines.expressions import Date, Type, check, type_of, written
+from sfumato.engines.gauges import Rows
 from sfumato.engines.sources import Source
 from sfumato.errors import InvalidInput, Unsupported
-from sfumato.tables.queries.count import Count, Keys
+from sfumato.tables.keys import Keys
+from sfumato.tables.measures import Measure, Proportion, RowCount, ranges_of
+from sfumato.tables.queries.aggregate import Aggregate
+from sfumato.tables.queries.count import Count
 
-__all__ = ["check_columns", "exact_counts"]
+__all__ = ["TableQuery", "check_columns", "exact_numbers", "key_column"]
 
 
-def check_columns(query: Count, source: Source, unit: Unit) -> None:
+TableQuery = Count | Aggregate
+
+
+def check_columns(query: TableQuery, source: Source, unit: Unit) -> None:
     """Refuse a query that does not fit the names and types of the columns; no row is read."""
     columns = source.columns()
     if isinstance(unit, User | Family):
@@ -20,15 +27,25 @@ def check_columns(query: Count, source: Source, unit: Unit) -> None:
         _check_keys(keys, columns)
     if query.where is not None:
         check(query.where, columns)
+    for measure in query.measures if isinstance(query, Aggregate) else ():
+        _check_measure(measure, columns)
 
 
-def exact_counts(query: Count, source: Source, *, unit: Unit, limit: Limit | None, secret: str) -> list[int]:
-    """Count in the engine. Sensitive: the result is exact and must meet noise before anyone sees it."""
+def exact_numbers(query: TableQuery, source: Source, *, unit: Unit, limit: Limit | None, secret: str) -> list[int]:
+    """Add up in the engine. Sensitive: the result is exact and must meet noise before anyone sees it."""
     person = unit.column if isinstance(unit, User | Family) else None
     share = None if person is None or limit is None else Share(column=person, limit=limit, secret=secret)
-    keys = [KeyColumn(column=keys.column, values=keys.values) for keys in query.by]
+    keys = [key_column(keys) for keys in query.by]
+    gauges = [Rows(height=1)] if isinstance(query, Count) else [block.gauge for block in query.blocks]
     with source.opened() as table:
-        return bounded_counts(table, where=query.where, keys=keys, share=share)
+        totals = bounded_totals(table, where=query.where, keys=keys, share=share, gauges=gauges)
+    return [number for part in totals for number in part]
+
+
+def key_column(keys: Keys) -> KeyColumn:
+    """What the engine groups by."""
+    values = tuple(value.day if isinstance(value, Date) else value for value in keys.values)
+    return KeyColumn(column=keys.column, values=values, value=keys.value, other=keys.other is not None)
 
 
 def _check_person(column: str, columns: dict[str, Type]) -> None:
@@ -43,15 +60,34 @@ def _check_person(column: str, columns: dict[str, Type]) -> None:
         )
 
 
+def _check_measure(measure: Measure, columns: dict[str, Type]) -> None:
+    if isinstance(measure, RowCount | Proportion) and measure.condition is not None:
+        check(measure.condition, columns)
+    for of in ranges_of(measure):
+        found = type_of(of.value, columns)
+        if found not in (Type.WHOLE, Type.NUMBER):
+            raise InvalidInput(
+                f"{measure.name!r} needs numbers, and {written(of.value)} is a {found.value}; nothing was read and "
+                "nothing was spent."
+            )
+
+
 def _check_keys(keys: Keys, columns: dict[str, Type]) -> None:
+    if keys.value is not None:
+        _check_kind(keys, type_of(keys.value, columns))
+        return
     if keys.column not in columns:
         raise InvalidInput(
             f"there is no column {keys.column!r} to group by; nothing was read and nothing was spent. "
             f"The columns are {', '.join(sorted(columns))}."
         )
-    wanted = {str: Type.TEXT, int: Type.WHOLE, bool: Type.TRUTH}[type(keys.values[0])]
-    if columns[keys.column] is not wanted:
+    _check_kind(keys, columns[keys.column])
+
+
+def _check_kind(keys: Keys, held: Type) -> None:
+    wanted = {str: Type.TEXT, int: Type.WHOLE, bool: Type.TRUTH, Date: Type.DATE}[type(keys.values[0])]
+    if held is not wanted:
         raise InvalidInput(
-            f"the declared keys of {keys.column!r} are {wanted.value}s and the column holds "
-            f"{columns[keys.column].value}s; nothing was read and nothing was spent. Declare keys of the column's type."
+            f"the declared keys of {keys.column!r} are {wanted.value}s and the column holds {held.value}s; nothing was "
+            "read and nothing was spent. Declare keys of the column's type."
         )

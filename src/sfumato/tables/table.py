@@ -1,16 +1,23 @@
 """Tables: the handle that an analyst builds questions with; it holds public facts and no rows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sfumato.core.query import Dataset
 from sfumato.core.question import Gate, Question
-from sfumato.engines.expressions import AllOf, AnyOf, Compare, Expression, Missing, Not, OneOf
+from sfumato.engines.expressions import Column, Expression, Term, col, possible_values, written
 from sfumato.errors import InvalidInput, NotDeclared
-from sfumato.tables.queries.count import Count, Keys
+from sfumato.tables import asking
+from sfumato.tables.asking import Asked
+from sfumato.tables.keys import Keys
+from sfumato.tables.measures import Average, Total, Variation
+from sfumato.tables.queries.aggregate import Aggregate
+from sfumato.tables.queries.count import Count
 
 __all__ = ["Table"]
+
+ONCE = (Total, Average, Variation)  # what can be told of a public number of units
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,29 +32,131 @@ class Table:
     dataset: Dataset
     keys: Mapping[str, Keys]
     bounds: Mapping[str, tuple[Fraction, Fraction]]
+    number: int | None = None
     predicate: Expression | None = None
     by: tuple[Keys, ...] = ()
 
     def where(self, predicate: Expression) -> "Table":
         """Keep the rows that meet a predicate, such as ``sf.col("age") >= 65``; several calls must all be met."""
-        if not isinstance(predicate, Compare | OneOf | Missing | Not | AllOf | AnyOf):
+        if not isinstance(predicate, Expression):
             raise InvalidInput(
                 f"where(...) takes a predicate such as sf.col('age') >= 65 and was given {type(predicate).__name__}; "
                 "nothing was done."
             )
         return replace(self, predicate=predicate if self.predicate is None else self.predicate & predicate)
 
-    def group_by(self, *columns: str) -> "Table":
-        """Ask for one number for each value of these columns; their values must have been declared as keys."""
-        for column in columns:
-            if column not in self.keys:
-                declared = ", ".join(sorted(self.keys)) or "none"
-                raise NotDeclared(
-                    f"values of {column!r} are not declared, and reading them off the data would tell who is in it. "
-                    f"Nothing was done. Declare keys={{{column!r}: [...]}} for the table (declared: {declared})."
-                )
-        return replace(self, by=self.by + tuple(self.keys[column] for column in columns))
+    def group_by(self, *columns: str, other: str | None = None, **values: Term) -> "Table":
+        """Ask for one answer for each value of these columns; their values must have been declared as keys.
+
+        ``band=sf.col("age").cut([0, 40, 65])`` groups by a value that is computed, whose groups follow from the
+        expression. ``other="rest"`` puts rows with a value that is not declared, or with none, into a last group of
+        each column; without it they do not count.
+        """
+        keys = [*(self._declared(column) for column in columns), *(_computed(*named) for named in values.items())]
+        if other is not None:
+            keys = [replace(each, other=other) for each in keys]
+        return replace(self, by=self.by + tuple(keys))
 
     def count(self) -> Question:
         """Ask how many rows there are, in each group."""
         return Question(query=Count(dataset=self.dataset, where=self.predicate, by=self.by), gate=self.gate)
+
+    def persons(self) -> Question:
+        """Ask how many persons have a row, in each group."""
+        return self.agg(persons=asking.persons())
+
+    def sum(self, value: str | Term) -> Question:
+        """Ask for the sum of a column, or of a value computed from columns, in each group."""
+        return self.agg(sum=asking.sum_of(value))
+
+    def mean(self, value: str | Term) -> Question:
+        """Ask for the mean of a column, or of a value computed from columns, in each group."""
+        return self.agg(mean=asking.mean(value))
+
+    def variance(self, value: str | Term) -> Question:
+        """Ask for the variance, in each group."""
+        return self.agg(variance=asking.variance(value))
+
+    def standard_deviation(self, value: str | Term) -> Question:
+        """Ask for the standard deviation, in each group."""
+        return self.agg(standard_deviation=asking.standard_deviation(value))
+
+    def proportion(self, condition: Expression) -> Question:
+        """Ask which share of the rows meets a condition, in each group."""
+        return self.agg(proportion=asking.proportion(condition))
+
+    def ratio(self, over: str | Term, under: str | Term) -> Question:
+        """Ask for the sum of one value over the sum of another, in each group."""
+        return self.agg(ratio=asking.ratio(over, under))
+
+    def covariance(self, first: str | Term, second: str | Term) -> Question:
+        """Ask for the covariance of two values, in each group."""
+        return self.agg(covariance=asking.covariance(first, second))
+
+    def correlation(self, first: str | Term, second: str | Term) -> Question:
+        """Ask for the correlation of two values, in each group."""
+        return self.agg(correlation=asking.correlation(first, second))
+
+    def histogram(self, value: str | Term, edges: Sequence[object]) -> Question:
+        """Ask how many rows lie between each two edges; the lower edge belongs to a bin, the upper one does not."""
+        term = col(value) if isinstance(value, str) else value
+        name = value if isinstance(value, str) else "bin"
+        return replace(self, by=(*self.by, _computed(name, term.cut(edges)))).count()
+
+    def agg(self, **measures: Asked) -> Question:
+        """Ask for several measures at once, such as ``n=sf.count(), sbp=sf.mean("sbp")``: one scan, one charge.
+
+        Measures of one value share what they can: its count, sum, mean and variance together cost no more than one.
+        """
+        for name, asked in measures.items():
+            if not isinstance(asked, Asked):
+                raise InvalidInput(
+                    f"agg({name}=...) takes a measure such as sf.mean('sbp') and was given {type(asked).__name__}; "
+                    "nothing was done."
+                )
+        named = tuple(asked.bound(name, self.bounds) for name, asked in measures.items())
+        return Question(
+            query=Aggregate(
+                dataset=self.dataset,
+                measures=named,
+                where=self.predicate,
+                by=self.by,
+                number=self._public_number(named),
+            ),
+            gate=self.gate,
+        )
+
+    def _public_number(self, measures: Sequence[object]) -> int | None:
+        """The public number of units, where it tells how many rows the answer is about."""
+        plain = self.predicate is None and not self.by and all(isinstance(each, ONCE) for each in measures)
+        return self.number if plain else None
+
+    def _declared(self, column: str) -> Keys:
+        if not isinstance(column, str):
+            raise InvalidInput(
+                f"group_by(...) takes names of columns and was given {type(column).__name__}; nothing was done. Name a "
+                "computed value: group_by(band=sf.col('age').cut([0, 40, 65]))."
+            )
+        if column not in self.keys:
+            declared = ", ".join(sorted(self.keys)) or "none"
+            raise NotDeclared(
+                f"values of {column!r} are not declared, and reading them off the data would tell who is in it. "
+                f"Nothing was done. Declare keys={{{column!r}: [...]}} for the table (declared: {declared})."
+            )
+        return self.keys[column]
+
+
+def _computed(name: str, value: Term) -> Keys:
+    """Keys that follow from an expression alone."""
+    if not isinstance(value, Term) or isinstance(value, Column):
+        raise InvalidInput(
+            f"group_by({name}=...) takes a computed value such as sf.col('age').cut([0, 40, 65]); nothing was done. "
+            "Columns are given by name."
+        )
+    listed = possible_values(value)
+    if listed is None:
+        raise NotDeclared(
+            f"which values {written(value.node)} can take does not follow from it; nothing was done. Cut it into bins, "
+            "or make it of constants with sf.when(...)."
+        )
+    return Keys(column=name, values=listed, value=value.node)

@@ -2,47 +2,26 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import product
 from math import prod
 from typing import ClassVar
 
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset
+from sfumato.core.query import Dataset, Law
+from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
-from sfumato.core.units import Family, Record, Relation, Unit, User, describe
+from sfumato.core.units import Unit
 from sfumato.engines.expressions import Expression
-from sfumato.errors import InvalidInput, NotDeclared, Refused
+from sfumato.errors import InvalidInput
+from sfumato.inference.figure import Derived, figure
+from sfumato.tables.contribution import Move, Reach, contribution, joint_reach
+from sfumato.tables.keys import Keys, KeyValue
 
 __all__ = ["Count", "KeyValue", "Keys"]
 
-KeyValue = str | int | bool
 MOST_CELLS = 10**7
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Keys:
-    """A column to group by, with the public list of all values that it may take, empty groups included."""
-
-    KIND: ClassVar[str] = "keys"
-    VERSION: ClassVar[int] = 1
-    column: str
-    values: tuple[KeyValue, ...]
-
-    def __post_init__(self) -> None:
-        if not self.values:
-            raise InvalidInput(f"the key list of {self.column!r} is empty; nothing was done. Declare its values.")
-        kinds = {type(value) for value in self.values}
-        if len(kinds) > 1 or not kinds <= {str, int, bool}:
-            raise InvalidInput(
-                f"keys of {self.column!r} must be all text, all whole numbers or all truth values. Nothing was done."
-            )
-        if any(not _storable(value) for value in self.values):
-            raise InvalidInput(
-                f"keys of {self.column!r} must be whole numbers of 64 bits, or text without half a surrogate pair. "
-                "Nothing was done."
-            )
-        if len(set(self.values)) != len(self.values):
-            raise InvalidInput(f"the key list of {self.column!r} names a value twice; nothing was done.")
+ONE_ROW = Reach(numbers=1, alone=Move(l1=1, l2_squared=1, linf=1), met=Move(l1=1, l2_squared=1, linf=1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,17 +56,30 @@ class Count:
     @property
     def size(self) -> int:
         """How many cells there are."""
-        return prod(len(keys.values) for keys in self.by)
+        return prod(keys.size for keys in self.by)
 
     @property
     def measure(self) -> str:
         """The name of the value column."""
         return "count"
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The one column."""
+        return (self.measure,)
+
     def labels(self) -> Mapping[str, Sequence[KeyValue]]:
         """The key columns, in the order of the cells."""
-        cells = list(product(*(keys.values for keys in self.by)))
+        cells = list(product(*(keys.labels for keys in self.by)))
         return {keys.column: [cell[place] for cell in cells] for place, keys in enumerate(self.by)}
+
+    def columns(self, release: Release) -> Mapping[str, Derived]:
+        """The counts as a figure."""
+        return {self.measure: figure(release)}
+
+    def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
+        """The margin of the counts; how many rows there are does not change it."""
+        return {self.measure: Fraction(law.margin(confidence, numbers=self.size if joint else 1))}
 
     def sensitivity(self, unit: Unit, limit: Limit | None) -> Sensitivity:
         """How far one unit, held to ``limit``, can move the counts.
@@ -101,34 +93,4 @@ class Count:
         >>> count.sensitivity(user("id", relation="replace"), Limit(groups=1, rows_per_group=1)).l1
         L1(value=Fraction(2, 1))
         """
-        match unit, limit:
-            case Record(), None:
-                cells, height = 1, 1
-            case User(), Limit():
-                cells, height = limit.groups, limit.rows_per_group
-            case Family(), Limit():
-                cells, height = limit.groups, limit.rows_per_group * unit.size
-            case Record(), Limit():
-                raise Refused("a limit means nothing for single rows: under the record unit each row counts once.")
-            case User() | Family(), None:
-                raise NotDeclared(
-                    f"{describe(unit)} needs a limit: how much of each person counts. Nothing was read and nothing was "
-                    "spent. Declare limit=sf.Limit(groups=…, rows_per_group=…)."
-                )
-            case _:
-                raise Refused(f"rows of a table are not protected under {describe(unit)}; nothing was done.")
-        members = unit.size if isinstance(unit, Family) else 1
-        spread = cells * members
-        match unit.relation:
-            case Relation.ADD_REMOVE:
-                full, touched = min(cells, self.size), min(spread, self.size)
-            case Relation.REPLACE:
-                full, touched = min(2 * cells, self.size), min(2 * spread, self.size)
-        return Sensitivity.of(l0=touched, l1=full * height, l2_squared=full * height**2, linf=height)
-
-
-def _storable(value: KeyValue) -> bool:
-    """Whether a column can hold a key, so that nothing can go wrong with it after the charge."""
-    if isinstance(value, str):
-        return not any("\ud800" <= sign <= "\udfff" for sign in value)
-    return -(2**63) <= value < 2**63
+        return joint_reach([ONE_ROW], contribution(unit, limit), cells=self.size)

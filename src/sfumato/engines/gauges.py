@@ -1,0 +1,271 @@
+"""Gauges: what of each row is added up, as whole numbers, and how much of it a person may bring into one group.
+
+A gauge turns a row into one or several whole numbers, its *parts*. Those of most gauges are not negative and add up to
+``height`` at most, so that a row moves all parts together by no more than one of them alone; a value is measured by
+how far it is above its low bound and how far below its high one. A person's sums in a group are held to what
+``rows`` rows could bring. Proof: docs/proofs/bounded_totals.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from sfumato.engines.compile import predicate
+from sfumato.engines.expressions import Expression
+from sfumato.engines.lattice import Lattice, on_lattice
+from sfumato.engines.operands import double, whole
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+__all__ = ["Everyone", "Gauge", "Persons", "Powers", "Products", "Rows", "Signed", "Split"]
+
+ROOM = 2.0**-40  # what a scaled share gives away, so that rounding of doubles cannot carry it above the limit
+Columns = list[Any]
+
+
+class Gauge(Protocol):
+    """What is added up of each row, and how a person's sums are held to a number of rows."""
+
+    def of_row(self, table: ir.Table) -> Columns:
+        """Whole numbers of each row, never null: what is summed first."""
+        ...
+
+    def of_record(self, row: Columns) -> Columns:
+        """The parts of one row, where rows are protected one by one."""
+        ...
+
+    def of_person(self, sums: Columns, rows: int) -> Columns:
+        """The parts of one person in one group, from the sums over the rows."""
+        ...
+
+
+class _Simplex:
+    """Parts that are not negative and add up to at most ``height`` a row; a person's are scaled down to the limit."""
+
+    __slots__ = ()
+    height: int
+
+    def of_record(self, row: Columns) -> Columns:
+        return row
+
+    def of_person(self, sums: Columns, rows: int) -> Columns:
+        import ibis
+
+        most = rows * self.height
+        if len(sums) == 1:
+            return [ibis.least(sums[0], whole(most))]
+        together = _sum(sums)
+        share = double(most * (1 - ROOM)) / together.cast("float64")
+        scaled = [(part.cast("float64") * share).floor().cast("int64") for part in sums]
+        return [ibis.ifelse(together > whole(most), less, part) for part, less in zip(sums, scaled, strict=True)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows(_Simplex):
+    """``height`` for each row that meets a condition."""
+
+    height: int
+    condition: Expression | None = None
+
+    def of_row(self, table: ir.Table) -> Columns:
+        """One part."""
+        return [_if(table, self.condition, self.height)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split(_Simplex):
+    """``height`` for each row: into the first part where it meets the condition, else into the second."""
+
+    height: int
+    condition: Expression
+
+    def of_row(self, table: ir.Table) -> Columns:
+        """Two parts."""
+        import ibis
+
+        met = predicate(self.condition, table)
+        return [ibis.ifelse(met, whole(self.height), whole(0)), ibis.ifelse(met, whole(0), whole(self.height))]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Powers(_Simplex):
+    """The Bernstein parts of a value: of degree 1 how far it is above low and below high; of degree 2 their products.
+
+    Rows whose value is missing count as nothing, or with ``missing`` as a part of their own.
+    """
+
+    lattice: Lattice
+    degree: int
+    missing: bool = False
+
+    @property
+    def height(self) -> int:  # type: ignore[override]
+        """What the parts of one row add up to."""
+        return int(self.lattice.steps**self.degree)
+
+    def of_row(self, table: ir.Table) -> Columns:
+        """``degree`` + 1 parts, and one more for what is missing."""
+        import ibis
+
+        place = on_lattice(self.lattice, table)
+        parts = [_present(place, part) for part in bernstein(self.lattice.steps, self.degree)]
+        if self.missing:
+            parts.append(ibis.ifelse(place.isnull(), whole(self.height), whole(0)))
+        return parts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Products(_Simplex):
+    """The products of the Bernstein parts of two values, which together tell means, variances and covariance.
+
+    Rows in which either is missing count as nothing. Products beyond 2^30 lose their last binary digits.
+    """
+
+    first: Lattice
+    second: Lattice
+    degree: int
+
+    @property
+    def height(self) -> int:  # type: ignore[override]
+        """What the parts of one row add up to at most."""
+        return int(self._product >> self.dropped)
+
+    @property
+    def dropped(self) -> int:
+        """How many binary digits of each product are dropped."""
+        return max(0, self._product.bit_length() - 31)
+
+    @property
+    def _product(self) -> int:
+        return int((self.first.steps * self.second.steps) ** self.degree)
+
+    def of_row(self, table: ir.Table) -> Columns:
+        """(``degree`` + 1)² parts, the second value running fastest."""
+        one, two = on_lattice(self.first, table), on_lattice(self.second, table)
+        ones = [_present(one, part) for part in bernstein(self.first.steps, self.degree)]
+        twos = [_present(two, part) for part in bernstein(self.second.steps, self.degree)]
+        return [(a * b) >> self.dropped if self.dropped else a * b for a in ones for b in twos]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signed:
+    """A value counted from 0 in both directions, in whole multiples of a step."""
+
+    lattice: Lattice
+    zero: int
+    """The lattice point that 0 is at; it may lie outside."""
+
+    @property
+    def low(self) -> int:
+        """The least that one row brings, or 0."""
+        return min(0, -self.zero)
+
+    @property
+    def high(self) -> int:
+        """The most that one row brings, or 0."""
+        return max(0, self.lattice.steps - self.zero)
+
+    def of_row(self, table: ir.Table) -> Columns:
+        """One part, which may be negative."""
+        return [_present(on_lattice(self.lattice, table), lambda place: place - whole(self.zero))]
+
+    def of_record(self, row: Columns) -> Columns:
+        """As it is."""
+        return row
+
+    def of_person(self, sums: Columns, rows: int) -> Columns:
+        """Clipped at both ends."""
+        import ibis
+
+        return [ibis.greatest(ibis.least(sums[0], whole(rows * self.high)), whole(rows * self.low))]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Persons:
+    """``height`` for each person with a row in the group, however many rows that are."""
+
+    height: int
+
+    def of_row(self, table: ir.Table) -> Columns:
+        """One for each row."""
+        return [_if(table, None, 1)]
+
+    def of_record(self, row: Columns) -> Columns:
+        """Rows that are protected one by one are persons of one row."""
+        return [row[0] * whole(self.height)]
+
+    def of_person(self, sums: Columns, rows: int) -> Columns:
+        """Once."""
+        import ibis
+
+        return [ibis.least(sums[0], whole(1)) * whole(self.height)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Everyone:
+    """The Bernstein parts of a value but the first, for every unit exactly once; what is missing lies in the middle.
+
+    A person's value is the mean of the rows. Where the number of units is public, the first part follows from it.
+    """
+
+    lattice: Lattice
+    degree: int
+
+    @property
+    def height(self) -> int:
+        """What the parts of one unit add up to, with the first."""
+        return int(self.lattice.steps**self.degree)
+
+    def of_row(self, table: ir.Table) -> Columns:
+        """The lattice point, and one."""
+        return [on_lattice(self.lattice, table).fill_null(whole(self.lattice.steps // 2)), _if(table, None, 1)]
+
+    def of_record(self, row: Columns) -> Columns:
+        """Of the row's own value."""
+        return [part(row[0]) for part in bernstein(self.lattice.steps, self.degree)[1:]]
+
+    def of_person(self, sums: Columns, rows: int) -> Columns:
+        """Of the mean, which is held to the lattice."""
+        import ibis
+
+        mean = (sums[0].cast("float64") / sums[1].cast("float64")).floor().cast("int64")
+        held = ibis.greatest(ibis.least(mean, whole(self.lattice.steps)), whole(0))
+        return [part(held) for part in bernstein(self.lattice.steps, self.degree)[1:]]
+
+
+def bernstein(steps: int, degree: int) -> list[Callable[[Any], Any]]:
+    """The parts of a lattice point that are not negative and add up to steps^degree, the lowest first.
+
+    >>> [part(3) for part in bernstein(10, 1)], [part(3) for part in bernstein(10, 2)]
+    ([7, 3], [49, 42, 9])
+    """
+    if degree == 1:
+        return [lambda place: steps - place, lambda place: place]
+    return [
+        lambda place: (steps - place) * (steps - place),
+        lambda place: place * (steps - place) * 2,
+        lambda place: place * place,
+    ]
+
+
+def _present(place: Any, part: Callable[[Any], Any]) -> Any:
+    """A part of a lattice point; 0 where that is missing."""
+    return part(place).fill_null(whole(0))
+
+
+def _if(table: ir.Table, condition: Expression | None, height: int) -> Any:
+    import ibis
+
+    if condition is None:
+        return ibis.literal(height, type="int64")
+    return ibis.ifelse(predicate(condition, table), whole(height), whole(0))
+
+
+def _sum(parts: Sequence[Any]) -> Any:
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total

@@ -1,0 +1,72 @@
+"""Values on a lattice: rounded to whole numbers by the engine, row by row, before anything is added up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core.exact import natural
+from sfumato.engines.compile import value
+from sfumato.engines.expressions import Value
+from sfumato.engines.operands import double
+from sfumato.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+__all__ = ["MOST_STEPS", "Lattice", "check_range", "on_lattice"]
+
+MOST_STEPS = 2**40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lattice:
+    """A value held to [low, high] and rounded to the nearest of ``steps`` + 1 points, low at 0, high at ``steps``."""
+
+    value: Value
+    low: Fraction
+    high: Fraction
+    steps: int
+
+    def __post_init__(self) -> None:
+        natural(self.steps, "steps", most=MOST_STEPS)
+        check_range(self.low, self.high)
+
+
+def check_range(low: Fraction, high: Fraction) -> None:
+    """Refuse a range that is empty, or that double precision cannot tell apart.
+
+    >>> check_range(Fraction(3), Fraction(3))
+    Traceback (most recent call last):
+    sfumato.errors.InvalidInput: the bounds 3 and 3 leave no range to measure in; nothing was done. Give a low below ...
+    """
+    if low >= high:
+        raise InvalidInput(
+            f"the bounds {low} and {high} leave no range to measure in; nothing was done. Give a low below the high."
+        )
+    if not Fraction(1, 2**900) < high - low < 2**1000 or max(abs(low), abs(high)) > (high - low) * 2**50:
+        raise InvalidInput(
+            "the bounds are too close together, or too far apart, for double precision; nothing was done."
+        )
+
+
+def on_lattice(lattice: Lattice, table: ir.Table) -> ir.IntegerValue:
+    """The number of the nearest lattice point, as 64 bits; null where the value is missing.
+
+    Guarantee: a whole number from 0 to ``steps``, whatever the row holds; a function of that row alone. Doubles are
+    rounded the same way by every engine, and the bound does not rest on that.
+    """
+    low, high = float(lattice.low), float(lattice.high)
+    scale = float(lattice.steps / (lattice.high - lattice.low))
+    given: Any = value(lattice.value, table).cast("float64")
+    inside = _held(given, low, high)
+    place = ((inside - double(low)) * double(scale) + double(0.5)).floor()
+    return _held(place, 0.0, float(lattice.steps)).cast("int64")
+
+
+def _held(number: Any, low: float, high: float) -> Any:
+    """Into a range; null stays null, because a comparison with it is none and the last branch is taken."""
+    import ibis
+
+    return ibis.ifelse(number < double(low), double(low), ibis.ifelse(number > double(high), double(high), number))

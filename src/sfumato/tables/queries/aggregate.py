@@ -1,0 +1,132 @@
+"""Several measures of the rows of a table, in all or by group over public keys, from one scan and for one charge."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from math import prod
+from typing import ClassVar
+
+from sfumato.core.limits import Limit
+from sfumato.core.query import Dataset, Law
+from sfumato.core.release import Release
+from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.units import Relation, Unit
+from sfumato.engines.expressions import Expression
+from sfumato.errors import InvalidInput, Refused
+from sfumato.inference.figure import Derived
+from sfumato.tables.blocks import Block, blocks_of
+from sfumato.tables.contribution import contribution, joint_reach
+from sfumato.tables.expectation import expected
+from sfumato.tables.keys import Keys, KeyValue
+from sfumato.tables.measures import Measure
+from sfumato.tables.reading import Reader
+
+__all__ = ["Aggregate"]
+
+MOST_NUMBERS = 10**7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aggregate:
+    """Measures of the rows that meet ``where``, in each cell of the product of ``by`` (one cell if there are no keys).
+
+    What is protected is one vector of whole numbers, off which all measures are read
+    (:mod:`sfumato.tables.blocks`). ``number`` is the public number of units, each of which counts exactly once.
+
+    Guarantee: :meth:`sensitivity` bounds the move of the whole vector for one unit; brute-forced over neighbours.
+    Assumes: the limit is enforced by the engine for this very grouping; rows whose key is not declared, or whose person
+    is not told, do not count. Public: every field. Proof: docs/proofs/bounded_totals.md
+    """
+
+    KIND: ClassVar[str] = "query.aggregate"
+    VERSION: ClassVar[int] = 1
+    ANSWERED_BY: ClassVar[tuple[str, ...]] = ("mechanism.laplace", "mechanism.gaussian")
+    dataset: Dataset
+    measures: tuple[Measure, ...]
+    where: Expression | None = None
+    by: tuple[Keys, ...] = ()
+    number: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.measures:
+            raise InvalidInput("agg(...) needs at least one measure, such as n=sf.count(); nothing was done.")
+        columns = [keys.column for keys in self.by]
+        if len(set(columns)) != len(columns):
+            raise InvalidInput("a column can be grouped by once only; nothing was done.")
+        names = [measure.name for measure in self.measures]
+        ends = [f"{name}_{end}" for name in names for end in ("low", "high")] if len(names) > 1 else ["low", "high"]
+        if len({*names, *ends, *columns}) != len(names) + len(ends) + len(columns):
+            raise InvalidInput(
+                "two columns of the answer would have the same name: keys, measures and the low and high ends of their "
+                "intervals must differ. Nothing was done."
+            )
+        if self.number is not None and (self.by or self.where is not None):
+            raise InvalidInput("a public number says nothing about groups or about some rows; nothing was done.")
+        if self.size > MOST_NUMBERS:
+            raise InvalidInput(
+                f"the declared keys and measures make {self.size:,} numbers, more than {MOST_NUMBERS:,}; nothing was "
+                "done. Group by fewer columns, or declare fewer values."
+            )
+
+    @property
+    def cells(self) -> int:
+        """How many groups there are."""
+        return prod(keys.size for keys in self.by)
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """What is added up so that all measures can be read off it."""
+        return blocks_of(self.measures, number=self.number)
+
+    @property
+    def size(self) -> int:
+        """How many numbers are protected: those of all blocks in all cells."""
+        return self.cells * sum(block.reach.numbers for block in self.blocks)
+
+    @property
+    def measure(self) -> None:
+        """The columns are computed from the numbers."""
+        return
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the measures."""
+        return tuple(measure.name for measure in self.measures)
+
+    def labels(self) -> Mapping[str, Sequence[KeyValue]]:
+        """The key columns, in the order of the cells."""
+        cells = list(product(*(keys.labels for keys in self.by)))
+        return {keys.column: [cell[place] for cell in cells] for place, keys in enumerate(self.by)}
+
+    def sensitivity(self, unit: Unit, limit: Limit | None) -> Sensitivity:
+        """How far one unit, held to ``limit``, can move the numbers."""
+        given = contribution(unit, limit)
+        if self.number is not None and (given.relation is not Relation.REPLACE or (given.groups, given.rows) != (1, 1)):
+            raise Refused(
+                "a public number of units can be used under replace alone, and where every unit counts as one row: "
+                "limit=sf.Limit(groups=1, rows_per_group=1). Nothing was done."
+            )
+        return joint_reach([block.reach for block in self.blocks], given, cells=self.cells)
+
+    def columns(self, release: Release) -> Mapping[str, Derived]:
+        """The measures as figures with intervals, by name."""
+        said = release.statement
+        reader = self._reader(said.values, law=said.law, identifier=said.identifier, sources=(release,))
+        return {measure.name: reader.column(measure) for measure in self.measures}
+
+    def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
+        """The margin to expect of each measure, in groups of so many rows; without rows, of those that need none."""
+        return expected(self, law, confidence, joint=joint, rows=rows if self.number is None else self.number)
+
+    def _reader(self, values: Sequence[int], *, law: Law, identifier: str, sources: tuple[Release, ...]) -> Reader:
+        return Reader(
+            blocks=self.blocks,
+            cells=self.cells,
+            number=self.number,
+            identifier=identifier,
+            law=law,
+            values=values,
+            labels={name: tuple(column) for name, column in self.labels().items()},
+            sources=sources,
+        )
