@@ -13,7 +13,7 @@ from sfumato.core.query import Law
 from sfumato.core.release import Release
 from sfumato.inference.form import Form, Noise
 from sfumato.inference.inversion import Spread
-from sfumato.inference.ratio import Ratio, _ends
+from sfumato.inference.ratio import Ratio, ratio_ends
 from sfumato.laws import DiscreteLaplace, RoundedGaussian, Sum
 
 NARROW: list[Law] = [
@@ -84,7 +84,7 @@ def test_joint_ratios_that_share_noise_share_their_doubt() -> None:
         for place in range(50)
     )
     ratio = Ratio(over=parts, under=(total,) * 50, labels={}, measure="ratio", sources=())
-    assert ratio.interval(joint=True)[0] == _ends(parts[0], total, 1 - Fraction(1, 20) / 50)
+    assert ratio.interval(joint=True)[0] == ratio_ends(parts[0], total, 1 - Fraction(1, 20) / 50)
 
 
 def test_two_releases_with_one_identifier_that_differ_are_refused() -> None:

@@ -147,3 +147,14 @@ def test_continuous_laws(law: Law, parts: int) -> None:
     exact = (Gaussian(sigma=Fraction(6)) if parts == 4 else law).margin(Fraction(19, 20))
     assert 0 <= spread.margin(Fraction(19, 20)) - exact <= 3 * FINE * Fraction(spread.deviation)
     assert not spread.whole
+
+
+def test_a_series_made_for_a_short_distance_is_not_used_for_a_longer_one() -> None:
+    """What lies beyond one period comes back as near; a period must be as long as the distance asks."""
+    law = RoundedGaussian(sigma=Fraction(3 * 2**30))
+    terms = [(Fraction(1, 2**30), law)] * 4
+    used = Spread(terms)
+    used.within(Fraction(3))
+    for distance in (10, 20, 25):
+        truth = math.erf(distance / 6 / math.sqrt(2))
+        assert used.within(Fraction(distance)) <= truth

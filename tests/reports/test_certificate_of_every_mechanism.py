@@ -51,8 +51,18 @@ class Asked:
     def measure(self) -> str:
         return "answer"
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ("answer",)
+
     def labels(self) -> Mapping[str, Sequence[str]]:
         return {}
+
+    def columns(self, release: Any) -> Mapping[str, Any]:
+        raise NotImplementedError
+
+    def expected(self, law: Any, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
+        raise NotImplementedError
 
     def sensitivity(self, unit: Unit, limit: Limit | None) -> Sensitivity:
         return Sensitivity.of(l0=1, l1=1, l2_squared=1, linf=1)
@@ -69,6 +79,8 @@ MADE: dict[str, tuple[Any, Budget]] = {
         (mechanisms.SparseVector.calibrated(sensitivity=1, alarms=2, epsilon=1), Budget(epsilon=1)),
         (mechanisms.RandomizedResponse.calibrated(epsilon=1, categories=4), Budget(epsilon=1)),
         (mechanisms.NoisyThreshold.calibrated(keys=1, most=1, epsilon=1, delta=1e-6), Budget(epsilon=1, delta=1e-6)),
+        (mechanisms.OptimalSelection.calibrated(keys=1, epsilon=1, delta=1e-6), Budget(epsilon=1, delta=1e-6)),
+        (mechanisms.TopChoice.calibrated(choices=3, sensitivity=1, epsilon=1), Budget(epsilon=1)),
         (mechanisms.CubeNoise.calibrated(linf=1, dimensions=3, epsilon=1), Budget(epsilon=1)),
         (mechanisms.DegreeNoise(nodes=5, epsilon=Fraction(1, 2)), Budget(epsilon="1/2")),
         (Matrix.square_root(3, bits=3).measure(sigma_squared=40).declaration, Budget(epsilon=2, delta=1e-6)),

@@ -9,7 +9,7 @@ from sfumato.core.units import family, record, user
 from sfumato.engines.expressions import col
 from sfumato.engines.sources import Source
 from sfumato.errors import InvalidInput, Unsupported
-from sfumato.tables.execution import check_columns, exact_counts
+from sfumato.tables.execution import check_columns, exact_numbers
 from sfumato.tables.queries.count import Count, Keys
 
 VISITS = Dataset(name="visits", edition="1")
@@ -83,9 +83,9 @@ def test_what_fits_is_counted() -> None:
     limit = Limit(groups=2, rows_per_group=1)
     check_columns(query, SOURCE, PERSON)
     asked = {"source": SOURCE, "secret": "0"}
-    assert exact_counts(query, unit=PERSON, limit=limit, **asked) == [2, 1]
-    assert exact_counts(query, unit=family(2, "id", relation="replace"), limit=limit, **asked) == [2, 1]
-    assert exact_counts(query, unit=ROW, limit=None, **asked) == [2, 2]
-    assert exact_counts(count(), unit=PERSON, limit=Limit(groups=1, rows_per_group=2), **asked) == [3]
-    assert exact_counts(count(keys("ward", 3, 1)), unit=ROW, limit=None, **asked) == [1, 3]
-    assert exact_counts(count(keys("urgent", False, True)), unit=ROW, limit=None, **asked) == [1, 3]
+    assert exact_numbers(query, unit=PERSON, limit=limit, **asked) == [2, 1]
+    assert exact_numbers(query, unit=family(2, "id", relation="replace"), limit=limit, **asked) == [2, 1]
+    assert exact_numbers(query, unit=ROW, limit=None, **asked) == [2, 2]
+    assert exact_numbers(count(), unit=PERSON, limit=Limit(groups=1, rows_per_group=2), **asked) == [3]
+    assert exact_numbers(count(keys("ward", 3, 1)), unit=ROW, limit=None, **asked) == [1, 3]
+    assert exact_numbers(count(keys("urgent", False, True)), unit=ROW, limit=None, **asked) == [1, 3]

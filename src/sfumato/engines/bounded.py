@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import count
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from sfumato.engines.dialects import dialect_of
 from sfumato.engines.expressions import Expression, Type, Value
 from sfumato.engines.gauges import Gauge
 from sfumato.engines.keyed_hash import keyed_hash
+from sfumato.engines.lattice import Lattice, on_lattice
 from sfumato.engines.public_rows import public_rows
 from sfumato.engines.totals import brought_out, total
 
@@ -98,7 +100,8 @@ def totals_by_cell(
     brute-force laws put all neighbours of a table side by side that way. The hash does not see it.
     """
     rows = table if where is None else table.filter(predicate(where, table))
-    measured = [gauge.of_row(rows) for gauge in gauges]
+    rows, places = placed(rows, [lattice for gauge in gauges for lattice in gauge.lattices])
+    measured = [gauge.of_row(rows, places) for gauge in gauges]
     if share is None:
         measured = [gauge.of_record(row) for gauge, row in zip(gauges, measured, strict=True)]
     names = _named(measured, "sum")
@@ -128,11 +131,27 @@ def totals_by_cell(
         gauge.of_person([pairs[name] for name in some], share.limit.rows_per_group)
         for gauge, some in zip(gauges, names, strict=True)
     ]
-    parts = {name: part for name, part in zip(_flat(_named(held, "part")), _flat(held), strict=True)}
+    parts = dict(zip(_flat(_named(held, "part")), _flat(held), strict=True))
     pairs = pairs.select(*side, "person", "cell", **parts)
     if keys:
         pairs = few_groups(pairs, ["cell"], share, side)
     return pairs.group_by([*side, "cell"]).aggregate(**{name: total(pairs[name], dialect) for name in parts})
+
+
+def placed(rows: ir.Table, lattices: Sequence[Lattice]) -> tuple[ir.Table, dict[Lattice, Any]]:
+    """The rows with the lattice point of each value beside them.
+
+    Value and place are made columns one after the other, so that the parts of a gauge name them instead of repeating
+    them: the text of a question would grow a hundredfold.
+    """
+    taken = set(rows.columns)
+    free = (name for name in map("value{}".format, count()) if name not in taken)
+    names = {lattice: next(free) for lattice in dict.fromkeys(lattices)}
+    if not names:
+        return rows, {}
+    rows = rows.mutate(**{name: value(lattice.value, rows) for lattice, name in names.items()})
+    rows = rows.mutate(**{name: on_lattice(lattice, rows[name]) for lattice, name in names.items()})
+    return rows, {lattice: rows[name] for lattice, name in names.items()}
 
 
 def cells_of(rows: ir.Table, keys: Sequence[KeyColumn], kept: dict[str, Any]) -> ir.Table:

@@ -8,13 +8,13 @@ how far it is above its low bound and how far below its high one. A person's sum
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sfumato.engines.compile import predicate
 from sfumato.engines.expressions import Expression
-from sfumato.engines.lattice import Lattice, on_lattice
+from sfumato.engines.lattice import Lattice
 from sfumato.engines.operands import double, whole
 
 if TYPE_CHECKING:
@@ -24,13 +24,19 @@ __all__ = ["Everyone", "Gauge", "Persons", "Powers", "Products", "Rows", "Signed
 
 ROOM = 2.0**-40  # what a scaled share gives away, so that rounding of doubles cannot carry it above the limit
 Columns = list[Any]
+Places = Mapping[Lattice, Any]
 
 
 class Gauge(Protocol):
     """What is added up of each row, and how a person's sums are held to a number of rows."""
 
-    def of_row(self, table: ir.Table) -> Columns:
-        """Whole numbers of each row, never null: what is summed first."""
+    @property
+    def lattices(self) -> tuple[Lattice, ...]:
+        """The values that it measures."""
+        ...
+
+    def of_row(self, table: ir.Table, places: Places) -> Columns:
+        """Whole numbers of each row, never null: what is summed first. ``places`` holds where each value lies."""
         ...
 
     def of_record(self, row: Columns) -> Columns:
@@ -70,7 +76,12 @@ class Rows(_Simplex):
     height: int
     condition: Expression | None = None
 
-    def of_row(self, table: ir.Table) -> Columns:
+    @property
+    def lattices(self) -> tuple[Lattice, ...]:
+        """None."""
+        return ()
+
+    def of_row(self, table: ir.Table, places: Places) -> Columns:
         """One part."""
         return [_if(table, self.condition, self.height)]
 
@@ -82,7 +93,12 @@ class Split(_Simplex):
     height: int
     condition: Expression
 
-    def of_row(self, table: ir.Table) -> Columns:
+    @property
+    def lattices(self) -> tuple[Lattice, ...]:
+        """None."""
+        return ()
+
+    def of_row(self, table: ir.Table, places: Places) -> Columns:
         """Two parts."""
         import ibis
 
@@ -106,11 +122,16 @@ class Powers(_Simplex):
         """What the parts of one row add up to."""
         return int(self.lattice.steps**self.degree)
 
-    def of_row(self, table: ir.Table) -> Columns:
+    @property
+    def lattices(self) -> tuple[Lattice, ...]:
+        """The one value."""
+        return (self.lattice,)
+
+    def of_row(self, table: ir.Table, places: Places) -> Columns:
         """``degree`` + 1 parts, and one more for what is missing."""
         import ibis
 
-        place = on_lattice(self.lattice, table)
+        place = places[self.lattice]
         parts = [_present(place, part) for part in bernstein(self.lattice.steps, self.degree)]
         if self.missing:
             parts.append(ibis.ifelse(place.isnull(), whole(self.height), whole(0)))
@@ -142,9 +163,14 @@ class Products(_Simplex):
     def _product(self) -> int:
         return int((self.first.steps * self.second.steps) ** self.degree)
 
-    def of_row(self, table: ir.Table) -> Columns:
+    @property
+    def lattices(self) -> tuple[Lattice, ...]:
+        """Both values."""
+        return (self.first, self.second)
+
+    def of_row(self, table: ir.Table, places: Places) -> Columns:
         """(``degree`` + 1)² parts, the second value running fastest."""
-        one, two = on_lattice(self.first, table), on_lattice(self.second, table)
+        one, two = places[self.first], places[self.second]
         ones = [_present(one, part) for part in bernstein(self.first.steps, self.degree)]
         twos = [_present(two, part) for part in bernstein(self.second.steps, self.degree)]
         return [(a * b) >> self.dropped if self.dropped else a * b for a in ones for b in twos]
@@ -168,9 +194,14 @@ class Signed:
         """The most that one row brings, or 0."""
         return max(0, self.lattice.steps - self.zero)
 
-    def of_row(self, table: ir.Table) -> Columns:
+    @property
+    def lattices(self) -> tuple[Lattice, ...]:
+        """The one value."""
+        return (self.lattice,)
+
+    def of_row(self, table: ir.Table, places: Places) -> Columns:
         """One part, which may be negative."""
-        return [_present(on_lattice(self.lattice, table), lambda place: place - whole(self.zero))]
+        return [_present(places[self.lattice], lambda place: place - whole(self.zero))]
 
     def of_record(self, row: Columns) -> Columns:
         """As it is."""
@@ -189,7 +220,12 @@ class Persons:
 
     height: int
 
-    def of_row(self, table: ir.Table) -> Columns:
+    @property
+    def lattices(self) -> tuple[Lattice, ...]:
+        """None."""
+        return ()
+
+    def of_row(self, table: ir.Table, places: Places) -> Columns:
         """One for each row."""
         return [_if(table, None, 1)]
 
@@ -219,9 +255,14 @@ class Everyone:
         """What the parts of one unit add up to, with the first."""
         return int(self.lattice.steps**self.degree)
 
-    def of_row(self, table: ir.Table) -> Columns:
+    @property
+    def lattices(self) -> tuple[Lattice, ...]:
+        """The one value."""
+        return (self.lattice,)
+
+    def of_row(self, table: ir.Table, places: Places) -> Columns:
         """The lattice point, and one."""
-        return [on_lattice(self.lattice, table).fill_null(whole(self.lattice.steps // 2)), _if(table, None, 1)]
+        return [places[self.lattice].fill_null(whole(self.lattice.steps // 2)), _if(table, None, 1)]
 
     def of_record(self, row: Columns) -> Columns:
         """Of the row's own value."""

@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.exact import natural
-from sfumato.engines.compile import value
 from sfumato.engines.expressions import Value
 from sfumato.engines.operands import double
 from sfumato.errors import InvalidInput
@@ -45,22 +44,22 @@ def check_range(low: Fraction, high: Fraction) -> None:
         raise InvalidInput(
             f"the bounds {low} and {high} leave no range to measure in; nothing was done. Give a low below the high."
         )
-    if not Fraction(1, 2**900) < high - low < 2**1000 or max(abs(low), abs(high)) > (high - low) * 2**50:
+    furthest = max(abs(low), abs(high))
+    if high - low < Fraction(1, 2**900) or furthest > 2**1000 or furthest > (high - low) * 2**50:
         raise InvalidInput(
             "the bounds are too close together, or too far apart, for double precision; nothing was done."
         )
 
 
-def on_lattice(lattice: Lattice, table: ir.Table) -> ir.IntegerValue:
-    """The number of the nearest lattice point, as 64 bits; null where the value is missing.
+def on_lattice(lattice: Lattice, given: Any) -> ir.IntegerValue:
+    """The number of the lattice point that is nearest to a value, as 64 bits; null where that is missing.
 
     Guarantee: a whole number from 0 to ``steps``, whatever the row holds; a function of that row alone. Doubles are
     rounded the same way by every engine, and the bound does not rest on that.
     """
     low, high = float(lattice.low), float(lattice.high)
     scale = float(lattice.steps / (lattice.high - lattice.low))
-    given: Any = value(lattice.value, table).cast("float64")
-    inside = _held(given, low, high)
+    inside = _held(given.cast("float64"), low, high)
     place = ((inside - double(low)) * double(scale) + double(0.5)).floor()
     return _held(place, 0.0, float(lattice.steps)).cast("int64")
 

@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from sfumato.inference.fine import fine
 from sfumato.inference.inversion import FINE, Spread
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ class Noise:
     identifier: str
     place: int
     law: "Law"
+
+    def __hash__(self) -> int:
+        return hash((self.identifier, self.place))  # the law says no more, and is slow to hash
 
 
 @dataclass(frozen=True)
@@ -68,4 +72,5 @@ class Form:
         if len(self.noises) == 1:
             ((noise, coefficient),) = self.noises.items()
             return abs(coefficient) * noise.law.margin(confidence)
-        return self._spread.margin(confidence)
+        near = fine((coefficient, noise.law) for noise, coefficient in self.noises.items())
+        return self._spread.margin(confidence) if near is None else near.margin(confidence)

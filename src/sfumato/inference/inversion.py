@@ -129,8 +129,9 @@ class Spread:
 
         if distance <= 0:
             return 0.0
-        if self._made is None or self._made.period < 2 * (distance + self._jitter):
-            self._made = self._series(max(self._reach() + distance, 2 * distance) + 2 * self._jitter)
+        needed = max(self._reach + distance, 2 * distance) + 2 * self._jitter
+        if self._made is None or self._made.period < needed:  # what lies a period further would count as near
+            self._made = self._series(needed)
         made = self._made
         turns = np.arange(1, len(made.weights) + 1)
         waves = np.sin(2 * np.pi * turns * (distance / made.period)) / (np.pi * turns)
@@ -155,6 +156,7 @@ class Spread:
         least = min(log - rate * distance for rate, log in self._chernoff)
         return min(1.0, 2 * math.exp(min(0.0, least)))
 
+    @cached_property
     def _reach(self) -> float:
         """A distance beyond which less than ``BEYOND`` of S lies."""
         return min((log + math.log(2 / BEYOND)) / rate for rate, log in self._chernoff)

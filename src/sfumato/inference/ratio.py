@@ -8,6 +8,7 @@ from fractions import Fraction
 from sfumato.core.exact import Exact
 from sfumato.core.release import Release
 from sfumato.inference.figure import Derived, Figure, Label, joined, level_of, same_shape
+from sfumato.inference.fine import fine
 from sfumato.inference.form import Form
 
 __all__ = ["Ratio", "ratio_ends"]
@@ -76,7 +77,7 @@ def ratio_ends(over: Form, under: Form, level: Fraction) -> tuple[float, float]:
     if not _rare(under, level):
         return -math.inf, math.inf
     centre = over.value / under.value
-    guess = over.plus(under, -centre).spread().deviation / abs(float(under.value))
+    guess = _deviation(over.plus(under, -centre)) / abs(float(under.value))
     if guess == 0:
         return float(centre), float(centre)
     step = _decimal(guess)
@@ -99,7 +100,15 @@ def _end(over: Form, under: Form, level: Fraction, centre: Fraction, step: Fract
 
 def _rare(form: Form, level: Fraction) -> bool:
     """Whether a value this far from 0 is rarer than the level allows, if the form is nothing but noise."""
+    near = fine((coefficient, noise.law) for noise, coefficient in form.noises.items())
+    if near is not None:
+        return near.within(float(abs(form.value))) >= level
     return form.spread(FINE).nearer(abs(form.value)) >= level
+
+
+def _deviation(form: Form) -> float:
+    near = fine((coefficient, noise.law) for noise, coefficient in form.noises.items())
+    return form.spread().deviation if near is None else near.deviation
 
 
 def _decimal(size: float) -> Fraction:

@@ -92,7 +92,7 @@ def blocks_of(measures: Sequence[Measure], *, number: int | None = None) -> tupl
     degrees = _degrees(measures)
     if all_rows and sums and not splits and not degrees:
         degrees = {sums[0]: 1}  # a sum that tells the count of rows as well
-    whole = all(isinstance(measure, RowCount | PersonCount | Proportion) for measure in measures)
+    whole = all(isinstance(measure, RowCount | PersonCount) for measure in measures)
     height = 1 if whole else STEPS
     found: dict[Key, Gauge] = {}
     for condition in splits:
