@@ -17,10 +17,9 @@ from sfumato.core.certificate import Certificate
 from sfumato.core.documents import canonical, encode
 from sfumato.core.exact import Exact, natural, non_negative, rational
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Query, check_name
+from sfumato.core.query import Dataset, Mechanism, Query, check_name
 from sfumato.core.question import Preview
 from sfumato.core.release import Release
-from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.signature import SigningKey
 from sfumato.core.statement import Statement
 from sfumato.core.units import Relation, Unit
@@ -28,16 +27,13 @@ from sfumato.engines.sources import Source
 from sfumato.errors import EngineFailed, InvalidInput, NotDeclared, Refused, Unsupported
 from sfumato.governance.memory import MemoryLedger
 from sfumato.laws.margins import level_of
-from sfumato.mechanisms.advisor import least_noise
 from sfumato.mechanisms.calibration import least_epsilon, least_epsilon_where
-from sfumato.mechanisms.gaussian import Gaussian
-from sfumato.mechanisms.laplace import Laplace
 from sfumato.noise import SystemWords
 from sfumato.reports.presenter import Reports
+from sfumato.tables.answering import TABLE_QUERIES, Answer, TableQuery, drawn, mechanism_for
 from sfumato.tables.contribution import contribution
-from sfumato.tables.execution import TableQuery, check_columns, exact_numbers
+from sfumato.tables.execution import check_columns, exact_numbers
 from sfumato.tables.keys import KeyValue, keys_of
-from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
 from sfumato.tables.schema import Schema
 from sfumato.tables.table import Table
@@ -184,9 +180,9 @@ class Vault:
         self, query: Query, spend: Budget, *, confidence: Exact = Fraction(19, 20), rows: int | None = None
     ) -> Preview:
         """Say what error to expect; opens no data and spends nothing."""
-        _, holding = self._held(query)
+        asked, holding = self._held(query)
         sensitivity = query.sensitivity(self.unit, holding.limit)
-        mechanism = _mechanism(sensitivity, spend)
+        mechanism = mechanism_for(asked, sensitivity, self.unit, spend)
         level = level_of(confidence)
         margins, joint = (query.expected(mechanism.law, level, joint=all_, rows=rows) for all_ in (False, True))
         return Preview(
@@ -214,14 +210,14 @@ class Vault:
         column: str | None = None,
     ) -> Fraction:
         """Find the least ε that keeps a margin, at a δ that may be spent; opens no data and spends nothing."""
-        _, holding = self._held(query)
+        asked, holding = self._held(query)
         sensitivity = query.sensitivity(self.unit, holding.limit)
 
-        def mechanism(epsilon: Fraction) -> Laplace | Gaussian:
-            return _mechanism(sensitivity, Budget(epsilon=epsilon, delta=delta))
+        def mechanism(epsilon: Fraction) -> Mechanism:
+            return mechanism_for(asked, sensitivity, self.unit, Budget(epsilon=epsilon, delta=delta))
 
-        if query.measure is not None and isinstance(margin, int):
-            numbers = query.size if joint else 1
+        if isinstance(asked, Count) and isinstance(margin, int):
+            numbers = asked.size if joint else 1
             return least_epsilon(mechanism, margin=margin, confidence=confidence, numbers=numbers)
         level, wanted = level_of(confidence), non_negative(margin, "margin")
         name = _chosen(query.names, column)
@@ -240,9 +236,9 @@ class Vault:
     def release(self, query: Query, spend: Budget, *, fresh: bool = False) -> Release:
         """Charge, then read; store, then deliver."""
         spend = Budget.asked(epsilon=spend.epsilon, delta=spend.delta)
-        count, holding = self._held(query)
-        sensitivity = count.sensitivity(self.unit, holding.limit)
-        mechanism = _mechanism(sensitivity, spend)
+        asked, holding = self._held(query)
+        sensitivity = asked.sensitivity(self.unit, holding.limit)
+        mechanism = mechanism_for(asked, sensitivity, self.unit, spend)
         event = mechanism.loss(sensitivity)
         guarantee = promised(event, spend)
         charge = cost(guarantee)
@@ -250,20 +246,20 @@ class Vault:
         stored = None if fresh else self._ledger.stored(question)
         if stored is not None:
             return replace(stored, charged=Budget.none(), repeated=True)
-        if count.dataset in self._closed:
+        if asked.dataset in self._closed:
             raise Refused(
-                f"{count.dataset.name!r} was closed after its engine failed: whether another question fails could tell "
+                f"{asked.dataset.name!r} was closed after its engine failed: whether another question fails could tell "
                 "what a row holds. Nothing was read and nothing was spent. Mend the data and declare a new version."
             )
-        check_columns(count, holding.source, self.unit)
+        check_columns(asked, holding.source, self.unit)
 
         reservation = self._ledger.reserve(charge)
         issued = datetime.now(UTC).isoformat(timespec="seconds")
-        values = self._noisy(count, holding, mechanism)
-        if values is None:
-            self._closed.add(count.dataset)
+        answer = self._noisy(asked, holding, mechanism)
+        if answer is None:
+            self._closed.add(asked.dataset)
             raise EngineFailed(
-                f"the engine stopped while it read {count.dataset.name!r}. Rows may have been read, so the charge of "
+                f"the engine stopped while it read {asked.dataset.name!r}. Rows may have been read, so the charge of "
                 f"{reservation.cost} is kept; no number was released, and this version of the data is closed. "
                 "Check the data, then declare it as a new version."
             )
@@ -282,7 +278,8 @@ class Vault:
             guarantee=guarantee,
             spend=reservation.cost,
             account=reservation.account,
-            values=values,
+            values=answer[0],
+            found=answer[1],
         )
         release = Release(
             statement=statement,
@@ -295,7 +292,7 @@ class Vault:
         return release
 
     def _held(self, query: Query) -> tuple[TableQuery, _Holding]:
-        if type(query) not in (Count, Aggregate):  # a subclass could state a sensitivity of its own
+        if type(query) not in TABLE_QUERIES:  # a subclass could state a sensitivity of its own
             raise Unsupported(
                 f"this vault cannot answer {type(query).__name__}; nothing was read and nothing was spent."
             )
@@ -306,11 +303,11 @@ class Vault:
             )
         return query, self._holdings[query.dataset]  # type: ignore[return-value]
 
-    def _noisy(self, query: TableQuery, holding: _Holding, mechanism: Laplace | Gaussian) -> tuple[int, ...] | None:
+    def _noisy(self, query: TableQuery, holding: _Holding, mechanism: Mechanism) -> Answer | None:
         """Read and draw; None where that failed. Exact numbers, and an engine's words that may quote data, end here."""
         try:
             exact = exact_numbers(query, holding.source, unit=self.unit, limit=holding.limit, secret=self._secret)
-            return mechanism.add_noise(exact, SystemWords())
+            return drawn(mechanism, exact, SystemWords())
         except Exception:  # noqa: BLE001 - whatever is raised, the charge is kept and nothing is quoted
             return None
 
@@ -321,11 +318,6 @@ def _chosen(names: Sequence[str], column: str | None) -> str:
     if column is None or column not in names:
         raise InvalidInput(f"say column=…, one of {', '.join(names)}; nothing was done.")
     return column
-
-
-def _mechanism(sensitivity: Sensitivity, spend: Budget) -> Laplace | Gaussian:
-    """The smaller noise of those that the spend allows; what it costs may be less than the spend, never more."""
-    return least_noise(sensitivity, epsilon=spend.epsilon, delta=spend.delta)
 
 
 def _range(column: str, lower: Exact, upper: Exact) -> tuple[Fraction, Fraction]:

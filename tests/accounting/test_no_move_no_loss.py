@@ -11,8 +11,10 @@ from sfumato.errors import InvalidInput
 from sfumato.mechanisms.exponential import Exponential, PermuteAndFlip
 from sfumato.mechanisms.laplace import Laplace
 from sfumato.mechanisms.noisy_max import NoisyMax
+from sfumato.mechanisms.optimal_selection import OptimalSelection
 from sfumato.mechanisms.sparse_vector import SparseVector
 from sfumato.mechanisms.threshold import NoisyThreshold
+from sfumato.mechanisms.top import TopChoice
 
 pytestmark = pytest.mark.kills
 
@@ -23,6 +25,8 @@ LOSSES = {
     "noisy max": NoisyMax.calibrated(sensitivity=1, epsilon=1).loss,
     "sparse vector": SparseVector.calibrated(sensitivity=1, alarms=2, epsilon=1).loss,
     "noisy threshold": NoisyThreshold.calibrated(keys=1, most=1, epsilon=1, delta=1e-6).loss,
+    "optimal selection": OptimalSelection.calibrated(keys=1, epsilon=1, delta=1e-6).loss,
+    "top choice": TopChoice.calibrated(choices=2, sensitivity=1, epsilon=1).loss,
 }
 
 
@@ -39,6 +43,8 @@ WORDS = {
     "noisy max": "sensitivity = -1 must be a whole number of at least 0",
     "sparse vector": "sensitivity = -1 must be a whole number of at least 0",
     "noisy threshold": "keys = -1 must be a whole number of at least 0",
+    "optimal selection": "keys = -1 must be a whole number of at least 0",
+    "top choice": "sensitivity = -1 must be a whole number of at least 0",
 }
 
 

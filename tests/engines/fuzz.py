@@ -6,6 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from sfumato.engines.expressions import Expression, Term, Type, coalesce, col, greatest, least, term, when
+from sfumato.engines.expressions.measure import DEEPEST, LARGEST, depth_of, size_of
 from sfumato.errors import InvalidInput
 from tests.engines.corners import CODES, COLUMNS, CONSTANTS, DAYS, NUMBERS, TEXTS, TYPES, WHOLES
 
@@ -117,6 +118,11 @@ def predicates(draw: st.DrawFn, depth: int) -> Expression:
 
 
 def anything(depth: int) -> st.SearchStrategy[Expression | Term]:
-    """A value of any type, or a predicate."""
+    """A value of any type, or a predicate, of a size that is let through."""
     kinds = sorted(OF, key=lambda it: it.value)
-    return st.one_of(predicates(depth), *(terms(kind, depth) for kind in kinds))
+    return st.one_of(predicates(depth), *(terms(kind, depth) for kind in kinds)).filter(_let_through)
+
+
+def _let_through(one: Expression | Term) -> bool:
+    node = one.node if isinstance(one, Term) else one
+    return size_of(node) <= LARGEST and depth_of(node) <= DEEPEST

@@ -6,6 +6,7 @@ One *neighbourhood* is a table from which a unit was taken (``rest``), and that 
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import chain, combinations, combinations_with_replacement
 from typing import NamedTuple
 
@@ -124,7 +125,7 @@ def windows(cells: Sequence[Visit], *, groups: int, rows: int) -> list[Rows]:
 
 
 def furthest(counts: np.ndarray, *, around: Neighbours, relation: Relation) -> dict[str, int]:
-    """The largest move between any two neighbours, in each norm."""
+    """The largest move between any two neighbours, in each norm; exact, also where squares leave 64 bits."""
     most = {"l0": 0, "l1": 0, "l2 squared": 0, "linf": 0}
     for rest, plus in around.around:
         there = np.unique(counts[list(plus)], axis=0)
@@ -134,24 +135,30 @@ def furthest(counts: np.ndarray, *, around: Neighbours, relation: Relation) -> d
             case Relation.REPLACE:
                 moved = np.abs(there[:, None] - there[None]).reshape(-1, counts.shape[1])
         found = {
-            "l0": (moved > 0).sum(axis=1),
-            "l1": moved.sum(axis=1),
-            "l2 squared": (moved**2).sum(axis=1),
-            "linf": moved.max(axis=1),
+            "l0": (moved > 0).sum(axis=1).max(),
+            "l1": moved.sum(axis=1).max(),
+            "l2 squared": _largest_square(moved),
+            "linf": moved.max(),
         }
-        most = {norm: max(most[norm], int(found[norm].max())) for norm in most}
+        most = {norm: max(most[norm], int(found[norm])) for norm in most}
     return most
 
 
-def stated(claim: Sensitivity) -> dict[str, int]:
+def _largest_square(moved: np.ndarray) -> int:
+    """The largest sum of squares of a row: doubles tell which rows may have it, whole numbers what it is."""
+    near = (moved.astype(np.float64) ** 2).sum(axis=1)
+    candidates = np.unique(moved[near >= near.max() * (1 - 1e-12)], axis=0)
+    return max(sum(int(number) ** 2 for number in row) for row in candidates)
+
+
+def stated(claim: Sensitivity) -> dict[str, Fraction]:
     """The bounds of a claim, by norm."""
     assert claim.l0 is not None
     assert claim.l1 is not None
     assert claim.l2 is not None
     assert claim.linf is not None
     bounds = {"l0": claim.l0.count, "l1": claim.l1.value, "l2 squared": claim.l2.squared, "linf": claim.linf.value}
-    assert all(bound == int(bound) for bound in bounds.values())
-    return {norm: int(bound) for norm, bound in bounds.items()}
+    return {norm: Fraction(bound) for norm, bound in bounds.items()}
 
 
 def violations(plan: Plan, claim: Sensitivity, *, around: Neighbours, relation: Relation) -> list[str]:

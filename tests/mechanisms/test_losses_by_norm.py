@@ -20,9 +20,12 @@ from sfumato.mechanisms import (
     MatrixNoise,
     NoisyMax,
     NoisyThreshold,
+    OptimalSelection,
     PermuteAndFlip,
+    QuantileChoice,
     RandomizedResponse,
     SparseVector,
+    TopChoice,
 )
 
 pytestmark = pytest.mark.kills
@@ -36,7 +39,11 @@ CASES = {
     NoisyMax.calibrated(sensitivity=1, epsilon=HALF, monotone=True): {"linf"},
     SparseVector.calibrated(sensitivity=1, alarms=3, epsilon=HALF): {"linf"},
     NoisyThreshold.calibrated(keys=1, most=1, epsilon=HALF, delta="1/1000"): {"l0", "linf"},
+    OptimalSelection.calibrated(keys=1, epsilon=HALF, delta="1/1000"): {"l0", "linf"},
+    TopChoice.calibrated(choices=3, sensitivity=1, epsilon=HALF): {"linf"},
+    TopChoice.calibrated(choices=3, sensitivity=1, epsilon=HALF, monotone=True): {"linf"},
     RandomizedResponse.calibrated(epsilon=HALF, categories=3): {"l0"},
+    QuantileChoice(quantiles=(HALF,), steps=9, parts=1, epsilon=HALF): {"l0", "linf"},
     DegreeNoise(nodes=4, epsilon=HALF): {"l1"},
     CubeNoise.calibrated(dimensions=4, linf=1, epsilon=HALF): {"linf"},
     MatrixNoise(strategy=((2, 0), (1, 2)), bits=1, norm="l1", noise=Fraction(6), workload="prefix", questions=()): {

@@ -82,6 +82,10 @@ MADE: dict[str, tuple[Any, Budget]] = {
         (mechanisms.OptimalSelection.calibrated(keys=1, epsilon=1, delta=1e-6), Budget(epsilon=1, delta=1e-6)),
         (mechanisms.TopChoice.calibrated(choices=3, sensitivity=1, epsilon=1), Budget(epsilon=1)),
         (mechanisms.CubeNoise.calibrated(linf=1, dimensions=3, epsilon=1), Budget(epsilon=1)),
+        (
+            mechanisms.QuantileChoice(quantiles=(Fraction(1, 2),), steps=9, parts=1, epsilon=Fraction(1)),
+            Budget(epsilon=1),
+        ),
         (mechanisms.DegreeNoise(nodes=5, epsilon=Fraction(1, 2)), Budget(epsilon="1/2")),
         (Matrix.square_root(3, bits=3).measure(sigma_squared=40).declaration, Budget(epsilon=2, delta=1e-6)),
         (
@@ -159,13 +163,14 @@ def test_no_rational_of_it_can_be_halved_even_by_who_signs_anew(kind: str) -> No
     """Sensitivity, mechanism, law, event, guarantee and spend hang together: half of any one is noticed.
 
     More noise than the price asks for is no fault, and halving it is caught; halving a strategy's entry may make
-    it stronger, which the price then need not tell, so of a mechanism's many numbers those are left out.
+    it stronger, which the price then need not tell, so of a mechanism's many numbers those are left out; and which
+    quantiles are meant is part of what is asked.
     """
     document, _ = signed(kind)
     found = 0
     for part in ("sensitivity", "law", "event", "guarantee", "spend", "mechanism"):
         for path in fields(document["statement"][part]):
-            if part == "mechanism" and set(path) & {"decays", "weights", "strategy", "workload"}:
+            if part == "mechanism" and set(path) & {"decays", "weights", "strategy", "workload", "quantiles"}:
                 continue
             forged = copy.deepcopy(document)
             place: Any = forged["statement"][part]

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from sfumato import noise
 from sfumato.audit import laws
 from sfumato.audit.verdict import Attack
-from sfumato.mechanisms import Gaussian, Laplace, NoisyThreshold, SparseVector
+from sfumato.mechanisms import Gaussian, Laplace, NoisyThreshold, QuantileChoice, SparseVector
 
 __all__ = [
     "choice",
@@ -18,6 +18,7 @@ __all__ = [
     "gaussian",
     "laplace",
     "mean_of_gradients",
+    "median",
     "noisy",
     "shown",
     "sparse",
@@ -98,6 +99,17 @@ def touched(batch: int, negatives: int) -> int:
         other for anchor in range(batch) for other in chance.sample([x for x in range(batch) if x != anchor], negatives)
     )
     return 2 + max(drawn.values())
+
+
+def median(name: str, mechanism: QuantileChoice) -> Attack:
+    """A lower median: one row more at the bottom brings a wide gap nearer and takes a narrow one further away."""
+
+    def law(at_bottom: int) -> Law:
+        counts = [0] * (mechanism.steps + 1)
+        counts[0], counts[-100], counts[-1] = at_bottom, 10, 10
+        return lambda _: laws.softmax(mechanism.exponents(counts))
+
+    return Attack(name=name, kind=QuantileChoice.KIND, epsilon=1.0, delta=0.0, here=law(19), there=law(20), exact=True)
 
 
 def choice(name: str, kind: str, epsilon: float, law: Callable[[tuple[int, ...]], Any]) -> Attack:

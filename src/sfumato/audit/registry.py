@@ -4,10 +4,12 @@ A mechanism without an attack fails the suite. Twins are wrong on purpose, in wa
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 
 from sfumato.accounting import epsilon as accounted
 from sfumato.audit import laws
+from sfumato.audit.keys import grown, selected, top
 from sfumato.audit.numbers import (
     choice,
     drawn_gaussian,
@@ -15,6 +17,7 @@ from sfumato.audit.numbers import (
     gaussian,
     laplace,
     mean_of_gradients,
+    median,
     noisy,
     shown,
     sparse,
@@ -36,9 +39,12 @@ from sfumato.mechanisms import (
     MatrixNoise,
     NoisyMax,
     NoisyThreshold,
+    OptimalSelection,
     PermuteAndFlip,
+    QuantileChoice,
     RandomizedResponse,
     SparseVector,
+    TopChoice,
 )
 
 __all__ = ["ATTACKS", "TWINS", "audit"]
@@ -47,9 +53,13 @@ _GAUSSIAN = Gaussian.calibrated(l2=1, epsilon=1, delta=1e-5)
 _VECTOR = SparseVector.calibrated(sensitivity=1, alarms=2, epsilon=1)
 _MONOTONE = SparseVector.calibrated(sensitivity=1, alarms=2, epsilon=1, monotone=True)
 _RULE = NoisyThreshold.calibrated(keys=3, most=1, epsilon=1, delta=1e-4)
+_OPTIMAL = OptimalSelection.calibrated(keys=1, epsilon=1, delta=1e-4)
+_THIRD = OptimalSelection.calibrated(keys=3, epsilon=1, delta=1e-4)
+_TOP = TopChoice.calibrated(choices=2, sensitivity=1, epsilon=1)
 _MAX = NoisyMax.calibrated(sensitivity=1, epsilon=1)
 _SOFT = Exponential.calibrated(sensitivity=1, epsilon=1)
 _FLIP = PermuteAndFlip.calibrated(sensitivity=1, epsilon=1)
+_MEDIAN = QuantileChoice.calibrated(quantiles=["1/2"], steps=700, sensitivity=Sensitivity.of(l0=1, linf=1), epsilon=1)
 _RESPONSE = RandomizedResponse.calibrated(epsilon=1, categories=4)
 HALF = Fraction(1, 2)
 _LAPLACE = Laplace.calibrated(l1=1, epsilon=1)
@@ -79,8 +89,26 @@ ATTACKS = (
     choice("exponential", Exponential.KIND, 1.0, lambda scores: laws.softmax(_SOFT.exponents(scores))),
     choice("permute and flip", PermuteAndFlip.KIND, 1.0, lambda scores: laws.flipped(_FLIP.exponents(scores))),
     choice("noisy max", NoisyMax.KIND, 1.0, lambda scores: laws.largest(scores, _MAX.scale)),
+    median("quantile choice", _MEDIAN),
     sparse("sparse vector", _VECTOR),
     threshold("noisy threshold", _RULE, 3, 1e-4),
+    selected(
+        "optimal selection",
+        lambda n: float(_OPTIMAL.chance(n)),
+        persons=_OPTIMAL.sure // 2 - 1,
+        keys=1,
+        epsilon=1.0,
+        delta=1e-4,
+    ),
+    selected(
+        "optimal selection, three keys",
+        lambda n: float(_THIRD.chance(n)),
+        persons=_THIRD.sure // 2,
+        keys=3,
+        epsilon=1.0,
+        delta=1e-4,
+    ),
+    top("top choice", _TOP, epsilon=1.0),
     Attack(
         name="randomised response",
         kind=RandomizedResponse.KIND,
@@ -160,6 +188,7 @@ TWINS = (
         there=lambda size: float_laplace(size, 1),
     ),
     gaussian("classical Gaussian at ε = 20", 100, 100 * 4.844805262605389 / 20, 20.0, 1e-5),
+    median("quantile choice, its score taken for a monotone one", replace(_MEDIAN, epsilon=2 * _MEDIAN.epsilon)),
     sparse("sparse vector, monotone noise on general queries", _VECTOR, query_scale=_VECTOR.query_scale / 2),
     sparse("sparse vector that does not halt", _VECTOR, alarms=16),
     mean_of_gradients("policy gradient, replaced trajectory counted once", claimed=1, moved=2),
@@ -178,6 +207,20 @@ TWINS = (
         NoisyThreshold.calibrated(keys=1, most=1, epsilon="1/3", delta="1/200"),
         3,
         0.005,
+    ),
+    selected(
+        "optimal selection with the ε of one key, for three",
+        lambda n: float(_OPTIMAL.chance(n)),
+        persons=_OPTIMAL.sure // 2,
+        keys=3,
+        epsilon=1.0,
+        delta=1e-4,
+    ),
+    selected("optimal selection that only grows", grown(1.0, 1e-4), persons=9, keys=1, epsilon=1.0, delta=1e-4),
+    top(
+        "top choice, calibrated for add/remove under replace",
+        TopChoice(choices=2, scale=_TOP.scale / 2, monotone=True),
+        epsilon=1.0,
     ),
     linear(
         "matrix, the columns measured before they were rounded",

@@ -54,8 +54,8 @@ class Query(Protocol):
         ...
 
     @property
-    def size(self) -> int:
-        """How many numbers the answer has; a public fact."""
+    def size(self) -> int | None:
+        """How many numbers the answer has, a public fact; None where the answer itself tells."""
         ...
 
     @property

@@ -26,7 +26,7 @@ class Presenter(Protocol):
         """Put the release into plain language."""
         ...
 
-    def plot(self, release: "Release", kind: str, language: str, theme: str) -> Any:
+    def plot(self, release: "Release", kind: str, language: str, theme: str, column: str | None) -> Any:
         """Draw the release."""
         ...
 
@@ -98,18 +98,25 @@ class Release:
 
         columns: dict[str, Sequence[Any]] = {**self.statement.query.labels()}
         for name, values, ends in self.shown(confidence):
-            lows, highs = zip(*ends, strict=True)
             columns[name] = values
-            alone = name == self.statement.query.measure or len(self.columns) == 1
+            if ends is None:
+                continue
+            lows, highs = zip(*ends, strict=True) if ends else ((), ())
+            alone = name == self.statement.query.measure or len(self.statement.query.names) == 1
             columns["low" if alone else f"{name}_low"] = lows
             columns["high" if alone else f"{name}_high"] = highs
         return pa.table({name: _plain(column) for name, column in columns.items()})
 
-    def shown(self, confidence: Exact = Fraction(19, 20)) -> list[tuple[str, Sequence[Any], Sequence[tuple[Any, Any]]]]:
-        """Each column of the answer: its name, its numbers and their intervals."""
+    def shown(
+        self, confidence: Exact = Fraction(19, 20)
+    ) -> list[tuple[str, Sequence[Any], Sequence[tuple[Any, Any]] | None]]:
+        """Each column of the answer: its name, its numbers and their intervals; none where they were chosen."""
         if self.statement.query.measure is not None:
             return [(self.statement.query.measure, self.values, self.interval(confidence))]
-        return [(name, column.values, column.interval(confidence)) for name, column in self.columns.items()]
+        return [
+            (name, column.values, column.interval(confidence) if column.measured else None)
+            for name, column in self.columns.items()
+        ]
 
     def _only(self) -> Any:
         columns = self.columns
@@ -141,13 +148,16 @@ class Release:
         """
         return self.presenter.explain(self, language, audience)
 
-    def plot(self, kind: str = "intervals", *, language: str = "en", theme: str = "light") -> Any:
+    def plot(
+        self, kind: str = "intervals", *, column: str | None = None, language: str = "en", theme: str = "light"
+    ) -> Any:
         """Draw the release as an Altair chart; needs the ``plots`` extra.
 
         ``kind`` is ``intervals`` (the numbers with their error), ``noise`` (the law of the error), ``belief`` (what an
         attacker can come to believe) or ``frontier`` (the error at other ε); ``theme`` is ``light`` or ``dark``.
+        ``column`` picks one where the answer has several; without it, ``intervals`` draws them side by side.
         """
-        return self.presenter.plot(self, kind, language, theme)
+        return self.presenter.plot(self, kind, language, theme, column)
 
     def report(self, path: str | Path, *, languages: Sequence[str] = ("en", "zh")) -> Path:
         """Write one page with numbers, pictures, words and certificate: ``.html``, or ``.pdf`` where a browser is."""

@@ -36,7 +36,7 @@ class Statement:
     """
 
     KIND: ClassVar[str] = "statement"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
     identifier: str
     issued: str
     code: str
@@ -52,3 +52,5 @@ class Statement:
     spend: Budget
     account: Account
     values: tuple[int, ...]
+    found: tuple[tuple[str | int | bool, ...], ...] = ()
+    """Keys that nobody declared and that the mechanism let through; one for each row of the answer."""

@@ -27,7 +27,16 @@ from sfumato.engines.totals import brought_out, total
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["KeyColumn", "KeyValue", "Share", "bounded_totals", "cells_of", "few_groups", "totals_by_cell"]
+__all__ = [
+    "KeyColumn",
+    "KeyValue",
+    "Share",
+    "bounded_totals",
+    "cells_of",
+    "few_groups",
+    "placed",
+    "totals_by_cell",
+]
 
 KeyValue = str | int | bool | date
 TYPES = {str: Type.TEXT, int: Type.WHOLE, bool: Type.TRUTH, date: Type.DATE}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, ClassVar, Union
 
 from sfumato.core import enclosures
 from sfumato.core.exact import Exact, probability, rational
@@ -31,6 +31,8 @@ class Derived:
     labels: Mapping[str, tuple[Label, ...]]
     measure: str
     sources: tuple[Release, ...]
+    measured: ClassVar[bool] = True
+    """Whether the numbers carry noise of a known law, and so have intervals."""
 
     @property
     def values(self) -> tuple[Any, ...]:

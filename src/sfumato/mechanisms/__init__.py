@@ -13,9 +13,12 @@ from sfumato.mechanisms.laplace import Laplace
 from sfumato.mechanisms.matrix.buffered import BufferedNoise
 from sfumato.mechanisms.matrix.declaration import MatrixNoise
 from sfumato.mechanisms.noisy_max import NoisyMax
+from sfumato.mechanisms.optimal_selection import OptimalSelection
+from sfumato.mechanisms.quantile import QuantileChoice
 from sfumato.mechanisms.randomized_response import RandomizedResponse
 from sfumato.mechanisms.sparse_vector import SparseVector
 from sfumato.mechanisms.threshold import NoisyThreshold
+from sfumato.mechanisms.top import TopChoice
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.matrix import Matrix
@@ -32,9 +35,12 @@ __all__ = [
     "MatrixNoise",
     "NoisyMax",
     "NoisyThreshold",
+    "OptimalSelection",
     "PermuteAndFlip",
+    "QuantileChoice",
     "RandomizedResponse",
     "SparseVector",
+    "TopChoice",
 ]
 
 MECHANISMS = (
@@ -47,9 +53,12 @@ MECHANISMS = (
     MatrixNoise,
     NoisyMax,
     NoisyThreshold,
+    OptimalSelection,
     PermuteAndFlip,
+    QuantileChoice,
     RandomizedResponse,
     SparseVector,
+    TopChoice,
 )
 
 

@@ -13,6 +13,7 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput, Refused
 from sfumato.laws.unstated import Unstated
 from sfumato.mechanisms.norms import known
+from sfumato.mechanisms.several_keys import in_order, of_any
 
 if TYPE_CHECKING:
     from sfumato.noise import Words
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["NoisyThreshold"]
 
 Key = TypeVar("Key")
-
-MANY = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +88,7 @@ class NoisyThreshold:
     def show(self, counts: Mapping[Key, int], words: "Words") -> dict[Key, int]:
         """Add noise to the count of each key that someone has, and show those that reach the threshold.
 
-        The order is that of the keys themselves as text, never that of the data.
+        They come in an order of their own, never in that of the data.
         """
         from sfumato.noise import sample_discrete_laplace, saturating_sum
 
@@ -97,13 +96,9 @@ class NoisyThreshold:
             raise InvalidInput("counts of keys that someone has are whole numbers from 1 on; nothing was drawn.")
         noisy = saturating_sum(list(counts.values()), sample_discrete_laplace(self.scale, len(counts), words))
         shown = {key: value for key, value in zip(counts, noisy, strict=True) if value >= self.threshold}
-        return dict(sorted(shown.items(), key=lambda pair: repr(pair[0])))
+        return {key: shown[key] for key in in_order(shown)}
 
 
 def _shown(keys: int, most: int, scale: Fraction, threshold: int) -> Fraction:
-    """1 − (1 − P[most + Z ≥ threshold])^keys, rounded up; P[Z ≥ m] is half the mass beyond ±(m − 1).
-
-    For very many keys the power would have millions of digits; there keys·P, which is never below it, stands in.
-    """
-    one = laws.DiscreteLaplace(scale=scale).tail(threshold - most - 1).high / 2
-    return 1 - (1 - one) ** keys if keys <= MANY else min(Fraction(1), keys * one)
+    """1 − (1 − P[most + Z ≥ threshold])^keys, rounded up; P[Z ≥ m] is half the mass beyond ±(m − 1)."""
+    return of_any(laws.DiscreteLaplace(scale=scale).tail(threshold - most - 1).high / 2, keys)

@@ -16,7 +16,15 @@ from sfumato.noise.sampler import IntArray
 from sfumato.noise.uniform import SPARE, Uniform, fixed_exp
 from sfumato.noise.words import SystemWords, WordArray, Words
 
-__all__ = ["Ends", "permutation", "sample_intervals", "sample_permutation", "sample_selection", "select"]
+__all__ = [
+    "Ends",
+    "permutation",
+    "sample_intervals",
+    "sample_level",
+    "sample_permutation",
+    "sample_selection",
+    "select",
+]
 
 Ends = Callable[[int], tuple[list[int], list[int]]]
 """Encloses the ends of intervals that fill [0, 1), in units of 2^−bits rounded down; the last end is 2^bits itself."""
@@ -62,6 +70,15 @@ def sample_selection(exponents: Sequence[Fraction], size: int, words: Words) -> 
     within = _below(counts[level], surplus[level], words) if len(members) > len(levels) else np.uint64(0)
     first = np.cumsum(counts) - counts
     return members.take((first[level] + within).astype(np.int64))
+
+
+def sample_level(levels: Sequence[tuple[Fraction, int]], words: Words) -> int:
+    """Select one of several levels in proportion to count·exp(−x), where a level is (x, count): whose x is shared.
+
+    >>> sample_level([(Fraction(0), 3)], SystemWords())
+    0
+    """
+    return int(sample_intervals(lambda bits: _cumulative(levels, bits), 1, words)[0])
 
 
 def sample_permutation(size: int, words: Words) -> IntArray:

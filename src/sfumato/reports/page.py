@@ -15,21 +15,21 @@ from pathlib import Path
 
 from sfumato.core.query import Dataset
 from sfumato.core.release import Release, only_release
-from sfumato.core.statement import Statement
 from sfumato.errors import InvalidInput
 from sfumato.reports.amounts import amount
 from sfumato.reports.browser import find, print_pdf
 from sfumato.reports.catalogue import LANGUAGES, message, messages
+from sfumato.reports.columns import columns_of, magnitude, shared_margins
 from sfumato.reports.drawings import drawing, paint
-from sfumato.reports.particulars import CONFIDENCE, asked, particulars
+from sfumato.reports.particulars import asked, particulars
 from sfumato.reports.sheet import sheet
 from sfumato.reports.snippet import snippet
-from sfumato.reports.words import AUDIENCES
-from sfumato.reports.words.figures import one_line
+from sfumato.reports.words import AUDIENCES, Span
+from sfumato.reports.words.figures import one_line, span_figure
 
 __all__ = ["file_name", "page", "pdf", "snippet", "write"]
 
-MOST_ROWS, MOST_POINTS = 2_000, 300
+MOST_ROWS, MOST_POINTS, MOST_AT_A_GLANCE = 2_000, 300, 4
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
@@ -122,7 +122,8 @@ def _contents(languages: Sequence[str]) -> Iterator[str]:
 def _section(release: Release, language: str, *, unfolded: bool) -> str:
     said = release.statement
     lead, *words = _paragraphs(release, language)
-    if any(value < 0 for value in release.values):
+    columns = columns_of(release)
+    if any(value < 0 for column in columns if column.counts for value in column.values):
         words.append(f"<p>{_text(language, 'page.negative')}</p>")
     facts = (
         f"<dt>{_text(language, f'fact.{name}')}</dt><dd>{escape(one_line(fact))}</dd>"
@@ -135,9 +136,9 @@ def _section(release: Release, language: str, *, unfolded: bool) -> str:
             f"<h1>{_text(language, 'page.title', dataset=said.dataset.name, edition=said.dataset.edition)}</h1>",
             f'<p class="asked">{escape(asked(said, language))}</p>',
             lead,
-            *_glance(said, language),
+            *_glance(release, language),
             f"<h2>{_text(language, 'page.numbers')}</h2>",
-            drawing(release, "intervals", language) if len(release.values) <= MOST_POINTS else "",
+            drawing(release, "intervals", language) if len(columns[0].values) <= MOST_POINTS else "",
             sheet(release, language, most=MOST_ROWS),
             f"<h2>{_text(language, 'page.meaning')}</h2>",
             *words,
@@ -154,12 +155,13 @@ def _section(release: Release, language: str, *, unfolded: bool) -> str:
     )
 
 
-def _glance(said: Statement, language: str) -> Iterator[str]:
+def _glance(release: Release, language: str) -> Iterator[str]:
     """What most readers ask first."""
+    said = release.statement
     account = said.account
     yield '<ul class="glance">'
     for figure, words in (
-        (f"±{said.law.margin(CONFIDENCE):,}", _text(language, "page.glance_margin")),
+        *_margins(release, language),
         (amount(said.spend, language), _text(language, "page.glance_epsilon")),
         (
             f"{amount(account.spent, language)} / {amount(account.budget, language)}",
@@ -168,6 +170,16 @@ def _glance(said: Statement, language: str) -> Iterator[str]:
     ):
         yield f"<li><b>{escape(figure)}</b><span>{words}</span></li>"
     yield "</ul>"
+
+
+def _margins(release: Release, language: str) -> Iterator[tuple[str, str]]:
+    """The margin of each number; where there are several columns, of the first few."""
+    shared = shared_margins(release)
+    if shared is not None:
+        yield f"±{magnitude(shared[0], 4)}", _text(language, "page.glance_margin")
+        return
+    for column in columns_of(release)[:MOST_AT_A_GLANCE]:
+        yield span_figure(Span.of(column), language), _text(language, "page.glance_column", name=column.name)
 
 
 def _readers(release: Release, language: str, *, unfolded: bool) -> Iterator[str]:

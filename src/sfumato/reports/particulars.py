@@ -1,7 +1,7 @@
 """The facts of a release, each under its name, in the words of a language."""
 
 from collections.abc import Iterator
-from fractions import Fraction
+from functools import reduce
 
 from sfumato.core.exact import decimal_up, fraction_text
 from sfumato.core.release import Release
@@ -9,12 +9,15 @@ from sfumato.core.statement import Statement
 from sfumato.core.units import Family, Relation, Unit, User
 from sfumato.mechanisms import Gaussian, Laplace
 from sfumato.reports.catalogue import counted, message, messages
+from sfumato.reports.columns import CONFIDENCE, columns_of, magnitude, row_height, shared_margins
 from sfumato.reports.conditions import condition
+from sfumato.reports.words.facts import Span
+from sfumato.reports.words.figures import span_line
+from sfumato.reports.words.measured import measured, ranges
+from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
 
 __all__ = ["CONFIDENCE", "asked", "column", "margins", "particulars", "protected"]
-
-CONFIDENCE = Fraction(19, 20)
 
 
 def particulars(release: Release, language: str) -> Iterator[tuple[str, str]]:
@@ -37,11 +40,15 @@ def particulars(release: Release, language: str) -> Iterator[tuple[str, str]]:
             rows=counted(language, "row", limit.rows_per_group),
         ),
     )
+    held = [] if not isinstance(said.query, Aggregate) else list(ranges(said.query.measures, language))
+    if held:
+        texts = [say("fact.range_of", value=value, low=low, high=high) for value, low, high in held]
+        yield "range", _all(texts, language)
     yield "epsilon", fraction_text(said.spend.epsilon)
     yield "delta", fraction_text(said.spend.delta)
-    yield "margin", margins(said, language)
-    yield "noise", _noise(said, language)
-    yield "sensitivity", _sensitivity(said, language)
+    yield "margin", margins(release, language)
+    yield "noise", _noise(release, language)
+    yield "sensitivity", _sensitivity(release, language)
     account = said.account
     yield "account", say("fact.account_state", name=account.name, spent=account.spent, total=account.budget)
     yield "ledger", say("fact.ledger_memory") if account.ledger.startswith("none") else account.ledger
@@ -55,11 +62,14 @@ def particulars(release: Release, language: str) -> Iterator[tuple[str, str]]:
 
 def asked(said: Statement, language: str) -> str:
     """What was asked, in one line, with the condition spelled out."""
-    where = said.query.where if isinstance(said.query, Count) else None
-    if where is None:
-        rows = message(language, "page.rows_all")
-    else:
-        rows = message(language, "page.rows_where", condition=condition(where, language))
+    where = said.query.where if isinstance(said.query, Count | Aggregate) else None
+    facts = {} if where is None else {"condition": condition(where, language)}
+    name = "page.rows_all" if where is None else "page.rows_where"
+    if isinstance(said.query, Aggregate):
+        persons = isinstance(said.unit, User | Family)
+        facts["measures"] = measured(said.query.measures, language, persons=persons)
+        name = "page.measured_all" if where is None else "page.measured_where"
+    rows = message(language, name, **facts)
     columns = " × ".join(said.query.labels())
     return message(language, "page.rows_by", rows=rows, columns=columns) if columns else rows
 
@@ -73,13 +83,17 @@ def protected(unit: Unit, language: str, *, told_by: bool = False) -> str:
     return named
 
 
-def margins(said: Statement, language: str) -> str:
-    """The 95% margin of each number, and of all at once."""
-    numbers, margin = len(said.values), said.law.margin(CONFIDENCE)
-    if numbers == 1:
-        return message(language, "fact.margin_one", margin=f"{margin:,}")
-    joint = said.law.margin(CONFIDENCE, numbers=numbers)
-    return message(language, "fact.margin_many", margin=f"{margin:,}", joint=f"{joint:,}")
+def margins(release: Release, language: str) -> str:
+    """The 95% margin of each number and of all at once; of each column, where numbers err differently."""
+    shared = shared_margins(release)
+    if shared is None:
+        return _all([span_line(Span.of(column), language) for column in columns_of(release)], language)
+    margin, joint = (magnitude(each, 4) for each in shared)
+    if release.statement.query.measure is not None:
+        alone = len(release.values) == 1
+    else:
+        alone = len(columns_of(release)[0].values) == 1
+    return message(language, "fact.margin_one" if alone else "fact.margin_many", margin=margin, joint=joint)
 
 
 def column(name: str, language: str) -> str:
@@ -87,20 +101,34 @@ def column(name: str, language: str) -> str:
     return messages(language).get(f"column.{name}", name)
 
 
-def _noise(said: Statement, language: str) -> str:
+def _noise(release: Release, language: str) -> str:
+    """The law of the noise; where columns are computed, in units of what one row brings."""
+    said, height = release.statement, row_height(release)
     match said.mechanism:
-        case Laplace():
-            return message(language, "noise.laplace", scale=fraction_text(said.mechanism.scale))
-        case Gaussian():
-            return message(language, "noise.gaussian", sigma=decimal_up(said.mechanism.sigma))
-    return said.mechanism.KIND
+        case Laplace(scale=scale):
+            text = fraction_text(scale) if height == 1 else decimal_up(scale / height)
+            law = message(language, "noise.laplace", scale=text)
+        case Gaussian(sigma=sigma):
+            law = message(language, "noise.gaussian", sigma=decimal_up(sigma / height))
+        case _:
+            law = said.mechanism.KIND
+    if said.query.measure is not None:
+        return law
+    name = "fact.noise_whole" if height == 1 else "fact.noise_rows"
+    numbers = counted(language, "number", len(said.values))
+    return message(language, name, noise=law, numbers=numbers, steps=f"{height:,}")
 
 
-def _sensitivity(said: Statement, language: str) -> str:
+def _sensitivity(release: Release, language: str) -> str:
     """The bound that the noise was made for; one is always there, as a mechanism needs its norm."""
-    moved = said.sensitivity
+    said, height = release.statement, row_height(release)
+    moved, rows = said.sensitivity, "" if said.query.measure is not None else "rows_"
     if isinstance(said.mechanism, Gaussian) and moved.l2 is not None:
-        return message(language, "fact.sensitivity_l2", squared=fraction_text(moved.l2.squared))
+        return message(language, f"fact.sensitivity_{rows}l2", squared=fraction_text(moved.l2.squared / height**2))
     if moved.l1 is not None:
-        return message(language, "fact.sensitivity_l1", l1=fraction_text(moved.l1.value))
+        return message(language, f"fact.sensitivity_{rows}l1", l1=fraction_text(moved.l1.value / height))
     return message(language, "fact.sensitivity_other")
+
+
+def _all(texts: list[str], language: str) -> str:
+    return reduce(lambda left, right: message(language, "span.between", left=left, right=right), texts)

@@ -22,9 +22,9 @@ class Reports:
         """Put the release into plain language."""
         return explain(release, language, audience)
 
-    def plot(self, release: Release, kind: str, language: str, theme: str) -> Any:
+    def plot(self, release: Release, kind: str, language: str, theme: str, column: str | None) -> Any:
         """Draw the release."""
-        return plots.draw(release, kind, language, theme)
+        return plots.draw(release, kind, language, theme, column)
 
     def report(self, release: Release, path: Path, languages: Sequence[str]) -> Path:
         """Write the release as one page, which needs nothing else."""

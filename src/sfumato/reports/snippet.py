@@ -22,6 +22,6 @@ def snippet(release: Release, language: str = "en") -> str:
         f"page.snippet_{relation}",
         spend=said.spend,
         unit=protected(said.unit, language),
-        margins=margins(said, language),
+        margins=margins(release, language),
     )
     return f"<div>{sheet(release, language, most=MOST_ROWS)}<p>{escape(line)}</p></div>"

@@ -181,9 +181,22 @@ def _derivation(said: Statement) -> Iterator[Finding]:
     yield from _price(said, event)
     if not all(abs(value) < 2**63 for value in said.values):
         yield Finding(field="statement.values", problem="must be whole numbers of 64 bits")
-    if len(said.values) != said.query.size:
-        yield Finding(field="statement.values", problem=f"must hold {said.query.size} numbers, one for each cell")
+    yield from _answer(said)
     yield from _account(said)
+
+
+def _answer(said: Statement) -> Iterator[Finding]:
+    """As many numbers as the query asks for; keys that nobody declared only where it looks for them."""
+    if said.query.size is not None:
+        if len(said.values) != said.query.size:
+            yield Finding(field="statement.values", problem=f"must hold {said.query.size} numbers, one for each cell")
+        if said.found:
+            yield Finding(field="statement.found", problem="must be empty: the query does not look for keys")
+        return
+    if said.values and len(said.values) != len(said.found):
+        yield Finding(field="statement.values", problem="must hold one number for each key that was found")
+    if not all(len(key) == len(said.found[0]) for key in said.found) or len(set(said.found)) != len(said.found):
+        yield Finding(field="statement.found", problem="must hold different keys of one length")
 
 
 def _calibration(said: Statement, sensitivity: Sensitivity) -> Iterator[Finding]:

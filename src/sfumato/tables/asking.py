@@ -30,6 +30,7 @@ __all__ = [
     "mean",
     "persons",
     "proportion",
+    "ranged",
     "ratio",
     "standard_deviation",
     "sum_of",
@@ -61,22 +62,22 @@ def persons() -> Asked:
 
 def sum_of(value: str | Term) -> Asked:
     """The sum of a column, or of a value computed from columns; rows without one add nothing."""
-    return Asked(lambda name, bounds: Total(name=name, of=_ranged(value, bounds)))
+    return Asked(lambda name, bounds: Total(name=name, of=ranged(value, bounds)))
 
 
 def mean(value: str | Term) -> Asked:
     """The mean over the rows that have a value."""
-    return Asked(lambda name, bounds: Average(name=name, of=_ranged(value, bounds)))
+    return Asked(lambda name, bounds: Average(name=name, of=ranged(value, bounds)))
 
 
 def variance(value: str | Term) -> Asked:
     """The variance over the rows that have a value: the mean of squared distances from the mean."""
-    return Asked(lambda name, bounds: Variation(name=name, of=_ranged(value, bounds)))
+    return Asked(lambda name, bounds: Variation(name=name, of=ranged(value, bounds)))
 
 
 def standard_deviation(value: str | Term) -> Asked:
     """The root of the variance."""
-    return Asked(lambda name, bounds: Variation(name=name, of=_ranged(value, bounds), root=True))
+    return Asked(lambda name, bounds: Variation(name=name, of=ranged(value, bounds), root=True))
 
 
 def proportion(condition: Expression) -> Asked:
@@ -88,13 +89,13 @@ def proportion(condition: Expression) -> Asked:
 
 def ratio(over: str | Term, under: str | Term) -> Asked:
     """The sum of one value over the sum of another."""
-    return Asked(lambda name, bounds: Quotient(name=name, over=_ranged(over, bounds), under=_ranged(under, bounds)))
+    return Asked(lambda name, bounds: Quotient(name=name, over=ranged(over, bounds), under=ranged(under, bounds)))
 
 
 def covariance(first: str | Term, second: str | Term) -> Asked:
     """The covariance over the rows that have both values."""
     return Asked(
-        lambda name, bounds: Association(name=name, first=_ranged(first, bounds), second=_ranged(second, bounds))
+        lambda name, bounds: Association(name=name, first=ranged(first, bounds), second=ranged(second, bounds))
     )
 
 
@@ -102,12 +103,12 @@ def correlation(first: str | Term, second: str | Term) -> Asked:
     """The correlation over the rows that have both values."""
     return Asked(
         lambda name, bounds: Association(
-            name=name, first=_ranged(first, bounds), second=_ranged(second, bounds), scaled=True
+            name=name, first=ranged(first, bounds), second=ranged(second, bounds), scaled=True
         )
     )
 
 
-def _ranged(value: str | Term, bounds: Bounds) -> Ranged:
+def ranged(value: str | Term, bounds: Bounds) -> Ranged:
     """A value with the range that follows from the declared bounds of its columns."""
     node: Value = term(_column(value)).node
     found = bounds_of(node, bounds)

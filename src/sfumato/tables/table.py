@@ -1,19 +1,24 @@
 """Tables: the handle that an analyst builds questions with; it holds public facts and no rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from fractions import Fraction
 
+from sfumato.core.exact import Exact, probability
 from sfumato.core.query import Dataset
 from sfumato.core.question import Gate, Question
 from sfumato.engines.expressions import Column, Expression, Term, col, possible_values, written
 from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.tables import asking
 from sfumato.tables.asking import Asked
-from sfumato.tables.keys import Keys
+from sfumato.tables.keys import Keys, KeyValue, keys_of
 from sfumato.tables.measures import Average, Total, Variation
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
+from sfumato.tables.queries.found_keys import FoundKeys
+from sfumato.tables.queries.quantiles import Quantiles
+from sfumato.tables.queries.top import TopGroups
 
 __all__ = ["Table"]
 
@@ -36,8 +41,15 @@ class Table:
     predicate: Expression | None = None
     by: tuple[Keys, ...] = ()
 
-    def where(self, predicate: Expression) -> "Table":
-        """Keep the rows that meet a predicate, such as ``sf.col("age") >= 65``; several calls must all be met."""
+    def where(self, predicate: Expression | str) -> "Table":
+        """Keep the rows that meet a predicate, such as ``sf.col("age") >= 65``; several calls must all be met.
+
+        A text is read as SQL: ``"age >= 65 AND diagnosis = 'ILI'"`` (docs/how-to/sql.md).
+        """
+        if isinstance(predicate, str):
+            from sfumato.tables import sql
+
+            predicate = sql.condition(predicate, self.dataset.name)
         if not isinstance(predicate, Expression):
             raise InvalidInput(
                 f"where(...) takes a predicate such as sf.col('age') >= 65 and was given {type(predicate).__name__}; "
@@ -56,6 +68,12 @@ class Table:
         if other is not None:
             keys = [replace(each, other=other) for each in keys]
         return replace(self, by=self.by + tuple(keys))
+
+    def sql(self, text: str) -> Question:
+        """Ask in SQL: ``SELECT sex, COUNT(*) AS n FROM visits GROUP BY sex``; it becomes the same question."""
+        from sfumato.tables import sql
+
+        return sql.question(self, text)
 
     def count(self) -> Question:
         """Ask how many rows there are, in each group."""
@@ -102,6 +120,45 @@ class Table:
         term = col(value) if isinstance(value, str) else value
         name = value if isinstance(value, str) else "bin"
         return replace(self, by=(*self.by, _computed(name, term.cut(edges)))).count()
+
+    def median(self, value: str | Term) -> Question:
+        """Ask for the median, in each group."""
+        return self.quantiles(value, [Fraction(1, 2)])
+
+    def quantiles(self, value: str | Term, levels: Sequence[Exact]) -> Question:
+        """Ask for quantiles, such as ``[0.25, 0.5, 0.75]``, in each group; several cost little more than one.
+
+        They are chosen from a fine lattice by their rank: there is no interval, and the rank is bounded.
+        """
+        exact = tuple(sorted(probability(level, "a quantile") for level in levels))
+        query = Quantiles(
+            dataset=self.dataset,
+            of=asking.ranged(value, self.bounds),
+            levels=exact,
+            where=self.predicate,
+            by=self.by,
+        )
+        return Question(query=query, gate=self.gate)
+
+    def find_keys(self, *columns: str, counted: bool = True) -> Question:
+        """Ask which values of some columns enough persons share; release it with a δ.
+
+        With ``counted`` the answer says how many persons have each; without, it names more of them. What is found is
+        public: declare it as keys with :meth:`with_keys`.
+        """
+        if self.by:
+            raise InvalidInput("keys are found in a table that is not grouped; nothing was done.")
+        query = FoundKeys(dataset=self.dataset, over=columns, counted=counted, where=self.predicate)
+        return Question(query=query, gate=self.gate)
+
+    def with_keys(self, **keys: Iterable[KeyValue | date]) -> "Table":
+        """The table with further declared keys, such as those that were found; each must be a public fact."""
+        return replace(self, keys={**self.keys, **{column: keys_of(column, values) for column, values in keys.items()}})
+
+    def top(self, choices: int) -> Question:
+        """Ask which groups have the most rows: their names, not their counts."""
+        query = TopGroups(dataset=self.dataset, by=self.by, choices=choices, where=self.predicate)
+        return Question(query=query, gate=self.gate)
 
     def agg(self, **measures: Asked) -> Question:
         """Ask for several measures at once, such as ``n=sf.count(), sbp=sf.mean("sbp")``: one scan, one charge.

@@ -1,8 +1,8 @@
 """Public facts about a value that follow from the expression: its bounds, and the list of all it can be.
 
 Bounds are computed with rationals, outward: what the engine computes with doubles lies within them whenever each
-column lies within its declared bounds or is missing. Types of columns need not be known, so a price can be told
-before any data is opened. Public: everything here.
+column that has bounds holds whole numbers or numbers, and each of its values lies within them or is missing. Which of
+the two it holds need not be known, so a price can be told before any data is opened. Public: everything here.
 """
 
 import math
@@ -119,7 +119,8 @@ def _range(node: Value, bounds: Mapping[str, tuple[Fraction, Fraction]]) -> _Ran
         case Named():
             return _Range(*bounds[node.column]) if node.column in bounds else UNKNOWN
         case Whole():
-            return _Range(Fraction(node.value), Fraction(node.value))  # beside a number it is one
+            exact, nearest = Fraction(node.value), Fraction(float(node.value))
+            return _Range(min(exact, nearest), max(exact, nearest))  # beside a number it is the nearest double
         case Number():
             nearest = Fraction(float(node.value))
             return _Range(nearest, nearest, NUMBER)
@@ -211,7 +212,7 @@ def _opposite(part: _Range) -> _Range:
     if part.kinds == NUMBER:
         return _Range(low, high, NUMBER)
     saturated = _Range(_saturated(low), _saturated(high), WHOLE)
-    return saturated if part.kinds == WHOLE else _hull([saturated, _Range(low, high)])
+    return saturated if part.kinds == WHOLE else replace(_hull([saturated, _Range(low, high)]), kinds=BOTH)
 
 
 def _absolute(part: _Range) -> _Range:

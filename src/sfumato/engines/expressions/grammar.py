@@ -3,7 +3,7 @@
 Each node is a document. A value looks at one row and nothing else, so it never lets one person move another. It may
 be missing: null and NaN are. A predicate is two-valued: a comparison with something missing is false, whatever the
 operator; ``~`` turns true into false and back. What is not written here is refused by name. What each node means on
-every engine: docs/explanation/semantics-of-expressions.md
+every engine: docs/explanation/semantics-of-predicates.md
 """
 
 import itertools

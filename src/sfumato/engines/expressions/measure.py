@@ -34,7 +34,7 @@ from sfumato.engines.expressions.types import Sign, Type
 
 __all__ = ["DEEPEST", "LARGEST", "depth_of", "size_of"]
 
-LARGEST = 10_000
+LARGEST = 2_000  # on Spark, the slowest, that is half a minute of planning at most
 DEEPEST = 500
 DEPTHS: dict[type, int] = {Floor: 30, Cast: 20, DatePart: 12, DaysBetween: 16, Not: 4}
 PRODUCT, TOTAL, STEP = 36, 24, 6
@@ -105,7 +105,7 @@ def _value(node: Value) -> tuple[int, int]:
             by = parts[1][0] + 6 if node.sign is Sign.OVER else 0
             return what + 6, gone + by
         case Floor():
-            return 2 * what + 6, gone
+            return 3 * what + 6, gone
         case Cast() if node.to is Type.WHOLE:  # of a text, which is the longest
             return 3 * what + 5, gone + 2 * what + 4
         case Coalesce():

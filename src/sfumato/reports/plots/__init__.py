@@ -4,10 +4,11 @@ Every function here takes releases, laws or budgets and returns an Altair chart,
 :func:`save` writes it. None of them sees data.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from sfumato.core.release import Release
-from sfumato.errors import Unsupported
+from sfumato.errors import InvalidInput, Unsupported
 from sfumato.reports.plots.belief_curve import belief, people
 from sfumato.reports.plots.burning_down import burn_down
 from sfumato.reports.plots.fonts import use_fonts
@@ -32,11 +33,22 @@ __all__ = [
     "use_fonts",
 ]
 
-KINDS = {"intervals": intervals, "noise": noise, "belief": belief, "people": people, "frontier": frontier}
+OF_COLUMNS = ("intervals", "noise", "frontier")
+KINDS: dict[str, Callable[..., Any]] = {
+    "intervals": intervals,
+    "noise": noise,
+    "belief": belief,
+    "people": people,
+    "frontier": frontier,
+}
 
 
-def draw(release: Release, kind: str = "intervals", language: str = "en", theme: str = "light") -> Any:
-    """Draw a release as the kind of picture that is asked for by name."""
+def draw(
+    release: Release, kind: str = "intervals", language: str = "en", theme: str = "light", column: str | None = None
+) -> Any:
+    """Draw a release as the kind of picture that is asked for by name; ``column`` picks one where there are several."""
     if kind not in KINDS:
         raise Unsupported(f"there is no plot {kind!r}; the plots are {', '.join(KINDS)}. Nothing was drawn.")
-    return KINDS[kind](release, language, theme)
+    if column is not None and kind not in OF_COLUMNS:
+        raise InvalidInput(f"the plot {kind!r} is about the account and not about a column; nothing was drawn.")
+    return KINDS[kind](release, language, theme, **({} if column is None else {"column": column}))

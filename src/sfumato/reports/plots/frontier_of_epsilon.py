@@ -1,23 +1,27 @@
 """The frontier of ε and error: what more privacy, or less, would cost in accuracy."""
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from sfumato.core.exact import Exact, positive
 from sfumato.core.extras import need
-from sfumato.core.query import Mechanism
+from sfumato.core.query import Law, Mechanism
 from sfumato.core.release import Release, only_release
 from sfumato.core.statement import Statement
 from sfumato.errors import Unsupported
+from sfumato.inference.figure import Figure, level_of
+from sfumato.inference.form import Form, Noise
+from sfumato.inference.ratio import Ratio
 from sfumato.mechanisms import Gaussian, Laplace
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import message
+from sfumato.reports.columns import CONFIDENCE, magnitude, picked
 from sfumato.reports.plots.labels import clean
 from sfumato.reports.plots.theme import dressed, palette
 
 __all__ = ["frontier", "recalibrated"]
 
-CONFIDENCE = Fraction(19, 20)
 FACTORS = tuple(Fraction(round(2 ** (step / 4) * 10**6), 10**6) for step in range(-8, 9))  # a quarter to four times
 SHOWN = FACTORS[::4]  # those that are powers of two
 
@@ -33,27 +37,37 @@ def recalibrated(said: Statement, epsilon: Exact) -> Mechanism:
     raise Unsupported(f"a {said.mechanism.KIND} cannot be calibrated to another ε here; nothing was drawn.")
 
 
-def frontier(release: Release, language: str = "en", theme: str = "light") -> Any:
+def frontier(release: Release, language: str = "en", theme: str = "light", *, column: str | None = None) -> Any:
     """Draw the 95% margin that the same mechanism would have at other ε, with the ε of this release marked.
 
     Public: all of it. The sensitivity and the kind of mechanism decide the curve; no data is opened and no noise drawn.
+    Where columns are computed, the margin is that of ``column`` in its own units, or of the first that has such a
+    curve. Counts and sums have it exactly; of a mean, a share or a ratio it is about that of the group of middle size.
+    Variances, covariances and correlations have none.
     """
     altair = need("altair", "pip install 'sfumato[plots]'")
     said, colours = only_release(release).statement, palette(theme)
-    chosen, numbers = said.spend.epsilon, len(said.values)
+    chosen = said.spend.epsilon
+    curve_of = _curve(release, column)
     laws = {factor: recalibrated(said, chosen * factor).law for factor in FACTORS}
-    lines = {message(language, "plot.each"): 1}
+    numbers = curve_of.numbers
+    lines = {message(language, "plot.each"): False}
     if numbers > 1:
-        lines[message(language, "plot.at_once", numbers=f"{numbers:,}")] = numbers
+        lines[message(language, "plot.at_once", numbers=f"{numbers:,}")] = True
     rows: list[dict[str, Any]] = [
-        {"line": line, "epsilon": float(chosen * factor), "margin": law.margin(CONFIDENCE, numbers=count)}
-        for line, count in lines.items()
+        {"line": line, "epsilon": float(chosen * factor), "margin": curve_of.shown(curve_of.margin(law, joint=joint))}
+        for line, joint in lines.items()
         for factor, law in laws.items()
     ]
     marked = [
-        {"epsilon": float(chosen * factor), "margin": margin, "text": f"±{margin:,}", "chosen": factor == 1}
+        {
+            "epsilon": float(chosen * factor),
+            "margin": curve_of.shown(margin),
+            "text": f"±{magnitude(margin)}",
+            "chosen": factor == 1,
+        }
         for factor in SHOWN
-        for margin in (laws[factor].margin(CONFIDENCE),)
+        for margin in (curve_of.margin(laws[factor], joint=False),)
     ]
     values = [row["epsilon"] for row in marked]
     x = altair.X(
@@ -61,10 +75,11 @@ def frontier(release: Release, language: str = "en", theme: str = "light") -> An
         axis=altair.Axis(title="ε", values=values, format=".4~r", grid=False),
         scale=altair.Scale(type="log", base=2, domain=[values[0], values[-1]], nice=False, padding=44),
     )
-    most = max(1, *(row["margin"] for row in rows))
+    most = max(row["margin"] for row in rows) or 1
+    ticks = {"format": ",d", "tickMinStep": 1} if curve_of.whole else {"format": ",~g"}
     y = altair.Y(
         "margin:Q",
-        axis=altair.Axis(title=message(language, "plot.margin_axis"), tickCount=5, format=",d", tickMinStep=1),
+        axis=altair.Axis(title=message(language, "plot.margin_axis"), tickCount=5, **ticks),
         scale=altair.Scale(domain=[-most / 12, most * 1.02], nice=False),  # room below for figures
     )
     names = list(lines)
@@ -80,7 +95,9 @@ def frontier(release: Release, language: str = "en", theme: str = "light") -> An
         tooltip=[
             altair.Tooltip("line:N", title=" "),
             altair.Tooltip("epsilon:Q", title="ε", format=".4~r"),
-            altair.Tooltip("margin:Q", title=message(language, "plot.margin_axis"), format=",d"),
+            altair.Tooltip(
+                "margin:Q", title=message(language, "plot.margin_axis"), format=",d" if curve_of.whole else ",.3~g"
+            ),
         ],
     )
     ends = altair.Chart(altair.Data(values=marked)).encode(x="epsilon:Q", y="margin:Q")
@@ -97,10 +114,74 @@ def frontier(release: Release, language: str = "en", theme: str = "light") -> An
     )
     return dressed(
         altair.layer(here, curve, points, figures).properties(width=480, height=260),
-        title=message(language, "plot.frontier", dataset=clean(said.dataset.name)),
+        title=curve_of.title(release, language),
         subtitle=[
-            message(language, "plot.frontier_chosen", amount=amount(said.spend, language), margin=marked[2]["text"])
+            message(
+                language,
+                "plot.frontier_chosen" if curve_of.exact else "plot.frontier_middle",
+                amount=amount(said.spend, language),
+                margin=marked[2]["text"],
+            )
         ],
         language=language,
         theme=theme,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Curve:
+    """The margin of a column under any law: that of a linear form, over a number.
+
+    ``forms`` are the forms of all numbers where each has the same law of error, or that of the middle group alone.
+    """
+
+    name: str | None
+    forms: tuple[Form, ...]
+    under: Fraction
+    exact: bool
+    whole: bool
+    numbers: int
+
+    def margin(self, law: Law, *, joint: bool) -> Fraction:
+        """The 95% margin of each number, or of all at once."""
+        if self.name is None:
+            return Fraction(law.margin(CONFIDENCE, numbers=self.numbers if joint else 1))
+        level = level_of(CONFIDENCE, self.forms if joint else self.forms[:1])
+        first = self.forms[0]
+        swapped = {Noise(noise.identifier, noise.place, law): size for noise, size in first.noises.items()}
+        return Form(Fraction(0), swapped).margin(level) / self.under
+
+    def shown(self, margin: Fraction) -> int | float:
+        """A margin for the drawing."""
+        return int(margin) if self.whole else float(margin)
+
+    def title(self, release: Release, language: str) -> str:
+        """Which noise the picture is about."""
+        dataset = clean(release.statement.dataset.name)
+        if self.name is None:
+            return message(language, "plot.frontier", dataset=dataset)
+        return message(language, "plot.frontier_column", dataset=dataset, name=clean(self.name))
+
+
+def _curve(release: Release, column: str | None) -> _Curve:
+    """The curve of the column that is asked for, or of the first that has one."""
+    chosen = picked(release, column)
+    if release.statement.query.measure is not None:
+        numbers = len(release.values)
+        return _Curve(name=None, forms=(), under=Fraction(1), exact=True, whole=True, numbers=numbers)
+    for each in chosen:
+        if isinstance(each.figure, Figure):
+            forms = each.figure.forms
+            return _Curve(
+                name=each.name, forms=forms, under=Fraction(1), exact=True, whole=each.whole, numbers=len(forms)
+            )
+        if isinstance(each.figure, Ratio):
+            pairs = sorted(zip(each.figure.over, each.figure.under, strict=True), key=lambda pair: pair[1].value)
+            over, under = pairs[len(pairs) // 2]
+            if under.value > 0:
+                form = over.plus(under, -over.value / under.value)
+                return _Curve(name=each.name, forms=(form,), under=under.value, exact=False, whole=False, numbers=1)
+    raise Unsupported(
+        f"the error of {', '.join(each.name for each in chosen)} at another ε cannot be told beforehand; nothing was "
+        "drawn. Counts, sums, means, shares and ratios have such a curve."
     )

@@ -47,7 +47,7 @@ def labels_of(said: Statement, language: str) -> list[tuple[str, ...]]:
     """What each number is about, a text for each label column; one empty tuple if there are no groups."""
     columns = said.query.labels()
     if not columns:
-        return [() for _ in said.values]
+        return [()] if said.query.measure is None else [() for _ in said.values]
     truths = {value: message(language, f"condition.{name}") for value, name in ((True, "true"), (False, "false"))}
     return [
         tuple(truths[part] if isinstance(part, bool) else clean(part) for part in parts)

@@ -1,8 +1,10 @@
 """The law of the added noise: how likely each error is, and the margin that holds nearly all of them."""
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol, runtime_checkable
+from functools import cached_property
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from sfumato.core.enclosures import Enclosure
 from sfumato.core.exact import Exact, decimal_up, fraction_text, probability
@@ -11,15 +13,18 @@ from sfumato.core.query import Law
 from sfumato.core.release import Release, only_release
 from sfumato.core.search import least_whole
 from sfumato.errors import Unsupported
+from sfumato.inference.figure import Figure
+from sfumato.inference.form import Form, Noise
+from sfumato.inference.inversion import Spread
 from sfumato.laws import Sum
 from sfumato.laws.margins import Whole
 from sfumato.reports.catalogue import message
+from sfumato.reports.columns import CONFIDENCE, picked, row_height
 from sfumato.reports.plots.labels import clean
 from sfumato.reports.plots.theme import dressed, palette
 
-__all__ = ["law", "noise", "shares"]
+__all__ = ["Carried", "law", "noise", "shares"]
 
-CONFIDENCE = Fraction(19, 20)
 MOST_BARS = 181
 REACH = 2  # how many margins are drawn to each side
 
@@ -33,25 +38,80 @@ class Tailed(Protocol):
         ...
 
 
-def noise(release: Release, language: str = "en", theme: str = "light") -> Any:
-    """Draw the law of the error of each number of a release."""
+@dataclass(frozen=True)
+class Carried:
+    """The law of the noise that a computed figure carries, in the units of that figure."""
+
+    KIND: ClassVar[str] = "law.carried"
+    form: Form
+
+    @cached_property
+    def spread(self) -> Spread:
+        """The law by inversion."""
+        return self.form.spread()
+
+    @property
+    def step(self) -> Fraction | None:
+        """The lattice that it lies on; None where that is too fine to be seen."""
+        return self.spread.step if self.spread.whole else None
+
+    def margin(self, confidence: Exact, *, numbers: int = 1) -> Fraction:
+        """Within this the error of one number lies with this confidence."""
+        return self.form.margin(probability(confidence, "confidence"))
+
+    def tail(self, size: Fraction) -> Enclosure:
+        """P(|z| > size), rounded up."""
+        beyond = 1 - Fraction(self.spread.within(size))
+        return Enclosure(beyond, beyond)
+
+
+def noise(release: Release, language: str = "en", theme: str = "light", *, column: str | None = None) -> Any:
+    """Draw the law of the error of each number of a release.
+
+    Counts and sums have a law of their own, in their own units. Of other columns, and where there are several and none
+    is picked, the law of the numbers behind them is drawn, in units of what one row brings.
+    """
     said = only_release(release).statement
-    return law(said.law, language, theme, about=clean(said.dataset.name))
+    about = clean(said.dataset.name)
+    chosen = picked(release, column)
+    if said.query.measure is not None:
+        return law(said.law, language, theme, about=about)
+    first = chosen[0].figure
+    if len(chosen) == 1 and isinstance(first, Figure):
+        facts = {"dataset": about, "name": clean(chosen[0].name)}
+        words = (message(language, "plot.law_column", **facts), message(language, "plot.error_column", **facts))
+        return law(Carried(first.forms[0]), language, theme, words=words)
+    if column is not None:
+        raise Unsupported(
+            f"the error of {column!r} has no law of its own, because it hangs on the figure itself; nothing was drawn. "
+            "Draw its intervals, or leave the column out to see the noise behind all of them."
+        )
+    words = (message(language, "plot.law_rows", dataset=about), message(language, "plot.error_rows"))
+    behind = Form(Fraction(0), {Noise(said.identifier, 0, said.law): Fraction(1, row_height(release))})
+    return law(Carried(behind), language, theme, words=words)
 
 
 def law(
-    drawn: Law, language: str = "en", theme: str = "light", *, confidence: Exact = CONFIDENCE, about: str = ""
+    drawn: Law | Carried,
+    language: str = "en",
+    theme: str = "light",
+    *,
+    confidence: Exact = CONFIDENCE,
+    about: str = "",
+    words: tuple[str, str] | None = None,
 ) -> Any:
     """Draw how likely each error is, dark within the margin and light beyond.
 
     A wide law is drawn in bars of several whole numbers each, a continuous one in thin bars. Works for every symmetric
-    law with a tail: those of single mechanisms and those of sums and differences. Public: all of it; a law says nothing
-    about data.
+    law with a tail: those of single mechanisms and those of sums and differences. ``about`` names a dataset in the
+    title; ``words`` are another title and the name of the axis. Public: all of it; a law says nothing about data.
     """
     altair = need("altair", "pip install 'sfumato[plots]'")
     if not isinstance(drawn, Tailed):
         raise Unsupported(f"a {drawn.KIND} has no tail to draw; nothing was drawn.")
     colours, level = palette(theme), probability(confidence, "confidence")
+    title = message(language, "plot.law_of", dataset=about) if about else message(language, "plot.law")
+    title, axis = words or (title, message(language, "plot.error"))
     margin, step = Fraction(drawn.margin(level)), _step(drawn)
     width, bars = shares(drawn, margin)
     single = width == step
@@ -66,7 +126,7 @@ def law(
         for place, share in bars
     ]
     below = altair.Axis(
-        title=message(language, "plot.error"),
+        title=axis,
         format="+,d" if step == 1 else "+,~r",
         grid=False,
         labelExpr="datum.value === 0 ? '0' : datum.label",
@@ -84,7 +144,7 @@ def law(
             y2=altair.datum(0),
             color=altair.condition("datum.within", altair.value(colours.mark), altair.value(colours.band)),
             tooltip=[
-                altair.Tooltip("error:N", title=message(language, "plot.error")),
+                altair.Tooltip("error:N", title=axis),
                 altair.Tooltip("share:Q", title=top, format=".2~%"),
             ],
         )
@@ -96,7 +156,7 @@ def law(
     names = edges.mark_text(color=colours.ink, fontSize=12, fontWeight="bold", baseline="bottom", dy=-4)
     return dressed(
         altair.layer(chart, rules, names.encode(y=altair.value(0), text="text:N")).properties(width=520, height=200),
-        title=message(language, "plot.law_of", dataset=about) if about else message(language, "plot.law"),
+        title=title,
         subtitle=[message(language, "plot.law_margin", confidence=fraction_text(100 * level), margin=_shown(margin))],
         language=language,
         theme=theme,
@@ -130,6 +190,8 @@ def shares(drawn: Tailed, margin: Fraction) -> tuple[Fraction, list[tuple[Fracti
 
 def _step(drawn: Tailed) -> Fraction | None:
     """The step of the lattice that the errors lie on; None if they are continuous."""
+    if isinstance(drawn, Carried):
+        return drawn.step
     if isinstance(drawn, Sum):
         if not all(isinstance(term.law, Whole) for term in drawn.terms):
             return None

@@ -1,105 +1,182 @@
 """Every number of a release as a mark on its interval: one, a dozen, or hundreds in columns."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from sfumato.core.extras import need
 from sfumato.core.release import Release, only_release
+from sfumato.core.units import Family, User
 from sfumato.errors import InvalidInput
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import message
+from sfumato.reports.columns import Column, magnitude, picked, plain, shared_margins
 from sfumato.reports.plots.labels import clean, distinct, labels_of
 from sfumato.reports.plots.theme import Palette, dressed, palette
+from sfumato.reports.words.measured import said as said_of
 
 __all__ = ["MOST_NUMBERS", "intervals"]
 
-CONFIDENCE = Fraction(19, 20)
 MOST_NUMBERS = 600  # beyond this no picture of every number can be read
 ONE_COLUMN, A_COLUMN, MOST_COLUMNS = 40, 60, 3  # three columns are as wide as a page
 MOST_PANELS = 12
 Row = dict[str, Any]
 
 
-def intervals(release: Release, language: str = "en", theme: str = "light", *, sort: str = "asked") -> Any:
+def intervals(
+    release: Release, language: str = "en", theme: str = "light", *, sort: str = "asked", column: str | None = None
+) -> Any:
     """Draw each number as a mark on its 95% interval.
 
     Up to 40 numbers stand in one column with their figures; more are set smaller, in up to three columns that share one
     scale. Two or more label columns make a panel for each value of the first while that stays readable. ``sort`` is
     ``asked``, the order of the query, or ``value``, the largest first. Of more than 600 numbers the first 600 are
-    drawn, and the picture says so. Covers the added noise alone, as :meth:`~sfumato.core.release.Release.interval`.
+    drawn, and the picture says so. Where the answer has several columns, each has a panel with a scale of its own, for
+    the first 40 groups; ``column`` picks one. Covers the added noise alone, as
+    :meth:`~sfumato.core.release.Release.interval`.
     """
     altair = need("altair", "pip install 'sfumato[plots]'")
     said = only_release(release).statement
     if sort not in ("asked", "value"):
         raise InvalidInput(f"sort = {sort!r} is neither 'asked' nor 'value'; nothing was drawn.")
-    columns = list(said.query.labels())
-    rows: list[Row] = [
-        {"parts": parts, "value": value, "low": low, "high": high}
-        for parts, value, (low, high) in zip(
-            labels_of(said, language), release.values, release.interval(CONFIDENCE), strict=True
-        )
-    ]
-    if sort == "value":
-        rows.sort(key=lambda row: -row["value"])
-    shown = rows[:MOST_NUMBERS]
-    look = _Look(altair=altair, language=language, colours=palette(theme), small=len(shown) > A_COLUMN)
-    panels = list(dict.fromkeys(row["parts"][0] for row in shown)) if len(columns) > 1 else []
-    if sort == "asked" and 1 < len(panels) <= MOST_PANELS and len(shown) <= A_COLUMN:
-        drawn = _in_panels(look, shown, panels)
-    elif len(shown) <= ONE_COLUMN:
-        drawn = look.marks(named=bool(columns)).properties(data=altair.Data(values=_named(shown)))
+    chosen, keys = picked(release, column), list(said.query.labels())
+    parts = labels_of(said, language)
+    most = MOST_NUMBERS if len(chosen) == 1 else ONE_COLUMN
+    groups = _order(chosen[0], sort)[:most]
+    if len(chosen) == 1:
+        shown = _rows(chosen[0], [parts[place] for place in groups], groups, language)
+        small = len(shown) > A_COLUMN
+        look = _Look.of(altair, release, chosen[0], language, theme, small=small)
+        drawn = _one(look, shown, keys, sort=sort)
     else:
-        drawn = _in_columns(look, shown)
-    facts = {"dataset": clean(said.dataset.name), "columns": clean(" × ".join(columns))}
+        looks = [_Look.of(altair, release, each, language, theme, many=True) for each in chosen]
+        tables = [_rows(each, [parts[place] for place in groups], groups, language) for each in chosen]
+        drawn = _side_by_side(altair, looks, tables, named=bool(keys))
     return dressed(
         drawn,
-        title=message(language, "plot.title_by" if columns else "plot.title", **facts),
-        subtitle=_subtitle(release, len(shown), language),
+        title=_title(release, chosen, keys, language),
+        subtitle=_subtitle(release, chosen, len(groups), language),
         language=language,
         theme=theme,
-        labels=[part for row in shown for part in row["parts"]],
+        labels=[*(part for place in groups for part in parts[place]), *(clean(each.name) for each in chosen)],
     )
+
+
+def _order(first: Column, sort: str) -> list[int]:
+    """The places of the groups, as they were asked for or the largest first; what has no value comes last."""
+    places = list(range(len(first.values)))
+    if sort == "value":
+        places.sort(key=lambda place: -first.values[place] if math.isfinite(first.values[place]) else math.inf)
+    return places
+
+
+def _rows(column: Column, parts: Sequence[tuple[str, ...]], places: Sequence[int], language: str) -> list[Row]:
+    """What is drawn of each number; counts are handed on as they are, others with their figures written out."""
+    rows: list[Row] = []
+    for part, place in zip(parts, places, strict=True):
+        value, ends = column.values[place], (column.ends or {place: (math.nan, math.nan)})[place]
+        if column.whole:
+            rows.append({"parts": part, "value": value, "low": ends[0], "high": ends[1]})
+            continue
+        shown = column.interval(place)
+        open_end = message(language, "plot.open")
+        low, high = shown or (open_end, open_end)
+        row: Row = {"parts": part, "value": plain(value), "low": plain(ends[0]), "high": plain(ends[1])}
+        figure = column.text(place) if column.halves and column.halves[place] is not None else open_end
+        rows.append(row | {"figure": figure, "shown": column.text(place), "from": low, "to": high})
+    return rows
+
+
+def _one(look: "_Look", shown: list[Row], keys: Sequence[str], *, sort: str) -> Any:
+    panels = list(dict.fromkeys(row["parts"][0] for row in shown)) if len(keys) > 1 else []
+    if sort == "asked" and 1 < len(panels) <= MOST_PANELS and len(shown) <= A_COLUMN:
+        return _in_panels(look, shown, panels)
+    if len(shown) <= ONE_COLUMN:
+        return look.marks(named=bool(keys)).properties(data=look.altair.Data(values=_named(shown)))
+    return _in_columns(look, shown)
+
+
+def _side_by_side(altair: Any, looks: Sequence["_Look"], tables: Sequence[list[Row]], *, named: bool) -> Any:
+    """A panel for each column, up to three in a row; the names of the groups stand before the first of each row."""
+    panels = [
+        look.marks(named=named and place % MOST_COLUMNS == 0).properties(
+            data=altair.Data(values=_named(rows)), title=look.heading
+        )
+        for place, (look, rows) in enumerate(zip(looks, tables, strict=True))
+    ]
+    lines = [
+        altair.hconcat(*panels[start : start + MOST_COLUMNS], spacing=28)
+        for start in range(0, len(panels), MOST_COLUMNS)
+    ]
+    return lines[0] if len(lines) == 1 else altair.vconcat(*lines, spacing=30)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Look:
-    """How the marks look; ``small`` for hundreds of them."""
+    """How the marks look; ``small`` for hundreds of them, ``many`` for one of several columns side by side."""
 
     altair: Any
     language: str
     colours: Palette
     small: bool
+    many: bool
+    name: str
+    axis: str
+    whole: bool
+
+    @classmethod
+    def of(
+        cls,
+        altair: Any,
+        release: Release,
+        column: Column,
+        language: str,
+        theme: str,
+        *,
+        small: bool = False,
+        many: bool = False,
+    ) -> "_Look":
+        """The look of one column."""
+        return cls(
+            altair=altair,
+            language=language,
+            colours=palette(theme),
+            small=small,
+            many=many,
+            name=clean(column.name),
+            axis=_axis(release, column, language),
+            whole=column.whole,
+        )
+
+    @property
+    def heading(self) -> dict[str, Any]:
+        """The name of a panel among others."""
+        return {"text": self.name, "fontSize": 12, "anchor": "start", "frame": "group", "offset": 6, "limit": 220}
 
     def marks(self, *, named: bool = True) -> Any:
         """Spans, marks and figures over data that the caller gives: value, low, high, group."""
         altair, colours, small = self.altair, self.colours, self.small
-        width, step, text = (150, 12, 9) if small else (440, 22, 11)
-        names = {"labelLimit": 130 if small else 220, "labelFontSize": text, "labelColor": colours.ink}
+        width, step, text = (150, 12, 9) if small else (150, 22, 11) if self.many else (440, 22, 11)
+        names = {"labelLimit": 130 if small or self.many else 220, "labelFontSize": text, "labelColor": colours.ink}
         left = altair.Axis(grid=False, title=None, **names) if named else None
         zero = {"condition": {"test": "datum.value === 0", "value": colours.band}, "value": colours.line}
         below = altair.Axis(
-            title=message(self.language, "plot.axis"),
-            format=",d",
+            title=self.axis,
+            format=",d" if self.whole else ",~g",
             gridColor=zero,
             labelFontSize=text,
             labelFlush=False,
             labelOverlap=True,
-            tickCount=3 if small else 6,
-            tickMinStep=1,
+            tickCount=3 if small or self.many else 6,
+            **({"tickMinStep": 1} if self.whole else {}),
+            **({"titleLimit": width + 50, "titleAnchor": "start", "titleAlign": "left"} if self.many else {}),
         )
         base = (
             altair.Chart()
             .encode(
                 y=altair.Y("group:N", sort=None, axis=left),
-                tooltip=[
-                    altair.Tooltip("group:N", title=" "),
-                    *(
-                        altair.Tooltip(f"{field}:Q", title=message(self.language, f"column.{name}"), format=",d")
-                        for field, name in (("value", "count"), ("low", "low"), ("high", "high"))
-                    ),
-                ],
+                tooltip=[altair.Tooltip("group:N", title=" "), *self._tips()],
             )
             .properties(width=width, height=altair.Step(step))
         )
@@ -109,16 +186,47 @@ class _Look:
         layers = [spans.encode(x=x, x2="high:Q"), marks.encode(x="value:Q")]  # a mark that hides no narrow interval
         if not small:
             figures = base.mark_text(align="right", color=colours.ink, fontSize=text)
-            layers.append(figures.encode(x=altair.value(width + 56), text=altair.Text("value:Q", format=",d")))
+            shown = altair.Text("value:Q", format=",d") if self.whole else altair.Text("figure:N")
+            layers.append(figures.encode(x=altair.value(width + 56), text=shown))
         return altair.layer(*layers)
 
+    def _tips(self) -> list[Any]:
+        """What the mouse shows of each number."""
+        fields = (("value", "column.count"), ("low", "column.low"), ("high", "column.high"))
+        if not self.whole:
+            fields = (("shown", "plot.value"), ("from", "column.low"), ("to", "column.high"))
+        kind, form = ("Q", {"format": ",d"}) if self.whole else ("N", {})
+        return [
+            self.altair.Tooltip(f"{field}:{kind}", title=message(self.language, words), **form)
+            for field, words in fields
+        ]
 
-def _subtitle(release: Release, shown: int, language: str) -> list[str]:
-    said, numbers = release.statement, len(release.values)
-    margin, joint = said.law.margin(CONFIDENCE), said.law.margin(CONFIDENCE, numbers=numbers)
-    facts = {"margin": f"{margin:,}", "joint": f"{joint:,}", "numbers": f"{numbers:,}"}
-    facts["amount"] = amount(said.spend, language)
-    lines = [message(language, "plot.margin_one" if numbers == 1 else "plot.margin_many", **facts)]
+
+def _axis(release: Release, column: Column, language: str) -> str:
+    if column.measure is None:
+        return message(language, "plot.axis")
+    persons = isinstance(release.statement.unit, User | Family)
+    return message(language, "plot.axis_column", measure=clean(said_of(column.measure, language, persons=persons)))
+
+
+def _title(release: Release, chosen: Sequence[Column], keys: Sequence[str], language: str) -> str:
+    facts = {"dataset": clean(release.statement.dataset.name), "columns": clean(" × ".join(keys))}
+    if release.statement.query.measure is not None:
+        return message(language, "plot.title_by" if keys else "plot.title", **facts)
+    facts["names"] = clean(", ".join(each.name for each in chosen))
+    return message(language, "plot.title_columns_by" if keys else "plot.title_columns", **facts)
+
+
+def _subtitle(release: Release, chosen: Sequence[Column], shown: int, language: str) -> list[str]:
+    said, numbers = release.statement, len(chosen[0].values)
+    facts = {"amount": amount(said.spend, language), "numbers": f"{numbers:,}"}
+    shared = shared_margins(release)
+    if shared is None:
+        lines = [message(language, "plot.figure_apart", **facts)]
+    else:
+        facts |= {"margin": magnitude(shared[0], 4), "joint": magnitude(shared[1], 4)}
+        kind = "margin" if said.query.measure is not None else "figure"
+        lines = [message(language, f"plot.{kind}_{'one' if numbers == 1 else 'many'}", **facts)]
     if shown < numbers:
         lines.append(message(language, "plot.first", shown=f"{shown:,}", numbers=f"{numbers:,}"))
     return lines
@@ -146,6 +254,6 @@ def _named(rows: Sequence[Row], *, first: int = 0) -> list[Row]:
     """The rows with the text of their line, made of the label columns from ``first`` on."""
     texts = distinct([" · ".join(row["parts"][first:]) for row in rows])
     return [
-        {"group": text, "value": row["value"], "low": row["low"], "high": row["high"]}
+        {"group": text, **{name: part for name, part in row.items() if name != "parts"}}
         for row, text in zip(rows, texts, strict=True)
     ]

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from sfumato.core.guarantees import Approximate, Pure
 from sfumato.core.units import Family, Relation, User
 from sfumato.errors import Unsupported
+from sfumato.reports.catalogue import counted, message
 from sfumato.reports.words.facts import Facts, Kind
-from sfumato.reports.words.figures import figures
+from sfumato.reports.words.figures import figures, one_line
+from sfumato.reports.words.measured import ranges
 from sfumato.reports.words.text import Text
 from sfumato.reports.words.voice import Voice
 
@@ -75,6 +77,11 @@ class _Told:
     def error(self, group: str, *more: str) -> Iterator[str]:
         """The margin in the words of ``group``, what it does not cover, and ``more`` behind it."""
         margins = self.facts.margins
+        if self.facts.spans:
+            if "spans" in self.voice.figures:
+                yield self.say(f"{group}spans", "accuracy.noise", *more)
+            yield from self._open()
+            return
         if margins is None:
             yield self.say("accuracy.none")
             return
@@ -82,14 +89,37 @@ class _Told:
         number = "one" if self.facts.subject.numbers == 1 else "many"
         yield self.say(f"{group}{number}", "accuracy.noise", *simulated, *more)
 
+    def _open(self) -> Iterator[str]:
+        """Which columns have numbers that say nothing."""
+        language = self.voice.language
+        for span in self.facts.spans:
+            if span.open:
+                numbers = counted(language, "number", span.open)
+                yield message(language, "span.open", numbers=numbers, name=one_line(span.name))
+
     def limits(self) -> Iterator[str]:
         """What was not counted."""
-        if self.facts.subject.kind is Kind.TABLE:
+        subject = self.facts.subject
+        if subject.kind is Kind.TABLE and not subject.rest:
             yield self.say("limit.keys")
-        if self.facts.limit is not None:
-            yield self.say("limit.person")
+        yield from self.clips()
+        if self.facts.limit is not None and subject.number is None:
+            yield self.say("limit.scaled" if subject.measures else "limit.person")
         if self.facts.cut_differently:
             yield self.say("limit.different")
+
+    def clips(self) -> Iterator[str]:
+        """Which values were held to a range, and what became of those that are missing."""
+        subject, language = self.facts.subject, self.voice.language
+        held = [
+            message(language, "limit.clip", value=value, low=low, high=high)
+            for value, low, high in ranges(subject.measures, language)
+        ]
+        if not held:
+            return
+        person = isinstance(self.facts.unit, User | Family)
+        missing = "missing" if subject.number is None else f"everyone_{'person' if person else 'row'}"
+        yield self.voice.joined([*held, self.say("limit.clip_bias"), self.say(f"limit.{missing}")])
 
     def notes(self) -> Iterator[str]:
         """What is special about the account or this delivery."""
@@ -131,14 +161,18 @@ def _patient(told: _Told) -> Text:
     return Text(
         what=told.what(),
         risk=tuple(risk),
-        error=(*told.error("patient.error_"), *limit),
+        error=(*told.error("patient.error_"), *told.clips(), *limit),
         budget=(told.say("patient.budget"),),
     )
 
 
 def _clinician(told: _Told) -> Text:
     margins = told.facts.margins
-    further = [told.say("clinician.small"), told.say("clinician.rate")] if margins is not None and margins.each else []
+    further = []
+    if told.facts.spans and not told.facts.subject.counts:
+        further.append(told.say("clinician.groups"))
+    elif margins is not None and margins.each and told.facts.subject.counts:
+        further += [told.say("clinician.small"), told.say("clinician.rate")]
     risk = [
         told.say(f"clinician.risk_{told.all}"),
         *([told.say("delta.brief")] if told.has_delta else []),
@@ -172,7 +206,7 @@ def _manager(told: _Told) -> Text:
     return Text(
         what=told.what(),
         budget=tuple(budget),
-        error=tuple(told.error("manager.error_", *(["manager.price"] if priced else []))),
+        error=(*told.error("manager.error_", *(["manager.price"] if priced else [])), *told.clips()),
         risk=tuple(risk),
         order=("budget", "error", "risk"),
     )

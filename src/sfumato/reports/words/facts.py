@@ -18,11 +18,12 @@ from sfumato.core.statement import Account
 from sfumato.core.units import Unit
 from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput, Unsupported
+from sfumato.reports.columns import CONFIDENCE, Column, columns_of, shared_margins
+from sfumato.tables.measures import Measure, PersonCount, RowCount
+from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
 
-__all__ = ["CONFIDENCE", "Facts", "Kind", "Margins", "Source", "Subject", "guarantee_of"]
-
-CONFIDENCE = Fraction(19, 20)
+__all__ = ["CONFIDENCE", "Facts", "Kind", "Margins", "Source", "Span", "Subject", "guarantee_of"]
 
 
 class Kind(Enum):
@@ -50,6 +51,8 @@ class Subject:
 
     ``numbers`` counts them (the points of a curve; 0 for a model), ``measure`` is the name of a message that says what
     they are, ``columns`` are what a table is grouped by or a curve runs along, ``sources`` are for derived figures.
+    Where columns were computed from the numbers, ``measures`` are what they are, and ``number`` is the public number of
+    units, if each of them counts exactly once. ``rest`` says that rows of no listed group have a group of their own.
     """
 
     kind: Kind
@@ -59,6 +62,14 @@ class Subject:
     columns: tuple[str, ...] = ()
     condition: Expression | None = None
     sources: tuple[Source, ...] = ()
+    measures: tuple[Measure, ...] = ()
+    number: int | None = None
+    rest: bool = False
+
+    @property
+    def counts(self) -> bool:
+        """Whether all numbers count something."""
+        return all(isinstance(measure, RowCount | PersonCount) for measure in self.measures)
 
     def __post_init__(self) -> None:
         natural(self.numbers, "numbers", least=0 if self.kind is Kind.MODEL else 1)
@@ -86,12 +97,40 @@ class Margins:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """How exact one column is whose numbers err differently: from ±``least`` to ±``most``, each number by itself.
+
+    For ``open`` numbers the noise leaves every possible value open. Where ``known`` is False, nothing could be worked
+    out; without margins all of them are open.
+    """
+
+    name: str
+    least: Fraction | None
+    most: Fraction | None
+    open: int = 0
+    known: bool = True
+
+    @classmethod
+    def of(cls, column: Column) -> "Span":
+        """The span of a column."""
+        told = column.told
+        return cls(
+            name=column.name,
+            least=min(told, default=None),
+            most=max(told, default=None),
+            open=column.open,
+            known=column.ends is not None,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """Everything that an explanation may say.
 
     Public: every field. ``guarantee`` is what this release promises by itself (for a derived figure, what its sources
     promise together), ``account`` how its account stood right after it, ``cost`` what a fresh one costs. ``margins`` is
-    None for a model alone. ``cut_differently`` says that the sources of a derived figure have different limits.
+    None for a model, and where numbers err differently: then ``spans`` says how exact each column is.
+    ``cut_differently`` says that the sources of a derived figure have different limits.
     """
 
     subject: Subject
@@ -101,13 +140,14 @@ class Facts:
     cost: Budget
     account: Account
     margins: Margins | None
+    spans: tuple[Span, ...] = ()
     repeated: bool = False
     cut_differently: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.guarantee, Pure | Approximate):
             raise Unsupported(f"there is no text for a {self.guarantee.KIND}; convert it to (ε, δ) first.")
-        if (self.margins is None) is not (self.subject.kind is Kind.MODEL):
+        if (self.margins is None) is not (self.subject.kind is Kind.MODEL or bool(self.spans)):
             raise InvalidInput("margins are stated for all but models, and for these not; no text was made.")
 
     @property
@@ -117,29 +157,32 @@ class Facts:
 
     @classmethod
     def of(cls, release: Release) -> "Facts":
-        """Read the facts off a release of counts."""
+        """Read the facts off a release of a table."""
         said = only_release(release).statement
-        if not isinstance(said.query, Count):
-            raise Unsupported(f"there is no text yet for a {said.query.KIND}; nothing was made.")
-        numbers = len(said.values)
-        kind = Kind.TABLE if said.query.by else Kind.NUMBER if numbers == 1 else Kind.NUMBERS
+        query = said.query
+        if not isinstance(query, Count | Aggregate):
+            raise Unsupported(f"there is no text yet for a {query.KIND}; nothing was made.")
+        margins = shared_margins(release)
+        numbers = len(said.values) if isinstance(query, Count) else query.cells * len(query.measures)
+        kind = Kind.TABLE if query.by else Kind.NUMBER if numbers == 1 else Kind.NUMBERS
         return cls(
             subject=Subject(
                 kind=kind,
                 dataset=said.dataset,
                 numbers=numbers,
-                columns=tuple(keys.column for keys in said.query.by),
-                condition=said.query.where,
+                columns=tuple(keys.column for keys in query.by),
+                condition=query.where,
+                measures=query.measures if isinstance(query, Aggregate) else (),
+                number=query.number if isinstance(query, Aggregate) else None,
+                rest=bool(query.by) and all(keys.other is not None for keys in query.by),
             ),
             unit=said.unit,
             limit=said.limit,
             guarantee=_known(said.guarantee),
             cost=said.spend,
             account=said.account,
-            margins=Margins(
-                each=Fraction(said.law.margin(CONFIDENCE)),
-                joint=Fraction(said.law.margin(CONFIDENCE, numbers=numbers)),
-            ),
+            margins=None if margins is None else Margins(each=margins[0], joint=margins[1]),
+            spans=() if margins is not None else tuple(Span.of(column) for column in columns_of(release)),
             repeated=release.repeated,
         )
 

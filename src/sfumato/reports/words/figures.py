@@ -16,11 +16,13 @@ from sfumato.core.guarantees import Approximate, Pure
 from sfumato.core.units import Family, Relation, Unit, User
 from sfumato.errors import Unsupported
 from sfumato.reports.catalogue import counted, message, messages
+from sfumato.reports.columns import magnitude
 from sfumato.reports.conditions import condition
 from sfumato.reports.frequencies import PRIOR, believed, guessed
-from sfumato.reports.words.facts import Facts, Kind, Margins, Source, Subject
+from sfumato.reports.words.facts import Facts, Kind, Margins, Source, Span, Subject
+from sfumato.reports.words.measured import listed, measured, one_line
 
-__all__ = ["amount", "exact", "factor", "figures", "named", "one_line", "risk"]
+__all__ = ["amount", "exact", "factor", "figures", "named", "one_line", "risk", "span_figure", "span_line"]
 
 HOUSEHOLD, BELONGINGS = 4, 5  # the examples: persons in a household, rows (events, links) of one person
 TIMES = 10  # the example of what several releases cost
@@ -32,11 +34,11 @@ def figures(facts: Facts, language: str) -> dict[str, str]:
     """The whole table."""
     return {
         **named(facts.unit, language),
-        **_subject(facts.subject, language),
+        **_subject(facts.subject, language, persons=isinstance(facts.unit, User | Family)),
         **_promise(facts.guarantee),
         **risk(facts.cumulative, facts.unit.relation),
         **_together(facts.unit, facts.cumulative, language),
-        **_error(facts),
+        **_error(facts, language),
         **_limit(facts, language),
         **_account(facts, language),
     }
@@ -88,17 +90,7 @@ def exact(value: Fraction, *, up: bool = True) -> str:
     return decimal_up(value) if up else decimal_down(value)
 
 
-def one_line(name: str) -> str:
-    """A name as one line: whatever breaks a line, or turns the text around, becomes a space.
-
-    >>> one_line("visits\\n\\nAll is well.")
-    'visits All is well.'
-    """
-    turning = {*range(0x202A, 0x202F), *range(0x2066, 0x206A)}
-    return " ".join("".join(" " if not c.isprintable() or ord(c) in turning else c for c in name).split()) or "…"
-
-
-def _subject(subject: Subject, language: str) -> dict[str, str]:
+def _subject(subject: Subject, language: str, *, persons: bool) -> dict[str, str]:
     where = "" if subject.condition is None else one_line(condition(subject.condition, language))
     data = _data(subject.dataset.name, subject.dataset.edition, language)
     shown = {"data": data}
@@ -108,14 +100,17 @@ def _subject(subject: Subject, language: str) -> dict[str, str]:
         shown["item"] = message(language, f"item.{item}")
         several = "two" if subject.numbers == 2 else "many"
         shown["all_numbers"] = message(language, f"all.{item}_{several}", n=f"{subject.numbers:,}")
-        measure = f"measure.{subject.measure}{'_where' if where else ''}"
-        if measure not in messages(language):
+        name = f"measure.{'of' if subject.measures else subject.measure}{'_where' if where else ''}"
+        if name not in messages(language):
             raise Unsupported(f"there are no words yet for the measure {subject.measure!r}; no text was made.")
-        shown["measure"] = message(language, measure, data=data, condition=where)
+        measures = measured(subject.measures, language, persons=persons) if subject.measures else ""
+        shown["measure"] = message(language, name, data=data, condition=where, measures=measures)
     if where:
         shown["condition"] = where
     if subject.columns:
         shown["columns"] = " × ".join(one_line(column) for column in subject.columns)
+    if subject.number is not None:
+        shown["number"] = f"{subject.number:,}"
     if subject.sources:
         shown["sources"] = _sources(subject.sources, language)
     return shown
@@ -137,8 +132,7 @@ def _sources(sources: Sequence[Source], language: str) -> str:
         )
         for source in sources
     ]
-    first = reduce(lambda left, right: message(language, "list.between", left=left, right=right), texts[:-1] or texts)
-    return message(language, "list.last", left=first, right=texts[-1]) if len(texts) > 1 else first
+    return listed(texts, language)
 
 
 def _promise(guarantee: Pure | Approximate) -> dict[str, str]:
@@ -182,10 +176,28 @@ def _at_most(delta: Fraction) -> str:
     return f"1/{many // step * step:,}"
 
 
-def _error(facts: Facts) -> dict[str, str]:
-    if facts.margins is None:
+def span_figure(span: Span, language: str) -> str:
+    """The margins of one column: one figure, or the best and the worst of its numbers."""
+    if not span.known:
+        return message(language, "span.figure_untold")
+    if span.least is None or span.most is None:
+        return message(language, "span.figure_open")
+    least, most = magnitude(span.least), magnitude(span.most)
+    return message(language, f"span.figure_{'alike' if least == most else 'apart'}", least=least, most=most)
+
+
+def span_line(span: Span, language: str) -> str:
+    """The margins of one column, after its name."""
+    return message(language, "span.line", name=one_line(span.name), figure=span_figure(span, language))
+
+
+def _error(facts: Facts, language: str) -> dict[str, str]:
+    if facts.margins is not None:
+        return _margins(facts.margins)
+    told = [span_line(span, language) for span in facts.spans if not span.known or span.most is not None]
+    if not told:
         return {}
-    return _margins(facts.margins)
+    return {"spans": reduce(lambda left, right: message(language, "span.between", left=left, right=right), told)}
 
 
 def _margins(margins: Margins) -> dict[str, str]:
@@ -202,7 +214,7 @@ def _margins(margins: Margins) -> dict[str, str]:
 
 def _size(value: Fraction) -> str:
     """The size of an error, rounded up to four digits unless it is whole."""
-    return f"{value.numerator:,}" if value.denominator == 1 else decimal_up(value)
+    return f"{value.numerator:,}" if value.denominator == 1 else magnitude(value, 4)
 
 
 def _limit(facts: Facts, language: str) -> dict[str, str]:

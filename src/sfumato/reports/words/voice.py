@@ -1,6 +1,6 @@
 """Says messages in one language, filled in from one table of figures."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sfumato.errors import Refused
@@ -27,5 +27,8 @@ class Voice:
 
     def say(self, *identifiers: str) -> str:
         """One paragraph of these messages, in order."""
-        gap = "" if LANGUAGES[self.language] == "zh-Hans" else " "
-        return gap.join(message(self.language, identifier, **self.figures) for identifier in identifiers)
+        return self.joined([message(self.language, identifier, **self.figures) for identifier in identifiers])
+
+    def joined(self, sentences: Sequence[str]) -> str:
+        """One paragraph of finished sentences."""
+        return ("" if LANGUAGES[self.language] == "zh-Hans" else " ").join(sentences)

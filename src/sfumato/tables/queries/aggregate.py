@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
-from math import prod
 from typing import ClassVar
 
 from sfumato.core.limits import Limit
@@ -18,13 +16,12 @@ from sfumato.inference.figure import Derived
 from sfumato.tables.blocks import Block, blocks_of
 from sfumato.tables.contribution import contribution, joint_reach
 from sfumato.tables.expectation import expected
+from sfumato.tables.grouping import cells_of, check_grouping, check_size, labels_of
 from sfumato.tables.keys import Keys, KeyValue
 from sfumato.tables.measures import Measure
 from sfumato.tables.reading import Reader
 
 __all__ = ["Aggregate"]
-
-MOST_NUMBERS = 10**7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,28 +48,15 @@ class Aggregate:
     def __post_init__(self) -> None:
         if not self.measures:
             raise InvalidInput("agg(...) needs at least one measure, such as n=sf.count(); nothing was done.")
-        columns = [keys.column for keys in self.by]
-        if len(set(columns)) != len(columns):
-            raise InvalidInput("a column can be grouped by once only; nothing was done.")
-        names = [measure.name for measure in self.measures]
-        ends = [f"{name}_{end}" for name in names for end in ("low", "high")] if len(names) > 1 else ["low", "high"]
-        if len({*names, *ends, *columns}) != len(names) + len(ends) + len(columns):
-            raise InvalidInput(
-                "two columns of the answer would have the same name: keys, measures and the low and high ends of their "
-                "intervals must differ. Nothing was done."
-            )
+        check_grouping(self.by, self.names)
         if self.number is not None and (self.by or self.where is not None):
             raise InvalidInput("a public number says nothing about groups or about some rows; nothing was done.")
-        if self.size > MOST_NUMBERS:
-            raise InvalidInput(
-                f"the declared keys and measures make {self.size:,} numbers, more than {MOST_NUMBERS:,}; nothing was "
-                "done. Group by fewer columns, or declare fewer values."
-            )
+        check_size(self.size)
 
     @property
     def cells(self) -> int:
         """How many groups there are."""
-        return prod(keys.size for keys in self.by)
+        return cells_of(self.by)
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -96,8 +80,7 @@ class Aggregate:
 
     def labels(self) -> Mapping[str, Sequence[KeyValue]]:
         """The key columns, in the order of the cells."""
-        cells = list(product(*(keys.labels for keys in self.by)))
-        return {keys.column: [cell[place] for cell in cells] for place, keys in enumerate(self.by)}
+        return labels_of(self.by)
 
     def sensitivity(self, unit: Unit, limit: Limit | None) -> Sensitivity:
         """How far one unit, held to ``limit``, can move the numbers."""

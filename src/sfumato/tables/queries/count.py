@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
-from math import prod
 from typing import ClassVar
 
 from sfumato.core.limits import Limit
@@ -13,14 +11,13 @@ from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Unit
 from sfumato.engines.expressions import Expression
-from sfumato.errors import InvalidInput
 from sfumato.inference.figure import Derived, figure
 from sfumato.tables.contribution import Move, Reach, contribution, joint_reach
+from sfumato.tables.grouping import cells_of, check_grouping, check_size, labels_of
 from sfumato.tables.keys import Keys, KeyValue
 
 __all__ = ["Count", "KeyValue", "Keys"]
 
-MOST_CELLS = 10**7
 ONE_ROW = Reach(numbers=1, alone=Move(l1=1, l2_squared=1, linf=1), met=Move(l1=1, l2_squared=1, linf=1))
 
 
@@ -42,21 +39,13 @@ class Count:
     by: tuple[Keys, ...] = ()
 
     def __post_init__(self) -> None:
-        columns = [keys.column for keys in self.by]
-        if len(set(columns)) != len(columns):
-            raise InvalidInput("a column can be grouped by once only; nothing was done.")
-        if {"low", "high", self.measure} & set(columns):
-            raise InvalidInput("a key column must not be called count, low or high: these name the answer's columns.")
-        if self.size > MOST_CELLS:
-            raise InvalidInput(
-                f"the declared keys make {self.size:,} cells, more than {MOST_CELLS:,}; nothing was done. "
-                "Group by fewer columns, or declare fewer values."
-            )
+        check_grouping(self.by, self.names)
+        check_size(self.size)
 
     @property
     def size(self) -> int:
         """How many cells there are."""
-        return prod(keys.size for keys in self.by)
+        return cells_of(self.by)
 
     @property
     def measure(self) -> str:
@@ -70,8 +59,7 @@ class Count:
 
     def labels(self) -> Mapping[str, Sequence[KeyValue]]:
         """The key columns, in the order of the cells."""
-        cells = list(product(*(keys.labels for keys in self.by)))
-        return {keys.column: [cell[place] for cell in cells] for place, keys in enumerate(self.by)}
+        return labels_of(self.by)
 
     def columns(self, release: Release) -> Mapping[str, Derived]:
         """The counts as a figure."""

@@ -1,0 +1,74 @@
+"""Attacks on the choice of keys: which of those that nobody declared are shown, and which groups are on top."""
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import permutations, product
+from math import prod
+from typing import Any
+
+from sfumato.audit.verdict import Attack
+from sfumato.mechanisms.optimal_selection import OptimalSelection
+from sfumato.mechanisms.top import TopChoice
+
+__all__ = ["grown", "peeled", "selected", "top"]
+
+Chance = Callable[[int], float]
+
+
+def selected(name: str, chance: Chance, *, persons: int, keys: int, epsilon: float, delta: float) -> Attack:
+    """Keys that all have ``persons`` persons, and the same with one more person who has all of them."""
+
+    def law(count: int) -> Any:
+        shown = chance(count)
+        return [prod(shown if one else 1 - shown for one in outcome) for outcome in product((0, 1), repeat=keys)]
+
+    return Attack(
+        name=name,
+        kind=OptimalSelection.KIND,
+        epsilon=epsilon,
+        delta=delta,
+        here=lambda _: law(persons),
+        there=lambda _: law(persons + 1),
+        exact=True,
+    )
+
+
+def grown(epsilon: float, delta: float) -> Chance:
+    """A mistake: π(n) = min(e^ε·π(n − 1) + δ, 1), which keeps half of the promise: that a key shown tells little."""
+    import math
+
+    def chance(persons: int) -> float:
+        shown = 0.0
+        for _ in range(persons):
+            shown = min(1.0, math.exp(epsilon) * shown + delta)
+        return shown
+
+    return chance
+
+
+def top(name: str, rule: TopChoice, *, epsilon: float) -> Attack:
+    """Two groups far below two others; a replaced unit moves them towards each other, and the lower are chosen."""
+    return Attack(
+        name=name,
+        kind=TopChoice.KIND,
+        epsilon=epsilon,
+        delta=0.0,
+        here=lambda _: peeled((400, 0, 0, 400), rule.scale, rule.choices),
+        there=lambda _: peeled((399, 1, 1, 399), rule.scale, rule.choices),
+        exact=True,
+    )
+
+
+def peeled(counts: Sequence[int], scale: Fraction, choices: int) -> Any:
+    """The law of all orders of so many choices without replacement, each in proportion to exp(count/scale)."""
+    import numpy as np
+
+    weights = np.exp((np.array(counts) - max(counts)) / float(scale))
+    law = []
+    for order in permutations(range(len(counts)), choices):
+        left, chance = [True] * len(counts), 1.0
+        for candidate in order:
+            chance *= weights[candidate] / weights[left].sum()
+            left[candidate] = False
+        law.append(chance)
+    return np.array(law)

@@ -1,0 +1,240 @@
+"""The columns of a release as readers see them: numbers with their 95% intervals, rounded for their margin.
+
+Worked out once for a release, because words, tables and pictures all ask for them.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core.exact import decimal_up
+from sfumato.core.release import Release
+from sfumato.errors import InvalidInput
+from sfumato.tables.measures import Association, Average, Measure, PersonCount, Proportion, RowCount, Variation
+from sfumato.tables.queries.aggregate import Aggregate
+
+if TYPE_CHECKING:
+    from sfumato.inference.figure import Derived
+
+__all__ = [
+    "CONFIDENCE",
+    "Column",
+    "columns_of",
+    "magnitude",
+    "one_of",
+    "picked",
+    "plain",
+    "row_height",
+    "shared_margins",
+]
+
+CONFIDENCE = Fraction(19, 20)
+MOST_PLACES = 12
+NOTHING = "—"
+Number = int | float | Fraction
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its numbers, and their intervals where these can be worked out here.
+
+    ``measure`` is None where the numbers are those that were drawn, as for a count. ``ends`` is None where NumPy, which
+    most intervals need, is not installed.
+    """
+
+    name: str
+    measure: Measure | None
+    figure: "Derived | None"
+    values: tuple[Number, ...]
+    ends: tuple[tuple[Number, Number], ...] | None
+
+    @property
+    def counts(self) -> bool:
+        """Whether it counts rows or persons."""
+        return self.measure is None or isinstance(self.measure, RowCount | PersonCount)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all its numbers and their ends are whole numbers."""
+        ends = [end for pair in self.ends or () for end in pair]
+        return all(isinstance(number, int) for number in (*self.values, *ends))
+
+    @cached_property
+    def halves(self) -> tuple[Fraction | None, ...]:
+        """How far the interval of each number reaches, to its farther side; None where anything is possible."""
+        return tuple(
+            None if self._open(value, low, high) else Fraction(max(high - value, value - low))
+            for value, (low, high) in zip(self.values, self.ends or (), strict=self.ends is not None)
+        )
+
+    @property
+    def told(self) -> list[Fraction]:
+        """The margins of the numbers that have one."""
+        return [half for half in self.halves if half is not None]
+
+    @property
+    def open(self) -> int:
+        """For how many numbers the noise leaves every possible value open."""
+        return len(self.halves) - len(self.told)
+
+    @property
+    def shared(self) -> Fraction | None:
+        """The one margin of all numbers, where they have one; one number has its own."""
+        from sfumato.inference.figure import Figure
+
+        if self.open or not self.halves:
+            return None
+        same = len(self.halves) == 1 or self.figure is None or isinstance(self.figure, Figure)
+        return self.halves[0] if same and len(set(self.halves)) == 1 else None
+
+    @cached_property
+    def places(self) -> int:
+        """How many digits after the point say something: two of the smallest margin."""
+        finest = min((half for half in self.told if half > 0), default=None)
+        if self.whole:
+            return 0
+        if finest is None:
+            sizes = [abs(float(value)) for value in self.values if value and math.isfinite(value)]
+            return 6 if not sizes else _held_places(5 - math.floor(math.log10(max(sizes))))
+        return _held_places(1 - math.floor(math.log10(finest)))
+
+    def text(self, place: int) -> str:
+        """One number, rounded to the nearest digit that says something."""
+        return _written(self.values[place], self.places, up=None)
+
+    def interval(self, place: int) -> tuple[str, str] | None:
+        """Both ends of its interval, rounded outward; None where they are open or cannot be worked out here."""
+        if self.ends is None:
+            return None
+        low, high = self.ends[place]
+        if not (math.isfinite(low) and math.isfinite(high)):
+            return None
+        return _written(low, self.places, up=False), _written(high, self.places, up=True)
+
+    def _open(self, value: Number, low: Number, high: Number) -> bool:
+        if not all(map(math.isfinite, (value, low, high))):
+            return True
+        least, most = _possible(self.measure)
+        return low <= least and high >= most
+
+
+@lru_cache(maxsize=8)
+def columns_of(release: Release) -> tuple[Column, ...]:
+    """The columns of a release, in the order in which they were asked for."""
+    query = release.statement.query
+    if query.measure is not None:
+        ends = tuple(release.interval(CONFIDENCE))
+        return (Column(name=query.measure, measure=None, figure=None, values=release.values, ends=ends),)
+    known = {measure.name: measure for measure in query.measures} if isinstance(query, Aggregate) else {}
+    return tuple(
+        Column(name=name, measure=known.get(name), figure=figure, values=tuple(figure.values), ends=_ends(figure))
+        for name, figure in release.columns.items()
+    )
+
+
+def shared_margins(release: Release) -> tuple[Fraction, Fraction] | None:
+    """The margin of each number and of all at once, where there is one column and its numbers have one margin."""
+    said = release.statement
+    if said.query.measure is not None:
+        numbers = len(said.values)
+        return Fraction(said.law.margin(CONFIDENCE)), Fraction(said.law.margin(CONFIDENCE, numbers=numbers))
+    first, *others = columns_of(release)
+    each = None if others else first.shared
+    if each is None:
+        return None
+    if first.figure is None or len(first.values) == 1:
+        return each, each
+    (_, high), value = first.figure.interval(CONFIDENCE, joint=True)[0], first.values[0]
+    return each, max(each, Fraction(high - value))
+
+
+def picked(release: Release, column: str | None) -> tuple[Column, ...]:
+    """The column of this name, or all; an unknown name is refused."""
+    found = columns_of(release)
+    if column is None:
+        return found
+    chosen = tuple(each for each in found if each.name == column)
+    if not chosen:
+        raise InvalidInput(
+            f"this release has no column {column!r}; it has {', '.join(each.name for each in found)}. "
+            "Nothing was drawn."
+        )
+    return chosen
+
+
+def one_of(release: Release, column: str | None) -> Column:
+    """The column of this name, or the first."""
+    return picked(release, column)[0]
+
+
+def row_height(release: Release) -> int:
+    """By how much one row moves the numbers that were drawn: 1 for counts, many steps where values are measured."""
+    query = release.statement.query
+    if not isinstance(query, Aggregate):
+        return 1
+    return max(int(block.reach.alone.linf) for block in query.blocks)
+
+
+def magnitude(size: Fraction, digits: int = 3) -> str:
+    """The size of an error, rounded up to so many digits unless it is whole.
+
+    >>> magnitude(Fraction(12)), magnitude(Fraction(143, 1001)), magnitude(Fraction(35413401, 10))
+    ('12', '0.143', '3,550,000')
+    """
+    if size.denominator == 1 and size < 10**9:
+        return f"{size.numerator:,}"
+    short = decimal_up(size, digits)
+    whole, point, rest = short.partition(".")
+    return f"{int(whole):,}{point}{rest}" if whole.isdigit() and "e" not in rest else short
+
+
+def _ends(figure: "Derived") -> tuple[tuple[Number, Number], ...] | None:
+    try:
+        return tuple(figure.interval(CONFIDENCE))
+    except ModuleNotFoundError as missing:
+        if missing.name != "numpy":
+            raise
+        return None
+
+
+def _possible(measure: Measure | None) -> tuple[float, float]:
+    """What a measure can be at all, a little narrower against rounding; an interval of all of it says nothing."""
+    low, high = -math.inf, math.inf
+    match measure:
+        case Average(of=of):
+            low, high = float(of.low), float(of.high)
+        case Proportion():
+            low, high = 0.0, 1.0
+        case Variation(of=of, root=root):
+            low, high = 0.0, float(of.width / 2 if root else of.width**2 / 4)
+        case Association(scaled=True):
+            low, high = -1.0, 1.0
+        case Association(first=first, second=second):
+            high = float(first.width * second.width / 4)
+            low = -high
+        case _:
+            return low, high
+    slack = (high - low) * 1e-9
+    return low + slack, high - slack
+
+
+def _held_places(places: int) -> int:
+    return max(0, min(places, MOST_PLACES))
+
+
+def _written(value: Number, places: int, *, up: bool | None) -> str:
+    """A number with so many digits after the point: rounded up, down or, with None, to the nearest."""
+    if not math.isfinite(value):
+        return NOTHING
+    steps = Fraction(value) * 10**places
+    units = round(steps) if up is None else math.ceil(steps) if up else math.floor(steps)
+    sign = "-" if units < 0 else ""
+    whole, rest = divmod(abs(units), 10**places)
+    return f"{sign}{whole:,}.{rest:0{places}d}" if places else f"{sign}{whole:,}"
+
+
+def plain(value: Any) -> float | None:
+    """A number for a drawing; None where there is none."""
+    return float(value) if math.isfinite(value) else None

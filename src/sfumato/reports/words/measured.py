@@ -1,0 +1,105 @@
+"""Measures in words: what each column is, and which values were held to a range."""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from functools import reduce
+
+from sfumato.core.exact import fraction_text
+from sfumato.engines.expressions import Expression
+from sfumato.reports.catalogue import message
+from sfumato.reports.conditions import condition, value
+from sfumato.tables.measures import (
+    Association,
+    Average,
+    Measure,
+    PersonCount,
+    Proportion,
+    Quotient,
+    Ranged,
+    RowCount,
+    Total,
+    Variation,
+    ranges_of,
+)
+
+__all__ = ["listed", "measured", "one_line", "plain", "ranges", "said"]
+
+
+def said(measure: Measure, language: str, *, persons: bool = True) -> str:
+    """What one column is; where single rows are protected, persons are rows.
+
+    >>> said(PersonCount(name="n"), "en"), said(RowCount(name="n"), "zh")
+    ('the number of persons', '记录行数')
+    """
+
+    def of(given: Ranged) -> str:
+        return one_line(value(given.value, language))
+
+    def where(expression: Expression) -> str:
+        return one_line(condition(expression, language))
+
+    match measure:
+        case RowCount(condition=expression) if expression is not None:
+            return message(language, "measure.rows_where", condition=where(expression))
+        case PersonCount() if persons:
+            return message(language, "measure.persons")
+        case RowCount() | PersonCount():
+            return message(language, "measure.rows")
+        case Total():
+            return message(language, "measure.sum", value=of(measure.of))
+        case Average():
+            return message(language, "measure.mean", value=of(measure.of))
+        case Variation(root=root):
+            return message(language, "measure.deviation" if root else "measure.variance", value=of(measure.of))
+        case Proportion():
+            return message(language, "measure.share", condition=where(measure.condition))
+        case Quotient():
+            return message(language, "measure.ratio", over=of(measure.over), under=of(measure.under))
+        case Association(scaled=scaled):
+            name = "measure.correlation" if scaled else "measure.covariance"
+            return message(language, name, first=of(measure.first), second=of(measure.second))
+
+
+def measured(measures: Sequence[Measure], language: str, *, persons: bool = True) -> str:
+    """What all columns are, in a list; several are told apart by their names."""
+    words = [said(measure, language, persons=persons) for measure in measures]
+    if len(words) > 1:
+        words = [
+            message(language, "measure.named", measure=word, name=one_line(measure.name))
+            for word, measure in zip(words, measures, strict=True)
+        ]
+    return listed(words, language)
+
+
+def ranges(measures: Sequence[Measure], language: str) -> Iterator[tuple[str, str, str]]:
+    """Each value that was held to a range, once: the value, its least and its most."""
+    for each in dict.fromkeys(each for measure in measures for each in ranges_of(measure)):
+        yield one_line(value(each.value, language)), plain(each.low), plain(each.high)
+
+
+def listed(words: Sequence[str], language: str) -> str:
+    """Several words as a list, the last joined by "and".
+
+    >>> listed(["a", "b", "c"], "en")
+    'a, b and c'
+    """
+    first = reduce(lambda left, right: message(language, "list.between", left=left, right=right), words[:-1] or words)
+    return message(language, "list.last", left=first, right=words[-1]) if len(words) > 1 else first
+
+
+def plain(bound: Fraction) -> str:
+    """A bound as people write it: ``80``, ``0.5``, ``1/3``."""
+    if bound.denominator == 1:
+        return f"{bound.numerator:,}"
+    short = f"{float(bound):.6g}"
+    return short if Fraction(short) == bound else fraction_text(bound)
+
+
+def one_line(name: str) -> str:
+    """A name as one line: whatever breaks a line, or turns the text around, becomes a space.
+
+    >>> one_line("visits\\n\\nAll is well.")
+    'visits All is well.'
+    """
+    turning = {*range(0x202A, 0x202F), *range(0x2066, 0x206A)}
+    return " ".join("".join(" " if not c.isprintable() or ord(c) in turning else c for c in name).split()) or "…"

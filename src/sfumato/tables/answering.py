@@ -1,0 +1,70 @@
+"""How each query is answered: the mechanism for a spend, and the draw from exact numbers."""
+
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core.budget import Budget
+from sfumato.core.query import Mechanism
+from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.units import Unit
+from sfumato.errors import NotDeclared
+from sfumato.mechanisms import NoisyThreshold, OptimalSelection, QuantileChoice, TopChoice
+from sfumato.mechanisms.advisor import least_noise
+from sfumato.tables.queries.aggregate import Aggregate
+from sfumato.tables.queries.count import Count
+from sfumato.tables.queries.found_keys import FoundKeys
+from sfumato.tables.queries.quantiles import Quantiles
+from sfumato.tables.queries.top import TopGroups
+
+if TYPE_CHECKING:
+    from sfumato.noise import Words
+
+__all__ = ["TABLE_QUERIES", "Answer", "TableQuery", "drawn", "mechanism_for"]
+
+TableQuery = Count | Aggregate | Quantiles | FoundKeys | TopGroups
+TABLE_QUERIES = (Count, Aggregate, Quantiles, FoundKeys, TopGroups)
+Answer = tuple[tuple[int, ...], tuple[tuple[str | int | bool, ...], ...]]
+"""The noisy numbers, and the keys that were found."""
+
+
+def mechanism_for(query: TableQuery, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    """The mechanism with the least error that a spend allows; it may cost less than the spend, never more."""
+    match query:
+        case Quantiles():
+            return QuantileChoice.calibrated(
+                quantiles=query.levels, steps=query.lattice.steps, sensitivity=moved, epsilon=spend.epsilon
+            )
+        case FoundKeys():
+            if spend.delta == 0:
+                raise NotDeclared(
+                    "keys that nobody declared cannot be found without a δ: with some small probability a key of one "
+                    "person alone is shown. Nothing was done. Say release(epsilon=…, delta=1e-9)."
+                )
+            keys = moved.l0.count if moved.l0 is not None else 0
+            if query.counted:
+                return NoisyThreshold.calibrated(keys=keys, most=1, epsilon=spend.epsilon, delta=spend.delta)
+            return OptimalSelection.calibrated(keys=keys, epsilon=spend.epsilon, delta=spend.delta)
+        case TopGroups():
+            largest = int(moved.linf.value) if moved.linf is not None else 0
+            return TopChoice.calibrated(
+                choices=query.choices,
+                sensitivity=largest,
+                epsilon=spend.epsilon,
+                delta=spend.delta,
+                monotone=query.monotone(unit),
+            )
+    return least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)
+
+
+def drawn(mechanism: Any, exact: Any, words: "Words") -> Answer:
+    """Draw the answer from what the engine found. Sensitive: ``exact``."""
+    match mechanism:
+        case QuantileChoice():
+            return tuple(place for values, rows in exact for place in mechanism.choose(values, rows, words)), ()
+        case NoisyThreshold():
+            shown = mechanism.show(exact, words)
+            return tuple(shown.values()), tuple(shown)
+        case OptimalSelection():
+            return (), mechanism.show(exact, words)
+        case TopChoice():
+            return mechanism.choose(exact, words), ()
+    return mechanism.add_noise(exact, words), ()

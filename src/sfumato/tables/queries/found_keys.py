@@ -1,0 +1,96 @@
+"""Keys that nobody declared: which values enough people share, found privately."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from sfumato.core.limits import Limit
+from sfumato.core.query import Dataset, Law
+from sfumato.core.release import Release
+from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.units import Relation, Unit
+from sfumato.engines.expressions import Expression
+from sfumato.errors import InvalidInput
+from sfumato.inference.chosen import Chosen
+from sfumato.inference.figure import Derived, Figure
+from sfumato.inference.form import Form, Noise
+from sfumato.laws import DiscreteLaplace
+from sfumato.mechanisms import NoisyThreshold
+from sfumato.tables.contribution import contribution
+from sfumato.tables.keys import KeyValue
+
+__all__ = ["FoundKeys"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundKeys:
+    """The values (or combinations of values) of some columns that enough persons have.
+
+    With ``counted`` the answer says how many persons have each, as a noisy threshold does; without, it names the keys
+    alone, and more of them are let through. What is found may then be declared as keys: it is public.
+
+    Guarantee: :meth:`sensitivity` bounds how many keys one unit moves, each by one person; needs a δ. Assumes: at most
+    ``groups`` keys of a person are kept by the engine. Public: every field.
+    """
+
+    KIND: ClassVar[str] = "query.found_keys"
+    VERSION: ClassVar[int] = 1
+    ANSWERED_BY: ClassVar[tuple[str, ...]] = ("mechanism.noisy_threshold", "mechanism.optimal_selection")
+    dataset: Dataset
+    over: tuple[str, ...]
+    counted: bool = True
+    where: Expression | None = None
+
+    def __post_init__(self) -> None:
+        if not self.over or len(set(self.over)) != len(self.over) or "persons" in self.over:
+            raise InvalidInput(
+                "keys are found in one column or several different ones, none of them called persons; nothing was done."
+            )
+
+    @property
+    def size(self) -> None:
+        """The answer itself tells how many keys were found."""
+        return
+
+    @property
+    def measure(self) -> None:
+        """The columns are the keys, and the persons who have them."""
+        return
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The key columns, and ``persons`` where they are counted."""
+        return (*self.over, "persons") if self.counted else self.over
+
+    def labels(self) -> Mapping[str, Sequence[KeyValue]]:
+        """No key is public before the answer."""
+        return {}
+
+    def sensitivity(self, unit: Unit, limit: Limit | None) -> Sensitivity:
+        """How many keys one unit, held to ``limit``, can move: each member by one in each."""
+        given = contribution(unit, limit)
+        keys = given.groups * given.members * (2 if given.relation is Relation.REPLACE else 1)
+        return Sensitivity.of(l0=keys, l1=keys, linf=1)
+
+    def columns(self, release: Release) -> Mapping[str, Derived]:
+        """The keys that were found, and how many persons have each."""
+        said = release.statement
+        keys = {column: tuple(key[place] for key in said.found) for place, column in enumerate(self.over)}
+        found: dict[str, Derived] = {
+            column: Chosen(chosen=values, labels={}, measure=column, sources=(release,))
+            for column, values in keys.items()
+        }
+        if self.counted:
+            assert isinstance(said.mechanism, NoisyThreshold)  # noqa: S101 - for the reader of types
+            law = DiscreteLaplace(scale=said.mechanism.scale)
+            forms = tuple(
+                Form(Fraction(value), {Noise(said.identifier, place, law): Fraction(1)})
+                for place, value in enumerate(said.values)
+            )
+            found["persons"] = Figure(forms=forms, labels=keys, measure="persons", sources=(release,))
+        return found
+
+    def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
+        """Which keys are found hangs on the data."""
+        return {}

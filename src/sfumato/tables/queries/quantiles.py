@@ -1,0 +1,122 @@
+"""Quantiles of a value, in all or by group over public keys, chosen from a lattice by their rank."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from sfumato.core.limits import Limit
+from sfumato.core.query import Dataset, Law
+from sfumato.core.release import Release
+from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.units import Relation, Unit
+from sfumato.engines.expressions import Expression
+from sfumato.engines.lattice import Lattice
+from sfumato.inference.chosen import Chosen
+from sfumato.mechanisms.quantile import QuantileChoice
+from sfumato.tables.contribution import contribution
+from sfumato.tables.grouping import cells_of, check_grouping, check_size, labels_of
+from sfumato.tables.keys import Keys, KeyValue
+from sfumato.tables.measures import Ranged
+
+__all__ = ["Quantiles", "level_name"]
+
+STEPS = 2**30
+CONFIDENCE = Fraction(19, 20)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantiles:
+    """The quantiles ``levels`` of a value over the rows that meet ``where`` and have one, in each cell of ``by``.
+
+    Guarantee: :meth:`sensitivity` bounds how far one unit moves the ranks. Assumes: the limit is enforced by the engine
+    for this very grouping, row by row. Public: every field. Proof: docs/proofs/quantiles.md
+    """
+
+    KIND: ClassVar[str] = "query.quantiles"
+    VERSION: ClassVar[int] = 1
+    ANSWERED_BY: ClassVar[tuple[str, ...]] = ("mechanism.quantile_choice",)
+    dataset: Dataset
+    of: Ranged
+    levels: tuple[Fraction, ...]
+    where: Expression | None = None
+    by: tuple[Keys, ...] = ()
+
+    def __post_init__(self) -> None:
+        # The mechanism refuses levels that do not rise, or lie outside of 0 and 1.
+        QuantileChoice.moved(quantiles=self.levels, relation=Relation.ADD_REMOVE, groups=None, rows=1)
+        check_grouping(self.by, self.names)
+        check_size(self.size)
+
+    @property
+    def lattice(self) -> Lattice:
+        """Where the quantiles are chosen from."""
+        return Lattice(value=self.of.value, low=self.of.low, high=self.of.high, steps=STEPS)
+
+    @property
+    def cells(self) -> int:
+        """How many groups there are."""
+        return cells_of(self.by)
+
+    @property
+    def size(self) -> int:
+        """One number for each quantile of each group."""
+        return self.cells * len(self.levels)
+
+    @property
+    def measure(self) -> None:
+        """The columns are computed from the numbers."""
+        return
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """``median``, or such as ``p90`` and ``p2_5``."""
+        return tuple(level_name(level) for level in self.levels)
+
+    def labels(self) -> Mapping[str, Sequence[KeyValue]]:
+        """The key columns, in the order of the cells."""
+        return labels_of(self.by)
+
+    def sensitivity(self, unit: Unit, limit: Limit | None) -> Sensitivity:
+        """How far one unit, held to ``limit``, can move the ranks."""
+        given = contribution(unit, limit)
+        return QuantileChoice.moved(
+            quantiles=self.levels,
+            relation=given.relation,
+            groups=min(given.groups, self.cells) if self.by else None,
+            rows=given.rows * given.members,
+        )
+
+    def columns(self, release: Release) -> Mapping[str, Chosen]:
+        """The quantiles by name."""
+        said, lattice = release.statement, self.lattice
+        assert isinstance(said.mechanism, QuantileChoice)  # noqa: S101 - for the reader of types
+        step = (lattice.high - lattice.low) / lattice.steps
+        margin = said.mechanism.rank_margin(CONFIDENCE, groups=self.cells)
+        labels = {column: tuple(values) for column, values in self.labels().items()}
+        many = len(self.levels)
+        return {
+            name: Chosen(
+                chosen=tuple(float(lattice.low + step * place) for place in said.values[level::many]),
+                labels=labels,
+                measure=name,
+                sources=(release,),
+                rank_margin=margin,
+            )
+            for level, name in enumerate(self.names)
+        }
+
+    def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
+        """The error of a quantile hangs on how densely the values lie; only its rank is bounded beforehand."""
+        return {}
+
+
+def level_name(level: Fraction) -> str:
+    """What a quantile is called.
+
+    >>> level_name(Fraction(1, 2)), level_name(Fraction(9, 10)), level_name(Fraction(1, 40))
+    ('median', 'p90', 'p2_5')
+    """
+    if level == Fraction(1, 2):
+        return "median"
+    return "p" + format(float(100 * level), ".6g").replace(".", "_")

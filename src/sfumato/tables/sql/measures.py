@@ -1,0 +1,132 @@
+"""Aggregates: what stands in SELECT beside the keys, as measures that a table can be asked for."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sfumato.engines.expressions import Expression, Named, Term, when
+from sfumato.errors import InvalidInput
+from sfumato.tables import asking
+from sfumato.tables.asking import Asked
+from sfumato.tables.sql.refusals import AGGREGATES, name_of, only, refused, unknown
+from sfumato.tables.sql.rows import Rows
+
+__all__ = ["Aggregates", "Found", "is_aggregate"]
+
+OF_ONE: dict[str, tuple[str, Callable[[Term], Asked]]] = {
+    "SUM": ("sum", asking.sum_of),
+    "AVG": ("mean", asking.mean),
+    "VAR_POP": ("variance", asking.variance),
+    "VARIANCE": ("variance", asking.variance),
+    "STDDEV_POP": ("standard_deviation", asking.standard_deviation),
+    "STDDEV": ("standard_deviation", asking.standard_deviation),
+}
+OF_TWO: dict[str, tuple[str, Callable[[Term, Term], Asked]]] = {
+    "COVAR_POP": ("covariance", asking.covariance),
+    "CORR": ("correlation", asking.correlation),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A measure, the name that it has without an alias, and whether it is a plain count of all rows."""
+
+    name: str
+    asked: Asked
+    plain_count: bool = False
+
+
+def is_aggregate(node: exp.Expression) -> bool:
+    """Whether something is, or holds, an aggregate."""
+    return any(
+        isinstance(part, exp.Filter | exp.WithinGroup | exp.Window)
+        or (isinstance(part, exp.Anonymous) and name_of(part) in AGGREGATES)
+        for part in node.walk()
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aggregates:
+    """Reads aggregates over rows; ``unit`` is the column that tells persons apart, where there is one."""
+
+    rows: Rows
+    unit: str | None
+
+    def read(self, node: exp.Expression) -> Found:
+        """One aggregate, or the quotient of two sums."""
+        match node:
+            case exp.Paren():
+                only(node, "this")
+                return self.read(node.this)
+            case exp.Filter():
+                only(node, "this", "expression")
+                return self._function(node.this, self.rows.condition(node.expression.this))
+            case exp.Anonymous():
+                return self._function(node, None)
+            case exp.Div() if name_of(node.this) == name_of(node.expression) == "SUM":
+                over, under = (self._one(side) for side in (node.this, node.expression))
+                return Found(name="ratio", asked=asking.ratio(over, under))
+            case exp.Window() | exp.Subquery():
+                raise unknown(node)
+            case exp.WithinGroup():
+                return self.read(node.this)
+        raise refused("arithmetic on aggregates")
+
+    def _function(self, node: exp.Expression, kept: Expression | None) -> Found:
+        name = name_of(node)
+        if not isinstance(node, exp.Anonymous) or name not in AGGREGATES:
+            raise unknown(node)
+        only(node, "this", "expressions")
+        if name == "COUNT":
+            return self._count(node, kept)
+        if name in OF_ONE:
+            called, ask = OF_ONE[name]
+            return Found(name=called, asked=ask(_where(kept, self._one(node))))
+        if name in OF_TWO:
+            called, both = OF_TWO[name]
+            first, second = self._several(node, 2)
+            return Found(name=called, asked=both(_where(kept, first), second))
+        raise unknown(node)  # among them quantiles, which are a question of their own
+
+    def _count(self, node: exp.Anonymous, kept: Expression | None) -> Found:
+        if len(node.expressions) != 1:
+            raise InvalidInput("COUNT takes * or one value; nothing was done.")
+        (of,) = node.expressions
+        match of:
+            case exp.Star():
+                only(of)
+                return Found(name="count", asked=asking.count(kept), plain_count=kept is None)
+            case exp.Literal() | exp.Boolean():
+                return Found(name="count", asked=asking.count(kept), plain_count=kept is None)
+            case exp.Distinct():
+                return self._persons(of, kept)
+        present = ~self.rows.value(of).isnull()
+        return Found(name="count", asked=asking.count(present if kept is None else kept & present))
+
+    def _persons(self, node: exp.Distinct, kept: Expression | None) -> Found:
+        only(node, "expressions")
+        if len(node.expressions) != 1 or self.unit is None:
+            raise unknown(node)
+        of = self.rows.value(node.expressions[0]).node
+        if of != Named(column=self.unit):
+            raise unknown(node)
+        if kept is not None:
+            raise refused("COUNT(DISTINCT …) with FILTER")
+        return Found(name="persons", asked=asking.persons())
+
+    def _one(self, node: exp.Expression) -> Term:
+        (value,) = self._several(node, 1)
+        return value
+
+    def _several(self, node: exp.Expression, number: int) -> list[Term]:
+        if len(node.expressions) != number:
+            raise InvalidInput(
+                f"{name_of(node)} was given {len(node.expressions)} values; nothing was done. It takes {number}."
+            )
+        return [self.rows.value(each) for each in node.expressions]
+
+
+def _where(kept: Expression | None, value: Term) -> Term:
+    """The value where a condition holds; missing, and so left out, elsewhere."""
+    return value if kept is None else when(kept).then(value)

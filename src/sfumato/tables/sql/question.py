@@ -1,0 +1,245 @@
+"""A SELECT as a question to a table: what it is about, how it is grouped, and what is asked."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from sfumato.engines.expressions import Expression, Named, Term, col, columns_of
+from sfumato.errors import InvalidInput
+from sfumato.tables.keys import Keys
+from sfumato.tables.sql.having import kept
+from sfumato.tables.sql.measures import Aggregates, is_aggregate
+from sfumato.tables.sql.reading import condition_tree, select_tree, shallow
+from sfumato.tables.sql.refusals import name_of, only, refused, unknown
+from sfumato.tables.sql.rows import Rows
+
+if TYPE_CHECKING:
+    from sfumato.core.question import Question
+    from sfumato.tables.table import Table
+
+__all__ = ["condition", "question"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Item:
+    """What is selected: the name it was given, what it is, and whether it is about many rows."""
+
+    alias: str | None
+    node: exp.Expression
+    many: bool
+
+    @property
+    def name(self) -> str | None:
+        return self.alias or (self.node.name if isinstance(self.node, exp.Column) else None)
+
+
+def condition(text: str, called: str) -> Expression:
+    """The condition that a text states on the rows of a table that is ``called`` so.
+
+    >>> condition("age >= 65 AND diagnosis = 'ILI'", "visits") == (col("age") >= 65) & (col("diagnosis") == "ILI")
+    True
+    """
+    with shallow():
+        return Rows(called=called).condition(condition_tree(text))
+
+
+def question(table: "Table", text: str) -> "Question":
+    """The question that a SELECT asks of a table. Nothing is read, and no engine sees the text."""
+    if table.by:
+        raise InvalidInput("the table is grouped already; nothing was done. Let the SQL say GROUP BY, or the methods.")
+    with shallow():
+        select = select_tree(text)
+        while isinstance(select, exp.Paren | exp.Subquery):
+            only(select, "this")
+            select = select.this
+        if not isinstance(select, exp.Select):
+            raise unknown(select)
+        only(select, "expressions", "from_", "where", "group", "having", "with_", "kind")
+        table, rows = _origin(select, table, _named_subqueries(select))
+        items = [_item(node) for node in select.expressions]
+        table = replace(table, by=_keys(select, table, rows, items))
+        return _asked(table, rows, items)
+
+
+# -------------------------------------------------------------------------------------------------- where rows are from
+
+
+def _named_subqueries(select: exp.Select) -> dict[str, exp.Expression]:
+    """The subqueries that WITH names, each as a row-wise one."""
+    found: dict[str, exp.Expression] = {}
+    clause = select.args.get("with_")
+    if clause is None:
+        return found
+    only(clause, "expressions")
+    for each in clause.expressions:
+        only(each, "this", "alias")
+        only(each.args["alias"], "this")
+        if each.alias in found:
+            raise InvalidInput(f"WITH names {each.alias!r} twice; nothing was done.")
+        found[each.alias] = each.this
+    return found
+
+
+def _origin(select: exp.Select, table: "Table", named: Mapping[str, exp.Expression]) -> tuple["Table", Rows]:
+    """The table with the conditions of all subqueries, and what can be named in its rows."""
+    clause = select.args.get("from_")
+    if clause is None:
+        raise InvalidInput(f"the SQL does not say where rows are from; nothing was done. Say FROM {_own(table)}.")
+    only(clause, "this")
+    origin = clause.this
+    only(origin, "this", "alias")
+    alias = origin.args.get("alias")
+    if alias is not None:
+        only(alias, "this")
+    match origin:
+        case exp.Table(this=exp.Identifier()) if origin.name in named:
+            earlier = dict(list(named.items())[: list(named).index(origin.name)])  # WITH sees what stands before it
+            table, rows = _row_wise(named[origin.name], table, earlier, called=origin.alias or origin.name)
+        case exp.Table(this=exp.Identifier()) if origin.name == table.dataset.name:
+            rows = Rows(called=origin.alias or origin.name)
+        case exp.Table(this=exp.Identifier()):
+            raise InvalidInput(f"there is no table {origin.name!r} here; nothing was done. Say FROM {_own(table)}.")
+        case exp.Subquery():
+            table, rows = _row_wise(origin.this, table, named, called=origin.alias or None)
+        case exp.Table():
+            raise refused(f"{name_of(origin.this)} as a table")
+        case _:
+            raise unknown(origin)
+    where = select.args.get("where")
+    return (table if where is None else table.where(rows.condition(where.this))), rows
+
+
+def _row_wise(
+    select: exp.Expression, table: "Table", named: Mapping[str, exp.Expression], *, called: str | None
+) -> tuple["Table", Rows]:
+    """A subquery that computes values of each row and leaves rows out; it is written into the question."""
+    if not isinstance(select, exp.Select):
+        raise unknown(select)
+    only(select, "expressions", "from_", "where")
+    table, rows = _origin(select, table, named)
+    names: dict[str, Term | Expression] = {}
+    closed = True
+    for node in select.expressions:
+        if isinstance(node, exp.Star):
+            only(node)
+            names, closed = {**rows.names, **names}, rows.closed
+            continue
+        item = _item(node)
+        if item.name is None:
+            raise InvalidInput("a value in a subquery has no name; nothing was done. Give it one with AS.")
+        if item.name in names:
+            raise InvalidInput(f"a subquery names {item.name!r} twice; nothing was done.")
+        names[item.name] = rows.named(item.node) if isinstance(item.node, exp.Column) else rows.value(item.node)
+    return table, Rows(called=called, names=names, closed=closed)
+
+
+def _own(table: "Table") -> str:
+    name = table.dataset.name
+    return name if name.isidentifier() else '"' + name.replace('"', '""') + '"'
+
+
+# ------------------------------------------------------------------------------------------------- what is grouped by
+
+
+def _item(node: exp.Expression) -> _Item:
+    if isinstance(node, exp.Alias):
+        only(node, "this", "alias")
+        return _Item(alias=node.alias, node=node.this, many=is_aggregate(node.this))
+    return _Item(alias=None, node=node, many=is_aggregate(node))
+
+
+def _keys(select: exp.Select, table: "Table", rows: Rows, items: Sequence[_Item]) -> tuple[Keys, ...]:
+    group = select.args.get("group")
+    chosen: list[_Item] = []
+    if group is not None:
+        only(group, "expressions")
+        chosen = [_chosen(node, table, rows, items) for node in group.expressions]
+    for item in items:
+        if isinstance(item.node, exp.Star):
+            raise refused("SELECT *")
+        if not item.many and item not in chosen:
+            rows.value(item.node)  # what is not understood is refused by its name first
+            raise InvalidInput(
+                f"{item.name or name_of(item.node)!r} is neither grouped by nor inside an aggregate; nothing was done. "
+                "Rows themselves are never told."
+            )
+    keys = tuple(_key(item, table, rows) for item in chosen)
+    having = select.args.get("having")
+    if having is None:
+        return keys
+    if is_aggregate(having):
+        raise refused("an aggregate in HAVING")
+    labels = Rows(called=rows.called, names={each.column: col(each.column) for each in keys}, closed=True)
+    return kept(keys, labels.condition(having.this))
+
+
+def _chosen(node: exp.Expression, table: "Table", rows: Rows, items: Sequence[_Item]) -> _Item:
+    """The selected item that is grouped by: given by its place, its alias, or written out again."""
+    if isinstance(node, exp.Literal) and not node.is_string:
+        place = int(node.name) if node.name.isdecimal() and node.name.isascii() and len(node.name) < 10 else 0
+        if not 1 <= place <= len(items):
+            raise InvalidInput(f"GROUP BY names a place beyond the {len(items)} that are selected; nothing was done.")
+        return _single(items[place - 1])
+    if isinstance(node, exp.Column) and not node.table:
+        called = [item for item in items if item.alias == node.name]
+        if len(called) > 1:
+            raise InvalidInput(
+                f"two selected values are called {node.name!r}; nothing was done. Give each its own name."
+            )
+        if called and called[0].node != node and _is_column(node.name, table, rows, called[0]):
+            raise InvalidInput(
+                f"{node.name!r} in GROUP BY could be the column or what is selected AS that; nothing was done. Give "
+                "what is selected another name."
+            )
+        if called:
+            return _single(called[0])
+    if is_aggregate(node):
+        raise refused("an aggregate in GROUP BY")
+    wanted = rows.value(node).node
+    for item in items:
+        if not item.many and not isinstance(item.node, exp.Star) and rows.value(item.node).node == wanted:
+            return item
+    raise InvalidInput("what is grouped by is not selected; nothing was done. Select it too: groups have names.")
+
+
+def _is_column(name: str, table: "Table", rows: Rows, item: _Item) -> bool:
+    """Whether a name is known to be that of a column too; not all columns are declared."""
+    used = () if item.many else columns_of(rows.value(item.node))
+    return any(name in known for known in (table.keys, table.bounds, rows.names, used))
+
+
+def _single(item: _Item) -> _Item:
+    if item.many:
+        raise refused("an aggregate in GROUP BY")
+    return item
+
+
+def _key(item: _Item, table: "Table", rows: Rows) -> Keys:
+    value = rows.value(item.node)
+    if item.name is None:
+        raise InvalidInput("a computed value to group by has no name; nothing was done. Give it one with AS.")
+    if isinstance(value.node, Named):
+        declared = table.group_by(value.node.column).by[-1]
+        same = item.name == declared.column
+        return declared if same else replace(declared, column=item.name, value=value.node)
+    return replace(table.group_by(key=value).by[-1], column=item.name)
+
+
+# ------------------------------------------------------------------------------------------------------ what is asked
+
+
+def _asked(table: "Table", rows: Rows, items: Sequence[_Item]) -> "Question":
+    reader = Aggregates(rows=rows, unit=getattr(getattr(table.gate, "unit", None), "column", None))
+    found = [(item.alias, reader.read(item.node)) for item in items if item.many]
+    names = [alias or each.name for alias, each in found]
+    if not found:
+        raise InvalidInput("no aggregate is selected; nothing was done. Ask for COUNT(*), SUM(…), AVG(…) or the like.")
+    if len(set(names)) != len(names):
+        raise InvalidInput("two aggregates have the same name; nothing was done. Give each its own with AS.")
+    if "self" in names:
+        raise InvalidInput("an aggregate cannot be called 'self'; nothing was done. Give it another name.")
+    if names == ["count"] and found[0][1].plain_count:
+        return table.count()
+    return table.agg(**{name: each.asked for name, (_, each) in zip(names, found, strict=True)})

@@ -1,0 +1,169 @@
+"""What is refused, by the name it was written with, and why; all such words are in this place."""
+
+from sqlglot import exp
+
+from sfumato.errors import Unsupported
+
+__all__ = ["AGGREGATES", "name_of", "only", "refused", "unknown"]
+
+OTHER_ROWS = "it looks at other rows, and so at other people"
+REASONS = {
+    "JOIN": "tables are not joined in SQL",
+    "LATERAL": OTHER_ROWS,
+    "UNION": "a question is about one table; ask two, and add their releases",
+    "INTERSECT": OTHER_ROWS,
+    "EXCEPT": OTHER_ROWS,
+    "DISTINCT": f"{OTHER_ROWS}; what can be counted so is the unit: COUNT(DISTINCT the unit's column)",
+    "LIMIT": "all groups are answered; cut the release, which costs nothing",
+    "OFFSET": "all groups are answered; cut the release, which costs nothing",
+    "FETCH": "all groups are answered; cut the release, which costs nothing",
+    "ORDER BY": "groups come in the order of their declared keys; sort the release, which costs nothing",
+    "OVER": f"a window function is none of one row: {OTHER_ROWS}",
+    "WINDOW": OTHER_ROWS,
+    "QUALIFY": OTHER_ROWS,
+    "EXISTS": OTHER_ROWS,
+    "IN (SELECT …)": OTHER_ROWS,
+    "a subquery inside an expression": OTHER_ROWS,
+    "ANY": OTHER_ROWS,
+    "ALL": OTHER_ROWS,
+    "WITH RECURSIVE": OTHER_ROWS,
+    "TABLESAMPLE": "sampling changes the guarantee; ask of all rows",
+    "INTO": "a question writes nothing",
+    "FOR UPDATE": "a question writes nothing",
+    "GROUP BY in a subquery": f"{OTHER_ROWS}; a subquery works row by row",
+    "HAVING in a subquery": f"{OTHER_ROWS}; a subquery works row by row",
+    "an aggregate in HAVING": "it is a noisy number; filter the release, which costs nothing",
+    "an aggregate in GROUP BY": OTHER_ROWS,
+    "an aggregate inside a row-wise value": f"{OTHER_ROWS}; ask for it in SELECT by itself",
+    "arithmetic on aggregates": (
+        "only SUM(…) / SUM(…) is; ask for each by itself and compute with the release, which costs nothing"
+    ),
+    "GROUPING SETS": "group by each set in a question of its own",
+    "ROLLUP": "group by each level in a question of its own",
+    "CUBE": "group by each set in a question of its own",
+    "GROUP BY ALL": "name what to group by",
+    "VAR_SAMP": "the variance divides by n here, and not by n - 1; write VAR_POP",
+    "STDDEV_SAMP": "the deviation divides by n here, and not by n - 1; write STDDEV_POP",
+    "COVAR_SAMP": "the covariance divides by n here, and not by n - 1; write COVAR_POP",
+    "MIN": "the least value is that of one person",
+    "MAX": "the greatest value is that of one person",
+    "MEDIAN": "quantiles are not asked in SQL",
+    "QUANTILE": "quantiles are not asked in SQL",
+    "PERCENTILE_CONT": "quantiles are not asked in SQL",
+    "PERCENTILE_DISC": "quantiles are not asked in SQL",
+    "NULL": "a value that is always missing says nothing; write IS NULL, or leave ELSE out",
+    "LIKE": "a pattern must be a prefix and a last %, such as 'J1%', without other signs of patterns",
+    "ILIKE": "text compares byte by byte; write LIKE 'prefix%'",
+    "SIMILAR TO": "write LIKE 'prefix%'",
+    "IS DISTINCT FROM": "write a <> b, and IS NULL where missing values count",
+    "IS NOT DISTINCT FROM": "write a = b, and IS NULL where missing values count",
+    "%": "there is no remainder",
+    "^": "multiply the value by itself",
+    "||": "texts are not joined",
+    "INTERVAL": "count days with DATE_DIFF('day', start, end)",
+    "TIMESTAMP": "dates are days, written DATE '2026-01-31'",
+    "SELECT *": "rows themselves are never told; ask for aggregates",
+    "EXTRACT(DOW …)": "weekdays are ISODOW, 1 for Monday to 7 for Sunday",
+}
+AGGREGATES = frozenset(
+    {
+        *("COUNT", "SUM", "AVG", "VAR_POP", "VARIANCE", "VAR_SAMP", "STDDEV", "STDDEV_POP", "STDDEV_SAMP", "CORR"),
+        *("COVAR_POP", "COVAR_SAMP", "MIN", "MAX", "MEDIAN", "QUANTILE", "PERCENTILE_CONT", "PERCENTILE_DISC"),
+        *("MODE", "STRING_AGG", "ARRAY_AGG", "JSON_AGG", "JSONB_AGG", "BOOL_AND", "BOOL_OR", "EVERY", "ANY_VALUE"),
+        *("APPROX_COUNT_DISTINCT", "GROUPING", "FIRST", "LAST", "BIT_AND", "BIT_OR", "REGR_SLOPE", "REGR_COUNT"),
+    }
+)
+KINDS: dict[type[exp.Expression], str] = {
+    exp.Union: "UNION",
+    exp.Intersect: "INTERSECT",
+    exp.Except: "EXCEPT",
+    exp.Window: "OVER",
+    exp.Exists: "EXISTS",
+    exp.Any: "ANY",
+    exp.All: "ALL",
+    exp.Subquery: "a subquery inside an expression",
+    exp.Select: "a subquery inside an expression",
+    exp.Distinct: "DISTINCT",
+    exp.Null: "NULL",
+    exp.ILike: "ILIKE",
+    exp.SimilarTo: "SIMILAR TO",
+    exp.RegexpLike: "a regular expression",
+    exp.RegexpILike: "a regular expression",
+    exp.NullSafeEQ: "IS NOT DISTINCT FROM",
+    exp.NullSafeNEQ: "IS DISTINCT FROM",
+    exp.Mod: "%",
+    exp.Pow: "^",
+    exp.DPipe: "||",
+    exp.Interval: "INTERVAL",
+    exp.Star: "SELECT *",
+    exp.Tuple: "a row of several values",
+    exp.RawString: "a text between dollar signs",
+    exp.ByteString: "a text with escapes",
+    exp.UnicodeString: "a text with escapes",
+    exp.HexString: "a number in another notation",
+    exp.BitString: "a number in another notation",
+    exp.Placeholder: "a placeholder",
+    exp.Parameter: "a placeholder",
+    exp.Filter: "FILTER",
+    exp.WithinGroup: "WITHIN GROUP",
+    exp.Escape: "ESCAPE",
+    exp.Lateral: "LATERAL",
+    exp.Values: "VALUES",
+    exp.Bracket: "an element of a list",
+    exp.Dot: "a name with dots",
+    exp.Collate: "COLLATE",
+    exp.AtTimeZone: "AT TIME ZONE",
+    exp.TableSample: "TABLESAMPLE",
+}
+PARTS = {
+    "joins": "JOIN",
+    "laterals": "LATERAL",
+    "distinct": "DISTINCT",
+    "limit": "LIMIT",
+    "offset": "OFFSET",
+    "order": "ORDER BY",
+    "ordinality": "WITH ORDINALITY",
+    "qualify": "QUALIFY",
+    "windows": "WINDOW",
+    "with_": "WITH inside a subquery",
+    "recursive": "WITH RECURSIVE",
+    "into": "INTO",
+    "locks": "FOR UPDATE",
+    "sample": "TABLESAMPLE",
+    "query": "IN (SELECT …)",
+    "grouping_sets": "GROUPING SETS",
+    "rollup": "ROLLUP",
+    "cube": "CUBE",
+    "all": "GROUP BY ALL",
+    "group": "GROUP BY in a subquery",
+    "having": "HAVING in a subquery",
+    "db": "a name with dots",
+    "catalog": "a name with dots",
+    "columns": "a list of columns after an alias",
+}
+
+
+def refused(name: str) -> Unsupported:
+    """The refusal of something that has this name."""
+    reason = REASONS.get(name)
+    return Unsupported(f"{name} is not in the grammar{f': {reason}' if reason else ''}. Nothing was done.")
+
+
+def unknown(node: exp.Expression) -> Unsupported:
+    """The refusal of a part of a question, by its name."""
+    return refused(name_of(node))
+
+
+def only(node: exp.Expression, *known: str) -> None:
+    """Refuse a part of a question that says more than is understood."""
+    for part, said in node.args.items():
+        if said and part not in known:
+            raise refused(PARTS.get(part, f"{part.strip('_').replace('_', ' ').upper()} after {name_of(node)}"))
+
+
+def name_of(node: exp.Expression) -> str:
+    """How something is called: functions by the name that was written, in capitals."""
+    if isinstance(node, exp.Anonymous):
+        written = node.this if isinstance(node.this, str) else "a quoted function"
+        return written.upper() if written.isascii() and written.isidentifier() else "a function of that name"
+    return KINDS.get(type(node), node.key.upper())

@@ -1,0 +1,342 @@
+"""Values and conditions of one row: from the tree of a text to terms and predicates of the closed grammar."""
+
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from fractions import Fraction
+
+from sqlglot import exp
+
+from sfumato.core.exact import rational
+from sfumato.engines.expressions import Expression, Term, coalesce, col, greatest, least, term, when
+from sfumato.errors import InvalidInput
+from sfumato.tables.sql.refusals import AGGREGATES, name_of, only, refused, unknown
+
+__all__ = ["Rows", "constant", "joined"]
+
+ARITHMETIC: dict[type[exp.Expression], Callable[[Term, Term], Term]] = {
+    exp.Add: operator.add,
+    exp.Sub: operator.sub,
+    exp.Mul: operator.mul,
+    exp.Div: operator.truediv,
+}
+COMPARISONS: dict[type[exp.Expression], Callable[[Term, Term], Expression]] = {
+    exp.EQ: operator.eq,
+    exp.NEQ: operator.ne,
+    exp.LT: operator.lt,
+    exp.LTE: operator.le,
+    exp.GT: operator.gt,
+    exp.GTE: operator.ge,
+}
+CONDITIONS: tuple[type[exp.Expression], ...] = (
+    *(exp.And, exp.Or, exp.Not, exp.Between, exp.In, exp.Is, exp.Like),
+    *COMPARISONS,
+)
+WHOLE = {exp.DataType.Type.TINYINT, exp.DataType.Type.SMALLINT, exp.DataType.Type.INT, exp.DataType.Type.BIGINT}
+NUMBER = {exp.DataType.Type.FLOAT, exp.DataType.Type.DOUBLE}
+PARTS: dict[str, Callable[[Term], Term]] = {
+    "YEAR": Term.year,
+    "QUARTER": Term.quarter,
+    "MONTH": Term.month,
+    "DAY": Term.day,
+    "ISODOW": Term.weekday,
+}
+MOST_BUCKETS = 1_000
+LENGTHS = ("LENGTH", "CHAR_LENGTH", "CHARACTER_LENGTH")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """The rows that a question or a subquery is about: what can be named in them, and how they are called.
+
+    ``names`` are values that were given a name; unless ``closed``, any other name is a column of the table. Names are
+    taken letter by letter, in quotes or not.
+    """
+
+    called: str | None
+    names: Mapping[str, Term | Expression] = field(default_factory=dict)
+    closed: bool = False
+
+    def named(self, node: exp.Column) -> Term | Expression:
+        """What a name stands for."""
+        only(node, "this", "table")
+        if isinstance(node.this, exp.Star):
+            raise refused("SELECT *")
+        if node.table and node.table != self.called:
+            raise InvalidInput(f"there is no table {node.table!r} here; nothing was done. Say {self.called!r}.")
+        if node.name in self.names:
+            return self.names[node.name]
+        if self.closed:
+            known = ", ".join(map(repr, self.names))
+            raise InvalidInput(f"there is no column {node.name!r} here; nothing was done. There are {known}.")
+        return col(node.name)
+
+    # ---------------------------------------------------------------------------------------------------- values
+
+    def value(self, node: exp.Expression) -> Term:
+        """A value of a row; a condition is the truth value that it has."""
+        match node:
+            case exp.Paren():
+                only(node, "this")
+                return self.value(node.this)
+            case exp.Column():
+                found = self.named(node)
+                return found if isinstance(found, Term) else _truth(found)
+            case exp.Literal() | exp.Boolean():
+                return term(constant(node))
+            case exp.Neg():
+                only(node, "this")
+                return term(constant(node)) if isinstance(node.this, exp.Literal) else -self.value(node.this)
+            case exp.Case():
+                return self._case(node)
+            case exp.Cast():
+                return self._cast(node)
+            case exp.Extract():
+                only(node, "this", "expression")
+                return _date_part(node.name, self.value(node.expression))
+            case exp.Anonymous():
+                return self._function(node)
+        if type(node) in ARITHMETIC:
+            only(node, "this", "expression", "typed", "safe")
+            return ARITHMETIC[type(node)](self.value(node.this), self.value(node.expression))
+        if isinstance(node, CONDITIONS):
+            return _truth(self.condition(node))
+        raise unknown(node)
+
+    def _case(self, node: exp.Case) -> Term:
+        only(node, "this", "ifs", "default")
+        of = None if node.this is None else self.value(node.this)
+        choice = None
+        for branch in node.args["ifs"]:
+            only(branch, "this", "true")
+            holds = self.condition(branch.this) if of is None else of == self.value(branch.this)
+            begun = when(holds) if choice is None else choice.when(holds)
+            choice = begun.then(self.value(branch.args["true"]))
+        last = node.args.get("default")
+        if choice is None:
+            raise refused("CASE without WHEN")
+        return choice if last is None or isinstance(last, exp.Null) else choice.otherwise(self.value(last))
+
+    def _cast(self, node: exp.Cast) -> Term:
+        only(node, "this", "to", *(("safe", "requires_string") if isinstance(node, exp.TryCast) else ()))
+        to = node.to
+        if to.expressions:
+            raise refused("CAST to a type with parameters")
+        only(to, "this", "nested")
+        if to.this is exp.DataType.Type.DATE and isinstance(node.this, exp.Literal):
+            return term(constant(node))
+        if to.this in WHOLE and isinstance(_bare(node.this), CONDITIONS):
+            return when(self.condition(node.this)).then(1).otherwise(0)
+        if to.this in WHOLE or to.this in NUMBER:
+            return self.value(node.this).cast("whole" if to.this in WHOLE else "number")
+        raise refused(f"CAST to {to.this.value if isinstance(to.this, exp.DataType.Type) else 'that type'}")
+
+    def _function(self, node: exp.Anonymous) -> Term:
+        only(node, "this", "expressions")
+        name, given = name_of(node), node.expressions
+        if name in AGGREGATES:
+            raise refused("an aggregate inside a row-wise value")
+        match name, len(given):
+            case "COALESCE", count if count:
+                return coalesce(*map(self.value, given))
+            case "LEAST", count if count:
+                return least(*map(self.value, given))
+            case "GREATEST", count if count:
+                return greatest(*map(self.value, given))
+            case "NULLIF", 2:
+                first, second = map(self.value, given)
+                return when(~(first == second)).then(first)
+            case "ABS", 1:
+                return abs(self.value(given[0]))
+            case "FLOOR", 1:
+                return self.value(given[0]).floor()
+            case word, 1 if word in LENGTHS:
+                return self.value(given[0]).length()
+            case "STARTS_WITH", 2:
+                return _truth(self.condition(node))
+            case "DATE_PART", 2:
+                return _date_part(_text(given[0], "DATE_PART"), self.value(given[1]))
+            case "DATE_DIFF" | "DATEDIFF", 3:
+                if _text(given[0], name).lower() != "day":
+                    raise refused(f"{name} in other units than 'day'")
+                return self.value(given[2]).days_since(self.value(given[1]))
+            case "WIDTH_BUCKET", 4:
+                return _buckets(self.value(given[0]), *map(constant, given[1:]))
+        if name in KNOWN:
+            raise InvalidInput(f"{name} was given {len(given)} values; nothing was done. It takes {KNOWN[name]}.")
+        raise unknown(node)
+
+    # ------------------------------------------------------------------------------------------------ conditions
+
+    def condition(self, node: exp.Expression) -> Expression:
+        """A condition on a row: true or false; with something missing a comparison is false, and NOT turns it."""
+        match node:
+            case exp.Paren():
+                only(node, "this")
+                return self.condition(node.this)
+            case exp.And() | exp.Or():
+                return joined([self.condition(part) for part in _flat(node, type(node))], type(node))
+            case exp.Not():
+                only(node, "this")
+                return ~self.condition(node.this)
+            case exp.Between():
+                only(node, "this", "low", "high")
+                low, high = self.value(node.args["low"]), self.value(node.args["high"])
+                return self.value(node.this).between(low, high)
+            case exp.In():
+                only(node, "this", "expressions")
+                return self.value(node.this).isin([constant(each) for each in node.expressions])
+            case exp.Is() | exp.Like():
+                only(node, "this", "expression", "negate")
+                found = self._is(node) if isinstance(node, exp.Is) else self._like(node)
+                return ~found if node.args.get("negate") else found
+            case exp.Anonymous() if name_of(node) == "STARTS_WITH" and len(node.expressions) == 2:
+                text, prefix = node.expressions
+                return self.value(text).startswith(_text(prefix, "STARTS_WITH"))
+            case exp.Column():
+                named = self.named(node)
+                return named if isinstance(named, Expression) else named == True  # noqa: E712 - builds a predicate
+            case exp.Case() | exp.Anonymous():
+                return self.value(node) == True  # noqa: E712 - builds a predicate
+            case exp.Boolean() | exp.Literal():
+                raise refused("a condition that is always the same")
+        if type(node) in COMPARISONS:
+            only(node, "this", "expression")
+            return COMPARISONS[type(node)](self.value(node.this), self.value(node.expression))
+        raise unknown(node)
+
+    def _is(self, node: exp.Is) -> Expression:
+        match node.expression:
+            case exp.Null():
+                return self.value(node.this).isnull()
+            case exp.Boolean() if isinstance(_bare(node.this), exp.Column):
+                found = self.value(node.this)
+                return found == bool(node.expression.this)
+        raise refused("IS with something else than NULL, or than TRUE or FALSE after a column")
+
+    def _like(self, node: exp.Like) -> Expression:
+        if not isinstance(node.expression, exp.Literal) or not node.expression.is_string:
+            raise refused("LIKE")
+        pattern = node.expression.name
+        prefix = pattern.rstrip("%")
+        if any(sign in prefix for sign in "%_\\"):
+            raise refused("LIKE")
+        text = self.value(node.this)
+        return text == pattern if prefix == pattern else text.startswith(prefix)
+
+
+KNOWN = {
+    "COALESCE": "at least one",
+    "LEAST": "at least one",
+    "GREATEST": "at least one",
+    "NULLIF": "two",
+    "ABS": "one",
+    "FLOOR": "one",
+    **dict.fromkeys(LENGTHS, "one"),
+    "STARTS_WITH": "two",
+    "DATE_PART": "two",
+    "DATE_DIFF": "three: 'day', the start and the end",
+    "DATEDIFF": "three: 'day', the start and the end",
+    "WIDTH_BUCKET": "four: a value, and the constants low, high and number of buckets",
+}
+
+
+def constant(node: exp.Expression) -> str | int | Fraction | bool | date:
+    """A constant as Python writes it; numbers with a point or an exponent are exact rationals."""
+    match node:
+        case exp.Paren():
+            return constant(node.this)
+        case exp.Boolean():
+            return bool(node.this)
+        case exp.Literal() if node.is_string:
+            return str(node.this)
+        case exp.Literal():
+            return _number(str(node.this))
+        case exp.Neg(this=exp.Literal(is_string=False) as positive):
+            return -_number(str(positive.this))
+        case exp.Cast(this=exp.Literal(is_string=True) as text) if node.to.this is exp.DataType.Type.DATE:
+            return _day(str(text.this))
+        case exp.Null() | exp.Subquery() | exp.Select() | exp.Neg():
+            raise unknown(node)
+    raise refused(f"{name_of(node)} where a constant is needed")
+
+
+def joined(parts: list[Expression], kind: type[exp.Expression]) -> Expression:
+    """All parts with AND, or with OR; halves first, since each join looks at all parts of its sides."""
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2
+    one, two = joined(parts[:half], kind), joined(parts[half:], kind)
+    return one & two if kind is exp.And else one | two
+
+
+def _flat(node: exp.Expression, kind: type[exp.Expression]) -> Iterable[exp.Expression]:
+    """The parts of a run of ANDs, or of ORs, however long, from left to right."""
+    waiting = [node]
+    while waiting:
+        part = _bare(waiting.pop())
+        if type(part) is kind:
+            only(part, "this", "expression")
+            waiting += [part.expression, part.this]
+        else:
+            yield part
+
+
+def _bare(node: exp.Expression) -> exp.Expression:
+    """Without brackets."""
+    while isinstance(node, exp.Paren):
+        only(node, "this")
+        node = node.this
+    return node
+
+
+def _truth(condition: Expression) -> Term:
+    return when(condition).then(True).otherwise(False)  # noqa: FBT003 - the values themselves
+
+
+def _number(text: str) -> int | Fraction:
+    if not text.isascii():
+        raise InvalidInput("a number is written in the digits 0 to 9; nothing was done.")
+    found = rational(text, "a number")
+    return int(found) if text.isdecimal() else found
+
+
+def _day(text: str) -> date:
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        day = None
+    if day is None or day.isoformat() != text:
+        raise InvalidInput("a date must be a day, written DATE '2026-01-31'; nothing was done.")
+    return day
+
+
+def _text(node: exp.Expression, where: str) -> str:
+    if not isinstance(node, exp.Literal) or not node.is_string:
+        raise InvalidInput(f"{where} takes a text in quotes there; nothing was done.")
+    return str(node.this)
+
+
+def _date_part(name: str, of: Term) -> Term:
+    part = name.upper()
+    if part not in PARTS:
+        raise refused(f"EXTRACT({part if part.isidentifier() and part.isascii() else '?'} …)")
+    return PARTS[part](of)
+
+
+def _buckets(value: Term, low: object, high: object, count: object) -> Term:
+    """Which of so many equal parts from low to high the value lies in: 0 below them, one more than there are above."""
+    numbers = isinstance(low, int | Fraction) and isinstance(high, int | Fraction) and type(count) is int
+    if not numbers or not low < high or not 1 <= count <= MOST_BUCKETS:  # type: ignore[operator]
+        raise InvalidInput(
+            "WIDTH_BUCKET takes constants: low, a higher high, and a number of buckets from 1 to "
+            f"{MOST_BUCKETS:,}; nothing was done."
+        )
+    edges = [low + Fraction(place * (high - low), count) for place in range(count + 1)]  # type: ignore[operator,call-overload]
+    plain = all(edge.denominator == 1 for edge in edges)
+    edges = [int(edge) for edge in edges] if plain else edges
+    choice = when(value < edges[0]).then(0)
+    for place, edge in enumerate(edges[1:], 1):
+        choice = choice.when(value < edge).then(place)
+    return choice.when(value >= edges[-1]).then(len(edges))
