@@ -5,7 +5,7 @@ import importlib
 
 from benchmarks.harness import check_schema
 
-NAMES = ("accounting", "counts", "matrix", "noise")
+NAMES = ("accounting", "counts", "matrix", "noise", "tables")
 
 
 def main() -> None:

@@ -117,13 +117,9 @@ def test_text_is_bytes_whatever_collation_a_column_has_on_postgresql(server: Any
 
 
 def test_text_is_bytes_whatever_collation_a_column_has_on_spark(spark: Any) -> None:
-    rows = list(enumerate(zip(WORDS, WORDS[::-1], strict=True)))
-    frame = spark.createDataFrame([(n, w, v) for n, (w, v) in rows], "place BIGINT, w STRING, v STRING")
-    frame.createOrReplaceTempView("plain_words")
-    spark.sql(
-        "CREATE OR REPLACE TEMP VIEW words AS "
-        "SELECT place, w COLLATE UTF8_LCASE AS w, v COLLATE UTF8_LCASE AS v FROM plain_words"
-    )
+    rows = ", ".join(f"({n}, '{w}', '{v}')" for n, (w, v) in enumerate(zip(WORDS, WORDS[::-1], strict=True)))
+    loose = "SELECT place, w COLLATE UTF8_LCASE AS w, v COLLATE UTF8_LCASE AS v"
+    spark.sql(f"CREATE OR REPLACE TEMP VIEW words AS {loose} FROM VALUES {rows} AS plain(place, w, v)")
     table = ibis.pyspark.connect(spark).table("words")
     assert asked_of_words(table) == said_of_words()
     assert column(table, x=table.w == "a")[:2] == [True, True]

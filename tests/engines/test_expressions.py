@@ -491,6 +491,9 @@ def test_expressions_are_written_in_one_line() -> None:
     )
     dates = written(seen.between(born, datetime.date(2026, 1, 2)))
     assert dates == "(seen <= 2026-01-02) and (born <= seen)"
+    assert written(weight.abs().isin([1, 0.5]) | name.isin(["a", "b"]) | age.isnull()) == (
+        '(age is missing) or (name in ("a", "b")) or (absolute(weight) in (0.5, 1))'
+    )
 
 
 # ------------------------------------------------------------------------------------------------- depth and size

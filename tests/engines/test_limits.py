@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sfumato.core.limits import Limit
 from sfumato.engines.counts import KeyColumn, Share, bounded_counts, rows_by_cell
 from tests.laws.neighbours import Neighbours, Visit, owned, persons
-from tests.laws.plans import by_engine, engine, keyed_hash, load, matrix
+from tests.laws.plans import by_engine, engine, mark, load, matrix
 from tests.laws.scenarios import SECRET
 
 ZIPS = ("a", "b", "é", "e\u0301", "")
@@ -62,16 +62,27 @@ def test_ids_are_told_apart_by_their_bytes_and_null_is_nobody(ids: list[Any]) ->
         assert bounded_counts(table, where=None, keys=keys, share=share)[0] == len(ids)
 
 
+def test_declaring_other_keys_or_another_order_of_them_does_not_change_which_group_is_kept() -> None:
+    table = load([(0, "p", zip_code, 1, None, None) for zip_code in ZIPS], "keys")
+    share = Share(column="person", limit=Limit(groups=1, rows_per_group=1), secret=SECRET)
+    kept = set()
+    for order in (ZIPS, ZIPS[::-1], *((*ZIPS[turn:], *ZIPS[:turn]) for turn in range(1, 5))):
+        keys = (KeyColumn(column="zip", values=(*order, "never")),)
+        counts = bounded_counts(table, where=None, keys=keys, share=share)
+        kept.add(order[counts.index(1)])
+    assert kept == {min(ZIPS, key=lambda zip_code: mark(SECRET, "p", zip_code))}
+
+
 @pytest.mark.parametrize("kind", [pa.int8(), pa.uint32(), pa.int32(), pa.int64()], ids=str)
 def test_the_width_of_a_column_does_not_change_what_is_kept(kind: pa.DataType) -> None:
-    """Canonical text is hashed, so that a wider column, another file or another engine keeps the same."""
+    """Numbers are marked by what they are, so that a wider column, another file or another engine keeps the same."""
     people, wards = zip(*((person, ward) for person in range(30) for ward in range(4)), strict=True)
     frame = pa.table({"person": pa.array(people, kind), "ward": pa.array(wards, kind)})
     table = engine().create_table("widths", frame, overwrite=True)
     share = Share(column="person", limit=Limit(groups=2, rows_per_group=1), secret=SECRET)
     expected = np.zeros(4, dtype=int)
     for person in range(30):
-        for ward in sorted(range(4), key=lambda ward: keyed_hash(SECRET, person, ward))[:2]:
+        for ward in sorted(range(4), key=lambda ward: mark(SECRET, person, ward))[:2]:
             expected[ward] += 1
     keys = (KeyColumn(column="ward", values=(0, 1, 2, 3)),)
     assert bounded_counts(table, where=None, keys=keys, share=share) == expected.tolist()

@@ -115,13 +115,13 @@ trees: st.SearchStrategy[Expression] = st.recursive(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(several=st.lists(trees, min_size=4, max_size=10))
 def test_combinations_of_predicates(several: list[Expression]) -> None:
     assert ask(several, source()) == expected(several)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(one=trees, two=trees)
 def test_the_laws_of_logic_hold_on_every_row(one: Expression, two: Expression) -> None:
     both, neither, either, not_neither, twice, plain = ask(
@@ -136,7 +136,7 @@ def test_the_laws_of_logic_hold_on_every_row(one: Expression, two: Expression) -
 text = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(values=st.lists(text, min_size=1, max_size=6), constant=text)
 @example(values=["\\", "'", "''"], constant="'")
 @example(values=["x' OR 1=1 --", "x"], constant="x' OR 1=1 --")

@@ -81,7 +81,7 @@ def kept_by_hand(frame: pa.Table, keys: tuple[KeyColumn, ...], limit: Limit) -> 
             counts.setdefault(row["person"], Counter())[cell] += 1
     kept: Counter[tuple[Any, int]] = Counter()
     for person, rows in counts.items():
-        ranked = sorted(rows, key=lambda cell: (plans.keyed_hash(SECRET, person, *cell), cells[cell]))
+        ranked = sorted(rows, key=lambda cell: (plans.mark(SECRET, person, *cell), cells[cell]))
         kept |= Counter(
             {(person, cells[cell]): min(rows[cell], limit.rows_per_group) for cell in ranked[: limit.groups]}
         )

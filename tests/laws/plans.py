@@ -56,10 +56,36 @@ def count_by_hand(
             shares.setdefault(row.person, Counter())[cell] += 1
     for person, rows in shares.items():
         assert share is not None
-        ranked = sorted(rows, key=lambda cell: (keyed_hash(share.secret, person, place[cell]), place[cell]))
+        ranked = sorted(rows, key=lambda cell: (mark(share.secret, person, *cell), place[cell]))
         for cell in ranked[: share.limit.groups]:
             counts[cell] += min(rows[cell], share.limit.rows_per_group)
     return list(counts.values())
+
+
+PRIME = 2**31 - 1
+
+
+def mark(secret: str, person: str | int, *keys: object) -> int:
+    """What orders a person's groups: the person's number times the groups' weights, moved and squared modulo a prime."""
+    weight = 1
+    for place, key in enumerate(keys):
+        weight = weight * (1 + _number(secret, f"{place};{type(key).__name__};{key}") % (PRIME - 1)) % PRIME
+    if isinstance(person, int):
+        slope, start = 1 + _number(secret, "slope") % (PRIME - 1), _number(secret, "start") % PRIME
+        own = _remainder(_remainder(person) * slope + start)
+    else:
+        own = int(hashlib.md5(f"{len(secret)}:{secret}{person}".encode(), usedforsecurity=False).hexdigest()[:7], 16)
+    mixed = _remainder(own * weight + _number(secret, "shift") % PRIME)
+    return mixed * mixed % PRIME
+
+
+def _number(secret: str, text: str) -> int:
+    return int(hashlib.md5(f"{len(secret)}:{secret}{text}".encode(), usedforsecurity=False).hexdigest()[:30], 16)
+
+
+def _remainder(number: int) -> int:
+    """As engines take it: towards 0."""
+    return number % PRIME if number >= 0 else -(-number % PRIME)
 
 
 def keyed_hash(secret: str, *parts: object) -> str:

@@ -21,8 +21,11 @@ from tests.laws.readings import EVERYONE, GAUGES, LAYOUTS, Layout, load, totals
 from tests.laws.scenarios import LIMITS, RELATIONS, limit_for, share_for, unit_of
 
 NORMS = ("l1", "l2 squared", "linf")
-CASES = [(kind, limit) for kind, limits in (("record", LIMITS[:1]), ("user", LIMITS), ("family", [LIMITS[1], LIMITS[3]]))
-         for limit in limits]  # fmt: skip
+CASES = [
+    ("record", LIMITS[0]),
+    *(("user", limit) for limit in LIMITS),
+    *(("family", limit) for limit in (LIMITS[1], LIMITS[3])),
+]
 FEW = [("record", LIMITS[0]), ("user", LIMITS[0]), ("user", LIMITS[4]), ("user", LIMITS[5]), ("family", LIMITS[3])]
 ALONE = {name: _reach(gauge) for name, gauge in GAUGES.items()}
 

@@ -194,6 +194,15 @@ def test_the_middle_goes_first_and_each_level_parts_the_rows(number: int) -> Non
 # ------------------------------------------------------------------------------------------------------------ units
 
 
+def test_several_persons_are_one_lot() -> None:
+    """Three persons, two by two in three groups, fit no two lots of three rows: as one lot they cost the same ε."""
+    for relation, linf in ((Relation.ADD_REMOVE, 30), (Relation.REPLACE, 60)):
+        moved = QuantileChoice.moved(quantiles=[HALF], relation=relation, groups=2, rows=5, persons=3)
+        assert moved == Sensitivity.of(l0=1, linf=linf)
+    alone = QuantileChoice.moved(quantiles=[QUARTER], relation=Relation.REPLACE, groups=None, rows=1, persons=3)
+    assert alone == Sensitivity.of(l0=1, linf=4)
+
+
 @pytest.mark.parametrize(
     ("quantiles", "relation", "groups", "rows", "l0", "linf"),
     [

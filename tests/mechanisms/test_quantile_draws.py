@@ -132,10 +132,10 @@ def test_the_median_of_ten_thousand_is_as_near_as_its_law_says() -> None:
     steps = 2**26
     lattice, counts = np.unique(np.floor(values / 200 * steps + 0.5).astype(np.int64), return_counts=True)
     errors = {}
-    for epsilon in (1, HALF):
+    for epsilon, draws in ((1, 2_000), (HALF, 500)):
         mechanism = QuantileChoice.calibrated(quantiles=[HALF], steps=steps, sensitivity=ONE, epsilon=epsilon)
         words = SystemWords()
-        drawn = np.array([mechanism.choose(lattice, counts, words)[0] for _ in range(2_000)]) * 200 / steps
+        drawn = np.array([mechanism.choose(lattice, counts, words)[0] for _ in range(draws)]) * 200 / steps
         errors[epsilon] = float(np.sqrt(np.mean((drawn - np.median(values)) ** 2)))
     expected = error_by_law(values, 1.0)
     assert 0.0065 < expected < 0.0072
@@ -173,10 +173,10 @@ def test_ties_do_not_move_the_other_quantiles() -> None:
 
 
 def test_a_group_without_rows_gives_any_value() -> None:
-    """Each of 5 values has frequency 1/5 within 0.033 in 10,000 draws with α = 1e-9 (Hoeffding)."""
+    """Each of 5 values has frequency 1/5 within 0.0518 in 4,000 draws with α = 1e-9 each (Hoeffding)."""
     mechanism = QuantileChoice(quantiles=(HALF,), steps=4, parts=1, epsilon=Fraction(1))
-    found = Counter(mechanism.choose([], [], SystemWords())[0] for _ in range(10_000))
-    assert all(abs(found[value] / 10_000 - 0.2) < 0.033 for value in range(5))
+    found = Counter(mechanism.choose([], [], SystemWords())[0] for _ in range(4_000))
+    assert all(abs(found[value] / 4_000 - 0.2) < 0.0518 for value in range(5))
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,10 @@ EXTRA: tuple[str, ...] = (
     "sfumato.core.budget.Budget.__sub__",
     "sfumato.core.sensitivity.Sensitivity.joint",
     "sfumato.core.sensitivity.L1.as_l2",
+    "sfumato.mechanisms.quantile.Choice.weight",
+    "sfumato.mechanisms.quantile.QuantileChoice.moved",
+    "sfumato.mechanisms.quantile.QuantileChoice.rate",
+    "sfumato.mechanisms.quantile._levels",
     "sfumato.accounting._equal_steps",
     "sfumato.accounting.advanced._spread",
     "sfumato.accounting.advanced._sums",
@@ -142,6 +146,12 @@ EXTRA: tuple[str, ...] = (
     "sfumato.accounting.zcdp.delta",
     "sfumato.accounting.zcdp.epsilon",
     "sfumato.accounting.zcdp.rho_of",
+    "sfumato.tables.blocks._across",
+    "sfumato.tables.blocks._along",
+    "sfumato.tables.blocks._reach",
+    "sfumato.tables.contribution._in_cells",
+    "sfumato.tables.contribution.contribution",
+    "sfumato.tables.contribution.joint_reach",
 )
 
 # Mutants that no test can kill since they behave like the original: key (the id without its line) → why so.

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from sfumato.cli import account, audit, certificate, demo, keys, pictures, units
+from sfumato.cli import account, audit, certificate, demo, keys, pictures, query, schema, units
 from sfumato.cli.exits import Exit, in_words
 from sfumato.cli.output import say
 from sfumato.errors import SfumatoError
@@ -56,12 +56,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("demo")(demo.demo)
+app.command("query")(query.query)
 app.command("verify")(certificate.verify)
 app.command("explain")(certificate.explain)
 app.command("report")(certificate.report)
 app.command("plot")(pictures.plot)
 app.command("units")(units.units)
 app.command("audit")(audit.audit)
+app.add_typer(schema.schema, name="schema")
 app.add_typer(account.account, name="account")
 app.add_typer(keys.keys, name="key")
 

@@ -30,6 +30,10 @@ class Presenter(Protocol):
         """Draw the release."""
         ...
 
+    def map(self, release: "Release", areas: str | Path | Mapping[str, Any], **asked: Any) -> Any:
+        """Draw the release by area."""
+        ...
+
     def report(self, release: "Release", path: Path, languages: Sequence[str]) -> Path:
         """Write the release as one page, which needs nothing else."""
         ...
@@ -158,6 +162,26 @@ class Release:
         ``column`` picks one where the answer has several; without it, ``intervals`` draws them side by side.
         """
         return self.presenter.plot(self, kind, language, theme, column)
+
+    def map(
+        self,
+        areas: str | Path | Mapping[str, Any],
+        *,
+        key: str | None = None,
+        property: str | None = None,
+        object: str | None = None,
+        column: str | None = None,
+        language: str = "en",
+        theme: str = "light",
+    ) -> Any:
+        """Draw the numbers by area, and beside them how exact they are, as an Altair chart; needs the ``plots`` extra.
+
+        ``areas`` is a TopoJSON or GeoJSON file of your own, or what one holds. ``key`` is the key column that names
+        areas, ``property`` the property of the map with the same names (its ids, if not given), ``object`` one of
+        several objects of a topology, and ``column`` one of several columns.
+        """
+        asked = {"key": key, "property": property, "object": object, "column": column}
+        return self.presenter.map(self, areas, **asked, language=language, theme=theme)
 
     def report(self, path: str | Path, *, languages: Sequence[str] = ("en", "zh")) -> Path:
         """Write one page with numbers, pictures, words and certificate: ``.html``, or ``.pdf`` where a browser is."""

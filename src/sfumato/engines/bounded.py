@@ -1,73 +1,29 @@
 """Bounded totals in the engine: each person's share is limited before anything is added up.
 
-A person's sums in a group are held to the limit first; then at most so many groups of that person are kept, those
-with the smallest keyed hash. The hash is of the person's id and the group, under a secret: other people's rows never
-decide what is kept, so the bound is exact for every secret. Proof: docs/proofs/bounded_totals.md
+At most so many groups of a person are kept, and the person's sums in each are held to the limit. What is kept hangs on
+the person's own rows and a secret alone, so the bound is exact for every secret. Proof: docs/proofs/bounded_totals.md
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import date
 from itertools import count
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from sfumato.core.limits import Limit
-from sfumato.engines.compile import predicate, value
+from sfumato.engines.compile import value
 from sfumato.engines.dialects import dialect_of
-from sfumato.engines.expressions import Expression, Type, Value
+from sfumato.engines.expressions import Expression
 from sfumato.engines.gauges import Gauge
+from sfumato.engines.kept_rows import KeyColumn, KeyValue, Share, kept_rows
 from sfumato.engines.keyed_hash import keyed_hash
 from sfumato.engines.lattice import Lattice, on_lattice
-from sfumato.engines.public_rows import public_rows
 from sfumato.engines.totals import brought_out, total
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = [
-    "KeyColumn",
-    "KeyValue",
-    "Share",
-    "bounded_totals",
-    "cells_of",
-    "few_groups",
-    "placed",
-    "totals_by_cell",
-]
-
-KeyValue = str | int | bool | date
-TYPES = {str: Type.TEXT, int: Type.WHOLE, bool: Type.TRUTH, date: Type.DATE}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyColumn:
-    """A column to group by and the public list of its values.
-
-    ``value`` computes it where it is not a column of the table. Rows with any other value do not count, or with
-    ``other`` they make a last group of their own.
-    """
-
-    column: str
-    values: tuple[KeyValue, ...]
-    value: Value | None = None
-    other: bool = False
-
-    @property
-    def size(self) -> int:
-        """How many groups it makes."""
-        return len(self.values) + self.other
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
-    """How much of each person counts: the column that tells persons apart, the limit, and the secret of the hash."""
-
-    column: str
-    limit: Limit
-    secret: str
+__all__ = ["KeyColumn", "KeyValue", "Share", "bounded_totals", "few_groups", "placed", "totals_by_cell"]
 
 
 def bounded_totals(
@@ -108,42 +64,27 @@ def totals_by_cell(
     ``world`` names a column that tells several datasets in one table apart; each is counted as if it were alone. The
     brute-force laws put all neighbours of a table side by side that way. The hash does not see it.
     """
-    rows = table if where is None else table.filter(predicate(where, table))
-    rows, places = placed(rows, [lattice for gauge in gauges for lattice in gauge.lattices])
+    needed = set().union(*(gauge.columns for gauge in gauges))
+    kept = kept_rows(table, where=where, keys=keys, share=share, needed=needed, world=world)
+    rows, places = placed(kept.rows, [lattice for gauge in gauges for lattice in gauge.lattices])
     measured = [gauge.of_row(rows, places) for gauge in gauges]
     if share is None:
         measured = [gauge.of_record(row) for gauge, row in zip(gauges, measured, strict=True)]
     names = _named(measured, "sum")
-    kept = {
-        name: column
-        for some, columns in zip(names, measured, strict=True)
-        for name, column in zip(some, columns, strict=True)
-    }
-    if share is not None:
-        kept["person"] = rows[share.column]
-    if world is not None:
-        kept["world"] = rows[world]
-    cells = cells_of(rows, keys, kept)
-    if share is not None:
-        cells = cells.filter(cells.person.notnull())
-    side = [] if world is None else ["world"]
+    side = {} if world is None else {"world": rows[kept.world]}
+    person = {} if share is None else {"person": rows[kept.person]}
+    rows = rows.select(**side, **person, cell=rows[kept.cell], **dict(zip(_flat(names), _flat(measured), strict=True)))
     dialect = dialect_of(table)
     if share is None:
-        flat = [name for some in names for name in some]
-        return cells.group_by([*side, "cell"]).aggregate(
-            **{f"part{place}": total(cells[name], dialect) for place, name in enumerate(flat)}
-        )
-    pairs = cells.group_by([*side, "person", "cell"]).aggregate(
-        **{name: cells[name].sum() for some in names for name in some}
-    )
+        sums = {f"part{place}": total(rows[name], dialect) for place, name in enumerate(_flat(names))}
+        return rows.group_by([*side, "cell"]).aggregate(**sums)
+    pairs = rows.group_by([*side, "person", "cell"]).aggregate(**{name: rows[name].sum() for name in _flat(names)})
     held = [
         gauge.of_person([pairs[name] for name in some], share.limit.rows_per_group)
         for gauge, some in zip(gauges, names, strict=True)
     ]
     parts = dict(zip(_flat(_named(held, "part")), _flat(held), strict=True))
-    pairs = pairs.select(*side, "person", "cell", **parts)
-    if keys:
-        pairs = few_groups(pairs, ["cell"], share, side)
+    pairs = pairs.select(*side, "cell", **parts)
     return pairs.group_by([*side, "cell"]).aggregate(**{name: total(pairs[name], dialect) for name in parts})
 
 
@@ -163,23 +104,6 @@ def placed(rows: ir.Table, lattices: Sequence[Lattice]) -> tuple[ir.Table, dict[
     return rows, {lattice: rows[name] for lattice, name in names.items()}
 
 
-def cells_of(rows: ir.Table, keys: Sequence[KeyColumn], kept: dict[str, Any]) -> ir.Table:
-    """The columns ``kept`` of the rows that lie in a cell, and the number of the ``cell``, the last key fastest."""
-    import ibis
-
-    for place, key in enumerate(keys):
-        kept[f"key{place}"] = rows[key.column] if key.value is None else value(key.value, rows)
-    found = rows.select(**kept, cell=ibis.literal(0, type="int64"))
-    for place, key in enumerate(keys):
-        codes = public_rows(rows, _codes(key, place))
-        found = (found.left_join if key.other else found.inner_join)(codes, f"key{place}")
-        code = found[f"code{place}"]
-        if key.other:
-            code = code.fill_null(ibis.literal(len(key.values), type="int64"))
-        found = found.mutate(cell=found.cell * key.size + code)
-    return found.select(*(name for name in kept if not name.startswith("key")), "cell")
-
-
 def few_groups(pairs: ir.Table, names: Sequence[str], share: Share, side: Sequence[str]) -> ir.Table:
     """Keep at most ``groups`` groups of each person: those with the smallest keyed hash."""
     import ibis
@@ -189,11 +113,6 @@ def few_groups(pairs: ir.Table, names: Sequence[str], share: Share, side: Sequen
     window = ibis.window(group_by=[*side, "person"], order_by=["hashed", *names])
     pairs = pairs.mutate(place=ibis.row_number().over(window))
     return pairs.filter(pairs.place < share.limit.groups)
-
-
-def _codes(key: KeyColumn, place: int) -> dict[str, tuple[Type, Sequence[KeyValue]]]:
-    codes = range(len(key.values))
-    return {f"key{place}": (TYPES[type(key.values[0])], key.values), f"code{place}": (Type.WHOLE, codes)}
 
 
 def _named(parts: Sequence[Sequence[Any]], prefix: str) -> list[list[str]]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sfumato.engines.compile import predicate
-from sfumato.engines.expressions import Expression
+from sfumato.engines.expressions import Expression, columns_of
 from sfumato.engines.lattice import Lattice
 from sfumato.engines.operands import double, whole
 
@@ -35,6 +35,11 @@ class Gauge(Protocol):
         """The values that it measures."""
         ...
 
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns of the table that it needs."""
+        ...
+
     def of_row(self, table: ir.Table, places: Places) -> Columns:
         """Whole numbers of each row, never null: what is summed first. ``places`` holds where each value lies."""
         ...
@@ -48,7 +53,21 @@ class Gauge(Protocol):
         ...
 
 
-class _Simplex:
+class _Measured:
+    """The columns of a gauge follow from its values and its condition."""
+
+    __slots__ = ()
+    lattices: tuple[Lattice, ...]
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns of the table that it needs."""
+        of_values = (columns_of(lattice.value) for lattice in self.lattices)
+        condition = getattr(self, "condition", None)
+        return frozenset[str]().union(*of_values, frozenset() if condition is None else columns_of(condition))
+
+
+class _Simplex(_Measured):
     """Parts that are not negative and add up to at most ``height`` a row; a person's are scaled down to the limit."""
 
     __slots__ = ()
@@ -77,7 +96,7 @@ class Rows(_Simplex):
     condition: Expression | None = None
 
     @property
-    def lattices(self) -> tuple[Lattice, ...]:
+    def lattices(self) -> tuple[Lattice, ...]:  # type: ignore[override]
         """None."""
         return ()
 
@@ -94,7 +113,7 @@ class Split(_Simplex):
     condition: Expression
 
     @property
-    def lattices(self) -> tuple[Lattice, ...]:
+    def lattices(self) -> tuple[Lattice, ...]:  # type: ignore[override]
         """None."""
         return ()
 
@@ -123,7 +142,7 @@ class Powers(_Simplex):
         return int(self.lattice.steps**self.degree)
 
     @property
-    def lattices(self) -> tuple[Lattice, ...]:
+    def lattices(self) -> tuple[Lattice, ...]:  # type: ignore[override]
         """The one value."""
         return (self.lattice,)
 
@@ -164,7 +183,7 @@ class Products(_Simplex):
         return int((self.first.steps * self.second.steps) ** self.degree)
 
     @property
-    def lattices(self) -> tuple[Lattice, ...]:
+    def lattices(self) -> tuple[Lattice, ...]:  # type: ignore[override]
         """Both values."""
         return (self.first, self.second)
 
@@ -177,7 +196,7 @@ class Products(_Simplex):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Signed:
+class Signed(_Measured):
     """A value counted from 0 in both directions, in whole multiples of a step."""
 
     lattice: Lattice
@@ -195,7 +214,7 @@ class Signed:
         return max(0, self.lattice.steps - self.zero)
 
     @property
-    def lattices(self) -> tuple[Lattice, ...]:
+    def lattices(self) -> tuple[Lattice, ...]:  # type: ignore[override]
         """The one value."""
         return (self.lattice,)
 
@@ -215,13 +234,13 @@ class Signed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Persons:
+class Persons(_Measured):
     """``height`` for each person with a row in the group, however many rows that are."""
 
     height: int
 
     @property
-    def lattices(self) -> tuple[Lattice, ...]:
+    def lattices(self) -> tuple[Lattice, ...]:  # type: ignore[override]
         """None."""
         return ()
 
@@ -241,7 +260,7 @@ class Persons:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Everyone:
+class Everyone(_Measured):
     """The Bernstein parts of a value but the first, for every unit exactly once; what is missing lies in the middle.
 
     A person's value is the mean of the rows. Where the number of units is public, the first part follows from it.
@@ -256,7 +275,7 @@ class Everyone:
         return int(self.lattice.steps**self.degree)
 
     @property
-    def lattices(self) -> tuple[Lattice, ...]:
+    def lattices(self) -> tuple[Lattice, ...]:  # type: ignore[override]
         """The one value."""
         return (self.lattice,)
 

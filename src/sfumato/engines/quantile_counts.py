@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sfumato.engines.bounded import KeyColumn, Share, cells_of, placed
-from sfumato.engines.compile import predicate
+from sfumato.engines.bounded import placed
 from sfumato.engines.dialects import dialect_of
-from sfumato.engines.expressions import Expression
+from sfumato.engines.expressions import Expression, Term, columns_of
+from sfumato.engines.kept_rows import KeyColumn, Share, kept_rows
 from sfumato.engines.keyed_hash import keyed_hash
 from sfumato.engines.lattice import Lattice
+from sfumato.engines.operands import whole
 from sfumato.engines.totals import brought_out, total
 
 if TYPE_CHECKING:
@@ -66,37 +67,20 @@ def rows_by_value(
     they are hangs on that person's own rows and the secret alone. ``world`` names a column that tells several datasets
     in one table apart; each is counted as if it were alone.
     """
-    import ibis
-
-    rows = table if where is None else table.filter(predicate(where, table))
-    rows, places = placed(rows, [lattice])
-    kept: dict[str, Any] = {"value": places[lattice], "one": ibis.literal(1, type="int64")}
-    if share is not None:
-        kept["person"] = rows[share.column]
-    if world is not None:
-        kept["world"] = rows[world]
-    cells = cells_of(rows, keys, kept)
-    cells = cells.filter(cells.value.notnull())
-    side = [] if world is None else ["world"]
+    told = ~Term(lattice.value).isnull()  # rows without a value must not take a place of those that have one
+    where = told if where is None else where & told
+    needed = columns_of(lattice.value)
+    kept = kept_rows(table, where=where, keys=keys, share=share, needed=needed, world=world)
+    rows, places = placed(kept.rows, [lattice])
+    side = {} if world is None else {"world": rows[kept.world]}
+    person = {} if share is None else {"person": rows[kept.person]}
+    rows = rows.select(**side, **person, cell=rows[kept.cell], value=places[lattice], one=whole(1))
     dialect = dialect_of(table)
     if share is None:
-        return cells.group_by([*side, "cell", "value"]).aggregate(total=total(cells.one, dialect))
-    cells = cells.filter(cells.person.notnull())
-    own = cells.group_by([*side, "person", "cell", "value"]).aggregate(rows=cells.one.sum().cast("int64"))
-    if keys:
-        own = _few_groups(own, share, side)
-    own = _few_rows(own, share, side)
+        return rows.group_by([*side, "cell", "value"]).aggregate(total=total(rows.one, dialect))
+    own = rows.group_by([*side, "person", "cell", "value"]).aggregate(rows=rows.one.sum().cast("int64"))
+    own = _few_rows(own, share, list(side))
     return own.group_by([*side, "cell", "value"]).aggregate(total=total(own.rows, dialect))
-
-
-def _few_groups(own: ir.Table, share: Share, side: Sequence[str]) -> ir.Table:
-    """Keep all rows of at most ``groups`` groups of each person: those with the smallest keyed hash."""
-    import ibis
-
-    own = own.mutate(hashed=keyed_hash(share.secret, [own.person, own.cell], dialect_of(own)))
-    window = ibis.window(group_by=[*side, "person"], order_by=["hashed", "cell"])
-    own = own.mutate(place=ibis.dense_rank().over(window))
-    return own.filter(own.place < share.limit.groups).drop("hashed", "place")
 
 
 def _few_rows(own: ir.Table, share: Share, side: Sequence[str]) -> ir.Table:

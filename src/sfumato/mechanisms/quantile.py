@@ -87,25 +87,30 @@ class QuantileChoice:
         return cls(quantiles=several, steps=steps, parts=1 if len(several) == 1 else PARTS, epsilon=each)
 
     @staticmethod
-    def moved(*, quantiles: Sequence[Exact], relation: Relation, groups: int | None, rows: int) -> Sensitivity:
-        """How far a unit moves the choices: ``rows`` rows of it count in each of ``groups`` groups (None: no groups).
+    def moved(
+        *, quantiles: Sequence[Exact], relation: Relation, groups: int | None, rows: int, persons: int = 1
+    ) -> Sensitivity:
+        """How far a unit moves the choices: ``persons`` persons, of each ``rows`` rows in each of ``groups`` groups.
 
+        ``groups`` is None where nothing is grouped.
         Guarantee: the groups that a unit touches fall into l0 lots, in each of which it moves the ranks as far as linf
-        added or removed rows do. Replacing a unit takes rows out and puts rows in, in the same groups or in others.
-        Only one quantile without groups is spared some of that: there a replaced row moves a rank by 1.
+        added or removed rows do. Replacing takes rows out and puts rows in, in the same groups or in others. Only one
+        quantile without groups is spared some of that: there a replaced row moves a rank by 1. What several persons
+        touch is one lot.
 
         >>> QuantileChoice.moved(quantiles=[0.75], relation=Relation.REPLACE, groups=None, rows=3).linf
         LInf(value=Fraction(4, 1))
         """
-        several = _checked(quantiles)
-        count = natural(rows, "rows")
+        several, grouped = _checked(quantiles), 1 if groups is None else natural(groups, "groups")
+        lots = grouped if natural(persons, "persons") == 1 else 1
+        count = natural(rows, "rows") * persons * grouped // lots
         match relation:
             case Relation.ADD_REMOVE:
                 linf = Fraction(count)
             case Relation.REPLACE:
                 alone = groups is None and len(several) == 1
-                linf = count / max(several[0], 1 - several[0]) if alone else Fraction(2 * count)
-        return Sensitivity.of(l0=1 if groups is None else natural(groups, "groups"), linf=linf)
+                linf = count / max(choice.weight for choice in _choices(several)) if alone else Fraction(2 * count)
+        return Sensitivity.of(l0=lots, linf=linf)
 
     @property
     def law(self) -> Unstated:

@@ -169,9 +169,8 @@ def one_of(release: Release, column: str | None) -> Column:
     return picked(release, column)[0]
 
 
-def row_height(release: Release) -> int:
-    """By how much one row moves the numbers that were drawn: 1 for counts, many steps where values are measured."""
-    query = release.statement.query
+def row_height(query: object) -> int:
+    """By how much one row moves the numbers that are drawn: 1 for counts, many steps where values are measured."""
     if not isinstance(query, Aggregate):
         return 1
     return max(int(block.reach.alone.linf) for block in query.blocks)

@@ -24,6 +24,8 @@ from sfumato.errors import InvalidInput, NotDeclared, Refused, Unsupported
 from sfumato.mechanisms import Gaussian, Laplace
 from sfumato.mechanisms.advisor import least_noise
 from sfumato.mechanisms.calibration import least_epsilon
+from sfumato.reports.columns import row_height
+from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count, Keys
 
 __all__ = ["Case", "Comparison", "EdgeCount", "EventCount", "Line", "Statistic", "cases_of", "compare", "row_counts"]
@@ -138,7 +140,8 @@ class Line:
 class Comparison:
     """The lines, the first of which is the unit that ``spend`` and ``mechanism`` belong to.
 
-    Public: all of it; it is worked out from declarations and holds no figure that depends on data.
+    Public: all of it; it is worked out from declarations and holds no figure that depends on data. Where columns are
+    computed from the numbers, ``height`` is by how much one row moves a number: words divide by it and speak of rows.
     """
 
     KIND: ClassVar[str] = "comparison"
@@ -149,6 +152,7 @@ class Comparison:
     margin: int
     lines: tuple[Line, ...]
     released: bool
+    height: int = 1
 
     @property
     def delta(self) -> Fraction:
@@ -187,6 +191,11 @@ def compare(
     if (epsilon is None) == (margin is None):
         raise InvalidInput("give either epsilon or margin, the error to reach; nothing was compared.")
     if margin is not None:
+        if isinstance(statistic, Aggregate):
+            raise Unsupported(
+                "measures of one question have errors of different kinds, so one margin for all of them says nothing; "
+                "nothing was compared. Give epsilon."
+            )
         epsilon = least_epsilon(
             lambda tried: least_noise(moved, epsilon=tried, delta=delta), margin=margin, confidence=level, numbers=1
         )
@@ -272,6 +281,7 @@ def _lines(
         margin=mechanism.law.margin(confidence),
         lines=tuple(lines),
         released=released,
+        height=row_height(statistic),
     )
 
 

@@ -6,7 +6,7 @@ from sfumato.core.exact import decimal_down, decimal_up
 from sfumato.core.extras import need
 from sfumato.reports.catalogue import message
 from sfumato.reports.comparison import Comparison
-from sfumato.reports.comparison_words import name, title
+from sfumato.reports.comparison_words import name, title, within
 from sfumato.reports.plots.labels import clean, distinct
 from sfumato.reports.plots.theme import Palette, dressed, palette
 
@@ -25,12 +25,12 @@ def draw(found: Comparison, language: str = "en", theme: str = "light") -> Any:
     margins = [
         {
             "unit": unit,
-            "size": float(line.margin),
-            "shown": message(language, "comparison.within", margin=f"{line.margin:,}"),
+            "size": line.margin / found.height,
+            "shown": message(language, "comparison.within", margin=within(line.margin, found)),
         }
         for unit, line in pairs
     ]
-    left = message(language, "comparison.axis_epsilon", margin=f"{found.margin:,}")
+    left = message(language, "comparison.axis_epsilon", margin=within(found.margin, found))
     right = message(language, "comparison.axis_margin", epsilon=decimal_up(found.spend.epsilon))
     panels = altair.hconcat(
         _panel(altair, epsilons, left, units, colours, named=True),
@@ -53,7 +53,7 @@ def _shared(found: Comparison, language: str) -> str:
         unit=name(found.lines[0].case.unit, language),
         epsilon=decimal_up(found.spend.epsilon),
         delta=decimal_up(found.spend.delta),
-        margin=f"{found.margin:,}",
+        margin=within(found.margin, found),
         percent=decimal_down(100 * found.confidence),
     )
 

@@ -9,10 +9,12 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Family, Node, Record, Relation, Unit, User
 from sfumato.mechanisms import Laplace
 from sfumato.reports.catalogue import counted, message
+from sfumato.reports.columns import magnitude
 from sfumato.reports.comparison import Comparison, EdgeCount, EventCount, Line
+from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
 
-__all__ = ["document", "heading", "name", "notes", "rows", "title"]
+__all__ = ["document", "heading", "name", "notes", "rows", "title", "within"]
 
 
 def title(found: Comparison, language: str) -> str:
@@ -24,6 +26,8 @@ def title(found: Comparison, language: str) -> str:
             statistic = message(language, "comparison.events")
         case Count(dataset=dataset) if found.released:
             statistic = message(language, "comparison.counts", dataset=dataset.name, edition=dataset.edition)
+        case Aggregate(dataset=dataset):
+            statistic = message(language, "comparison.measures", dataset=dataset.name, edition=dataset.edition)
         case _:
             statistic = message(language, "comparison.rows")
     return message(language, "comparison.title", statistic=statistic)
@@ -41,9 +45,9 @@ def rows(found: Comparison, language: str) -> list[tuple[str, ...]]:
     return [
         (
             name(line.case.unit, language),
-            _moved(line.sensitivity, pure=isinstance(found.mechanism, Laplace)),
+            _moved(line.sensitivity, found.height, pure=isinstance(found.mechanism, Laplace)),
             _epsilon(line.epsilon, found.delta, language),
-            message(language, "comparison.within", margin=f"{line.margin:,}"),
+            message(language, "comparison.within", margin=within(line.margin, found)),
             _promise(line, language),
         )
         for line in found.lines
@@ -61,9 +65,10 @@ def notes(found: Comparison, language: str) -> list[str]:
             "comparison.shared_pure" if pure else "comparison.shared_delta",
             epsilon=decimal_up(found.spend.epsilon),
             delta=decimal_up(found.spend.delta),
-            margin=f"{found.margin:,}",
+            margin=within(found.margin, found),
             percent=decimal_down(100 * found.confidence),
         ),
+        *([message(language, "comparison.in_rows")] if isinstance(found.statistic, Aggregate) else []),
         message(language, f"comparison.held_{relation}"),
         *_factor(found, language),
         *dict.fromkeys(_grounds(found, line, language) for line in found.lines),
@@ -87,6 +92,11 @@ def name(unit: Unit, language: str) -> str:
     )
 
 
+def within(margin: int, found: Comparison) -> str:
+    """A margin in the units of the comparison: as it is, or in rows."""
+    return magnitude(Fraction(margin, found.height))
+
+
 def document(found: Comparison) -> dict[str, Json]:
     """The comparison for programs, with exact fractions as text."""
     return {
@@ -94,14 +104,14 @@ def document(found: Comparison) -> dict[str, Json]:
         "spend": {"epsilon": fraction_text(found.spend.epsilon), "delta": fraction_text(found.spend.delta)},
         "noise": encode(found.mechanism),
         "confidence": fraction_text(found.confidence),
-        "margin": found.margin,
+        "margin": _exact(found.margin, found),
         "units": [
             {
                 "unit": encode(line.case.unit),
                 "limit": None if line.case.limit is None else encode(line.case.limit),
                 "sensitivity": encode(line.sensitivity),
                 "epsilon_for_the_same_error": fraction_text(line.epsilon),
-                "margin_for_the_same_epsilon": line.margin,
+                "margin_for_the_same_epsilon": _exact(line.margin, found),
                 "as_it_stands": _guarantee(line),
                 "rests_on": _grounds(found, line, "en"),
             }
@@ -109,6 +119,10 @@ def document(found: Comparison) -> dict[str, Json]:
         ],
         "notes": [*notes(found, "en")],
     }
+
+
+def _exact(margin: int, found: Comparison) -> Json:
+    return margin if found.height == 1 else fraction_text(Fraction(margin, found.height))
 
 
 def _guarantee(line: Line) -> Json:
@@ -135,11 +149,11 @@ def _promise(line: Line, language: str) -> str:
     return message(language, "comparison.none")
 
 
-def _moved(sensitivity: Sensitivity, *, pure: bool) -> str:
+def _moved(sensitivity: Sensitivity, height: int, *, pure: bool) -> str:
     """In the norm that the noise is measured against: l1, or the root of the squared l2."""
     if pure and sensitivity.l1 is not None:
-        return decimal_up(sensitivity.l1.value)
-    return "" if sensitivity.l2 is None else f"√{fraction_text(sensitivity.l2.squared)}"
+        return decimal_up(sensitivity.l1.value / height)
+    return "" if sensitivity.l2 is None else f"√{fraction_text(sensitivity.l2.squared / height**2)}"
 
 
 def _factor(found: Comparison, language: str) -> list[str]:

@@ -13,7 +13,7 @@ from sfumato.reports.columns import CONFIDENCE, columns_of, magnitude, row_heigh
 from sfumato.reports.conditions import condition
 from sfumato.reports.words.facts import Span
 from sfumato.reports.words.figures import span_line
-from sfumato.reports.words.measured import measured, ranges
+from sfumato.reports.words.measured import listed, ranges
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
 
@@ -66,8 +66,7 @@ def asked(said: Statement, language: str) -> str:
     facts = {} if where is None else {"condition": condition(where, language)}
     name = "page.rows_all" if where is None else "page.rows_where"
     if isinstance(said.query, Aggregate):
-        persons = isinstance(said.unit, User | Family)
-        facts["measures"] = measured(said.query.measures, language, persons=persons)
+        facts["names"] = listed([measure.name for measure in said.query.measures], language)
         name = "page.measured_all" if where is None else "page.measured_where"
     rows = message(language, name, **facts)
     columns = " × ".join(said.query.labels())
@@ -103,7 +102,7 @@ def column(name: str, language: str) -> str:
 
 def _noise(release: Release, language: str) -> str:
     """The law of the noise; where columns are computed, in units of what one row brings."""
-    said, height = release.statement, row_height(release)
+    said, height = release.statement, row_height(release.statement.query)
     match said.mechanism:
         case Laplace(scale=scale):
             text = fraction_text(scale) if height == 1 else decimal_up(scale / height)
@@ -121,7 +120,7 @@ def _noise(release: Release, language: str) -> str:
 
 def _sensitivity(release: Release, language: str) -> str:
     """The bound that the noise was made for; one is always there, as a mechanism needs its norm."""
-    said, height = release.statement, row_height(release)
+    said, height = release.statement, row_height(release.statement.query)
     moved, rows = said.sensitivity, "" if said.query.measure is not None else "rows_"
     if isinstance(said.mechanism, Gaussian) and moved.l2 is not None:
         return message(language, f"fact.sensitivity_{rows}l2", squared=fraction_text(moved.l2.squared / height**2))

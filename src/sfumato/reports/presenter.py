@@ -1,6 +1,6 @@
 """The presenter that the vault hands to each release."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,10 @@ class Reports:
     def plot(self, release: Release, kind: str, language: str, theme: str, column: str | None) -> Any:
         """Draw the release."""
         return plots.draw(release, kind, language, theme, column)
+
+    def map(self, release: Release, areas: str | Path | Mapping[str, Any], **asked: Any) -> Any:
+        """Draw the release by area."""
+        return plots.choropleth(release, areas, **asked)
 
     def report(self, release: Release, path: Path, languages: Sequence[str]) -> Path:
         """Write the release as one page, which needs nothing else."""

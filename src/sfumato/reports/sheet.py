@@ -53,7 +53,7 @@ def _heads(release: Release, columns: Sequence[Column], language: str) -> list[s
             heads.append(escape(column(each.name, language)))
         else:
             words = said(each.measure, language, persons=persons)
-            heads.append(f"{escape(each.name)}<small>{escape(words)}</small>")
+            heads.append(f"{escape(each.name)}<br><small>{escape(words)}</small>")
     ends = [escape(column(end, language)) for end in ("low", "high")]
     return [*heads, *ends] if len(columns) == 1 else heads
 
@@ -66,4 +66,4 @@ def _cells(each: Column, place: int, language: str, *, alone: bool) -> list[str]
         low, high = ends or (nothing, nothing)
         return [escape(each.text(place)), escape(low), escape(high)]
     under = nothing if ends is None else message(language, "page.interval", low=ends[0], high=ends[1])
-    return [f"{escape(each.text(place))}<small>{escape(under)}</small>"]
+    return [f"{escape(each.text(place))}<br><small>{escape(under)}</small>"]

@@ -19,8 +19,9 @@ from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.signature import read_public_key, signature_holds
 from sfumato.core.statement import Statement
+from sfumato.core.units import Relation
 from sfumato.errors import InvalidInput, Refused, SfumatoError
-from sfumato.mechanisms import CubeNoise, Gaussian, Laplace
+from sfumato.mechanisms import CubeNoise, Gaussian, Laplace, QuantileChoice, TopChoice
 from sfumato.reports.declarations import DECLARATIONS
 from sfumato.reports.presenter import Reports
 
@@ -210,6 +211,16 @@ def _calibration(said: Statement, sensitivity: Sensitivity) -> Iterator[Finding]
             yield _miscalibrated("l1", sensitivity.l1.value)
         case Gaussian(l2_squared=stated) if sensitivity.l2 is not None and stated != sensitivity.l2.squared:
             yield _miscalibrated("l2_squared", sensitivity.l2.squared)
+        case TopChoice(monotone=True) if said.unit.relation is not Relation.ADD_REMOVE:
+            yield Finding(
+                field="statement.mechanism.monotone", problem="must be false: who is replaced moves both ways"
+            )
+        case TopChoice(choices=stated) if stated != said.query.size:
+            yield Finding(field="statement.mechanism.choices", problem="must be as many as the query asks for")
+        case QuantileChoice(quantiles=stated) if stated != getattr(said.query, "levels", None):
+            yield Finding(field="statement.mechanism.quantiles", problem="must be those that the query asks for")
+        case QuantileChoice(steps=stated) if stated != said.query.lattice.steps:  # type: ignore[attr-defined]
+            yield Finding(field="statement.mechanism.steps", problem="must be those of the query's lattice")
         case CubeNoise(linf=stated) if sensitivity.linf is not None and stated != sensitivity.linf.value:
             yield _miscalibrated("linf", sensitivity.linf.value)
 

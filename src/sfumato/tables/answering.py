@@ -41,7 +41,8 @@ def mechanism_for(query: TableQuery, moved: Sensitivity, unit: Unit, spend: Budg
                 )
             keys = moved.l0.count if moved.l0 is not None else 0
             if query.counted:
-                return NoisyThreshold.calibrated(keys=keys, most=1, epsilon=spend.epsilon, delta=spend.delta)
+                most = int(moved.linf.value) if moved.linf is not None else 0
+                return NoisyThreshold.calibrated(keys=keys, most=most, epsilon=spend.epsilon, delta=spend.delta)
             return OptimalSelection.calibrated(keys=keys, epsilon=spend.epsilon, delta=spend.delta)
         case TopGroups():
             largest = int(moved.linf.value) if moved.linf is not None else 0
@@ -49,7 +50,6 @@ def mechanism_for(query: TableQuery, moved: Sensitivity, unit: Unit, spend: Budg
                 choices=query.choices,
                 sensitivity=largest,
                 epsilon=spend.epsilon,
-                delta=spend.delta,
                 monotone=query.monotone(unit),
             )
     return least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)

@@ -15,6 +15,7 @@ from sfumato.reports.plots.fonts import use_fonts
 from sfumato.reports.plots.frontier_of_epsilon import frontier
 from sfumato.reports.plots.icon_array import icons
 from sfumato.reports.plots.law_of_noise import law, noise
+from sfumato.reports.plots.map_of_areas import choropleth
 from sfumato.reports.plots.saving import save
 from sfumato.reports.plots.table_of_intervals import intervals
 
@@ -22,6 +23,7 @@ __all__ = [
     "KINDS",
     "belief",
     "burn_down",
+    "choropleth",
     "draw",
     "frontier",
     "icons",

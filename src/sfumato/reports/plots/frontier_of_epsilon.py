@@ -76,7 +76,7 @@ def frontier(release: Release, language: str = "en", theme: str = "light", *, co
         scale=altair.Scale(type="log", base=2, domain=[values[0], values[-1]], nice=False, padding=44),
     )
     most = max(row["margin"] for row in rows) or 1
-    ticks = {"format": ",d", "tickMinStep": 1} if curve_of.whole else {"format": ",~g"}
+    ticks = {"format": ",d", "tickMinStep": 1} if curve_of.whole else {"format": ",.8~f"}
     y = altair.Y(
         "margin:Q",
         axis=altair.Axis(title=message(language, "plot.margin_axis"), tickCount=5, **ticks),

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from sfumato.core.enclosures import Enclosure
-from sfumato.core.exact import Exact, decimal_up, fraction_text, probability
+from sfumato.core.exact import Exact, fraction_text, probability
 from sfumato.core.extras import need
 from sfumato.core.query import Law
 from sfumato.core.release import Release, only_release
@@ -15,11 +15,11 @@ from sfumato.core.search import least_whole
 from sfumato.errors import Unsupported
 from sfumato.inference.figure import Figure
 from sfumato.inference.form import Form, Noise
-from sfumato.inference.inversion import Spread
+from sfumato.inference.inversion import FINE, Spread
 from sfumato.laws import Sum
 from sfumato.laws.margins import Whole
 from sfumato.reports.catalogue import message
-from sfumato.reports.columns import CONFIDENCE, picked, row_height
+from sfumato.reports.columns import CONFIDENCE, magnitude, picked, row_height
 from sfumato.reports.plots.labels import clean
 from sfumato.reports.plots.theme import dressed, palette
 
@@ -60,8 +60,9 @@ class Carried:
         return self.form.margin(probability(confidence, "confidence"))
 
     def tail(self, size: Fraction) -> Enclosure:
-        """P(|z| > size), rounded up."""
-        beyond = 1 - Fraction(self.spread.within(size))
+        """P(|z| > size) for the eye: what an inversion takes off a distance to be sure is given back."""
+        taken = 0 if self.spread.whole else FINE * Fraction(self.spread.deviation)
+        beyond = 1 - Fraction(self.spread.within(size + taken))
         return Enclosure(beyond, beyond)
 
 
@@ -87,7 +88,7 @@ def noise(release: Release, language: str = "en", theme: str = "light", *, colum
             "Draw its intervals, or leave the column out to see the noise behind all of them."
         )
     words = (message(language, "plot.law_rows", dataset=about), message(language, "plot.error_rows"))
-    behind = Form(Fraction(0), {Noise(said.identifier, 0, said.law): Fraction(1, row_height(release))})
+    behind = Form(Fraction(0), {Noise(said.identifier, 0, said.law): Fraction(1, row_height(release.statement.query))})
     return law(Carried(behind), language, theme, words=words)
 
 
@@ -225,4 +226,4 @@ def _signed(number: Fraction) -> str:
 
 
 def _shown(number: Fraction) -> str:
-    return f"{number.numerator:,}" if number.denominator == 1 else decimal_up(number, 3)
+    return f"{number.numerator:,}" if number.denominator == 1 else magnitude(number)

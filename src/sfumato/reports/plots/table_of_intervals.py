@@ -105,11 +105,7 @@ def _side_by_side(altair: Any, looks: Sequence["_Look"], tables: Sequence[list[R
         )
         for place, (look, rows) in enumerate(zip(looks, tables, strict=True))
     ]
-    lines = [
-        altair.hconcat(*panels[start : start + MOST_COLUMNS], spacing=28)
-        for start in range(0, len(panels), MOST_COLUMNS)
-    ]
-    return lines[0] if len(lines) == 1 else altair.vconcat(*lines, spacing=30)
+    return altair.concat(*panels, columns=MOST_COLUMNS, spacing={"row": 30, "column": 28}, align="each")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +141,7 @@ class _Look:
             small=small,
             many=many,
             name=clean(column.name),
-            axis=_axis(release, column, language),
+            axis=_axis(release, column, language, alone=not many),
             whole=column.whole,
         )
 
@@ -163,14 +159,15 @@ class _Look:
         zero = {"condition": {"test": "datum.value === 0", "value": colours.band}, "value": colours.line}
         below = altair.Axis(
             title=self.axis,
-            format=",d" if self.whole else ",~g",
+            format=",d" if self.whole else ",.8~f",
             gridColor=zero,
             labelFontSize=text,
             labelFlush=False,
             labelOverlap=True,
+            labelSeparation=8,
             tickCount=3 if small or self.many else 6,
             **({"tickMinStep": 1} if self.whole else {}),
-            **({"titleLimit": width + 50, "titleAnchor": "start", "titleAlign": "left"} if self.many else {}),
+            **({"titleLimit": width + 60, "titleAnchor": "start", "titleAlign": "left"} if self.many else {}),
         )
         base = (
             altair.Chart()
@@ -202,11 +199,12 @@ class _Look:
         ]
 
 
-def _axis(release: Release, column: Column, language: str) -> str:
+def _axis(release: Release, column: Column, language: str, *, alone: bool) -> str:
     if column.measure is None:
         return message(language, "plot.axis")
     persons = isinstance(release.statement.unit, User | Family)
-    return message(language, "plot.axis_column", measure=clean(said_of(column.measure, language, persons=persons)))
+    measure = clean(said_of(column.measure, language, persons=persons))
+    return message(language, "plot.axis_column", measure=measure) if alone else measure
 
 
 def _title(release: Release, chosen: Sequence[Column], keys: Sequence[str], language: str) -> str:

@@ -28,7 +28,7 @@ class Count:
     Guarantee: :meth:`sensitivity` bounds the move of the whole vector of counts for one unit; brute-forced over
     neighbours, and attained (but for a bare count of all rows under replace, which moves less). Assumes: the limit is
     enforced by the engine for this very grouping; rows whose key is not declared, or whose person is not told, do not
-    count. Public: every field. Proof: docs/proofs/bounded_counts.md
+    count. Public: every field. Proof: docs/proofs/bounded_totals.md
     """
 
     KIND: ClassVar[str] = "query.count"

@@ -68,10 +68,10 @@ class FoundKeys:
         return {}
 
     def sensitivity(self, unit: Unit, limit: Limit | None) -> Sensitivity:
-        """How many keys one unit, held to ``limit``, can move: each member by one in each."""
+        """How many keys one unit, held to ``limit``, can move, and by how many persons each."""
         given = contribution(unit, limit)
         keys = given.groups * given.members * (2 if given.relation is Relation.REPLACE else 1)
-        return Sensitivity.of(l0=keys, l1=keys, linf=1)
+        return Sensitivity.of(l0=keys, l1=keys, linf=given.members)
 
     def columns(self, release: Release) -> Mapping[str, Derived]:
         """The keys that were found, and how many persons have each."""

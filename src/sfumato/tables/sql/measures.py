@@ -67,10 +67,8 @@ class Aggregates:
             case exp.Div() if name_of(node.this) == name_of(node.expression) == "SUM":
                 over, under = (self._one(side) for side in (node.this, node.expression))
                 return Found(name="ratio", asked=asking.ratio(over, under))
-            case exp.Window() | exp.Subquery():
+            case exp.Window() | exp.Subquery() | exp.WithinGroup():
                 raise unknown(node)
-            case exp.WithinGroup():
-                return self.read(node.this)
         raise refused("arithmetic on aggregates")
 
     def _function(self, node: exp.Expression, kept: Expression | None) -> Found:
@@ -87,7 +85,7 @@ class Aggregates:
             called, both = OF_TWO[name]
             first, second = self._several(node, 2)
             return Found(name=called, asked=both(_where(kept, first), second))
-        raise unknown(node)  # among them quantiles, which are a question of their own
+        raise unknown(node)
 
     def _count(self, node: exp.Anonymous, kept: Expression | None) -> Found:
         if len(node.expressions) != 1:

@@ -11,6 +11,7 @@ from sfumato.errors import InvalidInput
 from sfumato.tables.keys import Keys
 from sfumato.tables.sql.having import kept
 from sfumato.tables.sql.measures import Aggregates, is_aggregate
+from sfumato.tables.sql.quantiles import is_quantile, quantiles
 from sfumato.tables.sql.reading import condition_tree, select_tree, shallow
 from sfumato.tables.sql.refusals import name_of, only, refused, unknown
 from sfumato.tables.sql.rows import Rows
@@ -116,6 +117,8 @@ def _row_wise(
 ) -> tuple["Table", Rows]:
     """A subquery that computes values of each row and leaves rows out; it is written into the question."""
     if not isinstance(select, exp.Select):
+        if isinstance(select, exp.Table):
+            only(select, "this", "alias")  # a join in brackets is refused as a join
         raise unknown(select)
     only(select, "expressions", "from_", "where")
     table, rows = _origin(select, table, named)
@@ -231,8 +234,11 @@ def _key(item: _Item, table: "Table", rows: Rows) -> Keys:
 
 
 def _asked(table: "Table", rows: Rows, items: Sequence[_Item]) -> "Question":
+    many = [item for item in items if item.many]
+    if any(is_quantile(item.node) for item in many):
+        return quantiles(table, rows, [(item.alias, item.node) for item in many])
     reader = Aggregates(rows=rows, unit=getattr(getattr(table.gate, "unit", None), "column", None))
-    found = [(item.alias, reader.read(item.node)) for item in items if item.many]
+    found = [(item.alias, reader.read(item.node)) for item in many]
     names = [alias or each.name for alias, each in found]
     if not found:
         raise InvalidInput("no aggregate is selected; nothing was done. Ask for COUNT(*), SUM(…), AVG(…) or the like.")

@@ -1,0 +1,86 @@
+"""The numbers of a release on a terminal and for programs, each with its interval."""
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from sfumato.cli.output import harmless
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from sfumato.core.release import Release
+
+__all__ = ["answer_table", "document", "figures"]
+
+
+def answer_table(release: "Release", confidence: Fraction) -> "Table":
+    """The labels of each group, its numbers, and the interval of each, rounded outward."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from sfumato.core.exact import decimal_down
+
+    percent = f"{decimal_down(100 * confidence)}% interval"
+    drawn = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    labels = release.statement.query.labels()
+    for name in labels:
+        drawn.add_column(Text(harmless(name)))
+    shown = release.shown(confidence)
+    cells: list[list[str]] = []
+    for name, values, ends in shown:
+        drawn.add_column(Text(harmless(name)), justify="right")
+        if ends is None:  # chosen, not measured
+            cells.append([harmless(_short(value)) for value in values])
+            continue
+        drawn.add_column(percent, justify="right", no_wrap=True)
+        texts = [figures(value, pair) for value, pair in zip(values, ends, strict=True)]
+        cells += [[text[0] for text in texts], [text[1] for text in texts]]
+    for place in range(len(cells[0])):
+        groups = [Text(harmless(str(column[place]))) for column in labels.values()]
+        drawn.add_row(*groups, *(Text(column[place]) for column in cells))
+    return drawn
+
+
+def figures(value: Any, ends: tuple[Any, Any]) -> tuple[str, str]:
+    """A number and its interval as texts, with as many decimals as the interval's width makes worth reading.
+
+    >>> figures(1234, (1228, 1240)), figures(Fraction(1, 3), (0.2, 0.456)), figures(0.5, (-math.inf, 2.0))
+    (('1,234', '1,228 to 1,240'), ('0.33', '0.20 to 0.46'), ('unknown', 'any'))
+    """
+    low, high = ends
+    if not all(map(math.isfinite, (value, low, high))):
+        return "unknown", "any"
+    if all(isinstance(number, int) for number in (value, low, high)):
+        return f"{value:,}", f"{low:,} to {high:,}"
+    low, middle, high = Fraction(low), Fraction(value), Fraction(high)
+    width = float(high - low)
+    places = min(12, max(0, 1 - math.floor(math.log10(width)))) if width > 0 else 6
+    step = 10**places
+
+    def text(steps: int) -> str:
+        return f"{float(Fraction(steps, step)):,.{places}f}"
+
+    return text(round(middle * step)), f"{text(math.floor(low * step))} to {text(math.ceil(high * step))}"
+
+
+def document(release: "Release", confidence: Fraction) -> dict[str, Any]:
+    """The same for programs; what the noise leaves open is null, and so are the ends of what was chosen."""
+    columns: dict[str, dict[str, list[Any] | None]] = {}
+    for name, values, ends in release.shown(confidence):
+        sides = None if ends is None else [[_plain(end) for end in side] for side in zip(*ends, strict=True)]
+        low, high = sides or (None, None)
+        columns[name] = {"values": [_plain(value) for value in values], "low": low, "high": high}
+    labels = {name: list(column) for name, column in release.statement.query.labels().items()}
+    return {"labels": labels, "columns": columns}
+
+
+def _short(value: Any) -> str:
+    """A value that was chosen: names as they are, numbers to six digits."""
+    return f"{value:.6g}" if isinstance(value, float | Fraction) else str(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float | Fraction):
+        return float(value) if math.isfinite(value) else None
+    return value

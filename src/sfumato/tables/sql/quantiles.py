@@ -1,0 +1,98 @@
+"""Quantiles in SQL: MEDIAN and the like make a question of their own, about one value."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from sfumato.engines.expressions import Term, when
+from sfumato.errors import InvalidInput
+from sfumato.tables.queries.quantiles import level_name
+from sfumato.tables.sql.refusals import name_of, only, refused
+from sfumato.tables.sql.rows import Rows, constant
+
+if TYPE_CHECKING:
+    from sfumato.core.question import Question
+    from sfumato.tables.table import Table
+
+__all__ = ["is_quantile", "quantiles"]
+
+NAMES = ("MEDIAN", "QUANTILE", "PERCENTILE_CONT", "PERCENTILE_DISC")
+
+
+def is_quantile(node: exp.Expression) -> bool:
+    """Whether something is a quantile, or holds one."""
+    return any(isinstance(part, exp.Anonymous) and name_of(part) in NAMES for part in node.walk())
+
+
+def quantiles(table: "Table", rows: Rows, selected: Sequence[tuple[str | None, exp.Expression]]) -> "Question":
+    """All that is selected as quantiles of one value, each with the name that quantiles have."""
+    found = [(alias, *_read(node, rows)) for alias, node in selected]
+    values = [value for _, value, _ in found]
+    if any(value.node != values[0].node for value in values):
+        raise refused("quantiles of several values in one question")
+    for alias, _, level in found:
+        if alias not in (None, level_name(level)):
+            raise InvalidInput(
+                f"this quantile is called {level_name(level)!r} in the answer, and not {alias!r}; nothing was done. "
+                "Leave AS out."
+            )
+    return table.quantiles(values[0], [level for _, _, level in found])
+
+
+def _read(node: exp.Expression, rows: Rows) -> tuple[Term, Fraction]:
+    """The value and the level of one quantile."""
+    match node:
+        case exp.Paren():
+            only(node, "this")
+            return _read(node.this, rows)
+        case exp.Filter():
+            only(node, "this", "expression")
+            value, level = _read(node.this, rows)
+            return when(rows.condition(node.expression.this)).then(value), level
+        case exp.WithinGroup(this=exp.Anonymous() as function) if name_of(function).startswith("PERCENTILE"):
+            only(node, "this", "expression")
+            return rows.value(_ordered(node.expression)), _level(_arguments(function, 1)[0])
+        case exp.Anonymous() if name_of(node) == "MEDIAN":
+            return rows.value(_arguments(node, 1)[0]), Fraction(1, 2)
+        case exp.Anonymous() if name_of(node) == "QUANTILE":
+            of, at = _arguments(node, 2)
+            return rows.value(of), _level(at)
+        case exp.Anonymous() if name_of(node) in NAMES:
+            raise InvalidInput(f"{name_of(node)}(…) needs WITHIN GROUP (ORDER BY a value); nothing was done.")
+        case exp.Window():
+            raise refused("OVER")
+    if is_quantile(node):
+        raise refused("arithmetic on aggregates")
+    raise refused("a quantile beside other aggregates")
+
+
+def _ordered(node: exp.Expression) -> exp.Expression:
+    """The one value that is ordered by, upwards."""
+    if not isinstance(node, exp.Order) or len(node.expressions) != 1:
+        raise refused("WITHIN GROUP by several values")
+    only(node, "expressions")
+    (by,) = node.expressions
+    if not isinstance(by, exp.Ordered) or by.args.get("desc"):
+        raise refused("WITHIN GROUP in descending order")
+    only(by, "this", "nulls_first")
+    inner: exp.Expression = by.this
+    return inner
+
+
+def _arguments(node: exp.Anonymous, number: int) -> list[exp.Expression]:
+    only(node, "this", "expressions")
+    if len(node.expressions) != number:
+        raise InvalidInput(
+            f"{name_of(node)} was given {len(node.expressions)} values; nothing was done. It takes {number}."
+        )
+    given: list[exp.Expression] = node.expressions
+    return given
+
+
+def _level(node: exp.Expression) -> Fraction:
+    level = constant(node)
+    if isinstance(level, bool) or not isinstance(level, int | Fraction):
+        raise InvalidInput("the level of a quantile is a number between 0 and 1; nothing was done.")
+    return Fraction(level)

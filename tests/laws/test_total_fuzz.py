@@ -1,0 +1,38 @@
+"""The fuzzer of the query language finds no neighbours that move a question beyond its claim."""
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from sfumato.engines.sources import Source
+from sfumato.tables.execution import check_columns, exact_numbers
+from tests.laws import fuzzing
+from tests.laws.fuzzing import Batch, batches, hunt
+from tests.laws.scenarios import SECRET, limit_for, unit_of
+
+PLANS, MANY = 2_000, 50_000
+
+
+def test_two_thousand_plans_obey_their_claims() -> None:
+    assert hunt(PLANS + 10 * fuzzing.PLANS) >= PLANS
+
+
+@pytest.mark.long
+@pytest.mark.skipif(os.environ.get("SFUMATO_LONG") != "1", reason="half an hour; SFUMATO_LONG=1 runs it")
+def test_fifty_thousand_plans_obey_their_claims() -> None:
+    assert hunt(MANY + MANY // 20) >= MANY
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@given(batch=batches())
+def test_a_question_alone_on_one_table_has_the_same_numbers(batch: Batch) -> None:
+    """The path of a release: one question in the words of the caller, one table, no column of worlds."""
+    answers = fuzzing.asked(batch)
+    world = max(range(len(batch.around.worlds)), key=lambda it: len(batch.around.worlds[it]))
+    source = Source(fuzzing.framed([batch.around.worlds[world]]).drop_columns(["world"]))
+    unit, limit = unit_of(batch.kind, batch.relations[0]), limit_for(batch.kind, batch.limit)
+    for place, question in list(enumerate(batch.questions))[:2]:
+        check_columns(question, source, unit)
+        found = exact_numbers(question, source, unit=unit, limit=limit, secret=SECRET)
+        assert found == answers.of(place)[world].tolist()
