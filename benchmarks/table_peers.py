@@ -37,7 +37,7 @@ import pandas as pd
 from snsql import Privacy, from_df
 
 about = {"": {"": {"rows": {
-    "row_privacy": False, "max_contrib": 3, "censor_dims": False,
+    "row_privacy": False, "max_ids": 3, "censor_dims": False,
     "person": {"type": "int", "private_id": True},
     "grp": {"type": "int"},
     "value": {"type": "float", "lower": 0, "upper": 100},

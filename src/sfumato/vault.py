@@ -32,8 +32,9 @@ from sfumato.noise import SystemWords
 from sfumato.reports.presenter import Reports
 from sfumato.tables.answering import TABLE_QUERIES, Answer, TableQuery, drawn, mechanism_for
 from sfumato.tables.contribution import contribution
-from sfumato.tables.execution import check_columns, exact_numbers
+from sfumato.tables.execution import Beside, check_columns, exact_numbers
 from sfumato.tables.keys import KeyValue, keys_of
+from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.count import Count
 from sfumato.tables.schema import Schema
 from sfumato.tables.table import Table
@@ -92,6 +93,7 @@ class Vault:
         self._key = key if isinstance(key, SigningKey) else SigningKey.new() if key is None else SigningKey.load(key)
         self._ledger = MemoryLedger(account=name, budget=budget)
         self._holdings: dict[Dataset, _Holding] = {}
+        self._public: dict[Dataset, PublicTable] = {}
         self._closed: set[Dataset] = set()
         self._secret = secrets.token_hex(16)
 
@@ -176,6 +178,19 @@ class Vault:
         self._holdings[dataset] = _Holding(source=Source(data, types), limit=limit)
         return Table(gate=self, dataset=dataset, keys=declared, bounds=ranges, number=number if single else None)
 
+    def public(self, data: object, *, name: str | None = None, version: str = "1") -> PublicTable:
+        """Declare a public table, to be joined with private ones: a Parquet or CSV file, or a data frame.
+
+        Everyone may see its rows: nothing of it is protected. Its values are public keys and bounds.
+        """
+        if name is None:
+            raise NotDeclared("a public table needs a name, which its columns are called by. Say name='hospitals'.")
+        table = PublicTable.of(data, Dataset(name=name, edition=version))
+        if table.dataset in self._public or any(known.name == name for known in self._holdings):
+            raise Refused(f"a table {name!r} is declared already; nothing was done. Give it another name or version.")
+        self._public[table.dataset] = table
+        return table
+
     def preview(
         self, query: Query, spend: Budget, *, confidence: Exact = Fraction(19, 20), rows: int | None = None
     ) -> Preview:
@@ -246,18 +261,19 @@ class Vault:
         stored = None if fresh else self._ledger.stored(question)
         if stored is not None:
             return replace(stored, charged=Budget.none(), repeated=True)
-        if asked.dataset in self._closed:
+        closed = next((dataset for dataset in self._private(asked) if dataset in self._closed), None)
+        if closed is not None:
             raise Refused(
-                f"{asked.dataset.name!r} was closed after its engine failed: whether another question fails could tell "
+                f"{closed.name!r} was closed after its engine failed: whether another question fails could tell "
                 "what a row holds. Nothing was read and nothing was spent. Mend the data and declare a new version."
             )
-        check_columns(asked, holding.source, self.unit)
+        check_columns(asked, self._beside(asked), self.unit)
 
         reservation = self._ledger.reserve(charge)
         issued = datetime.now(UTC).isoformat(timespec="seconds")
         answer = self._noisy(asked, holding, mechanism)
         if answer is None:
-            self._closed.add(asked.dataset)
+            self._closed.update(self._private(asked))
             raise EngineFailed(
                 f"the engine stopped while it read {asked.dataset.name!r}. Rows may have been read, so the charge of "
                 f"{reservation.cost} is kept; no number was released, and this version of the data is closed. "
@@ -296,17 +312,37 @@ class Vault:
             raise Unsupported(
                 f"this vault cannot answer {type(query).__name__}; nothing was read and nothing was spent."
             )
-        if query.dataset not in self._holdings:
+        asked: TableQuery = query  # type: ignore[assignment]
+        for dataset in self._private(asked):
+            self._check_known(dataset, dataset in self._holdings)
+        for join in asked.joins:
+            if join.public:
+                self._check_known(join.dataset, join.dataset in self._public)
+                self._public[join.dataset].check_unique([there for _, there in join.on])
+        return asked, self._holdings[asked.dataset]
+
+    def _check_known(self, dataset: Dataset, known: bool) -> None:  # noqa: FBT001 - reads as one sentence
+        if not known:
             raise InvalidInput(
-                f"vault {self.name!r} holds no dataset {query.dataset.name!r} version {query.dataset.edition!r}; "
-                "nothing was read and nothing was spent. Declare it with vault.table(...)."
+                f"vault {self.name!r} holds no dataset {dataset.name!r} version {dataset.edition!r}; "
+                "nothing was read and nothing was spent. Declare it with vault.table(...) or vault.public(...)."
             )
-        return query, self._holdings[query.dataset]  # type: ignore[return-value]
+
+    @staticmethod
+    def _private(query: TableQuery) -> list[Dataset]:
+        """The private datasets that a query reads."""
+        return [query.dataset, *(join.dataset for join in query.joins if not join.public)]
+
+    def _beside(self, query: TableQuery) -> Beside:
+        """The sources of all tables that a query names."""
+        private = {join.dataset: self._holdings[join.dataset].source for join in query.joins if not join.public}
+        public = {join.dataset: self._public[join.dataset] for join in query.joins if join.public}
+        return Beside(own=self._holdings[query.dataset].source, private=private, public=public)
 
     def _noisy(self, query: TableQuery, holding: _Holding, mechanism: Mechanism) -> Answer | None:
         """Read and draw; None where that failed. Exact numbers, and an engine's words that may quote data, end here."""
         try:
-            exact = exact_numbers(query, holding.source, unit=self.unit, limit=holding.limit, secret=self._secret)
+            exact = exact_numbers(query, self._beside(query), unit=self.unit, limit=holding.limit, secret=self._secret)
             return drawn(mechanism, exact, SystemWords())
         except Exception:  # noqa: BLE001 - whatever is raised, the charge is kept and nothing is quoted
             return None

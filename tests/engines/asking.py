@@ -5,12 +5,15 @@ from typing import Any
 
 from sfumato.engines.compile import predicate, value
 from sfumato.engines.expressions import Expression, Term, check, columns_of, type_of, written
+from sfumato.engines.expressions.grammar import form
 from sfumato.engines.sources import Source
 from sfumato.engines.totals import brought_out
+from tests.engines.corners import rows as corners
 from tests.engines.truth import Row, holds, value_of
 
 Asked = Expression | Term
 LENGTH, FEW = 1009, 211
+KNOWN: dict[str, list[Any]] = {}
 
 
 def ask(asked: Sequence[Asked], of: Source, *, at_once: int = 300) -> list[list[Any]]:
@@ -35,7 +38,16 @@ def ask(asked: Sequence[Asked], of: Source, *, at_once: int = 300) -> list[list[
 
 
 def expected(one: Asked, rows: Sequence[Row]) -> list[Any]:
-    """The same, worked out row by row in plain Python."""
+    """The same, worked out row by row in plain Python; once for all engines where the rows are the corners."""
+    if len(rows) != LENGTH or rows is not corners(LENGTH):
+        return _worked_out(one, rows)
+    text = form(one.node if isinstance(one, Term) else one)
+    if text not in KNOWN:
+        KNOWN[text] = _worked_out(one, rows)
+    return KNOWN[text]
+
+
+def _worked_out(one: Asked, rows: Sequence[Row]) -> list[Any]:
     return [value_of(one, row) if isinstance(one, Term) else holds(one, row) for row in rows]
 
 

@@ -119,7 +119,7 @@ def test_text_is_bytes_whatever_collation_a_column_has_on_postgresql(server: Any
 def test_text_is_bytes_whatever_collation_a_column_has_on_spark(spark: Any) -> None:
     rows = ", ".join(f"({n}, '{w}', '{v}')" for n, (w, v) in enumerate(zip(WORDS, WORDS[::-1], strict=True)))
     loose = "SELECT place, w COLLATE UTF8_LCASE AS w, v COLLATE UTF8_LCASE AS v"
-    spark.sql(f"CREATE OR REPLACE TEMP VIEW words AS {loose} FROM VALUES {rows} AS plain(place, w, v)")
+    spark.sql(f"CREATE OR REPLACE TEMP VIEW words AS {loose} FROM VALUES {rows} AS plain(place, w, v)")  # noqa: S608
     table = ibis.pyspark.connect(spark).table("words")
     assert asked_of_words(table) == said_of_words()
     assert column(table, x=table.w == "a")[:2] == [True, True]

@@ -54,7 +54,7 @@ def test_one_quantile_is_drawn_with_exactly_its_probability(table: tuple[int, ..
 def test_blocks_within_a_limit_are_all_and_only_those(
     counts: list[int], parts: int, epsilon: Fraction, limit: int
 ) -> None:
-    """For every pair of cuts: the blocks cover each slot that is as good as the limit once, with its least excess."""
+    """For every pair of cuts: the blocks cover each slot that is as good as the limit once, within a nat of its own."""
     group = Group(list(range(4)), counts, steps=3, parts=parts, most=10**6)
     slots = 4 * parts
     masses = [Fraction(counts[t // parts], parts) for t in range(slots)]
@@ -69,8 +69,10 @@ def test_blocks_within_a_limit_are_all_and_only_those(
                 assert seen.excess(t) == truth[t]
             assert min(truth.values()) == 0
             covered: list[int] = []
+            nat = max(1, 1 / seen.rate)
             for start, length, least in seen.within(limit):
-                assert least == min(truth[t] for t in range(start, start + length)) <= limit
+                assert least <= min(truth[t] for t in range(start, start + length)) and least <= limit
+                assert max(truth[t] for t in range(start, start + length)) < least + nat
                 covered += range(start, start + length)
             assert sorted(covered) == sorted(set(covered))
             assert {t for t in truth if truth[t] <= limit} <= set(covered) <= set(truth)

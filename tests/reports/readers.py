@@ -1,8 +1,10 @@
 """Facts of every kind, for texts: what is released, of whom, under which relation, with and without a δ."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import sfumato as sf
 from sfumato.core import units
@@ -10,12 +12,39 @@ from sfumato.core.guarantees import Approximate, Pure
 from sfumato.core.query import Dataset
 from sfumato.core.statement import Account
 from sfumato.core.units import Unit
-from sfumato.reports.words import Facts, Kind, Margins, Source, Subject
+from sfumato.reports.words import Facts, Kind, Margins, Source, Span, Subject
+from sfumato.tables.measures import (
+    Association,
+    Average,
+    Measure,
+    PersonCount,
+    Proportion,
+    Quotient,
+    Ranged,
+    RowCount,
+    Total,
+    Variation,
+)
 
 VISITS = Dataset(name="visits", edition="2026-10")
 DELTA = Fraction(1, 10**6)
 PROMISES = ("pure", "delta", "pure in an account with delta")
-NAMES = {"visits", "patients", "region", "diagnosis", "ILI"}  # what users named; every other Latin word is English
+NAMES = {"visits", "patients", "region", "diagnosis", "ILI", "sbp", "age", "m"}  # what users named; no other Latin word
+SBP = Ranged(value=sf.col("sbp").node, low=Fraction(80), high=Fraction(220))
+AGE = Ranged(value=sf.col("age").node, low=Fraction(0), high=Fraction(221, 2))
+MEASURES: tuple[Measure, ...] = (
+    RowCount(name="m1"),
+    RowCount(name="m2", condition=sf.col("age") >= 65),
+    PersonCount(name="m3"),
+    Total(name="m4", of=SBP),
+    Average(name="m5", of=SBP),
+    Variation(name="m6", of=SBP),
+    Variation(name="m7", of=SBP, root=True),
+    Proportion(name="m8", condition=sf.col("age") >= 65),
+    Quotient(name="m9", over=SBP, under=AGE),
+    Association(name="m10", first=SBP, second=AGE),
+    Association(name="m11", first=SBP, second=AGE, scaled=True),
+)
 
 
 def units_of(relation: str) -> list[Unit]:
@@ -77,6 +106,27 @@ def facts(
     )
 
 
+def measured(
+    measures: tuple[Measure, ...] = MEASURES,
+    unit: Unit | None = None,
+    *,
+    kind: Kind = Kind.TABLE,
+    number: int | None = None,
+    rest: bool = False,
+    spans: tuple[Span, ...] | None = None,
+    **other: Any,
+) -> Facts:
+    """Facts of columns that were computed: each with margins of its own, the last with none."""
+    made = facts(kind, unit, **other)
+    subject = replace(made.subject, measures=measures, number=number, rest=rest)
+    told = tuple(
+        Span(name=measure.name, least=Fraction(place, 7), most=Fraction(place, 3), open=place % 2)
+        for place, measure in enumerate(measures, start=1)
+    )
+    lost = Span(name=measures[-1].name, least=None, most=None, open=3)
+    return replace(made, subject=subject, margins=None, spans=spans if spans is not None else (*told[:-1], lost))
+
+
 def every() -> Iterator[Facts]:
     """All kinds × relations × promises of persons and rows, all other units too, and the turns that a text can take."""
     for relation, promise in product(("add/remove", "replace"), PROMISES):
@@ -92,4 +142,11 @@ def every() -> Iterator[Facts]:
     yield facts(Kind.DERIVED, margin=Fraction(7, 3))
     yield facts(margin=Fraction(0), epsilon=Fraction(8), spent=Fraction(8), total=Fraction(8))
     yield facts(spent=Fraction(3, 2))
+    for relation, promise in product(("add/remove", "replace"), PROMISES):
+        yield measured(unit=units.user("id", relation=relation), promise=promise, limited=True, filtered=True)
+        yield measured(MEASURES[:2], units.record(relation=relation), promise=promise)
+    yield measured(MEASURES[3:5], number=1000, kind=Kind.NUMBERS, numbers=2)
+    yield measured(MEASURES[3:5], units.record(relation="replace"), number=1000, kind=Kind.NUMBERS, numbers=2)
+    yield measured(MEASURES[4:5], rest=True, spans=(Span(name="m5", least=None, most=None, open=12),))
+    yield measured(MEASURES[4:5], spans=(Span(name="m5", least=None, most=None, known=False),))
     yield facts(epsilon=Fraction(40), spent=Fraction(40), total=Fraction(100), promise="delta")

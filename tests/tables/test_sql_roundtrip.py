@@ -1,5 +1,6 @@
 """A question that is written as SQL and read again is the same question, whatever the question."""
 
+from contextlib import suppress
 from typing import Any
 
 from hypothesis import HealthCheck, assume, given, settings
@@ -8,7 +9,6 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.core.question import Question
 from sfumato.engines.expressions import Expression, Type, col, when
-from sfumato.errors import InvalidInput
 from tests.engines.fuzz import predicates, terms
 from tests.tables.sql_table import VISITS, document
 from tests.tables.sql_text import Unwritable, name, sql
@@ -90,19 +90,19 @@ def test_a_whole_question_survives(plan: tuple[str, Question]) -> None:
     assert document(VISITS.sql(text)) == document(question)
 
 
+WORDS = """
+SELECT FROM visits WHERE GROUP BY HAVING ORDER LIMIT WITH AS AND OR NOT IN IS NULL LIKE BETWEEN CASE WHEN THEN ELSE END
+CAST EXTRACT YEAR INT DATE COUNT SUM AVG MEDIAN QUANTILE PERCENTILE_CONT WITHIN FILTER OVER DISTINCT JOIN ON UNION
+EXISTS ANY TRUE COALESCE LEAST NULLIF WIDTH_BUCKET sex age sbp patient_id x 'F' '' "q" 1 0.5 1e9 -- /* */ $$ ( ) ( ) , * .
+; = <> < + - / % || :: [ ] { } ? : @ ~ ! ^ E'a' x'f' INTERVAL ROWS VALUES LATERAL UNNEST
+"""
+
+
 @SLOW
-@given(
-    text=st.text(max_size=60)
-    | st.text(alphabet="SELECT COUNT(*)FROMvisitsWHERE=<>'\"-;ANDORNOT10.e,|/%$\\ ", max_size=80)
-)
+@given(text=st.text(max_size=60) | st.lists(st.sampled_from(WORDS.split()), max_size=25).map(" ".join))
 def test_no_text_does_harm(text: str) -> None:
-    """Every text is a question or a refusal, and never anything else."""
-    for ask in (
-        lambda: VISITS.where(text),
-        lambda: VISITS.sql(text),
-        lambda: VISITS.sql(f"SELECT COUNT(*) FROM {text}"),
-    ):
-        try:
+    """Every text is a question or a refusal of ours, and never anything else."""
+    select = f"SELECT COUNT(*) FROM visits WHERE {text}"  # noqa: S608 - to be parsed only
+    for ask in (lambda: VISITS.where(text), lambda: VISITS.sql(text), lambda: VISITS.sql(select)):
+        with suppress(sf.errors.SfumatoError):
             ask()
-        except sf.errors.SfumatoError as refusal:
-            assert "othing was done" in str(refusal) or isinstance(refusal, InvalidInput)

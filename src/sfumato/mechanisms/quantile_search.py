@@ -6,6 +6,7 @@ Proof: docs/proofs/quantiles.md
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
@@ -14,8 +15,6 @@ from sfumato.noise.blocks import Block, Landscape, sample_slot
 from sfumato.noise.words import Words
 
 __all__ = ["Group", "slot"]
-
-STEEP = 64  # where exp(−x) is below exp(−STEEP), nothing is gained by smaller blocks
 
 
 class Group:
@@ -41,6 +40,19 @@ class Group:
         below = int(self.ends[at])
         here = int(self.ends[at + 1]) - below if at < self.values.size and int(self.values[at]) == value else 0
         return below * self.parts + here * beyond
+
+    def reaching(self, masses: Sequence[int], *, else_: int) -> list[int]:
+        """For each mass the first slot before which at least so many parts of rows lie; ``else_`` where none is."""
+        total = int(self.ends[-1])
+        rows = [min(max(-(-mass // self.parts), 0), total + 1) for mass in masses]
+        found = []
+        for mass, at in zip(masses, np.searchsorted(self.ends, rows).tolist(), strict=True):
+            if at in (0, self.ends.size):
+                found.append(else_ if at else 0)
+                continue
+            below, here = int(self.ends[at - 1]), int(self.ends[at]) - int(self.ends[at - 1])
+            found.append(int(self.values[at - 1]) * self.parts - (below * self.parts - mass) // here)
+        return found
 
 
 def slot(group: Group, first: int, end: int, share: Fraction, rate: Fraction, words: Words) -> int:
@@ -70,55 +82,22 @@ class _Segment:
         return max(self.times * before - self.target, self.target - self.times * after, 0)
 
     def within(self, limit: int) -> list[Block]:
-        """All blocks that come within ``limit`` of the target: values that occur, cut where steep, and gaps between."""
-        group, parts, unit = self.group, self.group.parts, self.times * self.group.parts
-        low, high = (self.target - limit) // unit, -(-(self.target + limit) // unit)
-        ends, values = group.ends, group.values
-        least = int(np.searchsorted(values, self.first // parts))
-        most = int(np.searchsorted(values, (self.end - 1) // parts, side="right"))
-        begin = max(least, int(np.searchsorted(ends, low)) - 1)
-        stop = min(most, int(np.searchsorted(ends, high, side="right")))
-        at = self.first if begin <= least else min(max((int(values[begin - 1]) + 1) * parts, self.first), self.end)
-        rows = int(ends[begin])
-        mass = group.mass(at)
-        blocks: list[Block] = []
+        """All blocks that come within ``limit`` of the target: on either side of it one for each nat of distance."""
+        nat = max(1, self.rate.denominator // self.rate.numerator)
+        steps = range(1, limit // nat + 2)
+        above = [-(-(self.target + step * nat) // self.times) for step in steps]
+        below = [(self.target - step * nat) // self.times + 1 for step in steps]
+        highs = [self._inside(at) for at in self.group.reaching(above, else_=self.end)]
+        lows = [self._inside(at - 1) for at in self.group.reaching(below, else_=self.end + 1)]
+        blocks = [(lows[0], highs[0] - lows[0], 0)]
+        for step, (start, past) in enumerate(pairwise(highs), start=1):
+            blocks.append((start, past - start, step * nat))
+        for step, (past, start) in enumerate(pairwise(lows), start=1):
+            blocks.append((start, past - start, step * nat))
+        return [block for block in blocks if block[1]]
 
-        def add(start: int, past: int, before: int, after: int) -> None:
-            wrong = self._outside(before, after)
-            if start < past and wrong <= limit:
-                blocks.append((start, past - start, wrong))
-
-        for value, total in zip(values[begin:stop].tolist(), ends[begin + 1 : stop + 1].tolist(), strict=True):
-            start, past = max(value * parts, self.first), min((value + 1) * parts, self.end)
-            add(at, start, mass, mass)
-            slope = total - rows
-            for cut in self._cuts(start, past, mass, slope):
-                add(start, cut, mass, mass + slope * (cut - start))
-                start, mass = cut, mass + slope * (cut - start)
-            at, rows = past, total
-        add(at, self.end if stop >= most else int(values[stop]) * parts, mass, mass)
-        return blocks
-
-    def _cuts(self, start: int, past: int, mass: int, slope: int) -> list[int]:
-        """Where to cut the slots of one value, its end included, so that exp falls little within each block.
-
-        From the best slot outward the blocks have one nat, one, two, four and so on.
-        """
-        length, one = past - start, self.rate.denominator
-        steep = self.rate.numerator * self.times * slope  # over ``one``, the nats from a slot to the next
-        near = self._outside(mass, mass + slope * length)
-        if steep * length <= one or self.rate.numerator * near > STEEP * one:
-            return [past]
-        best = min(max(start + (self.target - self.times * mass) // (self.times * slope), start), past - 1)
-        nat = max(1, one // steep)
-        cuts = {past}
-        for begin, sign, room in ((best + 1, 1, past - best - 1), (best, -1, best - start)):
-            reach = 0
-            while reach < room:
-                cuts.add(begin + sign * reach)
-                reach = max(nat, 2 * reach)
-        cuts.discard(start)
-        return sorted(cuts)
+    def _inside(self, slot: int) -> int:
+        return min(max(slot, self.first), self.end)
 
 
 def _whole(numbers: Sequence[int]) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":

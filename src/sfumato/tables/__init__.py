@@ -1,14 +1,16 @@
 """Tables: what can be asked of rows about people."""
 
+from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys
 from sfumato.tables.measures import MEASURES
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
 from sfumato.tables.queries.found_keys import FoundKeys
+from sfumato.tables.queries.marginals import Marginals
 from sfumato.tables.queries.quantiles import Quantiles
 from sfumato.tables.queries.top import TopGroups
 from sfumato.tables.table import Table
 
-__all__ = ["QUERIES", "Aggregate", "Count", "FoundKeys", "Keys", "Quantiles", "Table", "TopGroups"]
+__all__ = ["QUERIES", "Aggregate", "Count", "FoundKeys", "Keys", "Marginals", "Quantiles", "Table", "TopGroups"]
 
-QUERIES = (Count, Aggregate, Quantiles, FoundKeys, TopGroups, Keys, *MEASURES)
+QUERIES = (Count, Aggregate, Quantiles, FoundKeys, TopGroups, Marginals, Join, Keys, *MEASURES)

@@ -12,6 +12,7 @@ from sfumato.mechanisms.advisor import least_noise
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
 from sfumato.tables.queries.found_keys import FoundKeys
+from sfumato.tables.queries.marginals import Marginals
 from sfumato.tables.queries.quantiles import Quantiles
 from sfumato.tables.queries.top import TopGroups
 
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TABLE_QUERIES", "Answer", "TableQuery", "drawn", "mechanism_for"]
 
-TableQuery = Count | Aggregate | Quantiles | FoundKeys | TopGroups
-TABLE_QUERIES = (Count, Aggregate, Quantiles, FoundKeys, TopGroups)
+TableQuery = Count | Aggregate | Quantiles | FoundKeys | TopGroups | Marginals
+TABLE_QUERIES = (Count, Aggregate, Quantiles, FoundKeys, TopGroups, Marginals)
 Answer = tuple[tuple[int, ...], tuple[tuple[str | int | bool, ...], ...]]
 """The noisy numbers, and the keys that were found."""
 

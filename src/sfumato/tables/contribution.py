@@ -13,6 +13,7 @@ from sfumato.core.limits import Limit
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Family, Record, Relation, Unit, User, describe
 from sfumato.errors import NotDeclared, Refused
+from sfumato.tables.joins import Join, check_joins
 
 __all__ = ["Contribution", "Move", "Reach", "contribution", "joint_reach"]
 
@@ -49,13 +50,14 @@ class Reach:
     once: bool = False
 
 
-def contribution(unit: Unit, limit: Limit | None) -> Contribution:
-    """How much of one unit can count in one answer; a unit or a limit that does not fit rows is refused.
+def contribution(unit: Unit, limit: Limit | None, joins: Sequence[Join] = ()) -> Contribution:
+    """How much of one unit can count in one answer; a unit, a limit or a join that does not fit rows is refused.
 
     >>> from sfumato.core.units import user
     >>> contribution(user("id", relation="replace"), Limit(groups=2, rows_per_group=3)).rows
     3
     """
+    check_joins(joins, unit)
     match unit, limit:
         case Record(), None:
             return Contribution(groups=1, rows=1, members=1, relation=unit.relation)

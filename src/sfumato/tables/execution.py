@@ -1,33 +1,77 @@
 """From a declaration to the engine: checked against the columns first, run only when the gate says so."""
 
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato.core.limits import Limit
+from sfumato.core.query import Dataset
 from sfumato.core.units import Family, Unit, User
 from sfumato.engines.bounded import KeyColumn, Share, bounded_totals
+from sfumato.engines.counts import bounded_counts
 from sfumato.engines.expressions import Date, Type, check, type_of, written
 from sfumato.engines.found_keys import persons_by_key
 from sfumato.engines.gauges import Rows
+from sfumato.engines.joined import joined
+from sfumato.engines.public_rows import public_rows
 from sfumato.engines.quantile_counts import lattice_counts
-from sfumato.engines.sources import Source
+from sfumato.engines.sources import Source, opened_together
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.tables.answering import TableQuery
+from sfumato.tables.joins import Join, prefixed
 from sfumato.tables.keys import Keys
 from sfumato.tables.measures import Measure, Proportion, Ranged, RowCount, ranges_of
+from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.found_keys import FoundKeys
+from sfumato.tables.queries.marginals import Marginals
 from sfumato.tables.queries.quantiles import Quantiles
 
-__all__ = ["check_columns", "exact_numbers", "key_column"]
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+__all__ = ["Beside", "check_columns", "exact_numbers", "key_column"]
 
 
-def check_columns(query: TableQuery, source: Source, unit: Unit) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """The tables that a query names: its own, and by dataset those that are joined with it."""
+
+    own: Source
+    private: Mapping[Dataset, Source] = field(default_factory=dict)
+    public: Mapping[Dataset, PublicTable] = field(default_factory=dict)
+
+    def columns(self, joins: Sequence[Join]) -> dict[str, Type]:
+        """Names and types of all columns that a question may use; no row is read."""
+        found = dict(self.own.columns())
+        for join in joins:
+            types = self.public[join.dataset].types if join.public else self.private[join.dataset].columns()
+            for here, there in join.on:
+                _check_pair(join, found.get(here), types.get(there), (here, there))
+            found |= {prefixed(join.dataset, column): kind for column, kind in types.items()}
+        return found
+
+    @contextmanager
+    def opened(self, joins: Sequence[Join]) -> "Iterator[ir.Table]":
+        """The rows with those that are joined, on their engine."""
+        private = [join.dataset for join in joins if not join.public]
+        with opened_together([self.own, *(self.private[dataset] for dataset in private)]) as (table, *others):
+            tables = dict(zip(private, others, strict=True))
+            for join in joins:
+                known = self.public.get(join.dataset)
+                other = tables[join.dataset] if known is None else public_rows(table, known.columns)
+                table = joined(table, other, on=join.on, named=join.dataset.name)
+            yield table
+
+
+def check_columns(query: TableQuery, beside: Beside, unit: Unit) -> None:
     """Refuse a query that does not fit the names and types of the columns; no row is read."""
-    columns = source.columns()
+    columns = beside.columns(query.joins)
     if isinstance(unit, User | Family):
         _check_person(unit.column, columns)
-    for keys in () if isinstance(query, FoundKeys) else query.by:
+    for keys in _keys(query):
         _check_keys(keys, columns)
     for name in query.over if isinstance(query, FoundKeys) else ():
         _check_found(name, columns)
@@ -39,23 +83,36 @@ def check_columns(query: TableQuery, source: Source, unit: Unit) -> None:
         _check_number(query.names[0], query.of, columns)
 
 
-def exact_numbers(query: TableQuery, source: Source, *, unit: Unit, limit: Limit | None, secret: str) -> Any:
+def exact_numbers(query: TableQuery, beside: Beside, *, unit: Unit, limit: Limit | None, secret: str) -> Any:
     """Add up in the engine. Sensitive: the result is exact and must meet noise before anyone sees it.
 
     Numbers for counts and measures; values and rows of each group for quantiles; persons of each key that occurs.
     """
     person = unit.column if isinstance(unit, User | Family) else None
     share = None if person is None or limit is None else Share(column=person, limit=limit, secret=secret)
-    with source.opened() as table:
+    with beside.opened(query.joins) as table:
         if isinstance(query, FoundKeys):
             found = persons_by_key(table, where=query.where, columns=query.over, share=share)
             return {tuple(_label(part) for part in key): persons for key, persons in found.items()}
+        if isinstance(query, Marginals):
+            counted = ([key_column(keys) for keys in by] for by in query.tables)
+            parts = (bounded_counts(table, where=query.where, keys=keys, share=share) for keys in counted)
+            return [number for part in parts for number in part]
         keys = [key_column(keys) for keys in query.by]
         if isinstance(query, Quantiles):
             return lattice_counts(table, where=query.where, keys=keys, share=share, lattice=query.lattice)
         gauges = [block.gauge for block in query.blocks] if isinstance(query, Aggregate) else [Rows(height=1)]
         totals = bounded_totals(table, where=query.where, keys=keys, share=share, gauges=gauges)
     return [number for part in totals for number in part]
+
+
+def _keys(query: TableQuery) -> list[Keys]:
+    match query:
+        case FoundKeys():
+            return []
+        case Marginals():
+            return [keys for by in query.tables for keys in by]
+    return list(query.by)
 
 
 def _label(part: object) -> object:
@@ -66,6 +123,19 @@ def key_column(keys: Keys) -> KeyColumn:
     """What the engine groups by."""
     values = tuple(value.day if isinstance(value, Date) else value for value in keys.values)
     return KeyColumn(column=keys.column, values=values, value=keys.value, other=keys.other is not None)
+
+
+def _check_pair(join: Join, here: Type | None, there: Type | None, names: tuple[str, str]) -> None:
+    for found, name, where in ((here, names[0], "the rows"), (there, names[1], f"{join.dataset.name!r}")):
+        if found is None:
+            raise InvalidInput(
+                f"the join asks for {name!r}, which {where} do not have; nothing was read and nothing was spent."
+            )
+    if here is not there or here not in (Type.TEXT, Type.WHOLE, Type.TRUTH, Type.DATE):
+        raise InvalidInput(
+            f"{names[0]!r} and {names[1]!r} cannot be joined: they must both hold text, whole numbers, dates or truth "
+            "values, which compare exactly. Nothing was read and nothing was spent."
+        )
 
 
 def _check_person(column: str, columns: dict[str, Type]) -> None:

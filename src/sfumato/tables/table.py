@@ -12,11 +12,14 @@ from sfumato.engines.expressions import Column, Expression, Term, col, possible_
 from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.tables import asking
 from sfumato.tables.asking import Asked
+from sfumato.tables.joins import Join, prefixed
 from sfumato.tables.keys import Keys, KeyValue, keys_of
 from sfumato.tables.measures import Average, Total, Variation
+from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
 from sfumato.tables.queries.found_keys import FoundKeys
+from sfumato.tables.queries.marginals import Marginals
 from sfumato.tables.queries.quantiles import Quantiles
 from sfumato.tables.queries.top import TopGroups
 
@@ -40,6 +43,7 @@ class Table:
     number: int | None = None
     predicate: Expression | None = None
     by: tuple[Keys, ...] = ()
+    joins: tuple[Join, ...] = ()
 
     def where(self, predicate: Expression | str) -> "Table":
         """Keep the rows that meet a predicate, such as ``sf.col("age") >= 65``; several calls must all be met.
@@ -56,6 +60,34 @@ class Table:
                 "nothing was done."
             )
         return replace(self, predicate=predicate if self.predicate is None else self.predicate & predicate)
+
+    def join(self, other: "Table | PublicTable", on: str | Sequence[str] | Mapping[str, str]) -> "Table":
+        """Put another table beside the rows: a public one (``vault.public``), or a private one on the same person.
+
+        ``on`` names the columns that must be equal, or maps columns here to columns there. The other's columns are
+        called by its name: ``sf.col("labs.result")``. Rows without a match do not count; a private table must be
+        joined on the person, and the limit then holds for the rows that the join made.
+        """
+        pairs = tuple(on.items()) if isinstance(on, Mapping) else tuple((name, name) for name in _listed(on))
+        keys, bounds = dict(self.keys), dict(self.bounds)
+        if isinstance(other, PublicTable):
+            other.check_unique([there for _, there in pairs])
+            for column in other.columns:
+                name = prefixed(other.dataset, column)
+                found, limits = other.keys(column, name), other.bounds(column)
+                keys |= {} if found is None else {name: found}
+                bounds |= {} if limits is None else {name: limits}
+        elif isinstance(other, Table) and other.gate is self.gate and not (other.joins or other.by or other.predicate):
+            for column, found in other.keys.items():
+                keys[prefixed(other.dataset, column)] = replace(found, column=prefixed(other.dataset, column))
+            bounds |= {prefixed(other.dataset, column): limits for column, limits in other.bounds.items()}
+        else:
+            raise InvalidInput(
+                "join(...) takes a public table, or a table of the same vault as it was declared; nothing was done. "
+                "Filter and group after the join."
+            )
+        join = Join(dataset=other.dataset, on=pairs, public=isinstance(other, PublicTable))
+        return replace(self, keys=keys, bounds=bounds, number=None, joins=(*self.joins, join))
 
     def group_by(self, *columns: str, other: str | None = None, **values: Term) -> "Table":
         """Ask for one answer for each value of these columns; their values must have been declared as keys.
@@ -77,7 +109,9 @@ class Table:
 
     def count(self) -> Question:
         """Ask how many rows there are, in each group."""
-        return Question(query=Count(dataset=self.dataset, where=self.predicate, by=self.by), gate=self.gate)
+        return Question(
+            query=Count(dataset=self.dataset, where=self.predicate, by=self.by, joins=self.joins), gate=self.gate
+        )
 
     def persons(self) -> Question:
         """Ask how many persons have a row, in each group."""
@@ -137,6 +171,7 @@ class Table:
             levels=exact,
             where=self.predicate,
             by=self.by,
+            joins=self.joins,
         )
         return Question(query=query, gate=self.gate)
 
@@ -148,16 +183,28 @@ class Table:
         """
         if self.by:
             raise InvalidInput("keys are found in a table that is not grouped; nothing was done.")
-        query = FoundKeys(dataset=self.dataset, over=columns, counted=counted, where=self.predicate)
+        query = FoundKeys(dataset=self.dataset, over=columns, counted=counted, where=self.predicate, joins=self.joins)
         return Question(query=query, gate=self.gate)
 
     def with_keys(self, **keys: Iterable[KeyValue | date]) -> "Table":
         """The table with further declared keys, such as those that were found; each must be a public fact."""
         return replace(self, keys={**self.keys, **{column: keys_of(column, values) for column, values in keys.items()}})
 
+    def marginals(self, *tables: Sequence[str]) -> Question:
+        """Ask for several tables of counts at once, such as ``["age"], ["age", "sex"]``, for one charge."""
+        if self.by:
+            raise InvalidInput("marginals name their own columns; nothing was done. Leave group_by(...) out.")
+        query = Marginals(
+            dataset=self.dataset,
+            tables=tuple(tuple(self._declared(column) for column in columns) for columns in tables),
+            where=self.predicate,
+            joins=self.joins,
+        )
+        return Question(query=query, gate=self.gate)
+
     def top(self, choices: int) -> Question:
         """Ask which groups have the most rows: their names, not their counts."""
-        query = TopGroups(dataset=self.dataset, by=self.by, choices=choices, where=self.predicate)
+        query = TopGroups(dataset=self.dataset, by=self.by, choices=choices, where=self.predicate, joins=self.joins)
         return Question(query=query, gate=self.gate)
 
     def agg(self, **measures: Asked) -> Question:
@@ -179,6 +226,7 @@ class Table:
                 where=self.predicate,
                 by=self.by,
                 number=self._public_number(named),
+                joins=self.joins,
             ),
             gate=self.gate,
         )
@@ -201,6 +249,10 @@ class Table:
                 f"Nothing was done. Declare keys={{{column!r}: [...]}} for the table (declared: {declared})."
             )
         return self.keys[column]
+
+
+def _listed(names: str | Sequence[str]) -> Sequence[str]:
+    return [names] if isinstance(names, str) else names
 
 
 def _computed(name: str, value: Term) -> Keys:

@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from sfumato.core.guarantees import Approximate, Pure
 from sfumato.core.units import Family, Relation, User
 from sfumato.errors import Unsupported
-from sfumato.reports.catalogue import counted, message
 from sfumato.reports.words.facts import Facts, Kind
-from sfumato.reports.words.figures import figures, one_line
-from sfumato.reports.words.measured import ranges
+from sfumato.reports.words.figures import figures
 from sfumato.reports.words.text import Text
-from sfumato.reports.words.voice import Voice
+from sfumato.reports.words.voice import Voice, paragraph
 
 __all__ = ["AUDIENCES", "write"]
 
@@ -80,7 +78,8 @@ class _Told:
         if self.facts.spans:
             if "spans" in self.voice.figures:
                 yield self.say(f"{group}spans", "accuracy.noise", *more)
-            yield from self._open()
+            if "opens" in self.voice.figures:
+                yield self.voice.figures["opens"]
             return
         if margins is None:
             yield self.say("accuracy.none")
@@ -88,14 +87,6 @@ class _Told:
         simulated = ("accuracy.simulated",) if margins.simulated else ()
         number = "one" if self.facts.subject.numbers == 1 else "many"
         yield self.say(f"{group}{number}", "accuracy.noise", *simulated, *more)
-
-    def _open(self) -> Iterator[str]:
-        """Which columns have numbers that say nothing."""
-        language = self.voice.language
-        for span in self.facts.spans:
-            if span.open:
-                numbers = counted(language, "number", span.open)
-                yield message(language, "span.open", numbers=numbers, name=one_line(span.name))
 
     def limits(self) -> Iterator[str]:
         """What was not counted."""
@@ -110,16 +101,12 @@ class _Told:
 
     def clips(self) -> Iterator[str]:
         """Which values were held to a range, and what became of those that are missing."""
-        subject, language = self.facts.subject, self.voice.language
-        held = [
-            message(language, "limit.clip", value=value, low=low, high=high)
-            for value, low, high in ranges(subject.measures, language)
-        ]
-        if not held:
+        if "clips" not in self.voice.figures:
             return
         person = isinstance(self.facts.unit, User | Family)
-        missing = "missing" if subject.number is None else f"everyone_{'person' if person else 'row'}"
-        yield self.voice.joined([*held, self.say("limit.clip_bias"), self.say(f"limit.{missing}")])
+        missing = "missing" if self.facts.subject.number is None else f"everyone_{'person' if person else 'row'}"
+        words = [self.voice.figures["clips"], self.say("limit.clip_bias"), self.say(f"limit.{missing}")]
+        yield paragraph(words, self.voice.language)
 
     def notes(self) -> Iterator[str]:
         """What is special about the account or this delivery."""

@@ -20,7 +20,8 @@ from sfumato.reports.columns import magnitude
 from sfumato.reports.conditions import condition
 from sfumato.reports.frequencies import PRIOR, believed, guessed
 from sfumato.reports.words.facts import Facts, Kind, Margins, Source, Span, Subject
-from sfumato.reports.words.measured import listed, measured, one_line
+from sfumato.reports.words.measured import listed, measured, one_line, ranges, spaced
+from sfumato.reports.words.voice import paragraph
 
 __all__ = ["amount", "exact", "factor", "figures", "named", "one_line", "risk", "span_figure", "span_line"]
 
@@ -39,6 +40,7 @@ def figures(facts: Facts, language: str) -> dict[str, str]:
         **risk(facts.cumulative, facts.unit.relation),
         **_together(facts.unit, facts.cumulative, language),
         **_error(facts, language),
+        **_held(facts, language),
         **_limit(facts, language),
         **_account(facts, language),
     }
@@ -103,7 +105,7 @@ def _subject(subject: Subject, language: str, *, persons: bool) -> dict[str, str
         name = f"measure.{'of' if subject.measures else subject.measure}{'_where' if where else ''}"
         if name not in messages(language):
             raise Unsupported(f"there are no words yet for the measure {subject.measure!r}; no text was made.")
-        measures = measured(subject.measures, language, persons=persons) if subject.measures else ""
+        measures = spaced(measured(subject.measures, language, persons=persons), language) if subject.measures else ""
         shown["measure"] = message(language, name, data=data, condition=where, measures=measures)
     if where:
         shown["condition"] = where
@@ -215,6 +217,21 @@ def _margins(margins: Margins) -> dict[str, str]:
 def _size(value: Fraction) -> str:
     """The size of an error, rounded up to four digits unless it is whole."""
     return f"{value.numerator:,}" if value.denominator == 1 else magnitude(value, 4)
+
+
+def _held(facts: Facts, language: str) -> dict[str, str]:
+    """Sentences about values that were held to a range, and about numbers that say nothing."""
+    clips = [
+        message(language, "limit.clip", value=value, low=low, high=high)
+        for value, low, high in ranges(facts.subject.measures, language)
+    ]
+    opens = [
+        message(language, "span.open", numbers=counted(language, "number", span.open), name=one_line(span.name))
+        for span in facts.spans
+        if span.open
+    ]
+    found = {"clips": clips, "opens": opens}
+    return {name: paragraph(sentences, language) for name, sentences in found.items() if sentences}
 
 
 def _limit(facts: Facts, language: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ from functools import reduce
 
 from sfumato.core.exact import fraction_text
 from sfumato.engines.expressions import Expression
-from sfumato.reports.catalogue import message
+from sfumato.reports.catalogue import LANGUAGES, message
 from sfumato.reports.conditions import condition, value
 from sfumato.tables.measures import (
     Association,
@@ -22,7 +22,7 @@ from sfumato.tables.measures import (
     ranges_of,
 )
 
-__all__ = ["listed", "measured", "one_line", "plain", "ranges", "said"]
+__all__ = ["listed", "measured", "one_line", "plain", "ranges", "said", "spaced"]
 
 
 def said(measure: Measure, language: str, *, persons: bool = True) -> str:
@@ -84,7 +84,19 @@ def listed(words: Sequence[str], language: str) -> str:
     'a, b and c'
     """
     first = reduce(lambda left, right: message(language, "list.between", left=left, right=right), words[:-1] or words)
-    return message(language, "list.last", left=first, right=words[-1]) if len(words) > 1 else first
+    if len(words) == 1:
+        return first
+    before = spaced(first[::-1], language)[::-1]
+    return message(language, "list.last", left=before, right=spaced(words[-1], language))
+
+
+def spaced(text: str, language: str) -> str:
+    """A text that follows Chinese signs: with a space before it where it starts with a letter or a figure.
+
+    >>> spaced("sbp", "zh"), spaced("人数", "zh"), spaced("sbp", "en")
+    (' sbp', '人数', 'sbp')
+    """
+    return f" {text}" if LANGUAGES[language] == "zh-Hans" and text[:1].isascii() and text[:1].isalnum() else text
 
 
 def plain(bound: Fraction) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sfumato.errors import Refused
 from sfumato.reports.catalogue import LANGUAGES, message
 
-__all__ = ["Voice"]
+__all__ = ["Voice", "paragraph"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,8 +27,13 @@ class Voice:
 
     def say(self, *identifiers: str) -> str:
         """One paragraph of these messages, in order."""
-        return self.joined([message(self.language, identifier, **self.figures) for identifier in identifiers])
+        return paragraph([message(self.language, name, **self.figures) for name in identifiers], self.language)
 
-    def joined(self, sentences: Sequence[str]) -> str:
-        """One paragraph of finished sentences."""
-        return ("" if LANGUAGES[self.language] == "zh-Hans" else " ").join(sentences)
+
+def paragraph(sentences: Sequence[str], language: str) -> str:
+    """Finished sentences one after the other, as the language sets them.
+
+    >>> paragraph(["A.", "B."], "en"), paragraph(["甲。", "乙。"], "zh")
+    ('A. B.', '甲。乙。')
+    """
+    return ("" if LANGUAGES[language] == "zh-Hans" else " ").join(sentences)

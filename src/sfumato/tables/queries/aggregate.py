@@ -17,6 +17,7 @@ from sfumato.tables.blocks import Block, blocks_of
 from sfumato.tables.contribution import contribution, joint_reach
 from sfumato.tables.expectation import expected
 from sfumato.tables.grouping import cells_of, check_grouping, check_size, labels_of
+from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys, KeyValue
 from sfumato.tables.measures import Measure
 from sfumato.tables.reading import Reader
@@ -44,6 +45,7 @@ class Aggregate:
     where: Expression | None = None
     by: tuple[Keys, ...] = ()
     number: int | None = None
+    joins: tuple[Join, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.measures:
@@ -84,7 +86,7 @@ class Aggregate:
 
     def sensitivity(self, unit: Unit, limit: Limit | None) -> Sensitivity:
         """How far one unit, held to ``limit``, can move the numbers."""
-        given = contribution(unit, limit)
+        given = contribution(unit, limit, self.joins)
         if self.number is not None and (given.relation is not Relation.REPLACE or (given.groups, given.rows) != (1, 1)):
             raise Refused(
                 "a public number of units can be used under replace alone, and where every unit counts as one row: "

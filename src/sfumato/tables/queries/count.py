@@ -14,6 +14,7 @@ from sfumato.engines.expressions import Expression
 from sfumato.inference.figure import Derived, figure
 from sfumato.tables.contribution import Move, Reach, contribution, joint_reach
 from sfumato.tables.grouping import cells_of, check_grouping, check_size, labels_of
+from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys, KeyValue
 
 __all__ = ["Count", "KeyValue", "Keys"]
@@ -32,11 +33,12 @@ class Count:
     """
 
     KIND: ClassVar[str] = "query.count"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
     ANSWERED_BY: ClassVar[tuple[str, ...]] = ("mechanism.laplace", "mechanism.gaussian")
     dataset: Dataset
     where: Expression | None = None
     by: tuple[Keys, ...] = ()
+    joins: tuple[Join, ...] = ()
 
     def __post_init__(self) -> None:
         check_grouping(self.by, self.names)
@@ -81,4 +83,4 @@ class Count:
         >>> count.sensitivity(user("id", relation="replace"), Limit(groups=1, rows_per_group=1)).l1
         L1(value=Fraction(2, 1))
         """
-        return joint_reach([ONE_ROW], contribution(unit, limit), cells=self.size)
+        return joint_reach([ONE_ROW], contribution(unit, limit, self.joins), cells=self.size)

@@ -18,6 +18,7 @@ from sfumato.inference.form import Form, Noise
 from sfumato.laws import DiscreteLaplace
 from sfumato.mechanisms import NoisyThreshold
 from sfumato.tables.contribution import contribution
+from sfumato.tables.joins import Join
 from sfumato.tables.keys import KeyValue
 
 __all__ = ["FoundKeys"]
@@ -41,6 +42,7 @@ class FoundKeys:
     over: tuple[str, ...]
     counted: bool = True
     where: Expression | None = None
+    joins: tuple[Join, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.over or len(set(self.over)) != len(self.over) or "persons" in self.over:
@@ -69,7 +71,7 @@ class FoundKeys:
 
     def sensitivity(self, unit: Unit, limit: Limit | None) -> Sensitivity:
         """How many keys one unit, held to ``limit``, can move, and by how many persons each."""
-        given = contribution(unit, limit)
+        given = contribution(unit, limit, self.joins)
         keys = given.groups * given.members * (2 if given.relation is Relation.REPLACE else 1)
         return Sensitivity.of(l0=keys, l1=keys, linf=given.members)
 

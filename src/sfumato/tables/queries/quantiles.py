@@ -16,6 +16,7 @@ from sfumato.inference.chosen import Chosen
 from sfumato.mechanisms.quantile import QuantileChoice
 from sfumato.tables.contribution import contribution
 from sfumato.tables.grouping import cells_of, check_grouping, check_size, labels_of
+from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys, KeyValue
 from sfumato.tables.measures import Ranged
 
@@ -41,6 +42,7 @@ class Quantiles:
     levels: tuple[Fraction, ...]
     where: Expression | None = None
     by: tuple[Keys, ...] = ()
+    joins: tuple[Join, ...] = ()
 
     def __post_init__(self) -> None:
         # The mechanism refuses levels that do not rise, or lie outside of 0 and 1.
@@ -79,7 +81,7 @@ class Quantiles:
 
     def sensitivity(self, unit: Unit, limit: Limit | None) -> Sensitivity:
         """How far one unit, held to ``limit``, can move the ranks."""
-        given = contribution(unit, limit)
+        given = contribution(unit, limit, self.joins)
         return QuantileChoice.moved(
             quantiles=self.levels,
             relation=given.relation,

@@ -16,6 +16,7 @@ from sfumato.errors import InvalidInput
 from sfumato.inference.chosen import Chosen
 from sfumato.tables.contribution import Move, Reach, contribution, joint_reach
 from sfumato.tables.grouping import cells_of, check_grouping, check_size, labels_of
+from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys, KeyValue
 
 __all__ = ["TopGroups"]
@@ -38,6 +39,7 @@ class TopGroups:
     by: tuple[Keys, ...]
     choices: int
     where: Expression | None = None
+    joins: tuple[Join, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.by:
@@ -72,7 +74,7 @@ class TopGroups:
 
     def sensitivity(self, unit: Unit, limit: Limit | None) -> Sensitivity:
         """How far one unit, held to ``limit``, can move the counts that are compared."""
-        return joint_reach([ONE_ROW], contribution(unit, limit), cells=self.cells)
+        return joint_reach([ONE_ROW], contribution(unit, limit, self.joins), cells=self.cells)
 
     @staticmethod
     def monotone(unit: Unit) -> bool:

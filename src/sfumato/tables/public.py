@@ -1,0 +1,111 @@
+"""Public tables: facts about places, codes or calendars that may be looked up beside private rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core.query import Dataset
+from sfumato.engines.expressions import Type
+from sfumato.errors import InvalidInput, Unsupported
+from sfumato.tables.keys import Keys, keys_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["PublicTable"]
+
+MOST_ROWS = 10**6
+MOST_KEYS = 10**4  # of a column that is offered to group by
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicTable:
+    """A small table that everyone may see. Public: every row.
+
+    Its values are public facts: they are declared keys and bounds of the columns that a join brings along.
+    """
+
+    dataset: Dataset
+    columns: dict[str, tuple[Type, tuple[Any, ...]]] = field(repr=False)
+
+    @classmethod
+    def of(cls, data: object, dataset: Dataset) -> "PublicTable":
+        """Read a public table: a Parquet or CSV file, or a data frame."""
+        table = _arrow(data)
+        if table.num_rows > MOST_ROWS:
+            raise InvalidInput(f"a public table may have {MOST_ROWS:,} rows, and this one has more; nothing was done.")
+        columns = {name: (_type(name, table[name].type), tuple(table[name].to_pylist())) for name in table.column_names}
+        return cls(dataset=dataset, columns=columns)
+
+    @property
+    def types(self) -> dict[str, Type]:
+        """The type of each column."""
+        return {name: kind for name, (kind, _) in self.columns.items()}
+
+    def keys(self, column: str, name: str) -> Keys | None:
+        """The values of a column, as keys of one that is called ``name``; None where there are too many, or numbers."""
+        kind, values = self.columns[column]
+        found = sorted({value for value in values if value is not None})
+        if kind is Type.NUMBER or not found or len(found) > MOST_KEYS:
+            return None
+        return keys_of(name, found)
+
+    def bounds(self, column: str) -> tuple[Fraction, Fraction] | None:
+        """The least and the greatest value of a column of finite numbers."""
+        kind, values = self.columns[column]
+        known = [value for value in values if value is not None]
+        if kind not in (Type.WHOLE, Type.NUMBER) or not known or not all(abs(value) < 2.0**900 for value in known):
+            return None
+        return Fraction(min(known)), Fraction(max(known))
+
+    def check_unique(self, columns: Sequence[str]) -> None:
+        """Refuse to look up by columns that do not tell the rows apart: a private row would become several."""
+        unknown = [column for column in columns if column not in self.columns]
+        if unknown:
+            raise InvalidInput(
+                f"the public table {self.dataset.name!r} has no column {unknown[0]!r}; nothing was done. "
+                f"It has {', '.join(self.columns)}."
+            )
+        keys = list(zip(*(self.columns[column][1] for column in columns), strict=True))
+        if len(set(keys)) != len(keys):
+            raise InvalidInput(
+                f"the public table {self.dataset.name!r} has the same {' and '.join(columns)} more than once: a "
+                "private row would become several. Nothing was done. Keep one row for each."
+            )
+
+
+def _arrow(data: object) -> "pa.Table":
+    import pyarrow as pa
+
+    if isinstance(data, str | Path):
+        import pyarrow.csv
+        import pyarrow.parquet
+
+        try:
+            return pa.csv.read_csv(data) if str(data).endswith(".csv") else pa.parquet.read_table(data)
+        except (OSError, pa.ArrowException):
+            raise InvalidInput(f"{data} cannot be read as a Parquet or CSV file; nothing was done.") from None
+    try:
+        return pa.table(data)
+    except (TypeError, ValueError, pa.ArrowException):
+        raise InvalidInput(
+            f"a public table is a Parquet or CSV file or a data frame, not {type(data).__name__}; nothing was done."
+        ) from None
+
+
+def _type(name: str, dtype: Any) -> Type:
+    import pyarrow as pa
+
+    kinds = {
+        Type.TEXT: pa.types.is_string(dtype) or pa.types.is_large_string(dtype),
+        Type.WHOLE: pa.types.is_integer(dtype),
+        Type.NUMBER: pa.types.is_floating(dtype),
+        Type.TRUTH: pa.types.is_boolean(dtype),
+        Type.DATE: pa.types.is_date(dtype),
+    }
+    for kind, held in kinds.items():
+        if held:
+            return kind
+    raise Unsupported(f"column {name!r} of a public table holds {dtype}, which cannot be looked up; nothing was done.")
