@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,7 @@ def run(*, smoke: bool) -> Path:
         large, little = Path(folder) / "large.parquet", Path(folder) / "little.parquet"
         invent(large, big)
         invent(little, small)
-        by_hand = {name: lambda name=name: _child("by hand", large, name) for name in QUERIES}
+        by_hand = {name: partial(_child, "by hand", large, name) for name in QUERIES}
         measured[f"{big} rows, beside SQL by hand"] = _interleaved(lambda: _child("ours", large), by_hand, pairs)
         absent: dict[str, str] = {}
         measured[f"{small} rows, beside other packages"] = _interleaved(
@@ -147,7 +148,7 @@ def _packages(path: Path, absent: dict[str, str]) -> dict[str, Callable[[], Figu
         if isinstance(python, str):
             absent[name] = python
         else:
-            found[name] = lambda peer=peer, python=python: peer.seconds(python, path)
+            found[name] = partial(peer.seconds, python, path)
     return found
 
 

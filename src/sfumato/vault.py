@@ -159,6 +159,8 @@ class Vault:
         if name is None:
             raise NotDeclared("a table needs a public name, which its releases state. Say name='visits'.")
         dataset = Dataset(name=name, edition=secrets.token_hex(8) if version is None else version)
+        if any(known.name == name for known in self._public):
+            raise Refused(f"a public table is called {name!r} already; nothing was done. Give the table another name.")
         if dataset in self._holdings:
             raise Refused(
                 f"{name!r} version {version!r} is declared already, and stored answers would be mixed with those of "

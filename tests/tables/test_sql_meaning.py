@@ -159,3 +159,10 @@ def test_persons_are_counted_once() -> None:
     table = vault.table(ROWS, name="visits", version="1", limit=limit)
     release = table.sql("SELECT COUNT(DISTINCT id) AS n FROM visits").release(epsilon=10**4)
     assert round(release["n"].values[0]) == 5  # a to e; the row of nobody does not count
+
+
+def test_a_name_given_to_a_key_does_not_hide_a_column(visits: Table) -> None:
+    text = "SELECT sex AS age, COUNT(*) AS n, SUM(v.age) AS total FROM visits v WHERE v.age >= 30 GROUP BY sex"
+    release = visits.sql(text).release(epsilon=500_000)
+    assert [round(value) for value in release["n"].values] == [2, 1, 0, 1]
+    assert [round(value) for value in release["total"].values] == [80, 60, 0, 65]

@@ -93,8 +93,8 @@ def test_a_whole_question_survives(plan: tuple[str, Question]) -> None:
 WORDS = """
 SELECT FROM visits WHERE GROUP BY HAVING ORDER LIMIT WITH AS AND OR NOT IN IS NULL LIKE BETWEEN CASE WHEN THEN ELSE END
 CAST EXTRACT YEAR INT DATE COUNT SUM AVG MEDIAN QUANTILE PERCENTILE_CONT WITHIN FILTER OVER DISTINCT JOIN ON UNION
-EXISTS ANY TRUE COALESCE LEAST NULLIF WIDTH_BUCKET sex age sbp patient_id x 'F' '' "q" 1 0.5 1e9 -- /* */ $$ ( ) ( ) , * .
-; = <> < + - / % || :: [ ] { } ? : @ ~ ! ^ E'a' x'f' INTERVAL ROWS VALUES LATERAL UNNEST
+EXISTS ANY TRUE COALESCE LEAST NULLIF WIDTH_BUCKET sex age sbp patient_id x 'F' '' "q" 1 0.5 1e9 -- /* */ $$ ( ) ( )
+, * . ; = <> < + - / % || :: [ ] { } ? : @ ~ ! ^ E'a' x'f' INTERVAL ROWS VALUES LATERAL UNNEST
 """
 
 

@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from sfumato.core.exact import Exact, fraction_text, natural, non_negative, positive, probability
+from sfumato.core.exact import Exact, decimal_up, fraction_text, natural, non_negative, positive, probability
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 
 __all__ = ["Budget", "default_delta"]
 
 DEFAULT_DELTA = Fraction(1, 10**6)
 MOST_EPSILON = 10**6
+LONGEST_TEXT = 24
 MOST_PARTS = 10**40  # of a denominator: sums of charges must stay short enough to write down
 
 
@@ -92,5 +93,14 @@ class Budget:
         return other.epsilon <= self.epsilon and other.delta <= self.delta
 
     def __str__(self) -> str:
-        epsilon = f"ε = {fraction_text(self.epsilon)}"
-        return epsilon if self.delta == 0 else f"{epsilon}, δ = {fraction_text(self.delta)}"
+        return (
+            _written("ε", self.epsilon)
+            if self.delta == 0
+            else f"{_written('ε', self.epsilon)}, {_written('δ', self.delta)}"
+        )
+
+
+def _written(name: str, amount: Fraction) -> str:
+    """Exactly where that is short; else rounded up, and said so."""
+    exact = fraction_text(amount)
+    return f"{name} = {exact}" if len(exact) <= LONGEST_TEXT else f"{name} ≤ {decimal_up(amount)}"

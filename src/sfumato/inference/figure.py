@@ -254,7 +254,7 @@ def level_of(confidence: Exact, forms: Sequence[Form]) -> Fraction:
     level = probability(confidence, "confidence")
     if level in (0, 1):
         raise InvalidInput(f"confidence = {level} has no interval; give one between 0 and 1, such as 0.95.")
-    if len(forms) == 1:
+    if len(forms) <= 1:
         return level
     noises = [noise for form in forms for noise in form.noises]
     if len(set(noises)) < len(noises):

@@ -7,10 +7,10 @@ docs/proofs/inversion.md
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sfumato import laws
 from sfumato.errors import InvalidInput
@@ -18,12 +18,14 @@ from sfumato.errors import InvalidInput
 if TYPE_CHECKING:
     from sfumato.core.query import Law
 
-__all__ = ["Fine", "fine"]
+__all__ = ["Fine", "combined", "fine", "width_of"]
 
 COARSE = 1e-3  # a lattice is fine where its steps together are less than this share of a standard deviation
 APART = 1.0001  # scales that are closer are taken apart, the larger one growing: a wider error is the safe side
 MOST = 16  # Laplace scales; each costs up to four digits
 DIGITS = Context(prec=90)
+SHORT = 3  # up to so many scales double precision is enough
+UNIT = 1e-14
 ROUNDING = 1e-13
 
 
@@ -36,13 +38,12 @@ class Fine:
     __slots__ = ("_scales", "_sigma", "_slack", "_weights", "deviation")
 
     def __init__(self, *, scales: list[float], sigma: float, slack: float) -> None:
-        self._scales, self._sigma, self._slack = [Decimal(scale) for scale in scales], sigma, slack
-        with localcontext(DIGITS):
-            squares = [scale * scale for scale in self._scales]
-            self._weights = [
-                math.prod((b / (b - c) for other, c in enumerate(squares) if other != place), start=Decimal(1))
-                for place, b in enumerate(squares)
-            ]
+        self._scales, self._sigma, self._slack = scales, sigma, slack
+        if len(scales) <= SHORT:
+            self._weights: list[Any] = _weights(scales)
+        else:
+            with localcontext(DIGITS):
+                self._weights = _weights([Decimal(scale) for scale in scales])
         self.deviation = math.sqrt(sigma**2 + 2 * math.fsum(b * b for b in scales))
 
     def within(self, distance: float) -> float:
@@ -52,10 +53,14 @@ class Fine:
             return 0.0
         if not self._scales:
             return max(0.0, math.erf(left / (self._sigma * math.sqrt(2))) - ROUNDING)
+        if len(self._scales) <= SHORT:
+            tails = [weight * math.exp(-left / b) for weight, b in zip(self._weights, self._scales, strict=True)]
+            lost = UNIT * math.fsum(abs(weight) for weight in self._weights)
+            return max(0.0, 1 - math.fsum(tails) - lost - ROUNDING)
         with localcontext(DIGITS):
             reach = Decimal(left)
-            tails = [weight * (-reach / b).exp() for weight, b in zip(self._weights, self._scales, strict=True)]
-            return max(0.0, float(1 - sum(tails)) - ROUNDING)
+            far = [weight * (-reach / Decimal(b)).exp() for weight, b in zip(self._weights, self._scales, strict=True)]
+            return max(0.0, float(1 - sum(far)) - ROUNDING)
 
     def margin(self, confidence: Fraction) -> Fraction:
         """A distance of six digits, rounded up, within which S lies with this confidence."""
@@ -79,23 +84,51 @@ def fine(terms: "Iterable[tuple[Fraction, Law]]") -> Fine | None:
     >>> round(two.within(3.0), 3), fine([(Fraction(1), laws.DiscreteLaplace(scale=Fraction(2)))])
     (0.876, None)
     """
+    held = [(float(coefficient), width_of(law)) for coefficient, law in terms]
+    return combined(held)
+
+
+Width = tuple[bool, float]
+"""Whether a law is Gaussian, and its scale or standard deviation; None for other laws."""
+
+
+def width_of(law: "Law") -> Width | None:
+    """What a closed form needs to know of a law."""
+    match law:
+        case laws.DiscreteLaplace(scale=scale):
+            return False, float(scale)
+        case laws.RoundedGaussian(sigma=sigma):
+            return True, float(sigma)
+    return None
+
+
+def combined(terms: Sequence[tuple[float, Width | None]]) -> Fine | None:
+    """The same as :func:`fine`, of coefficients in double precision."""
     scales: list[float] = []
     variance = slack = 0.0
-    for coefficient, law in terms:
-        size = abs(float(coefficient))
-        match law:
-            case laws.DiscreteLaplace(scale=scale):
-                scales.append(size * float(scale))
-                slack += size
-            case laws.RoundedGaussian(sigma=sigma):
-                variance += (size * float(sigma)) ** 2
-                slack += size / 2
-            case _:
-                return None
+    for coefficient, width in terms:
+        if width is None:
+            return None
+        gaussian, size = width
+        if coefficient == 0:
+            continue
+        slack += abs(coefficient) * (0.5 if gaussian else 1.0)
+        if gaussian:
+            variance += (coefficient * size) ** 2
+        else:
+            scales.append(abs(coefficient) * size)
     if (scales and variance) or len(scales) > MOST:
         return None
     found = Fine(scales=_apart(scales), sigma=math.sqrt(variance), slack=slack)
     return found if found.deviation > 0 and slack < COARSE * found.deviation else None
+
+
+def _weights(scales: list[Any]) -> list[Any]:
+    """What each scale counts for in the tail: Π b²/(b² − c²) over the others."""
+    squares = [scale * scale for scale in scales]
+    return [
+        math.prod(b / (b - c) for other, c in enumerate(squares) if other != place) for place, b in enumerate(squares)
+    ]
 
 
 def _apart(scales: list[float]) -> list[float]:

@@ -8,12 +8,13 @@ from fractions import Fraction
 from sfumato.core.exact import Exact
 from sfumato.core.release import Release
 from sfumato.inference.figure import Derived, Figure, Label, joined, level_of, same_shape
-from sfumato.inference.fine import fine
+from sfumato.inference.fine import combined, fine, width_of
 from sfumato.inference.form import Form
 
 __all__ = ["Ratio", "ratio_ends"]
 
 FINE = Fraction(1, 100)  # of a standard deviation: what the search for an end may add to the interval
+DOUBLE = 1e-15  # what a difference of two doubles may be off, as a share of their sizes
 STEPS = 9  # halvings of the bracket around an end: to a thousandth of the distance
 
 
@@ -76,26 +77,54 @@ def ratio_ends(over: Form, under: Form, level: Fraction) -> tuple[float, float]:
     """Low and high of the true ratio, which lies between them with probability ``level`` at least."""
     if not _rare(under, level):
         return -math.inf, math.inf
+    left_over = _LeftOver(over, under)
     centre = over.value / under.value
-    guess = _deviation(over.plus(under, -centre)) / abs(float(under.value))
+    guess = left_over.deviation(centre) / abs(float(under.value))
     if guess == 0:
         return float(centre), float(centre)
     step = _decimal(guess)
-    return tuple(float(_end(over, under, level, centre, side * step)) for side in (-1, 1))  # type: ignore[return-value]
+    low, high = (float(_end(left_over, level, centre, side * step)) for side in (-1, 1))
+    return low, high
 
 
-def _end(over: Form, under: Form, level: Fraction, centre: Fraction, step: Fraction) -> Fraction:
+def _end(left_over: "_LeftOver", level: Fraction, centre: Fraction, step: Fraction) -> Fraction:
     """Walk outward from the centre until ratios become impossible, then close in; the outer side is the end."""
     inside, outside = centre, centre + step
-    while not _rare(over.plus(under, -outside), level):
+    while not left_over.rare(outside, level):
         inside, outside = outside, centre + 2 * (outside - centre)
     for _ in range(STEPS):
         middle = (inside + outside) / 2
-        if _rare(over.plus(under, -middle), level):
+        if left_over.rare(middle, level):
             outside = middle
         else:
             inside = middle
     return outside
+
+
+class _LeftOver:
+    """A − θ·B for any θ: in double precision where the lattice of the noise is fine, exactly where it is not."""
+
+    def __init__(self, over: Form, under: Form) -> None:
+        self._over, self._under = over, under
+        self._noises = [
+            (float(over.noises.get(noise, 0)), float(under.noises.get(noise, 0)), width_of(noise.law))
+            for noise in dict.fromkeys((*over.noises, *under.noises))
+        ]
+        self._values = float(over.value), float(under.value)
+
+    def rare(self, ratio: Fraction, level: Fraction) -> bool:
+        """Whether what is left over is rarer than the level allows, if it is nothing but noise."""
+        theta = float(ratio)
+        near = combined([(a - theta * b, width) for a, b, width in self._noises])
+        if near is None:
+            return _rare(self._over.plus(self._under, -ratio), level)
+        a, b = self._values[0], theta * self._values[1]
+        return near.within(abs(a - b) - DOUBLE * (abs(a) + abs(b))) >= level
+
+    def deviation(self, ratio: Fraction) -> float:
+        """The standard deviation of what is left over."""
+        near = combined([(a - float(ratio) * b, width) for a, b, width in self._noises])
+        return self._over.plus(self._under, -ratio).spread().deviation if near is None else near.deviation
 
 
 def _rare(form: Form, level: Fraction) -> bool:
@@ -104,11 +133,6 @@ def _rare(form: Form, level: Fraction) -> bool:
     if near is not None:
         return near.within(float(abs(form.value))) >= level
     return form.spread(FINE).nearer(abs(form.value)) >= level
-
-
-def _deviation(form: Form) -> float:
-    near = fine((coefficient, noise.law) for noise, coefficient in form.noises.items())
-    return form.spread().deviation if near is None else near.deviation
 
 
 def _decimal(size: float) -> Fraction:

@@ -27,7 +27,7 @@ class Group:
         self.parts = parts
         if self.values.shape != rows.shape or self.values.ndim != 1:
             raise InvalidInput("a quantile needs one count for each value; nothing was drawn.")
-        if rows.size and (rows.min() < 0 or rows.max() > most or int(rows.sum(dtype=object)) > most):
+        if rows.size and (rows.min() < 0 or rows.max() > most or rows.sum(dtype=np.float64) > most):
             raise InvalidInput(f"counts must be whole numbers from 0 on and at most {most} in all; nothing was drawn.")
         if rows.size and (self.values[0] < 0 or self.values[-1] > steps or (np.diff(self.values) <= 0).any()):
             raise InvalidInput("values must rise and lie on the lattice; nothing was drawn.")
@@ -84,7 +84,8 @@ class _Segment:
     def within(self, limit: int) -> list[Block]:
         """All blocks that come within ``limit`` of the target: on either side of it one for each nat of distance."""
         nat = max(1, self.rate.denominator // self.rate.numerator)
-        steps = range(1, limit // nat + 2)
+        furthest = max(self.excess(self.first), self.excess(self.end - 1))
+        steps = range(1, min(limit, furthest) // nat + 2)
         above = [-(-(self.target + step * nat) // self.times) for step in steps]
         below = [(self.target - step * nat) // self.times + 1 for step in steps]
         highs = [self._inside(at) for at in self.group.reaching(above, else_=self.end)]

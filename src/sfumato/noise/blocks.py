@@ -1,7 +1,7 @@
 """Choosing one of very many slots with probability in proportion to exp(−rate·excess), the excess known by blocks.
 
-A block holds slots next to each other, and an excess that none of them is below. Proposals have weights that are powers of two,
-so that they add up in whole numbers; an exact coin accepts. No floating-point number takes part.
+A block holds slots next to each other, and an excess that none of them is below. Proposals have weights that are powers
+of two, so that they add up in whole numbers; an exact coin accepts. No floating-point number takes part.
 Proof: docs/proofs/quantiles.md
 """
 
@@ -25,8 +25,8 @@ LEVELS = Fraction(1442695040888963407, 10**18)  # just below 1/ln 2: how many po
 class Landscape:
     """Slots and how far each is from the best.
 
-    ``slots`` is how many there are; ``within(limit)`` gives all blocks whose excess is at most ``limit``, always the same
-    ones; ``excess(slot)`` is exact. Blocks share no slot. Sensitive: all of it but ``slots``.
+    ``slots`` is how many there are; ``within(limit)`` gives all blocks whose excess is at most ``limit``, always the
+    same ones; ``excess(slot)`` is exact. Blocks share no slot. Sensitive: all of it but ``slots``.
     """
 
     slots: int

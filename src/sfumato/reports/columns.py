@@ -111,6 +111,8 @@ class Column:
         low, high = self.ends[place]
         if not (math.isfinite(low) and math.isfinite(high)):
             return None
+        if low == high == self.values[place]:
+            return self.text(place), self.text(place)
         return _written(low, self.places, up=False), _written(high, self.places, up=True)
 
     def _open(self, value: Number, low: Number, high: Number) -> bool:

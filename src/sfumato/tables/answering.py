@@ -6,7 +6,7 @@ from sfumato.core.budget import Budget
 from sfumato.core.query import Mechanism
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Unit
-from sfumato.errors import NotDeclared
+from sfumato.errors import NotDeclared, Refused
 from sfumato.mechanisms import NoisyThreshold, OptimalSelection, QuantileChoice, TopChoice
 from sfumato.mechanisms.advisor import least_noise
 from sfumato.tables.queries.aggregate import Aggregate
@@ -44,6 +44,11 @@ def mechanism_for(query: TableQuery, moved: Sensitivity, unit: Unit, spend: Budg
             if query.counted:
                 most = int(moved.linf.value) if moved.linf is not None else 0
                 return NoisyThreshold.calibrated(keys=keys, most=most, epsilon=spend.epsilon, delta=spend.delta)
+            if moved.linf is not None and moved.linf.value > 1:
+                raise Refused(
+                    "keys without their counts are found where a unit adds one person to each: a family adds more. "
+                    "Nothing was done. Say find_keys(..., counted=True)."
+                )
             return OptimalSelection.calibrated(keys=keys, epsilon=spend.epsilon, delta=spend.delta)
         case TopGroups():
             largest = int(moved.linf.value) if moved.linf is not None else 0

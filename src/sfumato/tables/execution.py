@@ -17,7 +17,7 @@ from sfumato.engines.gauges import Rows
 from sfumato.engines.joined import joined
 from sfumato.engines.public_rows import public_rows
 from sfumato.engines.quantile_counts import lattice_counts
-from sfumato.engines.sources import Source, opened_together
+from sfumato.engines.sources import Source, check_one_place, opened_together
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.tables.answering import TableQuery
 from sfumato.tables.joins import Join, prefixed
@@ -45,12 +45,15 @@ class Beside:
 
     def columns(self, joins: Sequence[Join]) -> dict[str, Type]:
         """Names and types of all columns that a question may use; no row is read."""
+        check_one_place([self.own, *(self.private[join.dataset] for join in joins if not join.public)])
         found = dict(self.own.columns())
         for join in joins:
             types = self.public[join.dataset].types if join.public else self.private[join.dataset].columns()
             for here, there in join.on:
                 _check_pair(join, found.get(here), types.get(there), (here, there))
-            found |= {prefixed(join.dataset, column): kind for column, kind in types.items()}
+            named = {prefixed(join.dataset, column): kind for column, kind in types.items()}
+            _check_names(join, found, named)
+            found |= named
         return found
 
     @contextmanager
@@ -123,6 +126,17 @@ def key_column(keys: Keys) -> KeyColumn:
     """What the engine groups by."""
     values = tuple(value.day if isinstance(value, Date) else value for value in keys.values)
     return KeyColumn(column=keys.column, values=values, value=keys.value, other=keys.other is not None)
+
+
+def _check_names(join: Join, here: Mapping[str, Type], there: Mapping[str, Type]) -> None:
+    """Refuse columns of one name, capital letters aside: an engine would read one of them for the other."""
+    taken = {name.casefold() for name in here}
+    twice = next((name for name in there if name.casefold() in taken), None)
+    if twice is not None:
+        raise InvalidInput(
+            f"the join with {join.dataset.name!r} would make a second column {twice!r}, capital letters aside; nothing "
+            "was read and nothing was spent. Declare one of the tables by another name."
+        )
 
 
 def _check_pair(join: Join, here: Type | None, there: Type | None, names: tuple[str, str]) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
+from itertools import islice
 from typing import ClassVar
 
 from sfumato.engines.expressions import Date, Value
@@ -38,8 +39,8 @@ class Keys:
             raise InvalidInput(f"the key list of {self.column!r} is empty; nothing was done. Declare its values.")
         if len(self.values) > MOST_KEYS:
             raise InvalidInput(
-                f"the key list of {self.column!r} has {len(self.values):,} values, more than {MOST_KEYS:,}; nothing "
-                "was done. Group by something coarser."
+                f"the key list of {self.column!r} has more than {MOST_KEYS:,} values; nothing was done. Group by "
+                "something coarser."
             )
         held = self.values
         kinds = {type(value) for value in held}
@@ -79,8 +80,12 @@ def keys_of(column: str, values: Iterable[KeyValue | date]) -> Keys:
     >>> keys_of("day", [date(2026, 1, 31)]).labels
     ('2026-01-31',)
     """
+    if isinstance(values, str):
+        raise InvalidInput(
+            f"the keys of {column!r} are a list of values, not one text; nothing was done. Say [...] around them."
+        )
     held = (Date(value.isoformat()) if isinstance(value, date) else value for value in values)
-    return Keys(column=column, values=tuple(held))
+    return Keys(column=column, values=tuple(islice(held, MOST_KEYS + 1)))
 
 
 def _storable(value: object) -> bool:

@@ -36,6 +36,10 @@ class PublicTable:
         table = _arrow(data)
         if table.num_rows > MOST_ROWS:
             raise InvalidInput(f"a public table may have {MOST_ROWS:,} rows, and this one has more; nothing was done.")
+        if len({name.casefold() for name in table.column_names}) < table.num_columns:
+            raise InvalidInput(
+                "two columns of the public table have one name, capital letters aside; nothing was done. Rename one."
+            )
         columns = {name: (_type(name, table[name].type), tuple(table[name].to_pylist())) for name in table.column_names}
         return cls(dataset=dataset, columns=columns)
 
@@ -99,8 +103,8 @@ def _type(name: str, dtype: Any) -> Type:
     import pyarrow as pa
 
     kinds = {
-        Type.TEXT: pa.types.is_string(dtype) or pa.types.is_large_string(dtype),
-        Type.WHOLE: pa.types.is_integer(dtype),
+        Type.TEXT: pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_string_view(dtype),
+        Type.WHOLE: pa.types.is_integer(dtype) and dtype != pa.uint64(),
         Type.NUMBER: pa.types.is_floating(dtype),
         Type.TRUTH: pa.types.is_boolean(dtype),
         Type.DATE: pa.types.is_date(dtype),

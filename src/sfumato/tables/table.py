@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
+from typing import TypeVar
 
 from sfumato.core.exact import Exact, probability
 from sfumato.core.query import Dataset
@@ -25,6 +26,7 @@ from sfumato.tables.queries.top import TopGroups
 
 __all__ = ["Table"]
 
+Some = TypeVar("Some", bound=str | Exact)
 ONCE = (Total, Average, Variation)  # what can be told of a public number of units
 
 
@@ -68,7 +70,9 @@ class Table:
         called by its name: ``sf.col("labs.result")``. Rows without a match do not count; a private table must be
         joined on the person, and the limit then holds for the rows that the join made.
         """
-        pairs = tuple(on.items()) if isinstance(on, Mapping) else tuple((name, name) for name in _listed(on))
+        pairs = tuple(on.items()) if isinstance(on, Mapping) else tuple((name, name) for name in _listed(on, "on"))
+        if not all(isinstance(name, str) for pair in pairs for name in pair):
+            raise InvalidInput("join(...) takes names of columns; nothing was done. Say on='hospital'.")
         keys, bounds = dict(self.keys), dict(self.bounds)
         if isinstance(other, PublicTable):
             other.check_unique([there for _, there in pairs])
@@ -152,6 +156,11 @@ class Table:
     def histogram(self, value: str | Term, edges: Sequence[object]) -> Question:
         """Ask how many rows lie between each two edges; the lower edge belongs to a bin, the upper one does not."""
         term = col(value) if isinstance(value, str) else value
+        if not isinstance(term, Term):
+            raise InvalidInput(
+                f"histogram(...) takes a column or a value such as sf.col('age') and was given {type(value).__name__}; "
+                "nothing was done."
+            )
         name = value if isinstance(value, str) else "bin"
         return replace(self, by=(*self.by, _computed(name, term.cut(edges)))).count()
 
@@ -164,7 +173,7 @@ class Table:
 
         They are chosen from a fine lattice by their rank: there is no interval, and the rank is bounded.
         """
-        exact = tuple(sorted(probability(level, "a quantile") for level in levels))
+        exact = tuple(sorted(probability(level, "a quantile") for level in _listed(levels, "levels")))
         query = Quantiles(
             dataset=self.dataset,
             of=asking.ranged(value, self.bounds),
@@ -196,7 +205,7 @@ class Table:
             raise InvalidInput("marginals name their own columns; nothing was done. Leave group_by(...) out.")
         query = Marginals(
             dataset=self.dataset,
-            tables=tuple(tuple(self._declared(column) for column in columns) for columns in tables),
+            tables=tuple(tuple(self._declared(column) for column in _listed(columns, "marginals")) for columns in tables),
             where=self.predicate,
             joins=self.joins,
         )
@@ -251,8 +260,13 @@ class Table:
         return self.keys[column]
 
 
-def _listed(names: str | Sequence[str]) -> Sequence[str]:
-    return [names] if isinstance(names, str) else names
+def _listed(given: Some | Sequence[Some], what: str) -> Sequence[Some]:
+    """One thing or a list of them, as a list."""
+    if isinstance(given, str | int | float | Fraction):
+        return [given]
+    if not isinstance(given, Sequence):
+        raise InvalidInput(f"{what} must be a list and was given {type(given).__name__}; nothing was done.")
+    return given
 
 
 def _computed(name: str, value: Term) -> Keys:

@@ -6,6 +6,6 @@ one state, with text that compares bytewise. No error of a source holds a data v
 """
 
 from sfumato.engines.sources.databases import DatabaseTable, duckdb, postgres, spark
-from sfumato.engines.sources.source import Source, opened_together
+from sfumato.engines.sources.source import Source, check_one_place, opened_together
 
-__all__ = ["DatabaseTable", "Source", "duckdb", "opened_together", "postgres", "spark"]
+__all__ = ["DatabaseTable", "Source", "check_one_place", "duckdb", "opened_together", "postgres", "spark"]

@@ -15,7 +15,7 @@ from sfumato.errors import EngineFailed, SfumatoError, Unsupported
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["Source", "opened_together"]
+__all__ = ["Source", "check_one_place", "opened_together"]
 
 Made = TypeVar("Made")
 
@@ -110,6 +110,16 @@ class Source:
             )
 
 
+def check_one_place(sources: Sequence[Source]) -> None:
+    """Refuse sources that no one engine reads, and that can therefore not be joined; nothing is opened."""
+    first, *others = sources
+    if any(other._origin.place() != first._origin.place() for other in others):
+        raise Unsupported(
+            "the tables do not lie in one place, such as one database, or files and frames, and cannot be joined where "
+            "they are; nothing was read and nothing was spent. Bring them together first."
+        )
+
+
 @contextmanager
 def opened_together(sources: Sequence[Source]) -> Iterator[tuple[ir.Table, ...]]:
     """The rows of several sources in one session of one engine, all in the same state, so that they can be joined.
@@ -117,12 +127,8 @@ def opened_together(sources: Sequence[Source]) -> Iterator[tuple[ir.Table, ...]]
     Files and frames share the embedded engine; tables of a database must be of the same one. A source that is named
     twice gives the same table twice.
     """
-    first, *others = sources
-    if any(other._origin.place() != first._origin.place() for other in others):
-        raise Unsupported(
-            "the tables do not lie in one place, such as one database, or files and frames, and cannot be joined where "
-            "they are; nothing was read and nothing was spent. Bring them together first."
-        )
+    check_one_place(sources)
+    first = sources[0]
     with ExitStack() as stack:
         for source in sorted(set(sources), key=id):  # always in the same order: two threads cannot wait for each other
             stack.enter_context(source._turn)

@@ -86,7 +86,8 @@ class Quantiles:
             quantiles=self.levels,
             relation=given.relation,
             groups=min(given.groups, self.cells) if self.by else None,
-            rows=given.rows * given.members,
+            rows=given.rows,
+            persons=given.members,
         )
 
     def columns(self, release: Release) -> Mapping[str, Chosen]:
