@@ -3,6 +3,7 @@
 import copy
 import json
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,7 @@ def test_all_ways_to_write_the_same_map_are_the_same_areas(tmp_path: Path) -> No
         for area, other in zip(areas, ways[0], strict=True):
             ((ring,),), ((like,),) = area.polygons, other.polygons
             assert {(round(x, 9), round(y, 9)) for x, y in ring} == {(round(x, 9), round(y, 9)) for x, y in like}
-            around = sum(a[0] * b[1] - b[0] * a[1] for a, b in zip(ring, ring[1:], strict=False))
+            around = sum(a[0] * b[1] - b[0] * a[1] for a, b in pairwise(ring))
             assert around < 0, "clockwise, or the globe around it would be filled"
             assert ring[0] == ring[-1]
 

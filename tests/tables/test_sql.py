@@ -65,6 +65,7 @@ QUESTIONS = [
         VISITS.agg(old=sf.mean(when(OLD).then(1).otherwise(0))),
     ),
     ("SELECT MEDIAN(sbp) FROM visits", VISITS.median("sbp")),
+    ("SELECT (MEDIAN(sbp)) FROM visits", VISITS.median("sbp")),
     ("SELECT QUANTILE(sbp, 0.5) AS median FROM visits", VISITS.median("sbp")),
     ("SELECT PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY sbp) FROM visits", VISITS.quantiles("sbp", [0.9])),
     (
@@ -169,6 +170,7 @@ CONDITIONS: list[tuple[str, Expression]] = [
     ("dx NOT LIKE 'J1%'", ~col("dx").startswith("J1")),
     ("dx LIKE 'J10'", col("dx") == "J10"),
     ("STARTS_WITH(dx, 'J_%')", col("dx").startswith("J_%")),
+    ("STARTS_WITH(dx, 'J') = TRUE", when(col("dx").startswith("J")).then(True).otherwise(False) == True),  # noqa: E712
     ("smoker", col("smoker") == True),  # noqa: E712 - a predicate
     ("NOT smoker", ~(col("smoker") == True)),  # noqa: E712 - a predicate
     ("smoker = FALSE", col("smoker") == False),  # noqa: E712 - a predicate
@@ -198,6 +200,7 @@ CONDITIONS: list[tuple[str, Expression]] = [
         when(SEX == "F").then(1).when(SEX == "M").then(2) == 1,
     ),
     ("CASE WHEN smoker THEN TRUE ELSE FALSE END", when(col("smoker") == True).then(True).otherwise(False) == True),  # noqa: E712
+    ("CAST((age >= 65) AS INT) = (1)", when(OLD).then(1).otherwise(0) == 1),
     ("(age >= 65) = (ward = 1)", when(OLD).then(True).otherwise(False) == when(WARD == 1).then(True).otherwise(False)),
     ("\"Größe in cm\" > 3 AND 性别 = '女'", (col("Größe in cm") > 3) & (col("性别") == "女")),
     ("\"a\"\"b\" = 'it''s'", col('a"b') == "it's"),
@@ -242,6 +245,8 @@ HAVING = [
     ("NOT (ward = 1 OR ward = 3)", {"ward": (2,)}),
     ("sex LIKE 'F%' AND sex IS NOT NULL", {"sex": ("F",)}),
     ("sex < 'a'", {}),
+    ("sex IN ('F', 'M') AND (ward = 1 OR ward >= 2 AND ward < 3)", {"ward": (1, 2)}),
+    ("NOT sex IS NULL", {}),
 ]
 
 
@@ -255,6 +260,9 @@ def test_having_leaves_out_public_keys(text: str, left: dict[str, tuple[object, 
 def test_having_knows_truth_values_dates_and_computed_keys() -> None:
     asked = VISITS.sql("SELECT smoker, COUNT(*) FROM visits GROUP BY 1 HAVING smoker = TRUE")
     assert asked.query.by[0].values == (True,)  # type: ignore[attr-defined]
+    days = VISITS.with_keys(day=[date(2026, 1, 31), date(2026, 2, 1)])
+    asked = days.sql("SELECT day, COUNT(*) FROM visits GROUP BY day HAVING day > DATE '2026-01-31'")
+    assert asked.query.labels() == {"day": ["2026-02-01"]}
     asked = VISITS.sql("SELECT EXTRACT(MONTH FROM day) AS m, COUNT(*) FROM visits GROUP BY m HAVING m <= 3")
     assert asked.query.by[0].values == (1, 2, 3)  # type: ignore[attr-defined]
 

@@ -88,6 +88,7 @@ NAMED = [
     ("SELECT MODE() WITHIN GROUP (ORDER BY age) FROM visits", "WITHIN GROUP"),
     ("SELECT COUNT(visits.*) FROM visits", "SELECT *"),
     ("SELECT * FROM visits", "SELECT *"),
+    ("SELECT UPPER(sex) FILTER (WHERE age > 3) FROM visits", "UPPER"),
     ("SELECT SUM(age) FILTER (WHERE MAX(age) > 3) FROM visits", "an aggregate inside a row-wise value"),
     ("DROP TABLE visits", "DROP is no question"),
     ("INSERT INTO visits VALUES (1)", "INSERT is no question"),
@@ -205,6 +206,8 @@ WRONG = [
     ("SELECT COUNT(*) FROM visits WHERE ABS(age, 1) > 3", "ABS was given 2 values.*takes one"),
     ("SELECT COUNT(*) FROM visits WHERE WIDTH_BUCKET(age, 10, 1, 3) = 1", "a higher high"),
     ("SELECT COUNT(*) FROM visits WHERE WIDTH_BUCKET(age, 1, 10, 1000000) = 1", "from 1 to 1,000"),
+    ("SELECT COUNT(*) FROM visits WHERE STARTS_WITH(dx, other)", "a text in quotes"),
+    ("SELECT COUNT(*) FROM visits WHERE COALESCE() = 1", "COALESCE was given 0 values"),
     ("", "empty"),
     (" ;; -- nothing", "empty"),
     ("SELECT", "could not be read|Say FROM"),
@@ -260,3 +263,9 @@ def test_digits_of_other_scripts_are_no_numbers() -> None:
         except SfumatoError:
             continue
         assert predicate.KIND == "expression.value_compare"  # a name, letter by letter, and no number
+
+
+@pytest.mark.parametrize("text", ["", "-- nothing", "a = 1; b = 2", "a = 1 GROUP BY b", "SELECT 1", "a AS b", "a = 1 b"])
+def test_a_condition_is_one_text_and_no_more(text: str) -> None:
+    with pytest.raises(InvalidInput, match="nothing was done"):
+        VISITS.where(text)

@@ -127,7 +127,7 @@ def _panel(
     scale = altair.Scale(domain=[low, high], range=[colours.faint, colours.mark], interpolate="lab", nice=False)
     digits = min(12, max(0, 1 - math.floor(math.log10(high - low))))
     form = "~%" if field == "share" else f",.{digits}~f"
-    legend = altair.Legend(format=form, gradientLength=200, gradientThickness=10, tickCount=3, orient="bottom")
+    legend = altair.Legend(format=form, gradientLength=200, gradientThickness=10, tickCount=3, padding=16)
     tone = altair.Color(f"properties.{field}:Q", scale=scale, legend=legend)
     width, height, projection = _frame(areas)
     tips = [
