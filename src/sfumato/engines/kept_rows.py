@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.core.limits import Limit
 from sfumato.engines.compile import predicate, value
 from sfumato.engines.dialects import Dialect, dialect_of
-from sfumato.engines.expressions import Expression, Type, Value, columns_of
+from sfumato.engines.expressions import Expression, Named, Type, Value, columns_of
 from sfumato.engines.operands import whole
 from sfumato.engines.public_rows import public_rows
 
@@ -117,7 +117,8 @@ class _Plan:
         """The columns that are needed, keys and person among them; rows of nobody are gone."""
         made: dict[str, Any] = {}
         for place, key in enumerate(self.keys):
-            made[self.name(f"key{place}")] = rows[key.column] if key.value is None else value(key.value, rows)
+            own = rows[key.column] if key.value is None and not isinstance(key.values[0], date) else None
+            made[self.name(f"key{place}")] = value(key.value or Named(column=key.column), rows) if own is None else own
         if self.share is not None:
             made[self.name("person")] = rows[self.share.column]
         if self.world is not None:

@@ -90,6 +90,8 @@ class Spread:
         """P(|S| ≤ distance), rounded down: by the series or, far out, by Chernoff's bound."""
         if not self._parts:
             return float(distance >= 0)
+        if float(distance) > self._reach:  # no series so far out
+            return 1 - self._beyond(float(distance))
         if self.whole:
             # Between two lattice points nothing lies: reach half a step beyond the last one that counts.
             near = self._smooth(float(distance // self.step * self.step + self.step / 2))

@@ -205,7 +205,9 @@ class Table:
             raise InvalidInput("marginals name their own columns; nothing was done. Leave group_by(...) out.")
         query = Marginals(
             dataset=self.dataset,
-            tables=tuple(tuple(self._declared(column) for column in _listed(columns, "marginals")) for columns in tables),
+            tables=tuple(
+                tuple(self._declared(column) for column in _listed(columns, "marginals")) for columns in tables
+            ),
             where=self.predicate,
             joins=self.joins,
         )
