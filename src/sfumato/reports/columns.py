@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.exact import decimal_up
 from sfumato.core.release import Release
-from sfumato.errors import InvalidInput
+from sfumato.errors import InvalidInput, Unsupported
 from sfumato.tables.measures import Association, Average, Measure, PersonCount, Proportion, RowCount, Variation
 from sfumato.tables.queries.aggregate import Aggregate
 
@@ -22,6 +22,7 @@ __all__ = [
     "CONFIDENCE",
     "Column",
     "columns_of",
+    "drawable",
     "magnitude",
     "one_of",
     "picked",
@@ -41,7 +42,7 @@ class Column:
     """One column: its numbers, and their intervals where these can be worked out here.
 
     ``measure`` is None where the numbers are those that were drawn, as for a count. ``ends`` is None where NumPy, which
-    most intervals need, is not installed.
+    most intervals need, is not installed, and where values were chosen and not measured.
     """
 
     name: str
@@ -51,8 +52,20 @@ class Column:
     ends: tuple[tuple[Number, Number], ...] | None
 
     @property
+    def chosen(self) -> bool:
+        """Whether its values were chosen and not measured: then they have no interval, and may be names."""
+        return self.figure is not None and not self.figure.measured
+
+    @property
+    def rank(self) -> int | None:
+        """How many rows a chosen value can be from its place, with 95% confidence; None where that means nothing."""
+        return getattr(self.figure, "rank_margin", None)
+
+    @property
     def counts(self) -> bool:
         """Whether it counts rows or persons."""
+        if self.chosen:
+            return False
         return self.measure is None or isinstance(self.measure, RowCount | PersonCount)
 
     @property
@@ -101,7 +114,10 @@ class Column:
         return _held_places(1 - math.floor(math.log10(finest)))
 
     def text(self, place: int) -> str:
-        """One number, rounded to the nearest digit that says something."""
+        """One number, rounded to the nearest digit that says something; a name as it is."""
+        value = self.values[place]
+        if self.chosen:
+            return f"{value:,.6g}" if isinstance(value, float) else str(value)
         return _written(self.values[place], self.places, up=None)
 
     def interval(self, place: int) -> tuple[str, str] | None:
@@ -166,9 +182,20 @@ def picked(release: Release, column: str | None) -> tuple[Column, ...]:
     return chosen
 
 
+def drawable(release: Release, column: str | None) -> tuple[Column, ...]:
+    """The columns to draw with their error; what was chosen and not measured is refused, as it has none."""
+    found = picked(release, column)
+    named = [each.name for each in found if each.chosen]
+    if named:
+        raise Unsupported(
+            f"{', '.join(named)} was chosen and not measured, so there is no error to draw; nothing was drawn."
+        )
+    return found
+
+
 def one_of(release: Release, column: str | None) -> Column:
     """The column of this name, or the first."""
-    return picked(release, column)[0]
+    return drawable(release, column)[0]
 
 
 def row_height(query: object) -> int:
@@ -192,6 +219,8 @@ def magnitude(size: Fraction, digits: int = 3) -> str:
 
 
 def _ends(figure: "Derived") -> tuple[tuple[Number, Number], ...] | None:
+    if not figure.measured:
+        return None
     try:
         return tuple(figure.interval(CONFIDENCE))
     except ImportError:  # an inversion needs NumPy, and words must come without it

@@ -123,6 +123,7 @@ def _section(release: Release, language: str, *, unfolded: bool) -> str:
     said = release.statement
     lead, *words = _paragraphs(release, language)
     columns = columns_of(release)
+    measured = not any(column.chosen for column in columns)
     if any(value < 0 for column in columns if column.counts for value in column.values):
         words.append(f"<p>{_text(language, 'page.negative')}</p>")
     facts = (
@@ -138,12 +139,12 @@ def _section(release: Release, language: str, *, unfolded: bool) -> str:
             lead,
             *_glance(release, language),
             f"<h2>{_text(language, 'page.numbers')}</h2>",
-            drawing(release, "intervals", language) if len(columns[0].values) <= MOST_POINTS else "",
+            drawing(release, "intervals", language) if measured and len(columns[0].values) <= MOST_POINTS else "",
             sheet(release, language, most=MOST_ROWS),
             f"<h2>{_text(language, 'page.meaning')}</h2>",
             *words,
             drawing(release, "people", language),
-            drawing(release, "noise", language),
+            drawing(release, "noise", language) if measured else "",
             f"<h2>{_text(language, 'page.readers')}</h2>",
             *_readers(release, language, unfolded=unfolded),
             f"<h2>{_text(language, 'page.facts')}</h2>",

@@ -11,11 +11,11 @@ from sfumato.mechanisms import Gaussian, Laplace
 from sfumato.reports.catalogue import counted, message, messages
 from sfumato.reports.columns import CONFIDENCE, columns_of, magnitude, row_height, shared_margins
 from sfumato.reports.conditions import condition
-from sfumato.reports.words.facts import Span
+from sfumato.reports.words.facts import Facts, Span
 from sfumato.reports.words.figures import span_line
 from sfumato.reports.words.measured import listed, ranges
 from sfumato.tables.queries.aggregate import Aggregate
-from sfumato.tables.queries.count import Count
+from sfumato.tables.queries.quantiles import Quantiles
 
 __all__ = ["CONFIDENCE", "asked", "column", "margins", "particulars", "protected"]
 
@@ -40,7 +40,9 @@ def particulars(release: Release, language: str) -> Iterator[tuple[str, str]]:
             rows=counted(language, "row", limit.rows_per_group),
         ),
     )
-    held = [] if not isinstance(said.query, Aggregate) else list(ranges(said.query.measures, language))
+    held = []
+    if isinstance(said.query, Aggregate | Quantiles):
+        held = list(ranges(Facts.of(release).subject.measures, language))
     if held:
         texts = [say("fact.range_of", value=value, low=low, high=high) for value, low, high in held]
         yield "range", _all(texts, language)
@@ -62,11 +64,11 @@ def particulars(release: Release, language: str) -> Iterator[tuple[str, str]]:
 
 def asked(said: Statement, language: str) -> str:
     """What was asked, in one line, with the condition spelled out."""
-    where = said.query.where if isinstance(said.query, Count | Aggregate) else None
+    where = getattr(said.query, "where", None)
     facts = {} if where is None else {"condition": condition(where, language)}
     name = "page.rows_all" if where is None else "page.rows_where"
-    if isinstance(said.query, Aggregate):
-        facts["names"] = listed([measure.name for measure in said.query.measures], language)
+    if said.query.measure is None:
+        facts["names"] = listed([*said.query.names], language)
         name = "page.measured_all" if where is None else "page.measured_where"
     rows = message(language, name, **facts)
     columns = " × ".join(said.query.labels())
@@ -103,6 +105,8 @@ def column(name: str, language: str) -> str:
 def _noise(release: Release, language: str) -> str:
     """The law of the noise; where columns are computed, in units of what one row brings."""
     said, height = release.statement, row_height(release.statement.query)
+    if isinstance(said.query, Quantiles):
+        return message(language, "fact.noise_chosen")
     match said.mechanism:
         case Laplace(scale=scale):
             text = fraction_text(scale) if height == 1 else decimal_up(scale / height)
@@ -121,6 +125,8 @@ def _noise(release: Release, language: str) -> str:
 def _sensitivity(release: Release, language: str) -> str:
     """The bound that the noise was made for; one is always there, as a mechanism needs its norm."""
     said, height = release.statement, row_height(release.statement.query)
+    if isinstance(said.query, Quantiles):
+        return message(language, "fact.sensitivity_other")
     moved, rows = said.sensitivity, "" if said.query.measure is not None else "rows_"
     if isinstance(said.mechanism, Gaussian) and moved.l2 is not None:
         return message(language, f"fact.sensitivity_{rows}l2", squared=fraction_text(moved.l2.squared / height**2))

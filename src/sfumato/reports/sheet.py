@@ -50,16 +50,18 @@ def _heads(release: Release, columns: Sequence[Column], language: str) -> list[s
     heads = []
     for each in columns:
         if each.measure is None:
-            heads.append(escape(column(each.name, language)))
+            heads.append(escape(each.name if each.figure is not None else column(each.name, language)))
         else:
             words = said(each.measure, language, persons=persons)
             heads.append(f"{escape(each.name)}<br><small>{escape(words)}</small>")
     ends = [escape(column(end, language)) for end in ("low", "high")]
-    return [*heads, *ends] if len(columns) == 1 else heads
+    return [*heads, *ends] if len(columns) == 1 and not columns[0].chosen else heads
 
 
 def _cells(each: Column, place: int, language: str, *, alone: bool) -> list[str]:
     """A number and its interval: three cells, or one with the interval under the number."""
+    if each.chosen:
+        return [escape(each.text(place))]
     ends = each.interval(place)
     nothing = message(language, "page.interval_untold" if each.ends is None else "page.interval_open")
     if alone:

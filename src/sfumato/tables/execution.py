@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
@@ -28,9 +28,6 @@ from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.found_keys import FoundKeys
 from sfumato.tables.queries.marginals import Marginals
 from sfumato.tables.queries.quantiles import Quantiles
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
 
 __all__ = ["Beside", "check_columns", "exact_numbers", "key_column"]
 
@@ -57,7 +54,7 @@ class Beside:
         return found
 
     @contextmanager
-    def opened(self, joins: Sequence[Join]) -> "Iterator[ir.Table]":
+    def opened(self, joins: Sequence[Join]) -> Iterator[Any]:
         """The rows with those that are joined, on their engine."""
         private = [join.dataset for join in joins if not join.public]
         with opened_together([self.own, *(self.private[dataset] for dataset in private)]) as (table, *others):

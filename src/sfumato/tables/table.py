@@ -105,11 +105,14 @@ class Table:
             keys = [replace(each, other=other) for each in keys]
         return replace(self, by=self.by + tuple(keys))
 
-    def sql(self, text: str) -> Question:
-        """Ask in SQL: ``SELECT sex, COUNT(*) AS n FROM visits GROUP BY sex``; it becomes the same question."""
+    def sql(self, text: str, *others: "Table | PublicTable") -> Question:
+        """Ask in SQL: ``SELECT sex, COUNT(*) AS n FROM visits GROUP BY sex``; it becomes the same question.
+
+        ``others`` are the tables that the text may JOIN.
+        """
         from sfumato.tables import sql
 
-        return sql.question(self, text)
+        return sql.question(self, text, others)
 
     def count(self) -> Question:
         """Ask how many rows there are, in each group."""

@@ -16,7 +16,7 @@ from sfumato.inference.ratio import Ratio
 from sfumato.mechanisms import Gaussian, Laplace
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import message
-from sfumato.reports.columns import CONFIDENCE, magnitude, picked
+from sfumato.reports.columns import CONFIDENCE, drawable, magnitude
 from sfumato.reports.plots.labels import clean
 from sfumato.reports.plots.theme import dressed, palette
 
@@ -165,7 +165,7 @@ class _Curve:
 
 def _curve(release: Release, column: str | None) -> _Curve:
     """The curve of the column that is asked for, or of the first that has one."""
-    chosen = picked(release, column)
+    chosen = drawable(release, column)
     if release.statement.query.measure is not None:
         numbers = len(release.values)
         return _Curve(name=None, forms=(), under=Fraction(1), exact=True, whole=True, numbers=numbers)

@@ -19,7 +19,7 @@ from sfumato.inference.inversion import FINE, Spread
 from sfumato.laws import Sum
 from sfumato.laws.margins import Whole
 from sfumato.reports.catalogue import message
-from sfumato.reports.columns import CONFIDENCE, magnitude, picked, row_height
+from sfumato.reports.columns import CONFIDENCE, drawable, magnitude, row_height
 from sfumato.reports.plots.labels import clean
 from sfumato.reports.plots.theme import dressed, palette
 
@@ -74,7 +74,7 @@ def noise(release: Release, language: str = "en", theme: str = "light", *, colum
     """
     said = only_release(release).statement
     about = clean(said.dataset.name)
-    chosen = picked(release, column)
+    chosen = drawable(release, column)
     if said.query.measure is not None:
         return law(said.law, language, theme, about=about)
     first = chosen[0].figure

@@ -139,7 +139,7 @@ def _panel(
     ]
     base = altair.Chart().encode(tooltip=tips)
     blank = base.mark_geoshape(fill=colours.paper, stroke=colours.quiet, strokeDash=[3, 3], strokeWidth=1)
-    toned = base.mark_geoshape(stroke=colours.paper, strokeWidth=1).transform_filter("datum.properties.told")
+    toned = base.mark_geoshape(stroke=colours.paper, strokeWidth=1.5).transform_filter("datum.properties.told")
     return (
         altair.layer(blank, toned.encode(color=tone), data=altair.Data(values=features))
         .project(**projection)

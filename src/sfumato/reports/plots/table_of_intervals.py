@@ -11,7 +11,7 @@ from sfumato.core.units import Family, User
 from sfumato.errors import InvalidInput
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import message
-from sfumato.reports.columns import Column, magnitude, picked, plain, shared_margins
+from sfumato.reports.columns import Column, drawable, magnitude, plain, shared_margins
 from sfumato.reports.plots.labels import clean, distinct, labels_of
 from sfumato.reports.plots.theme import Palette, dressed, palette
 from sfumato.reports.words.measured import said as said_of
@@ -40,7 +40,7 @@ def intervals(
     said = only_release(release).statement
     if sort not in ("asked", "value"):
         raise InvalidInput(f"sort = {sort!r} is neither 'asked' nor 'value'; nothing was drawn.")
-    chosen, keys = picked(release, column), list(said.query.labels())
+    chosen, keys = drawable(release, column), list(said.query.labels())
     parts = labels_of(said, language)
     most = MOST_NUMBERS if len(chosen) == 1 else ONE_COLUMN
     groups = _order(chosen[0], sort)[:most]

@@ -76,7 +76,9 @@ class _Told:
         """The margin in the words of ``group``, what it does not cover, and ``more`` behind it."""
         margins = self.facts.margins
         if self.facts.spans:
-            if "spans" in self.voice.figures:
+            if any(span.chosen for span in self.facts.spans):
+                yield self.say("accuracy.chosen")
+            elif "spans" in self.voice.figures:
                 yield self.say(f"{group}spans", "accuracy.noise", *more)
             if "opens" in self.voice.figures:
                 yield self.voice.figures["opens"]
@@ -95,7 +97,8 @@ class _Told:
             yield self.say("limit.keys")
         yield from self.clips()
         if self.facts.limit is not None and subject.number is None:
-            yield self.say("limit.scaled" if subject.measures else "limit.person")
+            kept = any(span.chosen for span in self.facts.spans)
+            yield self.say("limit.kept" if kept else "limit.scaled" if subject.measures else "limit.person")
         if self.facts.cut_differently:
             yield self.say("limit.different")
 
@@ -156,7 +159,7 @@ def _patient(told: _Told) -> Text:
 def _clinician(told: _Told) -> Text:
     margins = told.facts.margins
     further = []
-    if told.facts.spans and not told.facts.subject.counts:
+    if told.facts.spans and not told.facts.subject.counts and not any(span.chosen for span in told.facts.spans):
         further.append(told.say("clinician.groups"))
     elif margins is not None and margins.each and told.facts.subject.counts:
         further += [told.say("clinician.small"), told.say("clinician.rate")]

@@ -19,11 +19,13 @@ from sfumato.core.units import Unit
 from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.reports.columns import CONFIDENCE, Column, columns_of, shared_margins
-from sfumato.tables.measures import Measure, PersonCount, RowCount
+from sfumato.tables.measures import Measure, PersonCount, Ranged, RowCount
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
+from sfumato.tables.queries.marginals import Marginals
+from sfumato.tables.queries.quantiles import Quantiles
 
-__all__ = ["CONFIDENCE", "Facts", "Kind", "Margins", "Source", "Span", "Subject", "guarantee_of"]
+__all__ = ["CONFIDENCE", "Facts", "Kind", "Margins", "Quantile", "Source", "Span", "Subject", "guarantee_of"]
 
 
 class Kind(Enum):
@@ -46,6 +48,15 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Quantile:
+    """A quantile of a value: the share ``level`` of the rows that have one lies below it."""
+
+    name: str
+    of: Ranged
+    level: Fraction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
     """What the release is about.
 
@@ -62,7 +73,7 @@ class Subject:
     columns: tuple[str, ...] = ()
     condition: Expression | None = None
     sources: tuple[Source, ...] = ()
-    measures: tuple[Measure, ...] = ()
+    measures: tuple[Measure | Quantile, ...] = ()
     number: int | None = None
     rest: bool = False
 
@@ -101,7 +112,8 @@ class Span:
     """How exact one column is whose numbers err differently: from ±``least`` to ±``most``, each number by itself.
 
     For ``open`` numbers the noise leaves every possible value open. Where ``known`` is False, nothing could be worked
-    out; without margins all of them are open.
+    out; without margins all of them are open. What was ``chosen`` and not measured has no margin; with 95%
+    confidence it is at most ``rank`` rows from its place, where that means anything.
     """
 
     name: str
@@ -109,6 +121,8 @@ class Span:
     most: Fraction | None
     open: int = 0
     known: bool = True
+    chosen: bool = False
+    rank: int | None = None
 
     @classmethod
     def of(cls, column: Column) -> "Span":
@@ -119,7 +133,9 @@ class Span:
             least=min(told, default=None),
             most=max(told, default=None),
             open=column.open,
-            known=column.ends is not None,
+            known=column.ends is not None or column.chosen,
+            chosen=column.chosen,
+            rank=column.rank,
         )
 
 
@@ -160,21 +176,23 @@ class Facts:
         """Read the facts off a release of a table."""
         said = only_release(release).statement
         query = said.query
-        if not isinstance(query, Count | Aggregate):
+        if not isinstance(query, Count | Aggregate | Quantiles | Marginals):
             raise Unsupported(f"there is no text yet for a {query.KIND}; nothing was made.")
         margins = shared_margins(release)
-        numbers = len(said.values) if isinstance(query, Count) else query.cells * len(query.measures)
-        kind = Kind.TABLE if query.by else Kind.NUMBER if numbers == 1 else Kind.NUMBERS
+        measures = _measures(query)
+        by = query.tables[0] if isinstance(query, Marginals) else query.by
+        numbers = query.cells * len(measures) if isinstance(query, Aggregate | Quantiles) else len(said.values)
+        kind = Kind.TABLE if by else Kind.NUMBER if numbers == 1 else Kind.NUMBERS
         return cls(
             subject=Subject(
                 kind=kind,
                 dataset=said.dataset,
                 numbers=numbers,
-                columns=tuple(keys.column for keys in query.by),
+                columns=_columns(query),
                 condition=query.where,
-                measures=query.measures if isinstance(query, Aggregate) else (),
+                measures=measures,
                 number=query.number if isinstance(query, Aggregate) else None,
-                rest=bool(query.by) and all(keys.other is not None for keys in query.by),
+                rest=bool(by) and all(keys.other is not None for keys in by) and not isinstance(query, Marginals),
             ),
             unit=said.unit,
             limit=said.limit,
@@ -231,6 +249,23 @@ def guarantee_of(spent: Budget) -> Pure | Approximate:
     if spent.delta == 0:
         return Pure(epsilon=spent.epsilon)
     return Approximate(epsilon=spent.epsilon, delta=spent.delta)
+
+
+def _measures(query: Count | Aggregate | Quantiles | Marginals) -> tuple[Measure | Quantile, ...]:
+    match query:
+        case Aggregate():
+            return query.measures
+        case Quantiles():
+            pairs = zip(query.names, query.levels, strict=True)
+            return tuple(Quantile(name=name, of=query.of, level=level) for name, level in pairs)
+    return ()
+
+
+def _columns(query: Count | Aggregate | Quantiles | Marginals) -> tuple[str, ...]:
+    """What the table is grouped by; of several tables, each list of columns."""
+    if isinstance(query, Marginals):
+        return (", ".join(dict.fromkeys(query.labels()["marginal"])),)
+    return tuple(keys.column for keys in query.by)
 
 
 def _known(guarantee: Guarantee) -> Pure | Approximate:

@@ -180,6 +180,8 @@ def _at_most(delta: Fraction) -> str:
 
 def span_figure(span: Span, language: str) -> str:
     """The margins of one column: one figure, or the best and the worst of its numbers."""
+    if span.chosen:
+        return message(language, "span.figure_rank", rank=f"{span.rank or 0:,}")
     if not span.known:
         return message(language, "span.figure_untold")
     if span.least is None or span.most is None:
@@ -196,7 +198,7 @@ def span_line(span: Span, language: str) -> str:
 def _error(facts: Facts, language: str) -> dict[str, str]:
     if facts.margins is not None:
         return _margins(facts.margins)
-    told = [span_line(span, language) for span in facts.spans if not span.known or span.most is not None]
+    told = [span_line(span, language) for span in facts.spans if not span.known or span.chosen or span.most is not None]
     if not told:
         return {}
     return {"spans": reduce(lambda left, right: message(language, "span.between", left=left, right=right), told)}

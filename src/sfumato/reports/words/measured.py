@@ -8,6 +8,7 @@ from sfumato.core.exact import fraction_text
 from sfumato.engines.expressions import Expression
 from sfumato.reports.catalogue import LANGUAGES, message
 from sfumato.reports.conditions import condition, value
+from sfumato.reports.words.facts import Quantile
 from sfumato.tables.measures import (
     Association,
     Average,
@@ -25,7 +26,7 @@ from sfumato.tables.measures import (
 __all__ = ["listed", "measured", "one_line", "plain", "ranges", "said", "spaced"]
 
 
-def said(measure: Measure, language: str, *, persons: bool = True) -> str:
+def said(measure: Measure | Quantile, language: str, *, persons: bool = True) -> str:
     """What one column is; where single rows are protected, persons are rows.
 
     >>> said(PersonCount(name="n"), "en"), said(RowCount(name="n"), "zh")
@@ -51,6 +52,9 @@ def said(measure: Measure, language: str, *, persons: bool = True) -> str:
             return message(language, "measure.mean", value=of(measure.of))
         case Variation(root=root):
             return message(language, "measure.deviation" if root else "measure.variance", value=of(measure.of))
+        case Quantile(level=level):
+            name = "measure.median" if level == Fraction(1, 2) else "measure.quantile"
+            return message(language, name, value=of(measure.of), percent=plain(100 * level))
         case Proportion():
             return message(language, "measure.share", condition=where(measure.condition))
         case Quotient():
@@ -60,7 +64,7 @@ def said(measure: Measure, language: str, *, persons: bool = True) -> str:
             return message(language, name, first=of(measure.first), second=of(measure.second))
 
 
-def measured(measures: Sequence[Measure], language: str, *, persons: bool = True) -> str:
+def measured(measures: Sequence[Measure | Quantile], language: str, *, persons: bool = True) -> str:
     """What all columns are, in a list; several are told apart by their names."""
     words = [said(measure, language, persons=persons) for measure in measures]
     if len(words) > 1:
@@ -71,9 +75,10 @@ def measured(measures: Sequence[Measure], language: str, *, persons: bool = True
     return listed(words, language)
 
 
-def ranges(measures: Sequence[Measure], language: str) -> Iterator[tuple[str, str, str]]:
+def ranges(measures: Sequence[Measure | Quantile], language: str) -> Iterator[tuple[str, str, str]]:
     """Each value that was held to a range, once: the value, its least and its most."""
-    for each in dict.fromkeys(each for measure in measures for each in ranges_of(measure)):
+    held = [(measure.of,) if isinstance(measure, Quantile) else ranges_of(measure) for measure in measures]
+    for each in dict.fromkeys(each for some in held for each in some):
         yield one_line(value(each.value, language)), plain(each.low), plain(each.high)
 
 

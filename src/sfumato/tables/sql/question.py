@@ -10,6 +10,7 @@ from sfumato.engines.expressions import Expression, Named, Term, col, columns_of
 from sfumato.errors import InvalidInput
 from sfumato.tables.keys import Keys
 from sfumato.tables.sql.having import kept
+from sfumato.tables.sql.joining import joined
 from sfumato.tables.sql.measures import Aggregates, is_aggregate
 from sfumato.tables.sql.quantiles import is_quantile, quantiles
 from sfumato.tables.sql.reading import condition_tree, select_tree, shallow
@@ -18,6 +19,7 @@ from sfumato.tables.sql.rows import Rows
 
 if TYPE_CHECKING:
     from sfumato.core.question import Question
+    from sfumato.tables.public import PublicTable
     from sfumato.tables.table import Table
 
 __all__ = ["condition", "question"]
@@ -46,7 +48,7 @@ def condition(text: str, called: str) -> Expression:
         return Rows(called=called).condition(condition_tree(text))
 
 
-def question(table: "Table", text: str) -> "Question":
+def question(table: "Table", text: str, others: "Sequence[Table | PublicTable]" = ()) -> "Question":
     """The question that a SELECT asks of a table. Nothing is read, and no engine sees the text."""
     if table.by:
         raise InvalidInput("the table is grouped already; nothing was done. Let the SQL say GROUP BY, or the methods.")
@@ -57,8 +59,8 @@ def question(table: "Table", text: str) -> "Question":
             select = select.this
         if not isinstance(select, exp.Select):
             raise unknown(select)
-        only(select, "expressions", "from_", "where", "group", "having", "with_", "kind")
-        table, rows = _origin(select, table, _named_subqueries(select))
+        only(select, "expressions", "from_", "joins", "where", "group", "having", "with_", "kind")
+        table, rows = _origin(select, table, _named_subqueries(select), others)
         items = [_item(node) for node in select.expressions]
         table = replace(table, by=_keys(select, table, rows, items))
         return _asked(table, rows, items)
@@ -83,7 +85,12 @@ def _named_subqueries(select: exp.Select) -> dict[str, exp.Expression]:
     return found
 
 
-def _origin(select: exp.Select, table: "Table", named: Mapping[str, exp.Expression]) -> tuple["Table", Rows]:
+def _origin(
+    select: exp.Select,
+    table: "Table",
+    named: Mapping[str, exp.Expression],
+    others: "Sequence[Table | PublicTable]" = (),
+) -> tuple["Table", Rows]:
     """The table with the conditions of all subqueries, and what can be named in its rows."""
     clause = select.args.get("from_")
     if clause is None:
@@ -108,6 +115,7 @@ def _origin(select: exp.Select, table: "Table", named: Mapping[str, exp.Expressi
             raise refused(f"{name_of(origin.this)} as a table")
         case _:
             raise unknown(origin)
+    table, rows = joined(select, table, rows, others)
     where = select.args.get("where")
     return (table if where is None else table.where(rows.condition(where.this))), rows
 

@@ -8,7 +8,7 @@ __all__ = ["AGGREGATES", "name_of", "only", "refused", "unknown"]
 
 OTHER_ROWS = "it looks at other rows, and so at other people"
 REASONS = {
-    "JOIN": "tables are not joined in SQL",
+    "JOIN": "tables are joined by name and equal columns, and only with FROM a table",
     "LATERAL": OTHER_ROWS,
     "UNION": "a question is about one table; ask two, and add their releases",
     "INTERSECT": OTHER_ROWS,

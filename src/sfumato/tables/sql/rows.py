@@ -57,12 +57,16 @@ class Rows:
     called: str | None
     names: Mapping[str, Term | Expression] = field(default_factory=dict)
     closed: bool = False
+    beside: Mapping[str, str] = field(default_factory=dict)
+    """The tables that were joined: what the text calls them, and their own names."""
 
     def named(self, node: exp.Column) -> Term | Expression:
         """What a name stands for."""
         only(node, "this", "table")
         if isinstance(node.this, exp.Star):
             raise refused("SELECT *")
+        if node.table in self.beside:
+            return col(self.column(node))
         if node.table and node.table != self.called:
             raise InvalidInput(f"there is no table {node.table!r} here; nothing was done. Say {self.called!r}.")
         if node.name in self.names:
@@ -71,6 +75,15 @@ class Rows:
             known = ", ".join(map(repr, self.names))
             raise InvalidInput(f"there is no column {node.name!r} here; nothing was done. There are {known}.")
         return col(node.name)
+
+    def column(self, node: exp.Column) -> str:
+        """The name of a column itself, here or in a table that was joined."""
+        only(node, "this", "table")
+        if node.table in self.beside:
+            return f"{self.beside[node.table]}.{node.name}"
+        if node.table and node.table != self.called:
+            raise InvalidInput(f"there is no table {node.table!r} here; nothing was done. Say {self.called!r}.")
+        return str(node.name)
 
     # ---------------------------------------------------------------------------------------------------- values
 

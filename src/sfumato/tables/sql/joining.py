@@ -1,0 +1,73 @@
+"""JOIN in SQL: the same joins as in Python, with tables that the caller hands over."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from sfumato.errors import InvalidInput
+from sfumato.tables.sql.refusals import name_of, only, refused
+from sfumato.tables.sql.rows import Rows
+
+if TYPE_CHECKING:
+    from sfumato.tables.public import PublicTable
+    from sfumato.tables.table import Table
+
+__all__ = ["joined"]
+
+
+def joined(
+    select: exp.Select, table: "Table", rows: Rows, others: Sequence["Table | PublicTable"]
+) -> tuple["Table", Rows]:
+    """The table with those that JOIN names, and what can be named in its rows then."""
+    known = {other.dataset.name: other for other in others}
+    for node in select.args.get("joins") or ():
+        for word in (node.method, node.side, node.kind):
+            if word not in ("", "INNER"):
+                raise refused(f"{word} JOIN")
+        only(node, "this", "on", "using", "kind")
+        if not (node.args.get("on") or node.args.get("using")):
+            raise refused("a JOIN without ON")
+        there = node.this
+        if not isinstance(there, exp.Table) or not isinstance(there.this, exp.Identifier):
+            raise refused("a JOIN with anything but a table")
+        only(there, "this", "alias")
+        if there.name not in known:
+            names = ", ".join(map(repr, known)) or "none"
+            raise InvalidInput(
+                f"there is no table {there.name!r} to join; nothing was done. Hand it over: sql(text, other). "
+                f"There are: {names}."
+            )
+        other, called = known[there.name], there.alias or there.name
+        if called in (rows.called, *rows.beside):
+            raise InvalidInput(f"two tables are called {called!r}; nothing was done. Give one another name with AS.")
+        beside = replace(rows, beside={**rows.beside, called: other.dataset.name})
+        table, rows = table.join(other, on=_pairs(node, beside, called)), beside
+    return table, rows
+
+
+def _pairs(node: exp.Join, rows: Rows, called: str) -> Mapping[str, str]:
+    """The columns that must be equal, here and there."""
+    using = node.args.get("using")
+    if using:
+        return {column.name: column.name for column in using}
+    condition = node.args["on"]
+    pairs = {}
+    for part in condition.flatten() if isinstance(condition, exp.And) else [condition]:
+        plain: Any = part.unnest() if isinstance(part, exp.Paren) else part
+        if not isinstance(plain, exp.EQ):
+            raise refused(f"{name_of(plain)} in ON")
+        sides = [plain.this, plain.expression]
+        if not all(isinstance(side, exp.Column) for side in sides):
+            raise refused("a computed value in ON")
+        if sides[0].table == called:
+            sides.reverse()
+        here, there = sides
+        if there.table != called or here.table == called:
+            raise InvalidInput(
+                f"ON must say which column of {called!r} equals which column before it, each with its table's name; "
+                "nothing was done."
+            )
+        pairs[rows.column(here)] = there.name
+    return pairs
