@@ -30,7 +30,8 @@ from sfumato.laws.margins import level_of
 from sfumato.mechanisms.calibration import least_epsilon, least_epsilon_where
 from sfumato.noise import SystemWords
 from sfumato.reports.presenter import Reports
-from sfumato.tables.answering import TABLE_QUERIES, Answer, TableQuery, drawn, mechanism_for
+from sfumato.reports.waiting import waiting
+from sfumato.tables.answering import TABLE_QUERIES, Answer, TableQuery, check_parts, drawn, mechanism_for
 from sfumato.tables.contribution import contribution
 from sfumato.tables.execution import Beside, check_columns, exact_numbers
 from sfumato.tables.keys import KeyValue, keys_of
@@ -148,6 +149,12 @@ class Vault:
         ``bounds`` gives, for each column to sum, the public range that its values are held to. ``number`` is how many
         units there are, where that is public: under *replace*, and used where every unit counts as one row. A
         ``schema`` says all this at once; what is given beside it takes its place.
+
+        >>> import pyarrow as pa, sfumato as sf
+        >>> vault = Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=1), name="trial")
+        >>> table = vault.table(pa.table({"sex": ["F", "M"]}), name="people", version="1", keys={"sex": ["F", "M"]})
+        >>> table.dataset
+        Dataset(name='people', edition='1')
         """
         types = None
         if schema is not None:
@@ -184,6 +191,12 @@ class Vault:
         """Declare a public table, to be joined with private ones: a Parquet or CSV file, or a data frame.
 
         Everyone may see its rows: nothing of it is protected. Its values are public keys and bounds.
+
+        >>> import pyarrow as pa, sfumato as sf
+        >>> vault = Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=1), name="trial")
+        >>> places = vault.public(pa.table({"hospital": ["A", "B"], "region": ["north", "south"]}), name="places")
+        >>> list(places.columns)
+        ['hospital', 'region']
         """
         if name is None:
             raise NotDeclared("a public table needs a name, which its columns are called by. Say name='hospitals'.")
@@ -314,6 +327,7 @@ class Vault:
             raise Unsupported(
                 f"this vault cannot answer {type(query).__name__}; nothing was read and nothing was spent."
             )
+        check_parts(query)
         asked: TableQuery = query  # type: ignore[assignment]
         for dataset in self._private(asked):
             self._check_known(dataset, dataset in self._holdings)
@@ -344,7 +358,9 @@ class Vault:
     def _noisy(self, query: TableQuery, holding: _Holding, mechanism: Mechanism) -> Answer | None:
         """Read and draw; None where that failed. Exact numbers, and an engine's words that may quote data, end here."""
         try:
-            exact = exact_numbers(query, self._beside(query), unit=self.unit, limit=holding.limit, secret=self._secret)
+            with waiting(f"reading {query.dataset.name}"):
+                beside = self._beside(query)
+                exact = exact_numbers(query, beside, unit=self.unit, limit=holding.limit, secret=self._secret)
             return drawn(mechanism, exact, SystemWords())
         except Exception:  # noqa: BLE001 - whatever is raised, the charge is kept and nothing is quoted
             return None

@@ -13,7 +13,7 @@ from rich.console import Console
 
 import sfumato as sf
 from sfumato.cli.answers import figures
-from sfumato.cli.waiting import waiting
+from sfumato.reports.waiting import waiting
 from sfumato.core.signature import SigningKey
 from tests import parts
 

@@ -45,6 +45,24 @@ def districts(count: int, name: str, word: str) -> Release:
     return table.group_by("district").count().release(epsilon="1/8")
 
 
+@cache
+def pressures() -> Release:
+    """Four measures of made-up blood pressures by sex, from one charge."""
+    rows = range(4_000)
+    data = pa.table(
+        {
+            "sex": [("F", "M")[row % 2] for row in rows],
+            "pressure": [112.0 + 6 * (row % 2) + row * 29 % 41 for row in rows],
+            "age": [20 + row * 17 % 70 for row in rows],
+        }
+    )
+    vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=2), name="pressures")
+    table = vault.table(data, name="visits", version="2026", bounds={"pressure": (80, 220)}, keys={"sex": ["F", "M"]})
+    old = sf.proportion(sf.col("age") >= 65)
+    asked = table.group_by("sex").agg(n=sf.count(), mean=sf.mean("pressure"), total=sf.sum("pressure"), old=old)
+    return asked.release(epsilon=1)
+
+
 def charges() -> Any:
     """Three charges out of ε = 2."""
     asked = (("ILI by region", "1/2"), ("by sex and diagnosis", "1"), ("by month", "1/4"))
@@ -52,6 +70,7 @@ def charges() -> Any:
 
 
 DRAWN: dict[str, Callable[[], Any]] = {
+    "plot-columns.svg": lambda: pressures().plot(),
     "plot-noise.svg": lambda: ill().plot("noise"),
     "plot-belief.svg": lambda: ill().plot("belief"),
     "plot-people.svg": lambda: ill().plot("people"),

@@ -1,4 +1,4 @@
-"""The tutorial on readmissions, run: its names after the last block."""
+"""The tutorial on readmissions, run; its picture is drawn by ``python -m tests.docs.readmissions``."""
 
 import contextlib
 import io
@@ -14,7 +14,7 @@ PICTURE = DOCS / "images" / "readmissions.svg"
 
 
 def run() -> dict[str, Any]:
-    """Run the blocks of the page in a folder of their own; what they print is dropped."""
+    """The names of the page after its last block, run in a folder of its own; what it prints is dropped."""
     names: dict[str, Any] = {"__name__": PAGE.stem}
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
@@ -25,3 +25,9 @@ def run() -> dict[str, Any]:
         finally:
             os.chdir(before)
     return names
+
+
+if __name__ == "__main__":
+    from sfumato.reports.plots import save
+
+    save(run()["release"].plot(column="readmitted"), PICTURE)

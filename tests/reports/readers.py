@@ -13,6 +13,7 @@ from sfumato.core.query import Dataset
 from sfumato.core.statement import Account
 from sfumato.core.units import Unit
 from sfumato.reports.words import Facts, Kind, Margins, Source, Span, Subject
+from sfumato.reports.words.facts import Quantile
 from sfumato.tables.measures import (
     Association,
     Average,
@@ -32,6 +33,7 @@ PROMISES = ("pure", "delta", "pure in an account with delta")
 NAMES = {"visits", "patients", "region", "diagnosis", "ILI", "sbp", "age", "m"}  # what users named; no other Latin word
 SBP = Ranged(value=sf.col("sbp").node, low=Fraction(80), high=Fraction(220))
 AGE = Ranged(value=sf.col("age").node, low=Fraction(0), high=Fraction(221, 2))
+MEDIAN = Quantile(name="m5", of=SBP, level=Fraction(1, 2))
 MEASURES: tuple[Measure, ...] = (
     RowCount(name="m1"),
     RowCount(name="m2", condition=sf.col("age") >= 65),
@@ -107,7 +109,7 @@ def facts(
 
 
 def measured(
-    measures: tuple[Measure, ...] = MEASURES,
+    measures: tuple[Measure | Quantile, ...] = MEASURES,
     unit: Unit | None = None,
     *,
     kind: Kind = Kind.TABLE,
@@ -149,4 +151,8 @@ def every() -> Iterator[Facts]:
     yield measured(MEASURES[3:5], units.record(relation="replace"), number=1000, kind=Kind.NUMBERS, numbers=2)
     yield measured(MEASURES[4:5], rest=True, spans=(Span(name="m5", least=None, most=None, open=12),))
     yield measured(MEASURES[4:5], spans=(Span(name="m5", least=None, most=None, known=False),))
+    chosen = tuple(
+        Span(name=name, least=None, most=None, chosen=True, rank=rank) for name, rank in (("m5", 9), ("m6", None))
+    )
+    yield measured((MEDIAN, replace(MEDIAN, name="m6", level=Fraction(1, 40))), limited=True, spans=chosen)
     yield facts(epsilon=Fraction(40), spent=Fraction(40), total=Fraction(100), promise="delta")

@@ -137,7 +137,7 @@ def test_true_and_one_stay_apart_in_documents() -> None:
 def test_documents_that_were_tampered_with_are_refused() -> None:
     body = encode(count(ZIP))
     for change, error in (
-        ({"version": 2}, Unsupported),
+        ({"version": Count.VERSION + 1}, Unsupported),
         ({"kind": "query.total"}, Unsupported),
         ({"by": [encode(ZIP), encode(ZIP)]}, InvalidInput),
         ({"by": [{**encode(ZIP), "values": []}]}, InvalidInput),

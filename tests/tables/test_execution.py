@@ -9,21 +9,23 @@ from sfumato.core.units import family, record, user
 from sfumato.engines.expressions import col
 from sfumato.engines.sources import Source
 from sfumato.errors import InvalidInput, Unsupported
-from sfumato.tables.execution import check_columns, exact_numbers
+from sfumato.tables.execution import Beside, check_columns, exact_numbers
 from sfumato.tables.queries.count import Count, Keys
 
 VISITS = Dataset(name="visits", edition="1")
-SOURCE = Source(
-    pa.table(
-        {
-            "id": ["p", "p", "p", "q", None],
-            "zip": ["a", "a", "b", "b", "b"],
-            "ward": pa.array([1, 2, 3, 1, 1], pa.int16()),
-            "urgent": [True, False, None, True, True],
-            "weight": [0.5, None, 1.5, 2.5, 3.5],
-            "when": pa.array([0, 1, 2, 3, 4], pa.timestamp("us")),
-            "ticket": pa.array([1, 2, 3, 4, 5], pa.uint64()),
-        }
+SOURCE = Beside(
+    own=Source(
+        pa.table(
+            {
+                "id": ["p", "p", "p", "q", None],
+                "zip": ["a", "a", "b", "b", "b"],
+                "ward": pa.array([1, 2, 3, 1, 1], pa.int16()),
+                "urgent": [True, False, None, True, True],
+                "weight": [0.5, None, 1.5, 2.5, 3.5],
+                "when": pa.array([0, 1, 2, 3, 4], pa.timestamp("us")),
+                "ticket": pa.array([1, 2, 3, 4, 5], pa.uint64()),
+            }
+        )
     )
 )
 PERSON = user("id", relation="add/remove")
@@ -82,7 +84,7 @@ def test_what_fits_is_counted() -> None:
     query = count(keys("zip", "b", "a"), where=~(col("weight") > 3))
     limit = Limit(groups=2, rows_per_group=1)
     check_columns(query, SOURCE, PERSON)
-    asked = {"source": SOURCE, "secret": "0"}
+    asked = {"beside": SOURCE, "secret": "0"}
     assert exact_numbers(query, unit=PERSON, limit=limit, **asked) == [2, 1]
     assert exact_numbers(query, unit=family(2, "id", relation="replace"), limit=limit, **asked) == [2, 1]
     assert exact_numbers(query, unit=ROW, limit=None, **asked) == [2, 2]

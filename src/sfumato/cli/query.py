@@ -55,9 +55,6 @@ def query(
 
     Example: $ sfumato query sfumato-demo/visits.parquet "SELECT COUNT(*) FROM visits" --schema visits.toml --epsilon 1
     """
-    from rich.console import Console
-
-    from sfumato.cli.waiting import waiting
     from sfumato.laws.margins import level_of
     from sfumato.tables.schema import Schema
 
@@ -66,8 +63,7 @@ def query(
     facts = Schema.load(schema)
     vault = _vault(facts, relation=unit_relation, epsilon=epsilon, delta=delta, key=key)
     question = vault.table(source_of(data, table), schema=facts).sql(sql)
-    with waiting("counting", console=Console(stderr=True, quiet=as_json)):
-        release = question.release(epsilon=epsilon, delta=delta)
+    release = question.release(epsilon=epsilon, delta=delta)
     # From here on there is an answer: whatever cannot be written, the numbers are shown.
     written, failed = _write(release, plot=plot, report=report, save=save)
     if as_json:

@@ -104,9 +104,9 @@ class Column:
 
     @cached_property
     def places(self) -> int:
-        """How many digits after the point say something: two of the smallest margin."""
+        """How many digits after the point say something: two of the smallest margin; counts have none."""
         finest = min((half for half in self.told if half > 0), default=None)
-        if self.whole:
+        if self.whole or isinstance(self.measure, RowCount | PersonCount):
             return 0
         if finest is None:
             sizes = [abs(float(value)) for value in self.values if value and math.isfinite(value)]
@@ -188,7 +188,7 @@ def drawable(release: Release, column: str | None) -> tuple[Column, ...]:
     named = [each.name for each in found if each.chosen]
     if named:
         raise Unsupported(
-            f"{', '.join(named)} was chosen and not measured, so there is no error to draw; nothing was drawn."
+            f"{', '.join(named)}: chosen and not measured, so there is no error to draw; nothing was drawn."
         )
     return found
 

@@ -1,14 +1,21 @@
 """How each query is answered: the mechanism for a spend, and the draw from exact numbers."""
 
+import dataclasses
+from fractions import Fraction
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.budget import Budget
-from sfumato.core.query import Mechanism
+from sfumato.core.query import Dataset, Mechanism
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Unit
-from sfumato.errors import NotDeclared, Refused
+from sfumato.engines.expressions import EXPRESSIONS, Operator, Part, Sign, Type
+from sfumato.errors import NotDeclared, Refused, Unsupported
 from sfumato.mechanisms import NoisyThreshold, OptimalSelection, QuantileChoice, TopChoice
 from sfumato.mechanisms.advisor import least_noise
+from sfumato.tables.joins import Join
+from sfumato.tables.keys import Keys
+from sfumato.tables.measures import MEASURES
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
 from sfumato.tables.queries.found_keys import FoundKeys
@@ -19,12 +26,33 @@ from sfumato.tables.queries.top import TopGroups
 if TYPE_CHECKING:
     from sfumato.noise import Words
 
-__all__ = ["TABLE_QUERIES", "Answer", "TableQuery", "drawn", "mechanism_for"]
+__all__ = ["TABLE_QUERIES", "Answer", "TableQuery", "check_parts", "drawn", "mechanism_for"]
 
 TableQuery = Count | Aggregate | Quantiles | FoundKeys | TopGroups | Marginals
 TABLE_QUERIES = (Count, Aggregate, Quantiles, FoundKeys, TopGroups, Marginals)
+PARTS = frozenset((*TABLE_QUERIES, Dataset, Join, Keys, *MEASURES, *EXPRESSIONS))
+PLAIN = frozenset((str, int, bool, Fraction, NoneType, Operator, Part, Sign, Type))
 Answer = tuple[tuple[int, ...], tuple[tuple[str | int | bool, ...], ...]]
 """The noisy numbers, and the keys that were found."""
+
+
+def check_parts(part: object) -> None:
+    """Refuse a query with a part that is not of exactly the class it seems to be.
+
+    A subclass of a key list could say that it has one value and have many, or a text that it equals any other.
+    """
+    if type(part) is tuple:
+        if not set(map(type, part)) <= PLAIN:
+            for inner in part:
+                check_parts(inner)
+    elif type(part) in PARTS:
+        for field in dataclasses.fields(part):  # type: ignore[arg-type]
+            check_parts(getattr(part, field.name))
+    elif type(part) not in PLAIN:
+        raise Unsupported(
+            f"this vault cannot answer a question with a {type(part).__name__} in it; nothing was read and nothing was "
+            "spent. Make questions with the methods of a table."
+        )
 
 
 def mechanism_for(query: TableQuery, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:

@@ -25,6 +25,12 @@ class PublicTable:
     """A small table that everyone may see. Public: every row.
 
     Its values are public facts: they are declared keys and bounds of the columns that a join brings along.
+
+    >>> import pyarrow as pa
+    >>> rows = pa.table({"hospital": ["A", "B"], "beds": [120, 80]})
+    >>> places = PublicTable.of(rows, Dataset(name="places", edition="1"))
+    >>> places.keys("hospital", "places.hospital").values, places.bounds("beds")
+    (('A', 'B'), (Fraction(80, 1), Fraction(120, 1)))
     """
 
     dataset: Dataset

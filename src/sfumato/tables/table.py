@@ -36,6 +36,15 @@ class Table:
 
     Public: the name, the version, the declared keys and bounds. Each method returns a new table or a question;
     nothing is read and nothing is spent until a question is released.
+
+    Guarantee: a table by itself says nothing about its rows; what a question costs and how exact it is follows from the
+    declaration. Assumes: what was declared is public and was not read off the rows.
+
+    >>> from sfumato.demo.clinic import visits
+    >>> table = visits()
+    >>> question = table.group_by("sex").count()
+    >>> question.query.labels(), question.preview(epsilon=1).margin
+    ({'sex': ['F', 'M']}, 6)
     """
 
     gate: Gate
@@ -51,6 +60,13 @@ class Table:
         """Keep the rows that meet a predicate, such as ``sf.col("age") >= 65``; several calls must all be met.
 
         A text is read as SQL: ``"age >= 65 AND diagnosis = 'ILI'"`` (docs/how-to/sql.md).
+
+        >>> import sfumato as sf
+        >>> from sfumato.demo.clinic import visits
+        >>> from sfumato.engines.expressions import written
+        >>> table = visits().where(sf.col("age") >= 65).where("sex = 'F'")
+        >>> written(table.predicate)
+        '(age >= 65) and (sex = "F")'
         """
         if isinstance(predicate, str):
             from sfumato.tables import sql
@@ -69,6 +85,15 @@ class Table:
         ``on`` names the columns that must be equal, or maps columns here to columns there. The other's columns are
         called by its name: ``sf.col("labs.result")``. Rows without a match do not count; a private table must be
         joined on the person, and the limit then holds for the rows that the join made.
+
+        Guarantee: no person changes what is counted of another; a join that would is refused when it is asked.
+
+        >>> import pyarrow as pa
+        >>> from sfumato.demo.clinic import visits
+        >>> table = visits()
+        >>> places = table.gate.public(pa.table({"hospital": ["A", "B"], "region": ["north", "south"]}), name="places")
+        >>> table.join(places, on="hospital").group_by("places.region").count().query.labels()
+        {'places.region': ['north', 'south']}
         """
         pairs = tuple(on.items()) if isinstance(on, Mapping) else tuple((name, name) for name in _listed(on, "on"))
         if not all(isinstance(name, str) for pair in pairs for name in pair):
@@ -81,7 +106,7 @@ class Table:
                 found, limits = other.keys(column, name), other.bounds(column)
                 keys |= {} if found is None else {name: found}
                 bounds |= {} if limits is None else {name: limits}
-        elif isinstance(other, Table) and other.gate is self.gate and not (other.joins or other.by or other.predicate):
+        elif isinstance(other, Table) and other.gate is self.gate and other._as_declared:
             for column, found in other.keys.items():
                 keys[prefixed(other.dataset, column)] = replace(found, column=prefixed(other.dataset, column))
             bounds |= {prefixed(other.dataset, column): limits for column, limits in other.bounds.items()}
@@ -99,6 +124,13 @@ class Table:
         ``band=sf.col("age").cut([0, 40, 65])`` groups by a value that is computed, whose groups follow from the
         expression. ``other="rest"`` puts rows with a value that is not declared, or with none, into a last group of
         each column; without it they do not count.
+
+        >>> import sfumato as sf
+        >>> from sfumato.demo.clinic import visits
+        >>> visits().group_by(band=sf.col("age").cut([0, 40, 65])).count().query.labels()
+        {'band': ['[0, 40)', '[40, 65)']}
+        >>> visits().group_by("hospital", other="elsewhere").count().query.labels()
+        {'hospital': ['A', 'B', 'elsewhere']}
         """
         keys = [*(self._declared(column) for column in columns), *(_computed(*named) for named in values.items())]
         if other is not None:
@@ -109,55 +141,128 @@ class Table:
         """Ask in SQL: ``SELECT sex, COUNT(*) AS n FROM visits GROUP BY sex``; it becomes the same question.
 
         ``others`` are the tables that the text may JOIN.
+
+        >>> import sfumato as sf
+        >>> from sfumato.demo.clinic import visits
+        >>> table = visits()
+        >>> asked = table.sql("SELECT sex, COUNT(*) AS n FROM visits GROUP BY sex")
+        >>> asked.query == table.group_by("sex").agg(n=sf.count()).query
+        True
         """
         from sfumato.tables import sql
 
         return sql.question(self, text, others)
 
     def count(self) -> Question:
-        """Ask how many rows there are, in each group."""
+        """Ask how many rows there are, in each group.
+
+        >>> from sfumato.demo.clinic import visits
+        >>> visits().count().preview(epsilon=1).margin
+        6
+        """
         return Question(
             query=Count(dataset=self.dataset, where=self.predicate, by=self.by, joins=self.joins), gate=self.gate
         )
 
     def persons(self) -> Question:
-        """Ask how many persons have a row, in each group."""
+        """Ask how many persons have a row, in each group.
+
+        A person counts once in a group, so this is more exact than a count of rows.
+
+        >>> from sfumato.demo.clinic import visits
+        >>> visits().persons().preview(epsilon=1).margin
+        3
+        """
         return self.agg(persons=asking.persons())
 
     def sum(self, value: str | Term) -> Question:
-        """Ask for the sum of a column, or of a value computed from columns, in each group."""
+        """Ask for the sum of a column, or of a value computed from columns, in each group.
+
+        Rows without a value add nothing. Assumes: bounds of the columns are declared; values outside are moved to them.
+
+        >>> from sfumato.demo.clinic import visits
+        >>> visits().sum("weight")
+        Traceback (most recent call last):
+        sfumato.errors.NotDeclared: the range of weight does not follow from declared bounds, ...
+        """
         return self.agg(sum=asking.sum_of(value))
 
     def mean(self, value: str | Term) -> Question:
-        """Ask for the mean of a column, or of a value computed from columns, in each group."""
+        """Ask for the mean of a column, or of a value computed from columns, in each group.
+
+        Rows without a value do not count. ``preview(rows=…)`` tells the margin in a group of so many rows.
+
+        >>> from sfumato.demo.clinic import visits
+        >>> few, many = (visits().mean("sbp").preview(epsilon=1, rows=rows).margin for rows in (100, 1000))
+        >>> few == 10 * many
+        True
+        """
         return self.agg(mean=asking.mean(value))
 
     def variance(self, value: str | Term) -> Question:
-        """Ask for the variance, in each group."""
+        """Ask for the variance, in each group.
+
+        It is the mean of squared distances from the mean, and divides by n.
+
+        >>> from sfumato.demo.clinic import visits
+        >>> visits().variance("sbp").query.names
+        ('variance',)
+        """
         return self.agg(variance=asking.variance(value))
 
     def standard_deviation(self, value: str | Term) -> Question:
-        """Ask for the standard deviation, in each group."""
+        """Ask for the standard deviation, in each group.
+
+        >>> from sfumato.demo.clinic import visits
+        >>> visits().standard_deviation("sbp").query.names
+        ('standard_deviation',)
+        """
         return self.agg(standard_deviation=asking.standard_deviation(value))
 
     def proportion(self, condition: Expression) -> Question:
-        """Ask which share of the rows meets a condition, in each group."""
+        """Ask which share of the rows meets a condition, in each group.
+
+        >>> import sfumato as sf
+        >>> from sfumato.demo.clinic import visits
+        >>> visits().proportion(sf.col("age") >= 65).preview(epsilon=1, rows=1000).margin < 0.006
+        True
+        """
         return self.agg(proportion=asking.proportion(condition))
 
     def ratio(self, over: str | Term, under: str | Term) -> Question:
-        """Ask for the sum of one value over the sum of another, in each group."""
+        """Ask for the sum of one value over the sum of another, in each group.
+
+        >>> from sfumato.demo.clinic import visits
+        >>> visits().ratio("sbp", "age").preview(epsilon=1).untold
+        ('ratio',)
+        """
         return self.agg(ratio=asking.ratio(over, under))
 
     def covariance(self, first: str | Term, second: str | Term) -> Question:
-        """Ask for the covariance of two values, in each group."""
+        """Ask for the covariance of two values, in each group.
+
+        >>> from sfumato.demo.clinic import visits
+        >>> visits().covariance("sbp", "age").query.names
+        ('covariance',)
+        """
         return self.agg(covariance=asking.covariance(first, second))
 
     def correlation(self, first: str | Term, second: str | Term) -> Question:
-        """Ask for the correlation of two values, in each group."""
+        """Ask for the correlation of two values, in each group.
+
+        >>> from sfumato.demo.clinic import visits
+        >>> visits().correlation("sbp", "age").query.names
+        ('correlation',)
+        """
         return self.agg(correlation=asking.correlation(first, second))
 
     def histogram(self, value: str | Term, edges: Sequence[object]) -> Question:
-        """Ask how many rows lie between each two edges; the lower edge belongs to a bin, the upper one does not."""
+        """Ask how many rows lie between each two edges; the lower edge belongs to a bin, the upper one does not.
+
+        >>> from sfumato.demo.clinic import visits
+        >>> visits().histogram("age", [0, 18, 65, 120]).query.labels()
+        {'age': ['[0, 18)', '[18, 65)', '[65, 120)']}
+        """
         term = col(value) if isinstance(value, str) else value
         if not isinstance(term, Term):
             raise InvalidInput(
@@ -168,13 +273,22 @@ class Table:
         return replace(self, by=(*self.by, _computed(name, term.cut(edges)))).count()
 
     def median(self, value: str | Term) -> Question:
-        """Ask for the median, in each group."""
+        """Ask for the median, in each group.
+
+        >>> from sfumato.demo.clinic import visits
+        >>> visits().median("sbp").query.names
+        ('median',)
+        """
         return self.quantiles(value, [Fraction(1, 2)])
 
     def quantiles(self, value: str | Term, levels: Sequence[Exact]) -> Question:
         """Ask for quantiles, such as ``[0.25, 0.5, 0.75]``, in each group; several cost little more than one.
 
         They are chosen from a fine lattice by their rank: there is no interval, and the rank is bounded.
+
+        >>> from sfumato.demo.clinic import visits
+        >>> visits().quantiles("sbp", [0.25, 0.5, 0.9]).query.names
+        ('p25', 'median', 'p90')
         """
         exact = tuple(sorted(probability(level, "a quantile") for level in _listed(levels, "levels")))
         query = Quantiles(
@@ -192,6 +306,15 @@ class Table:
 
         With ``counted`` the answer says how many persons have each; without, it names more of them. What is found is
         public: declare it as keys with :meth:`with_keys`.
+
+        Guarantee: a key that one person alone has is shown with probability δ at most.
+
+        >>> from sfumato.demo.clinic import visits
+        >>> visits().find_keys("hospital").query.names
+        ('hospital', 'persons')
+        >>> visits().find_keys("hospital").release(epsilon=1)
+        Traceback (most recent call last):
+        sfumato.errors.NotDeclared: keys that nobody declared cannot be found without a δ: ...
         """
         if self.by:
             raise InvalidInput("keys are found in a table that is not grouped; nothing was done.")
@@ -199,11 +322,21 @@ class Table:
         return Question(query=query, gate=self.gate)
 
     def with_keys(self, **keys: Iterable[KeyValue | date]) -> "Table":
-        """The table with further declared keys, such as those that were found; each must be a public fact."""
+        """The table with further declared keys, such as those that were found; each must be a public fact.
+
+        >>> from sfumato.demo.clinic import visits
+        >>> visits().with_keys(age=[19, 34, 58]).group_by("age").count().query.labels()
+        {'age': [19, 34, 58]}
+        """
         return replace(self, keys={**self.keys, **{column: keys_of(column, values) for column, values in keys.items()}})
 
     def marginals(self, *tables: Sequence[str]) -> Question:
-        """Ask for several tables of counts at once, such as ``["age"], ["age", "sex"]``, for one charge."""
+        """Ask for several tables of counts at once, such as ``["age"], ["age", "sex"]``, for one charge.
+
+        >>> from sfumato.demo.clinic import visits
+        >>> visits().marginals(["sex"], ["sex", "hospital"]).query.size
+        6
+        """
         if self.by:
             raise InvalidInput("marginals name their own columns; nothing was done. Leave group_by(...) out.")
         query = Marginals(
@@ -217,7 +350,12 @@ class Table:
         return Question(query=query, gate=self.gate)
 
     def top(self, choices: int) -> Question:
-        """Ask which groups have the most rows: their names, not their counts."""
+        """Ask which groups have the most rows: their names, not their counts.
+
+        >>> from sfumato.demo.clinic import visits
+        >>> visits().group_by("hospital").top(1).release(epsilon=1).to_arrow().column_names
+        ['place', 'hospital']
+        """
         query = TopGroups(dataset=self.dataset, by=self.by, choices=choices, where=self.predicate, joins=self.joins)
         return Question(query=query, gate=self.gate)
 
@@ -225,6 +363,14 @@ class Table:
         """Ask for several measures at once, such as ``n=sf.count(), sbp=sf.mean("sbp")``: one scan, one charge.
 
         Measures of one value share what they can: its count, sum, mean and variance together cost no more than one.
+
+        >>> import sfumato as sf
+        >>> from sfumato.demo.clinic import visits
+        >>> by_sex = visits().group_by("sex")
+        >>> one = by_sex.mean("sbp")
+        >>> four = by_sex.agg(n=sf.count(), total=sf.sum("sbp"), sbp=sf.mean("sbp"), spread=sf.variance("sbp"))
+        >>> one.preview(epsilon=1).sensitivity.l1 == four.preview(epsilon=1).sensitivity.l1
+        True
         """
         for name, asked in measures.items():
             if not isinstance(asked, Asked):
@@ -244,6 +390,10 @@ class Table:
             ),
             gate=self.gate,
         )
+
+    @property
+    def _as_declared(self) -> bool:
+        return self.predicate is None and not self.joins and not self.by
 
     def _public_number(self, measures: Sequence[object]) -> int | None:
         """The public number of units, where it tells how many rows the answer is about."""

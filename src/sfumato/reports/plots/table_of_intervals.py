@@ -99,13 +99,14 @@ def _one(look: "_Look", shown: list[Row], keys: Sequence[str], *, sort: str) -> 
 
 def _side_by_side(altair: Any, looks: Sequence["_Look"], tables: Sequence[list[Row]], *, named: bool) -> Any:
     """A panel for each column, up to three in a row; the names of the groups stand before the first of each row."""
+    across = 2 if len(looks) == 4 else MOST_COLUMNS
     panels = [
-        look.marks(named=named and place % MOST_COLUMNS == 0).properties(
+        look.marks(named=named and place % across == 0).properties(
             data=altair.Data(values=_named(rows)), title=look.heading
         )
         for place, (look, rows) in enumerate(zip(looks, tables, strict=True))
     ]
-    return altair.concat(*panels, columns=MOST_COLUMNS, spacing={"row": 30, "column": 28}, align="each")
+    return altair.concat(*panels, columns=across, spacing={"row": 30, "column": 28}, align="each")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -181,7 +181,8 @@ def _at_most(delta: Fraction) -> str:
 def span_figure(span: Span, language: str) -> str:
     """The margins of one column: one figure, or the best and the worst of its numbers."""
     if span.chosen:
-        return message(language, "span.figure_rank", rank=f"{span.rank or 0:,}")
+        name = "span.figure_chosen" if span.rank is None else "span.figure_rank"
+        return message(language, name, rank=f"{span.rank or 0:,}")
     if not span.known:
         return message(language, "span.figure_untold")
     if span.least is None or span.most is None:
