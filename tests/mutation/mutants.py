@@ -160,6 +160,8 @@ EQUIVALENT: dict[str, str] = {
     "sfumato.core.guarantees:GDP.delta_at:0→-1#3": "what is compared with 0 bounds a positive δ from above",
     "sfumato.core.guarantees:GDP.epsilon_at:1→2": "the first halving of a search from 2 asks at 1, as doubling would",
     "sfumato.core.guarantees:GDP.epsilon_at:>→>=": "the doubling too many is taken back by the first halving",
+    "sfumato.tables.contribution:_in_cells:0→-1#3": "the largest move is taken, and none is below 0",
+    "sfumato.tables.contribution:_in_cells:0→-1#4": "the largest move is taken, and none is below 0",
     "sfumato.core.guarantees:Approximate.epsilon_at:<=→<": "at a ratio of 1 the logarithm that follows is 0 as well",
 }
 

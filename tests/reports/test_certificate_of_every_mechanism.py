@@ -8,6 +8,7 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -36,16 +37,23 @@ DATA = Dataset(name="trial", edition="1")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A question whose sensitivity is 1 in every norm, for each row, whatever the limit."""
+    """A question whose sensitivity is 1 in every norm, for each row, whatever the limit.
+
+    ``size`` is how many numbers it asks for, and ``levels`` which quantiles, if it asks for any.
+    """
 
     KIND: ClassVar[str] = "query.asked_in_a_test"
     VERSION: ClassVar[int] = 1
     ANSWERED_BY: ClassVar[tuple[str, ...]] = tuple(one.KIND for one in mechanisms.MECHANISMS)
     dataset: Dataset
+    size: int = 1
+    levels: tuple[Fraction, ...] = ()
+    steps: int = 9
 
     @property
-    def size(self) -> int:
-        return 1
+    def lattice(self) -> SimpleNamespace:
+        """Where quantiles are chosen from."""
+        return SimpleNamespace(steps=self.steps)
 
     @property
     def measure(self) -> str:
@@ -110,7 +118,9 @@ def test_no_mechanism_is_left_out() -> None:
 
 def signed(kind: str) -> tuple[dict[str, Any], SigningKey]:
     mechanism, spend = MADE[kind]
-    query, unit = Asked(dataset=DATA), sf.record(relation="add/remove")
+    size, levels = getattr(mechanism, "choices", 1), getattr(mechanism, "quantiles", ())
+    query = Asked(dataset=DATA, size=size if isinstance(size, int) else 1, levels=levels)
+    unit = sf.record(relation="add/remove")
     sensitivity = query.sensitivity(unit, None)
     event = mechanism.loss(sensitivity)
     guarantee = promised(event, spend)
@@ -131,7 +141,7 @@ def signed(kind: str) -> tuple[dict[str, Any], SigningKey]:
         account=Account(
             name="trial", ledger="none (in memory)", budget=Budget(epsilon=9, delta=1e-3), spent=spend, releases=1
         ),
-        values=(1,),
+        values=(1,) * query.size,
     )
     key = SigningKey.new()
     document = parse(Certificate.sign(statement, key).text)
@@ -163,14 +173,13 @@ def test_no_rational_of_it_can_be_halved_even_by_who_signs_anew(kind: str) -> No
     """Sensitivity, mechanism, law, event, guarantee and spend hang together: half of any one is noticed.
 
     More noise than the price asks for is no fault, and halving it is caught; halving a strategy's entry may make
-    it stronger, which the price then need not tell, so of a mechanism's many numbers those are left out; and which
-    quantiles are meant is part of what is asked.
+    it stronger, which the price then need not tell, so of a mechanism's many numbers those are left out.
     """
     document, _ = signed(kind)
     found = 0
     for part in ("sensitivity", "law", "event", "guarantee", "spend", "mechanism"):
         for path in fields(document["statement"][part]):
-            if part == "mechanism" and set(path) & {"decays", "weights", "strategy", "workload", "quantiles"}:
+            if part == "mechanism" and set(path) & {"decays", "weights", "strategy", "workload"}:
                 continue
             forged = copy.deepcopy(document)
             place: Any = forged["statement"][part]

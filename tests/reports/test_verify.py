@@ -44,7 +44,7 @@ CHANGES = [
     at("version", 2),
     at("version", True),
     at("statement.kind", "dataset"),
-    at("statement.version", 2),
+    at("statement.version", 99),
     at("statement.identifier", "0" * 32),
     at("statement.issued", "2020-01-01T00:00:00+00:00"),
     at("statement.code", "sfumato 9.9"),

@@ -219,7 +219,7 @@ def _calibration(said: Statement, sensitivity: Sensitivity) -> Iterator[Finding]
             yield Finding(field="statement.mechanism.choices", problem="must be as many as the query asks for")
         case QuantileChoice(quantiles=stated) if stated != getattr(said.query, "levels", None):
             yield Finding(field="statement.mechanism.quantiles", problem="must be those that the query asks for")
-        case QuantileChoice(steps=stated) if stated != said.query.lattice.steps:  # type: ignore[attr-defined]
+        case QuantileChoice(steps=stated) if stated != getattr(getattr(said.query, "lattice", None), "steps", None):
             yield Finding(field="statement.mechanism.steps", problem="must be those of the query's lattice")
         case CubeNoise(linf=stated) if sensitivity.linf is not None and stated != sensitivity.linf.value:
             yield _miscalibrated("linf", sensitivity.linf.value)
