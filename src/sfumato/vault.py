@@ -215,6 +215,7 @@ class Vault:
         mechanism = mechanism_for(asked, sensitivity, self.unit, spend)
         level = level_of(confidence)
         margins, joint = (query.expected(mechanism.law, level, joint=all_, rows=rows) for all_ in (False, True))
+        told = query.expected(mechanism.law, level, joint=False, rows=rows or 1)
         return Preview(
             spend=cost(promised(mechanism.loss(sensitivity), spend)),
             unit=self.unit,
@@ -225,7 +226,8 @@ class Vault:
             confidence=level,
             margins=margins,
             joint_margins=joint,
-            untold=tuple(name for name in query.names if name not in margins),
+            by_rows=tuple(name for name in query.names if name in told and name not in margins),
+            untold=tuple(name for name in query.names if name not in told and name not in margins),
         )
 
     def epsilon_for(

@@ -32,7 +32,7 @@ def test_the_rest_is_a_last_group() -> None:
     [(("F", "M"), "F"), ((1, 2), "rest"), ((True,), "rest"), ((Date("2026-01-31"),), "rest"), (("F",), "\ud800")],
 )
 def test_the_rest_needs_a_name_of_its_own_among_texts(values: tuple[str, ...], other: str) -> None:
-    with pytest.raises(InvalidInput, match="the rest of 'x' cannot be called .*Nothing was done"):
+    with pytest.raises(InvalidInput, match=r"the rest of 'x' cannot be called .*Nothing was done"):
         Keys(column="x", values=values, other=other)
 
 

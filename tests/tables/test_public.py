@@ -94,7 +94,7 @@ def test_a_key_that_stands_twice_is_refused_and_a_missing_one_meets_nobody() -> 
     for columns in (["a"], ["b"]):
         with pytest.raises(InvalidInput, match=f"the same {columns[0]} more than once.*Keep one row for each"):
             table.check_unique(columns)
-    with pytest.raises(InvalidInput, match="has no column 'c'; nothing was done. It has a, b"):
+    with pytest.raises(InvalidInput, match=r"has no column 'c'; nothing was done\. It has a, b"):
         table.check_unique(["a", "c"])
 
 

@@ -34,8 +34,10 @@ class Preview:
     confidence: Fraction
     margins: Mapping[str, Fraction]
     joint_margins: Mapping[str, Fraction]
+    by_rows: tuple[str, ...] = ()
+    """Columns whose error hangs on how many rows a group has: ``rows=`` tells it."""
     untold: tuple[str, ...] = ()
-    """Columns whose error hangs on the data; for means, shares and variances ``rows=`` tells it."""
+    """Columns whose error hangs on the data in other ways."""
 
     @property
     def margin(self) -> int | Fraction:
@@ -49,7 +51,7 @@ class Preview:
 
     def __str__(self) -> str:
         percent = decimal_down(100 * self.confidence)
-        if len(self.margins) == 1 and not self.untold:
+        if len(self.margins) == 1 and not self.by_rows and not self.untold:
             error = decimal_up(self.mechanism.law.mean_absolute_error)
             within = f"each within ±{_short(self.margin)} with {percent}% confidence, all at once within ±"
             exact = isinstance(self.margin, int)
@@ -61,7 +63,8 @@ class Preview:
         for name, margin in self.margins.items():
             joint = self.joint_margins[name]
             lines.append(f"  {name}: each within ±{_short(margin)}, all at once within ±{_short(joint)}")
-        lines += [f"  {name}: hangs on the data; rows=… tells it for means and variances" for name in self.untold]
+        lines += [f"  {name}: hangs on how many rows a group has; say rows=…" for name in self.by_rows]
+        lines += [f"  {name}: hangs on the data" for name in self.untold]
         return "\n".join([*lines, "Nothing was read or spent."])
 
 

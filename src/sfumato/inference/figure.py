@@ -49,6 +49,21 @@ class Derived:
         """Low and high for each number; with ``joint`` all of them hold at once with this confidence."""
         raise NotImplementedError
 
+    def _picked(self, labels: Mapping[str, Label]) -> tuple[list[int], dict[str, tuple[Label, ...]]]:
+        """The places of the numbers whose labels are the given ones, and the labels that are left."""
+        unknown = [name for name in labels if name not in self.labels]
+        kept = [
+            place
+            for place in range(len(self.values))
+            if not unknown and all(self.labels[name][place] == value for name, value in labels.items())
+        ]
+        if not kept:
+            raise InvalidInput(f"no number here is about {labels}; the labels are {', '.join(self.labels) or 'none'}.")
+        left = {
+            name: tuple(column[place] for place in kept) for name, column in self.labels.items() if name not in labels
+        }
+        return kept, left
+
     def to_arrow(self, confidence: Exact = Fraction(19, 20)) -> "pa.Table":
         """Labels, numbers and intervals as an Arrow table."""
         import pyarrow as pa
@@ -122,17 +137,7 @@ class Figure(Derived):
 
     def at(self, **labels: Label) -> "Figure":
         """The numbers whose labels are the given ones."""
-        unknown = [name for name in labels if name not in self.labels]
-        kept = [
-            place
-            for place in range(len(self.forms))
-            if not unknown and all(self.labels[name][place] == value for name, value in labels.items())
-        ]
-        if not kept:
-            raise InvalidInput(f"no number here is about {labels}; the labels are {', '.join(self.labels) or 'none'}.")
-        left = {
-            name: tuple(column[place] for place in kept) for name, column in self.labels.items() if name not in labels
-        }
+        kept, left = self._picked(labels)
         return Figure(
             forms=tuple(self.forms[place] for place in kept), labels=left, measure=self.measure, sources=self.sources
         )

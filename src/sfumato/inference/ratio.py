@@ -69,6 +69,18 @@ class Ratio(Derived):
         ends = [ratio_ends(over, under, level) for over, under in pairs]
         return [(self._held(low), self._held(high)) for low, high in ends]
 
+    def at(self, **labels: Label) -> "Ratio":
+        """The ratios whose labels are the given ones."""
+        kept, left = self._picked(labels)
+        return Ratio(
+            over=tuple(self.over[place] for place in kept),
+            under=tuple(self.under[place] for place in kept),
+            labels=left,
+            measure=self.measure,
+            sources=self.sources,
+            within=self.within,
+        )
+
     def _held(self, value: float) -> float:
         return min(max(value, self.within[0]), self.within[1])
 
