@@ -6,16 +6,21 @@ import typing
 from enum import Enum
 from fractions import Fraction
 from functools import cache
+from math import prod
 from typing import Any
 
 from hypothesis import assume
 from hypothesis import strategies as st
 
 from sfumato.core.statement import Statement
+from sfumato.engines.expressions import Value
 from sfumato.engines.expressions.literals import Date
 from sfumato.errors import SfumatoError
 from sfumato.mechanisms.matrix import Matrix
 from sfumato.reports.declarations import DECLARATIONS
+from sfumato.tables.keys import Keys
+from sfumato.tables.queries.marginals import Marginals
+from sfumato.tables.queries.top import TopGroups
 
 CLASSES: dict[str, type] = DECLARATIONS._classes
 
@@ -28,6 +33,8 @@ def strategy(hint: Any, depth: int) -> st.SearchStrategy[Any]:
         return st.one_of([strategy(option, depth) for option in options])
     if typing.get_origin(hint) is tuple:
         inner = typing.get_args(hint)
+        if inner == (Keys, Ellipsis):
+            return st.lists(strategy(Keys, depth), max_size=3, unique_by=lambda keys: keys.column).map(tuple)
         if inner[-1] is Ellipsis:
             return st.lists(strategy(inner[0], depth), max_size=3).map(tuple)
         return st.tuples(*(strategy(one, depth) for one in inner))
@@ -68,8 +75,47 @@ def _reachable(option: Any, depth: int) -> bool:
     )
 
 
-# What is hardly ever met by chance: a text that is a day, a strategy whose rows have one length.
+COLUMNS = st.sampled_from(["region", "北部", "a b", "ü", "labs.place"])
+TEXTS = st.lists(st.sampled_from(["F", "M", "é", "e\u0301", "", "it's", "区"]), min_size=1, max_size=4, unique=True)
+WHOLES = st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=4, unique=True)
+TRUTHS = st.sampled_from([[True], [False], [False, True]])
+DAYS = st.lists(st.dates().map(lambda day: Date(day.isoformat())), min_size=1, max_size=3, unique=True)
+
+
+@st.composite
+def keys(draw: st.DrawFn) -> Keys:
+    """A list of values of one type, each once; of texts perhaps with a rest, and perhaps computed."""
+    values = draw(TEXTS | WHOLES | TRUTHS | DAYS)
+    other = draw(st.none() | st.just("all the rest")) if isinstance(values[0], str) else None
+    value = draw(st.none() | strategy(Value, 0))
+    return Keys(column=draw(COLUMNS), values=tuple(values), value=value, other=other)
+
+
+@st.composite
+def top(draw: st.DrawFn) -> TopGroups:
+    """No more choices than there are groups."""
+    by = draw(st.lists(keys(), min_size=1, max_size=2, unique_by=lambda it: it.column).map(tuple))
+    cells = prod(it.size for it in by)
+    rest = {name: draw(strategy(hint, 1)) for name, hint in typing.get_type_hints(TopGroups).items() if name in MORE}
+    return TopGroups(by=by, choices=draw(st.integers(1, cells)), **rest)
+
+
+@st.composite
+def marginals(draw: st.DrawFn) -> Marginals:
+    """Tables of different columns."""
+    several = st.lists(keys(), min_size=1, max_size=2, unique_by=lambda it: it.column).map(tuple)
+    tables = draw(st.lists(several, min_size=1, max_size=3, unique_by=lambda by: tuple(it.column for it in by)))
+    rest = {name: draw(strategy(hint, 1)) for name, hint in typing.get_type_hints(Marginals).items() if name in MORE}
+    return Marginals(tables=tuple(tables), **rest)
+
+
+MORE = ("dataset", "where", "joins")
+
+# What is hardly ever met by chance: a text that is a day, values of one type, a strategy whose rows have one length.
 RARE: dict[str, st.SearchStrategy[Any]] = {
+    "keys": keys(),
+    "query.top": top(),
+    "query.marginals": marginals(),
     "literal.date": st.dates().map(lambda day: Date(day.isoformat())),
     "mechanism.matrix": st.builds(
         lambda size, bits, noise: Matrix.square_root(size, bits=bits).measure(sigma_squared=noise).declaration,

@@ -6,6 +6,7 @@ own, judged by its own claim under both relations; and what the engine adds up m
 out in plain Python.
 """
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -19,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from hypothesis.errors import HypothesisWarning
 
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
@@ -69,7 +71,7 @@ class Held(NamedTuple):
     place: int
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Batch:
     """Questions that share a condition, keys, a unit and a limit, and the tables to ask them of."""
 
@@ -96,10 +98,10 @@ class Batch:
             for measures in self.recipes
         ]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         about = ", ".join(f"{written(of.value)} in [{of.low}, {of.high}]" for of in self.values)
         where = "everything" if self.where is None else written(self.where)
-        return f"{self.kind}, {self.limit}, where {where}, by {self.by}, values {about}"
+        return f"{self.kind}, {self.limit}, where {where}, by {self.by}, values {about}"[:2000]
 
 
 class Moved(AssertionError):
@@ -408,5 +410,7 @@ def hunt(plans: int, *, several: int = PLANS, same_each_time: bool = False) -> i
         nonlocal judged
         judged += judge(batch)
 
-    turn()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HypothesisWarning)  # a batch is long to write down
+        turn()
     return judged

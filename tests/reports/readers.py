@@ -13,6 +13,7 @@ from sfumato.core.query import Dataset
 from sfumato.core.statement import Account
 from sfumato.core.units import Unit
 from sfumato.reports.words import Facts, Kind, Margins, Source, Span, Subject
+from sfumato.reports.words.choices import Found, Top
 from sfumato.reports.words.facts import Quantile
 from sfumato.tables.measures import (
     Association,
@@ -29,6 +30,7 @@ from sfumato.tables.measures import (
 
 VISITS = Dataset(name="visits", edition="2026-10")
 DELTA = Fraction(1, 10**6)
+CHOICES = (Kind.FOUND, Kind.TOP)
 PROMISES = ("pure", "delta", "pure in an account with delta")
 NAMES = {"visits", "patients", "region", "diagnosis", "ILI", "sbp", "age", "m"}  # what users named; no other Latin word
 SBP = Ranged(value=sf.col("sbp").node, low=Fraction(80), high=Fraction(220))
@@ -86,11 +88,12 @@ def facts(
             kind=kind,
             dataset=VISITS,
             numbers=count,
-            columns=("region",) if kind in (Kind.TABLE, Kind.CURVE) else (),
+            columns=("region",) if kind in (Kind.TABLE, Kind.CURVE, *CHOICES) else (),
             condition=(sf.col("diagnosis") == "ILI") if filtered else None,
             sources=tuple(Source(dataset=VISITS, identifier=mark * 16) for mark in "12")
             if kind is Kind.DERIVED
             else (),
+            choice={Kind.FOUND: Found(enough=45, least=40, margin=6), Kind.TOP: Top(candidates=30, gap=17)}.get(kind),
         ),
         unit=units.user("id", relation="add/remove") if unit is None else unit,
         limit=sf.Limit(groups=2, rows_per_group=3) if limited else None,
@@ -103,7 +106,10 @@ def facts(
             spent=sf.Budget(epsilon=spent, delta=used),
             releases=2,
         ),
-        margins=None if kind is Kind.MODEL else Margins(each=margin, joint=margin + 3, simulated=simulated),
+        margins=None
+        if kind in (Kind.MODEL, *CHOICES)
+        else Margins(each=margin, joint=margin + 3, simulated=simulated),
+        spans=(Span(name="region", least=None, most=None, chosen=True),) if kind in CHOICES else (),
         repeated=repeated,
     )
 
@@ -155,4 +161,8 @@ def every() -> Iterator[Facts]:
         Span(name=name, least=None, most=None, chosen=True, rank=rank) for name, rank in (("m5", 9), ("m6", None))
     )
     yield measured((MEDIAN, replace(MEDIAN, name="m6", level=Fraction(1, 40))), limited=True, spans=chosen)
+    yield facts(Kind.FOUND, numbers=0, limited=True, filtered=True, promise="delta")
+    unsaid = facts(Kind.FOUND, limited=True, filtered=True, promise="delta")
+    yield replace(unsaid, subject=replace(unsaid.subject, choice=Found(enough=23)))
+    yield facts(Kind.TOP, limited=True, filtered=True)
     yield facts(epsilon=Fraction(40), spent=Fraction(40), total=Fraction(100), promise="delta")

@@ -23,6 +23,10 @@ def plot(
             "frontier: the error at other ε."
         ),
     ] = "intervals",
+    column: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The column to draw, where the release has several; all if not given."),
+    ] = None,
     lang: Language = "en",
     theme: Theme = "light",
     out: Annotated[
@@ -44,10 +48,12 @@ def plot(
 
     Example: $ sfumato plot sfumato-demo/ili.json -o regions.svg
 
+    Example: $ sfumato plot sfumato-demo/ili.json --kind noise --column count -o noise.svg
+
     Example: $ sfumato plot sfumato-demo/ili.json --kind belief --lang zh --theme dark -o belief.png
     """
     from sfumato.reports.plots import save
 
-    chart = published(file, key).plot(kind, language=lang, theme=theme)
+    chart = published(file, key).plot(kind, column=column, language=lang, theme=theme)
     written = save(chart, target_of(out, file, ".svg"))
     say_json({"written": str(written), "kind": kind}) if as_json else say(f"written: {written}")

@@ -26,6 +26,8 @@ from sfumato.reports.sheet import sheet
 from sfumato.reports.snippet import snippet
 from sfumato.reports.words import AUDIENCES, Span
 from sfumato.reports.words.figures import one_line, span_figure
+from sfumato.tables.queries.found_keys import FoundKeys
+from sfumato.tables.queries.top import TopGroups
 
 __all__ = ["file_name", "page", "pdf", "snippet", "write"]
 
@@ -124,6 +126,7 @@ def _section(release: Release, language: str, *, unfolded: bool) -> str:
     lead, *words = _paragraphs(release, language)
     columns = columns_of(release)
     measured = not any(column.chosen for column in columns)
+    named = isinstance(said.query, FoundKeys | TopGroups)
     if any(value < 0 for column in columns if column.counts for value in column.values):
         words.append(f"<p>{_text(language, 'page.negative')}</p>")
     facts = (
@@ -138,7 +141,7 @@ def _section(release: Release, language: str, *, unfolded: bool) -> str:
             f'<p class="asked">{escape(asked(said, language))}</p>',
             lead,
             *_glance(release, language),
-            f"<h2>{_text(language, 'page.numbers')}</h2>",
+            f"<h2>{_text(language, 'page.answer' if named else 'page.numbers')}</h2>",
             drawing(release, "intervals", language) if measured and len(columns[0].values) <= MOST_POINTS else "",
             sheet(release, language, most=MOST_ROWS),
             f"<h2>{_text(language, 'page.meaning')}</h2>",

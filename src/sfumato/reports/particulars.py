@@ -7,7 +7,7 @@ from sfumato.core.exact import decimal_up, fraction_text
 from sfumato.core.release import Release
 from sfumato.core.statement import Statement
 from sfumato.core.units import Family, Relation, Unit, User
-from sfumato.mechanisms import Gaussian, Laplace
+from sfumato.mechanisms import Gaussian, Laplace, NoisyThreshold, OptimalSelection, TopChoice
 from sfumato.reports.catalogue import counted, message, messages
 from sfumato.reports.columns import CONFIDENCE, columns_of, magnitude, row_height, shared_margins
 from sfumato.reports.conditions import condition
@@ -15,7 +15,9 @@ from sfumato.reports.words.facts import Facts, Span
 from sfumato.reports.words.figures import span_line
 from sfumato.reports.words.measured import listed, ranges
 from sfumato.tables.queries.aggregate import Aggregate
+from sfumato.tables.queries.found_keys import FoundKeys
 from sfumato.tables.queries.quantiles import Quantiles
+from sfumato.tables.queries.top import TopGroups
 
 __all__ = ["CONFIDENCE", "asked", "column", "margins", "particulars", "protected"]
 
@@ -68,8 +70,12 @@ def asked(said: Statement, language: str) -> str:
     facts = {} if where is None else {"condition": condition(where, language)}
     name = "page.rows_all" if where is None else "page.rows_where"
     if said.query.measure is None:
-        facts["names"] = listed([*said.query.names], language)
-        name = "page.measured_all" if where is None else "page.measured_where"
+        kind = {FoundKeys: "found", TopGroups: "top"}.get(type(said.query), "measured")
+        names = said.query.over if isinstance(said.query, FoundKeys) else said.query.names
+        facts["names"] = listed([*names], language)
+        name = f"page.{kind}_all" if where is None else f"page.{kind}_where"
+    if isinstance(said.query, TopGroups):
+        return message(language, name, **facts)
     rows = message(language, name, **facts)
     columns = " × ".join(said.query.labels())
     return message(language, "page.rows_by", rows=rows, columns=columns) if columns else rows
@@ -108,6 +114,13 @@ def _noise(release: Release, language: str) -> str:
     if isinstance(said.query, Quantiles):
         return message(language, "fact.noise_chosen")
     match said.mechanism:
+        case NoisyThreshold(scale=scale, threshold=least):
+            law = message(language, "noise.laplace", scale=fraction_text(scale))
+            return message(language, "fact.noise_threshold", noise=law, least=f"{least:,}")
+        case OptimalSelection(sure=sure):
+            return message(language, "fact.noise_selection", sure=f"{sure:,}")
+        case TopChoice(scale=scale):
+            return message(language, "fact.noise_top", scale=fraction_text(scale))
         case Laplace(scale=scale):
             text = fraction_text(scale) if height == 1 else decimal_up(scale / height)
             law = message(language, "noise.laplace", scale=text)
@@ -127,7 +140,13 @@ def _sensitivity(release: Release, language: str) -> str:
     said, height = release.statement, row_height(release.statement.query)
     if isinstance(said.query, Quantiles):
         return message(language, "fact.sensitivity_other")
-    moved, rows = said.sensitivity, "" if said.query.measure is not None else "rows_"
+    moved = said.sensitivity
+    if isinstance(said.query, FoundKeys) and moved.l0 is not None and moved.linf is not None:
+        most = fraction_text(moved.linf.value)
+        return message(language, "fact.sensitivity_found", l0=f"{moved.l0.count:,}", linf=most)
+    if isinstance(said.query, TopGroups) and moved.linf is not None:
+        return message(language, "fact.sensitivity_top", linf=fraction_text(moved.linf.value))
+    rows = "" if said.query.measure is not None else "rows_"
     if isinstance(said.mechanism, Gaussian) and moved.l2 is not None:
         return message(language, f"fact.sensitivity_{rows}l2", squared=fraction_text(moved.l2.squared / height**2))
     if moved.l1 is not None:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from sfumato.core.guarantees import Approximate, Pure
 from sfumato.core.units import Family, Relation, User
 from sfumato.errors import Unsupported
-from sfumato.reports.words.facts import Facts, Kind
+from sfumato.reports.words.choices import Found
+from sfumato.reports.words.facts import Facts, Kind, Subject
 from sfumato.reports.words.figures import figures
 from sfumato.reports.words.text import Text
 from sfumato.reports.words.voice import Voice, paragraph
@@ -67,14 +68,35 @@ class _Told:
         person = isinstance(self.facts.unit, User | Family)
         return self.say(f"photograph.{'' if person else 'thing_'}{self.relation}")
 
+    @property
+    def alone(self) -> list[str]:
+        """What δ says about a value that is found although it is one person's alone."""
+        return [self.say("found.alone")] if self.facts.subject.kind is Kind.FOUND else []
+
     def what(self) -> tuple[str, ...]:
         subject = self.facts.subject
+        if subject.choice is not None:
+            return (self.say(*self._choice(subject)),)
         where = "_where" if subject.kind is Kind.MODEL and subject.condition is not None else ""
         return (self.say(f"what.{subject.kind.value}{where}"),)
 
+    @staticmethod
+    def _choice(subject: Subject) -> Iterator[str]:
+        counted = isinstance(subject.choice, Found) and subject.choice.counted
+        yield f"what.{subject.kind.value}{'' if subject.numbers else '_none'}"
+        if subject.condition is not None:
+            yield "what.rows_where"
+        if counted and subject.numbers:
+            yield "what.found_counted"
+
     def error(self, group: str, *more: str) -> Iterator[str]:
         """The margin in the words of ``group``, what it does not cover, and ``more`` behind it."""
-        margins = self.facts.margins
+        margins, choice = self.facts.margins, self.facts.subject.choice
+        if choice is not None:
+            yield self.say(f"{group}{self.facts.subject.kind.value}")
+            if isinstance(choice, Found) and choice.counted:
+                yield self.say(f"{group}found_counts", "accuracy.noise")
+            return
         if self.facts.spans:
             if any(span.chosen for span in self.facts.spans):
                 yield self.say("accuracy.chosen")
@@ -93,8 +115,11 @@ class _Told:
     def limits(self) -> Iterator[str]:
         """What was not counted."""
         subject = self.facts.subject
-        if subject.kind is Kind.TABLE and not subject.rest:
-            yield self.say("limit.keys")
+        if subject.kind is Kind.FOUND:
+            yield self.say(*(["limit.found"] if self.facts.limit is not None else []), "limit.found_missing")
+            return
+        if subject.kind in (Kind.TABLE, Kind.TOP) and not subject.rest:
+            yield self.say("limit.keys" if subject.kind is Kind.TABLE else "limit.candidates")
         yield from self.clips()
         if self.facts.limit is not None and subject.number is None:
             kept = any(span.chosen for span in self.facts.spans)
@@ -129,6 +154,7 @@ def _public(told: _Told) -> Text:
         told.say(f"promise.{told.own}"),
         told.say(f"public.risk_{told.all}"),
         *([told.say("delta.meaning")] if told.has_delta else []),
+        *told.alone,
         told.say("public.scope"),
     ]
     return Text(
@@ -145,9 +171,11 @@ def _patient(told: _Told) -> Text:
         told.say(f"patient.promise_{told.own}"),
         told.say(f"patient.risk_{told.all}"),
         *([told.say("delta.brief")] if told.has_delta else []),
+        *told.alone,
         told.say("patient.scope"),
     ]
-    limit = [told.say("patient.limit")] if told.facts.limit is not None else []
+    name = "patient.limit_found" if told.facts.subject.kind is Kind.FOUND else "patient.limit"
+    limit = [told.say(name)] if told.facts.limit is not None else []
     return Text(
         what=told.what(),
         risk=tuple(risk),
@@ -166,6 +194,7 @@ def _clinician(told: _Told) -> Text:
     risk = [
         told.say(f"clinician.risk_{told.all}"),
         *([told.say("delta.brief")] if told.has_delta else []),
+        *told.alone,
         told.say("clinician.scope"),
     ]
     return Text(
@@ -192,7 +221,7 @@ def _manager(told: _Told) -> Text:
         budget.append(told.say("account.memory"))
     # Only pure noise has one price for all: with a δ, half the margin can take up to four times the ε.
     priced = facts.margins is not None and facts.margins.each > 0 and not told.derived and told.own.endswith("pure")
-    risk = [told.say(f"manager.risk_{told.all}", *(["delta.brief"] if told.has_delta else []), "manager.scope")]
+    risk = [told.say(f"manager.risk_{told.all}", *(["delta.brief"] if told.has_delta else []), "manager.scope"), *told.alone]
     return Text(
         what=told.what(),
         budget=tuple(budget),
@@ -210,6 +239,7 @@ def _board(told: _Told) -> Text:
         told.say("board.cumulative"),
         told.say(f"board.risk_{told.all}"),
         *([told.say("delta.meaning")] if told.has_delta else []),
+        *told.alone,
         told.say(f"board.together_{together}"),
         told.say("board.assumptions"),
         told.say("limits.unit", "limits.groups", "limits.elsewhere"),

@@ -14,16 +14,20 @@ from sfumato.core.guarantees import Approximate, Guarantee, Pure
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
 from sfumato.core.release import Release, only_release
-from sfumato.core.statement import Account
+from sfumato.core.statement import Account, Statement
 from sfumato.core.units import Unit
 from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput, Unsupported
+from sfumato.mechanisms import NoisyThreshold, OptimalSelection, TopChoice
 from sfumato.reports.columns import CONFIDENCE, Column, columns_of, shared_margins
+from sfumato.reports.words.choices import Found, Top
 from sfumato.tables.measures import Measure, PersonCount, Ranged, RowCount
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
+from sfumato.tables.queries.found_keys import FoundKeys
 from sfumato.tables.queries.marginals import Marginals
 from sfumato.tables.queries.quantiles import Quantiles
+from sfumato.tables.queries.top import TopGroups
 
 __all__ = ["CONFIDENCE", "Facts", "Kind", "Margins", "Quantile", "Source", "Span", "Subject", "guarantee_of"]
 
@@ -37,6 +41,8 @@ class Kind(Enum):
     CURVE = "curve"
     MODEL = "model"
     DERIVED = "derived"
+    FOUND = "found"
+    TOP = "top"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,10 +66,11 @@ class Quantile:
 class Subject:
     """What the release is about.
 
-    ``numbers`` counts them (the points of a curve; 0 for a model), ``measure`` is the name of a message that says what
+    ``numbers`` counts them (the points of a curve, the values found, the groups named; 0 for a model), ``measure`` is the name of a message that says what
     they are, ``columns`` are what a table is grouped by or a curve runs along, ``sources`` are for derived figures.
     Where columns were computed from the numbers, ``measures`` are what they are, and ``number`` is the public number of
     units, if each of them counts exactly once. ``rest`` says that rows of no listed group have a group of their own.
+    ``choice`` bounds what was chosen, where values were found or groups named.
     """
 
     kind: Kind
@@ -76,6 +83,7 @@ class Subject:
     measures: tuple[Measure | Quantile, ...] = ()
     number: int | None = None
     rest: bool = False
+    choice: Found | Top | None = None
 
     @property
     def counts(self) -> bool:
@@ -83,11 +91,14 @@ class Subject:
         return all(isinstance(measure, RowCount | PersonCount) for measure in self.measures)
 
     def __post_init__(self) -> None:
-        natural(self.numbers, "numbers", least=0 if self.kind is Kind.MODEL else 1)
+        natural(self.numbers, "numbers", least=0 if self.kind in (Kind.MODEL, Kind.FOUND) else 1)
         if self.kind is Kind.NUMBER and self.numbers != 1:
             raise InvalidInput(f"one number was announced and {self.numbers} were counted; no text was made.")
-        if self.kind in (Kind.TABLE, Kind.CURVE) and not self.columns:
+        if self.kind in (Kind.TABLE, Kind.CURVE, Kind.FOUND, Kind.TOP) and not self.columns:
             raise InvalidInput(f"a {self.kind.value} needs the columns that it goes by; no text was made.")
+        bound = {Kind.FOUND: Found, Kind.TOP: Top}.get(self.kind, type(None))
+        if not isinstance(self.choice, bound):
+            raise InvalidInput("found values and largest groups need their own bound, and nothing else has one.")
         if self.kind is Kind.DERIVED and not self.sources:
             raise InvalidInput("a derived figure needs the releases that it was computed from; no text was made.")
 
@@ -112,7 +123,7 @@ class Span:
     """How exact one column is whose numbers err differently: from ±``least`` to ±``most``, each number by itself.
 
     For ``open`` numbers the noise leaves every possible value open. Where ``known`` is False, nothing could be worked
-    out; without margins all of them are open. What was ``chosen`` and not measured has no margin; with 95%
+    out; without margins all of them are open, and where none is open the column is empty. What was ``chosen`` and not measured has no margin; with 95%
     confidence it is at most ``rank`` rows from its place, where that means anything.
     """
 
@@ -176,24 +187,16 @@ class Facts:
         """Read the facts off a release of a table."""
         said = only_release(release).statement
         query = said.query
-        if not isinstance(query, Count | Aggregate | Quantiles | Marginals):
-            raise Unsupported(f"there is no text yet for a {query.KIND}; nothing was made.")
+        match query:
+            case FoundKeys() | TopGroups():
+                subject = _chosen(query, said)
+            case Count() | Aggregate() | Quantiles() | Marginals():
+                subject = _counted(query, said)
+            case _:
+                raise Unsupported(f"there is no text yet for a {query.KIND}; nothing was made.")
         margins = shared_margins(release)
-        measures = _measures(query)
-        by = query.tables[0] if isinstance(query, Marginals) else query.by
-        numbers = query.cells * len(measures) if isinstance(query, Aggregate | Quantiles) else len(said.values)
-        kind = Kind.TABLE if by else Kind.NUMBER if numbers == 1 else Kind.NUMBERS
         return cls(
-            subject=Subject(
-                kind=kind,
-                dataset=said.dataset,
-                numbers=numbers,
-                columns=_columns(query),
-                condition=query.where,
-                measures=measures,
-                number=query.number if isinstance(query, Aggregate) else None,
-                rest=bool(by) and all(keys.other is not None for keys in by) and not isinstance(query, Marginals),
-            ),
+            subject=subject,
             unit=said.unit,
             limit=said.limit,
             guarantee=_known(said.guarantee),
@@ -249,6 +252,44 @@ def guarantee_of(spent: Budget) -> Pure | Approximate:
     if spent.delta == 0:
         return Pure(epsilon=spent.epsilon)
     return Approximate(epsilon=spent.epsilon, delta=spent.delta)
+
+
+def _counted(query: Count | Aggregate | Quantiles | Marginals, said: Statement) -> Subject:
+    measures = _measures(query)
+    by = query.tables[0] if isinstance(query, Marginals) else query.by
+    numbers = query.cells * len(measures) if isinstance(query, Aggregate | Quantiles) else len(said.values)
+    return Subject(
+        kind=Kind.TABLE if by else Kind.NUMBER if numbers == 1 else Kind.NUMBERS,
+        dataset=said.dataset,
+        numbers=numbers,
+        columns=_columns(query),
+        condition=query.where,
+        measures=measures,
+        number=query.number if isinstance(query, Aggregate) else None,
+        rest=bool(by) and all(keys.other is not None for keys in by) and not isinstance(query, Marginals),
+    )
+
+
+def _chosen(query: FoundKeys | TopGroups, said: Statement) -> Subject:
+    """Found values and largest groups; a mechanism that does not belong to them is refused."""
+    choice: Found | Top
+    match query, said.mechanism:
+        case FoundKeys(), NoisyThreshold() | OptimalSelection():
+            choice = Found.by(said.mechanism)
+        case TopGroups(), TopChoice():
+            choice = Top.by(said.mechanism, query.cells)
+        case _:
+            raise Unsupported(f"there is no text for a {query.KIND} by a {said.mechanism.KIND}; nothing was made.")
+    found = isinstance(query, FoundKeys)
+    return Subject(
+        kind=Kind.FOUND if found else Kind.TOP,
+        dataset=said.dataset,
+        numbers=len(said.found) if found else len(said.values),
+        columns=query.over if isinstance(query, FoundKeys) else query.names,
+        condition=query.where,
+        rest=isinstance(query, TopGroups) and all(keys.other is not None for keys in query.by),
+        choice=choice,
+    )
 
 
 def _measures(query: Count | Aggregate | Quantiles | Marginals) -> tuple[Measure | Quantile, ...]:

@@ -19,6 +19,7 @@ from sfumato.reports.catalogue import counted, message, messages
 from sfumato.reports.columns import magnitude
 from sfumato.reports.conditions import condition
 from sfumato.reports.frequencies import PRIOR, believed, guessed
+from sfumato.reports.words.choices import Found, Top
 from sfumato.reports.words.facts import Facts, Kind, Margins, Source, Span, Subject
 from sfumato.reports.words.measured import listed, measured, one_line, ranges, spaced
 from sfumato.reports.words.voice import paragraph
@@ -96,7 +97,9 @@ def _subject(subject: Subject, language: str, *, persons: bool) -> dict[str, str
     where = "" if subject.condition is None else one_line(condition(subject.condition, language))
     data = _data(subject.dataset.name, subject.dataset.edition, language)
     shown = {"data": data}
-    if subject.kind is not Kind.MODEL:
+    if subject.choice is not None:
+        shown |= _choice(subject, subject.choice, language, persons=persons)
+    elif subject.kind is not Kind.MODEL:
         item = "point" if subject.kind is Kind.CURVE else "number"
         shown["numbers"] = counted(language, item, subject.numbers)
         shown["item"] = message(language, f"item.{item}")
@@ -116,6 +119,24 @@ def _subject(subject: Subject, language: str, *, persons: bool) -> dict[str, str
     if subject.sources:
         shown["sources"] = _sources(subject.sources, language)
     return shown
+
+
+def _choice(subject: Subject, choice: Found | Top, language: str, *, persons: bool) -> dict[str, str]:
+    """What was chosen, and what bounds the choice."""
+    if isinstance(choice, Top):
+        return {
+            "chosen": counted(language, "group", subject.numbers),
+            "candidates": f"{choice.candidates:,}",
+            "gap": counted(language, "row", choice.gap),
+        }
+    counts = {"least": choice.least, "margin": choice.margin} if choice.counted else {}
+    sharers = "persons" if persons else "rows"
+    return {
+        "values": counted(language, "value", subject.numbers),
+        "sharers": message(language, f"found.{sharers}"),
+        "enough": message(language, f"found.enough_{sharers}", n=f"{choice.enough:,}"),
+        **{name: f"{figure:,}" for name, figure in counts.items()},
+    }
 
 
 def _data(name: str, edition: str, language: str) -> str:
@@ -186,7 +207,7 @@ def span_figure(span: Span, language: str) -> str:
     if not span.known:
         return message(language, "span.figure_untold")
     if span.least is None or span.most is None:
-        return message(language, "span.figure_open")
+        return message(language, "span.figure_open" if span.open else "span.figure_none")
     least, most = magnitude(span.least), magnitude(span.most)
     return message(language, f"span.figure_{'alike' if least == most else 'apart'}", least=least, most=most)
 
@@ -242,6 +263,7 @@ def _limit(facts: Facts, language: str) -> dict[str, str]:
         return {}
     return {
         "groups": counted(language, "group", facts.limit.groups),
+        "kept": counted(language, "value", facts.limit.groups),
         "rows": counted(language, "row", facts.limit.rows_per_group),
     }
 

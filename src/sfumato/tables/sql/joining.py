@@ -1,6 +1,6 @@
 """JOIN in SQL: the same joins as in Python, with tables that the caller hands over."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,8 @@ def joined(
 ) -> tuple["Table", Rows]:
     """The table with those that JOIN names, and what can be named in its rows then."""
     known = {other.dataset.name: other for other in others}
+    if select.args.get("joins") and (rows.names or rows.closed):
+        raise refused("a JOIN with a subquery")
     for node in select.args.get("joins") or ():
         for word in (node.method, node.side, node.kind):
             if word not in ("", "INNER"):
@@ -47,13 +49,13 @@ def joined(
     return table, rows
 
 
-def _pairs(node: exp.Join, rows: Rows, called: str) -> Mapping[str, str]:
+def _pairs(node: exp.Join, rows: Rows, called: str) -> list[tuple[str, str]]:
     """The columns that must be equal, here and there."""
     using = node.args.get("using")
     if using:
-        return {column.name: column.name for column in using}
+        return [(column.name, column.name) for column in using]
     condition = node.args["on"]
-    pairs = {}
+    pairs = []
     for part in condition.flatten() if isinstance(condition, exp.And) else [condition]:
         plain: Any = part.unnest() if isinstance(part, exp.Paren) else part
         if not isinstance(plain, exp.EQ):
@@ -69,5 +71,5 @@ def _pairs(node: exp.Join, rows: Rows, called: str) -> Mapping[str, str]:
                 f"ON must say which column of {called!r} equals which column before it, each with its table's name; "
                 "nothing was done."
             )
-        pairs[rows.column(here)] = there.name
+        pairs.append((rows.column(here), there.name))
     return pairs
