@@ -106,9 +106,7 @@ def facts(
             spent=sf.Budget(epsilon=spent, delta=used),
             releases=2,
         ),
-        margins=None
-        if kind in (Kind.MODEL, *CHOICES)
-        else Margins(each=margin, joint=margin + 3, simulated=simulated),
+        margins=None if kind in (Kind.MODEL, *CHOICES) else Margins(each=margin, joint=margin + 3, simulated=simulated),
         spans=(Span(name="region", least=None, most=None, chosen=True),) if kind in CHOICES else (),
         repeated=repeated,
     )

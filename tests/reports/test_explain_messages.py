@@ -22,7 +22,8 @@ ALLOWED_LATIN = {"HIPAA"}  # the name of a law
 MINE = (
     *("count", "list", "amount", "all", "item", "unit", "member", "this", "that", "another", "yours", "thing"),
     *("several", "together", "data", "measure", "what", "photograph", "promise", "delta", "limits", "accuracy"),
-    *("span", "map", "found", "limit", "account", "icons", "what_if", "safe_harbor", "publication", "value", *AUDIENCES),
+    *("found", *AUDIENCES),
+    *("span", "map", "limit", "account", "icons", "what_if", "safe_harbor", "publication", "value"),
 )
 
 

@@ -75,6 +75,7 @@ def test_a_private_join_is_on_the_person_and_what_else_is_named(place: dict[str,
         ("SELECT COUNT(*) FROM visits JOIN labs ON labs.id = labs.day", InvalidInput, "which column"),
         ("SELECT COUNT(*) FROM visits JOIN secrets ON visits.id = secrets.id", InvalidInput, "no table 'secrets'"),
         ("SELECT COUNT(*) FROM visits JOIN (SELECT id FROM labs) l ON visits.id = l.id", Unsupported, "but a table"),
+        ("SELECT COUNT(*) FROM (SELECT day AS id FROM visits) v JOIN labs ON v.id = labs.id", Unsupported, "subquery"),
         ("SELECT COUNT(*) FROM visits NATURAL JOIN labs", Unsupported, "NATURAL JOIN"),
         ("SELECT COUNT(*) FROM visits JOIN labs AS visits ON visits.id = visits.id", InvalidInput, "two tables"),
     ],
@@ -82,3 +83,8 @@ def test_a_private_join_is_on_the_person_and_what_else_is_named(place: dict[str,
 def test_anything_else_is_refused(place: dict[str, Any], text: str, error: type[Exception], says: str) -> None:
     with pytest.raises(error, match=says):
         place["visits"].sql(text, place["labs"])
+
+
+def test_no_condition_of_a_join_is_lost(place: dict[str, Any]) -> None:
+    text = "SELECT COUNT(*) AS n FROM visits v JOIN labs l ON v.id = l.day AND v.id = l.id"
+    assert place["visits"].sql(text, place["labs"]).query.joins[0].on == (("id", "day"), ("id", "id"))

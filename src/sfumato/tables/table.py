@@ -26,7 +26,7 @@ from sfumato.tables.queries.top import TopGroups
 
 __all__ = ["Table"]
 
-Some = TypeVar("Some", bound=str | Exact)
+Some = TypeVar("Some", bound=str | Exact | tuple[str, str])
 ONCE = (Total, Average, Variation)  # what can be told of a public number of units
 
 
@@ -79,12 +79,14 @@ class Table:
             )
         return replace(self, predicate=predicate if self.predicate is None else self.predicate & predicate)
 
-    def join(self, other: "Table | PublicTable", on: str | Sequence[str] | Mapping[str, str]) -> "Table":
+    def join(
+        self, other: "Table | PublicTable", on: str | Sequence[str | tuple[str, str]] | Mapping[str, str]
+    ) -> "Table":
         """Put another table beside the rows: a public one (``vault.public``), or a private one on the same person.
 
-        ``on`` names the columns that must be equal, or maps columns here to columns there. The other's columns are
-        called by its name: ``sf.col("labs.result")``. Rows without a match do not count; a private table must be
-        joined on the person, and the limit then holds for the rows that the join made.
+        ``on`` names the columns that must be equal, or maps columns here to columns there, or lists such pairs. The
+        other's columns are called by its name: ``sf.col("labs.result")``. Rows without a match do not count; a private
+        table must be joined on the person, and the limit then holds for the rows that the join made.
 
         Guarantee: no person changes what is counted of another; a join that would is refused when it is asked.
 
@@ -95,7 +97,8 @@ class Table:
         >>> table.join(places, on="hospital").group_by("places.region").count().query.labels()
         {'places.region': ['north', 'south']}
         """
-        pairs = tuple(on.items()) if isinstance(on, Mapping) else tuple((name, name) for name in _listed(on, "on"))
+        listed = on.items() if isinstance(on, Mapping) else _listed(on, "on")
+        pairs = tuple(each if isinstance(each, tuple) and len(each) == 2 else (each, each) for each in listed)
         if not all(isinstance(name, str) for pair in pairs for name in pair):
             raise InvalidInput("join(...) takes names of columns; nothing was done. Say on='hospital'.")
         keys, bounds = dict(self.keys), dict(self.bounds)

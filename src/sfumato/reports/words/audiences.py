@@ -221,7 +221,10 @@ def _manager(told: _Told) -> Text:
         budget.append(told.say("account.memory"))
     # Only pure noise has one price for all: with a δ, half the margin can take up to four times the ε.
     priced = facts.margins is not None and facts.margins.each > 0 and not told.derived and told.own.endswith("pure")
-    risk = [told.say(f"manager.risk_{told.all}", *(["delta.brief"] if told.has_delta else []), "manager.scope"), *told.alone]
+    risk = [
+        told.say(f"manager.risk_{told.all}", *(["delta.brief"] if told.has_delta else []), "manager.scope"),
+        *told.alone,
+    ]
     return Text(
         what=told.what(),
         budget=tuple(budget),

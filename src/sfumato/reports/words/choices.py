@@ -5,7 +5,6 @@ Both hang on the query and its mechanism alone, never on what was chosen.
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 
 from sfumato.core import enclosures
 from sfumato.core.exact import natural
@@ -23,7 +22,7 @@ class Found:
     Where they are counted, the noise of a count is within ±``margin`` with 95% confidence, and only counts from
     ``least`` on, noise included, are shown.
 
-    >>> Found.by(NoisyThreshold(keys=1, most=1, scale=Fraction(1), threshold=15))
+    >>> Found.by(NoisyThreshold(keys=1, most=1, scale=1, threshold=15))
     Found(enough=17, least=15, margin=3)
     >>> Found.by(OptimalSelection.calibrated(keys=1, epsilon=1, delta=1e-6))
     Found(enough=16, least=None, margin=None)
@@ -67,7 +66,7 @@ class Top:
         Guarantee: a group that is t rows behind is chosen, where the largest left is, with odds of at most
         exp(−t/scale); the union over all groups and choices leaves 5%.
 
-        >>> Top.by(TopChoice(choices=2, scale=Fraction(10), monotone=True), 5)
+        >>> Top.by(TopChoice(choices=2, scale=10, monotone=True), 5)
         Top(candidates=5, gap=49)
         """
         natural(candidates, "candidates", least=mechanism.choices)

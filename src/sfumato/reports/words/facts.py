@@ -66,11 +66,11 @@ class Quantile:
 class Subject:
     """What the release is about.
 
-    ``numbers`` counts them (the points of a curve, the values found, the groups named; 0 for a model), ``measure`` is the name of a message that says what
-    they are, ``columns`` are what a table is grouped by or a curve runs along, ``sources`` are for derived figures.
-    Where columns were computed from the numbers, ``measures`` are what they are, and ``number`` is the public number of
-    units, if each of them counts exactly once. ``rest`` says that rows of no listed group have a group of their own.
-    ``choice`` bounds what was chosen, where values were found or groups named.
+    ``numbers`` counts them (the points of a curve, the values found, the groups named; 0 for a model), ``measure`` is
+    the name of a message that says what they are, ``columns`` are what a table is grouped by or a curve runs along,
+    ``sources`` are for derived figures. Where columns were computed from the numbers, ``measures`` are what they are,
+    and ``number`` is the public number of units, if each of them counts exactly once. ``rest`` says that rows of no
+    listed group have a group of their own. ``choice`` bounds what was chosen, where values were found or groups named.
     """
 
     kind: Kind
@@ -123,8 +123,8 @@ class Span:
     """How exact one column is whose numbers err differently: from ±``least`` to ±``most``, each number by itself.
 
     For ``open`` numbers the noise leaves every possible value open. Where ``known`` is False, nothing could be worked
-    out; without margins all of them are open, and where none is open the column is empty. What was ``chosen`` and not measured has no margin; with 95%
-    confidence it is at most ``rank`` rows from its place, where that means anything.
+    out; without margins all of them are open, and where none is open the column is empty. What was ``chosen`` and not
+    measured has no margin; with 95% confidence it is at most ``rank`` rows from its place, where that means anything.
     """
 
     name: str
