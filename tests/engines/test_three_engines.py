@@ -3,9 +3,11 @@
 The default collation of the PostgreSQL server is not bytewise, and some columns ignore capital letters.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from datetime import date
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -13,10 +15,12 @@ import pyarrow as pa
 import pytest
 
 from sfumato.core.limits import Limit
+from sfumato.engines.bounded import placed
 from sfumato.engines.counts import KeyColumn, Share, bounded_counts, rows_by_cell
 from sfumato.engines.dialects import dialect_of
 from sfumato.engines.expressions import Type, col
 from sfumato.engines.keyed_hash import keyed_hash
+from sfumato.engines.lattice import Lattice
 from sfumato.engines.public_rows import public_rows
 from sfumato.engines.sources import Source
 from sfumato.engines.totals import brought_out, total
@@ -195,3 +199,17 @@ def test_a_bounded_count_with_a_condition_is_the_same(place: Place) -> None:
             counts.append(bounded_counts(table, where=None, keys=(), share=share))
     assert counts[:2] == counts[2:]
     assert sum(counts[0]) > 20
+
+
+@pytest.mark.parametrize("bounds", [(0, 2**990), (-(2**990), 2**990), (0, Fraction(1, 2**890))])
+def test_no_value_makes_the_rounding_to_a_lattice_fail(place: Any, bounds: tuple[Any, Any]) -> None:
+    """A product that underflows raises on PostgreSQL: whoever may compute values could ask for one bit of any row."""
+    low, high = Fraction(bounds[0]), Fraction(bounds[1])
+    numbers = [0.0, -0.0, 5e-324, 1e-308, 1e-200, 1.0, 1e200, 1e308, math.inf, -math.inf, math.nan, None]
+    frame = pa.table({"x": pa.array(numbers, pa.float64())})
+    lattice = Lattice(value=col("x").node, low=low, high=high, steps=2**30)
+    with place(frame, "tiny").opened() as table:
+        rows, places = placed(table, [lattice])
+        found = brought_out(rows.select(place=places[lattice]))["place"]
+    assert sum(each is None for each in found) == 2
+    assert all(0 <= each <= 2**30 for each in found if each is not None)

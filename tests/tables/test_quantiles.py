@@ -62,8 +62,11 @@ def test_values_are_held_to_the_bounds_and_filters_hold() -> None:
     _, table = world(bounds={"x": (10, 20)})
     release = table.quantiles("x", [0.01, 0.99]).release(epsilon=EXACTLY)
     assert [float(column.values[0]) for column in release.columns.values()] == [10, 20]
-    filtered = table.where(sf.col("x") < 15).median(sf.col("x").clip(0, 100)).release(epsilon=EXACTLY)
-    assert filtered["median"].values[0] == pytest.approx(7, abs=1.01)
+    narrow = table.median(sf.col("x").clip(0, 100)).query  # what was declared and what is asked for both hold
+    assert isinstance(narrow, Quantiles)
+    assert (narrow.of.low, narrow.of.high) == (10, 20)
+    filtered = world()[1].where(sf.col("x") < 15).median("x").release(epsilon=EXACTLY)
+    assert filtered["median"].values[0] == pytest.approx(7, abs=1e-6)
 
 
 def test_the_certificate_says_what_was_chosen_and_how_far_a_rank_can_be_off() -> None:
@@ -80,19 +83,17 @@ def test_the_certificate_says_what_was_chosen_and_how_far_a_rank_can_be_off() ->
     assert all(0 <= value <= STEPS for value in said.values)
     margin = release["median"].rank_margin
     assert margin == said.mechanism.rank_margin("0.95", groups=3)
-    with pytest.raises(Unsupported, match="chosen, not measured.*rank_margin"):
+    with pytest.raises(Unsupported, match=r"chosen, not measured.*rank_margin"):
         release["median"].interval()
 
 
-def test_the_rank_is_within_its_margin_as_often_as_it_says() -> None:
-    """200 medians at 95%: the margin holds whatever the data, and here by far; at most 30 misses (p = 2e-8 at 5%)."""
+def test_the_rank_is_within_its_margin() -> None:
+    """At ε = 1 a rank is off by more than its margin of 24 with a chance below 1e-8 on these rows."""
     _, table = world()
-    misses = 0
-    for _ in range(200):
-        release = table.median("x").release(epsilon="1/2", fresh=True)
-        rank = np.searchsorted(VALUES, float(release["median"].values[0]))
-        misses += abs(rank - 50.5) > release["median"].rank_margin + 1
-    assert misses <= 30
+    for _ in range(20):
+        median = table.median("x").release(epsilon=1, fresh=True)["median"]
+        assert 20 < median.rank_margin < 30
+        assert abs(np.searchsorted(VALUES, float(median.values[0])) - 50.5) <= median.rank_margin + 1
 
 
 def test_the_same_question_again_costs_nothing() -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["MOST_STEPS", "Lattice", "check_range", "on_lattice"]
 
 MOST_STEPS = 2**40
+TINY = 2.0**-60  # of the range: far below half a step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,10 +58,14 @@ def on_lattice(lattice: Lattice, given: Any) -> ir.IntegerValue:
     Guarantee: a whole number from 0 to ``steps``, whatever the row holds; a function of that row alone. Doubles are
     rounded the same way by every engine, and the bound does not rest on that.
     """
+    import ibis
+
     low, high = float(lattice.low), float(lattice.high)
     scale = float(lattice.steps / (lattice.high - lattice.low))
-    inside = _held(given.cast("float64"), low, high)
-    place = ((inside - double(low)) * double(scale) + double(0.5)).floor()
+    above = _held(given.cast("float64"), low, high) - double(low)
+    # A product too small for a double raises on PostgreSQL, and then a failure would tell what a row holds.
+    above = ibis.ifelse(above < double((high - low) * TINY), double(0.0), above)
+    place = (above * double(scale) + double(0.5)).floor()
     return _held(place, 0.0, float(lattice.steps)).cast("int64")
 
 
