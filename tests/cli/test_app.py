@@ -85,7 +85,8 @@ def test_every_exit_code_is_documented(run):
 
 
 WRITTEN = {
-    *("sfumato-demo", "tour", "ili.html", "regions.svg", "belief.png", "board.key", "board.key.pub", "visits.toml"),
+    *("sfumato-demo", "tour", "ili.html", "regions.svg", "noise.svg", "belief.png"),
+    *("board.key", "board.key.pub", "visits.toml"),
 }
 
 

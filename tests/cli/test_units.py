@@ -2,8 +2,10 @@
 
 import json
 
+import pyarrow as pa
 import pytest
 
+import sfumato as sf
 from sfumato.core.signature import SigningKey
 from tests import parts
 
@@ -66,6 +68,42 @@ def test_every_kind_of_picture(run, place, kind, lang, theme):
     outcome = run("plot", place / "ili.json", "--kind", kind, "--lang", lang, "--theme", theme)
     assert (outcome.exit_code, outcome.stderr) == (0, "")
     assert outcome.stdout == f"written: {place}/ili.svg\n"
+
+
+def test_one_column_is_drawn_by_its_name(run, place):
+    parts.package("vl_convert")
+    made = two_columns(place)
+    for kind in ("intervals", "noise", "frontier"):
+        outcome = run("plot", made, "--kind", kind, "--column", "total", "-o", place / f"{kind}.svg")
+        assert (outcome.exit_code, outcome.stderr) == (0, "")
+    alone, all_of_them = (place / "intervals.svg").read_text(), place / "all.svg"
+    assert run("plot", made, "-o", all_of_them).exit_code == 0
+    assert ">n<" not in alone
+    assert "total" in alone
+    assert len(all_of_them.read_text()) > len(alone)
+    assert run("plot", place / "ili.json", "--column", "count").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--column", "age"), "this release has no column 'age'; it has n, total. Nothing was drawn."),
+        (("--column", ""), "this release has no column ''; it has n, total. Nothing was drawn."),
+        (("--kind", "belief", "--column", "n"), "about the account and not about a column; nothing was drawn"),
+    ],
+)
+def test_a_column_that_is_not_there_is_refused(run, place, words, said):
+    parts.package("altair")
+    outcome = run("plot", two_columns(place), *words, "-o", place / "none.svg")
+    assert (outcome.exit_code, outcome.stdout) == (1, "")
+    assert said in outcome.stderr
+    assert not (place / "none.svg").exists()
+
+
+def two_columns(place):
+    vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=50), name="clinic")
+    rows = vault.table(pa.table({"x": [1.0, 2.0, 3.0]}), name="v", version="1", bounds={"x": (0, 4)})
+    return rows.agg(n=sf.count(), total=sf.sum("x")).release(epsilon=10).certificate.save(place / "two.json")
 
 
 def test_a_foreign_certificate_is_neither_drawn_nor_compared(run, place):

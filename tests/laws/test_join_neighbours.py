@@ -213,9 +213,7 @@ def test_keys_found_in_joined_rows_move_as_few_counts_as_claimed(kind: str) -> N
         counts = np.zeros((len(around.worlds), len(wards)), dtype=np.int64)
         for (world, ward), persons in found.items():
             counts[world, wards.index(ward)] = persons
-        query = FoundKeys(
-            dataset=DATASET, over=("labs.ward",), joins=(Join(dataset=LABS, on=ON_PERSON, public=False),)
-        )
+        query = FoundKeys(dataset=DATASET, over=("labs.ward",), joins=(Join(dataset=LABS, on=ON_PERSON, public=False),))
         claim = query.sensitivity(unit_of(kind, relation), limit)
         moved = furthest(counts, around=around, relation=relation)
         assert claim.l0 is not None

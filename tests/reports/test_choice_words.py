@@ -2,9 +2,12 @@
 
 import math
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -23,6 +26,7 @@ from sfumato.reports.words.choices import Found, Top
 from sfumato.reports.words.figures import exact
 from tests.reports.aggregates import table
 from tests.reports.readers import facts
+from tests.reports.test_aggregate_words import BLOCKED
 
 LANGUAGES = ("en", "zh")
 TOWNS = ("<b>", "West", "North", "South")
@@ -140,9 +144,12 @@ def test_pages_show_the_answer_and_how_it_was_chosen(counts: Any, names: Any, to
         assert "<h2>The answer</h2>" in text
         assert "<h2>结果</h2>" in text
         assert "The numbers" not in text
-        assert "<td>&lt;b&gt;" in text or release is top
+        assert '<th scope="row">&lt;b&gt;</th>' in text or release is top
+        assert "margin of town" not in text, "a name has no margin to show at a glance"
         assert "<b>West" not in text
         assert "mechanism." not in re.sub(r"<pre>.*</pre>", "", text, flags=re.DOTALL)
+    assert "margin of persons" in page(counts)
+    assert '<th scope="col">town</th><th scope="col" class="number">persons</th>' in page(counts)
     said = {name: dict(particulars(release, "en")) for name, release in (("c", counts), ("n", names), ("t", top))}
     assert said["c"]["noise"].endswith(f"shown from {counts.statement.mechanism.threshold} on")
     assert f"is 1 from {names.statement.mechanism.sure} on" in said["n"]["noise"]
@@ -151,6 +158,14 @@ def test_pages_show_the_answer_and_how_it_was_chosen(counts: Any, names: Any, to
     assert said["t"]["sensitivity"] == "one protected unit moves each count by at most 1 rows"
     assert asked(counts.statement, "en") == "Found values of town, within the limits named below"
     assert asked(top.statement, "zh") == "按 town 分组后最大的组（在下述限制之内）"
+
+
+def test_words_come_without_numpy_and_engines(counts: Any, names: Any, top: Any, tmp_path: Path) -> None:
+    for name, release in (("counts", counts), ("names", names), ("top", top)):
+        path = release.certificate.save(tmp_path / f"{name}.json")
+        done = subprocess.run([sys.executable, "-c", BLOCKED, path], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.strip() == release.explain()
 
 
 def test_they_can_be_published(counts: Any, top: Any) -> None:

@@ -178,6 +178,14 @@ def test_joined_answers_by_the_public_face() -> None:
     assert vault.spent.epsilon == 7 * EXACTLY
 
 
+def test_columns_are_paired_by_name_by_mapping_or_by_list() -> None:
+    _, visits, labs, _ = world()
+    pairs = (("id", "id"), ("hosp", "place"))
+    ways: list[Any] = [dict(pairs), list(pairs), ["id", ("hosp", "place")]]
+    assert {visits.join(labs, on=on).joins for on in ways} == {(Join(dataset=LABS, on=pairs, public=False),)}
+    assert visits.join(labs, on="id").joins == visits.join(labs, on=["id"]).joins == (ON_PERSON,)
+
+
 def test_a_table_beside_itself_gives_the_pairs_of_each_person() -> None:
     _, visits, _, _ = world()
     release = visits.join(visits, on="id").count().release(epsilon=EXACTLY)

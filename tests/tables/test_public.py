@@ -129,6 +129,15 @@ def test_what_is_no_table_is_refused(data: object) -> None:
         PublicTable.of(data, PLACES)
 
 
+def test_what_was_declared_cannot_be_changed() -> None:
+    """Stored answers speak of the rows that a version had."""
+    table = public(x=[1])
+    with pytest.raises(TypeError):
+        table.columns["x"] = (Type.WHOLE, (2,))  # type: ignore[index]
+    with pytest.raises(AttributeError):
+        table.columns = {}  # type: ignore[misc]
+
+
 def test_a_million_rows_are_the_most() -> None:
     with pytest.raises(InvalidInput, match="1,000,000 rows, and this one has more"):
         public(x=pa.nulls(MOST_ROWS + 1, pa.int64()))

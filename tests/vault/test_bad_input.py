@@ -193,7 +193,9 @@ def test_keys_that_are_none_are_refused(keys: Any) -> None:
     [
         lambda table: table.join(table, on=7),
         lambda table: table.join(table, on=None),
-        lambda table: table.join(table, on=[("id", "id")]),
+        lambda table: table.join(table, on=[("id", "id", "id")]),
+        lambda table: table.join(table, on=[("id", 7)]),
+        lambda table: table.join(table, on={"id": None}),
         lambda table: table.join("labs", on="id"),
         lambda table: table.join(ROWS, on="id"),
         lambda table: table.join(table.where(sf.col("day") > 1), on="id"),

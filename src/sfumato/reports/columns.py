@@ -62,6 +62,11 @@ class Column:
         return getattr(self.figure, "rank_margin", None)
 
     @property
+    def named(self) -> bool:
+        """Whether its values are names: chosen, with no place among numbers."""
+        return self.chosen and self.rank is None
+
+    @property
     def counts(self) -> bool:
         """Whether it counts rows or persons."""
         if self.chosen:

@@ -26,8 +26,6 @@ from sfumato.reports.sheet import sheet
 from sfumato.reports.snippet import snippet
 from sfumato.reports.words import AUDIENCES, Span
 from sfumato.reports.words.figures import one_line, span_figure
-from sfumato.tables.queries.found_keys import FoundKeys
-from sfumato.tables.queries.top import TopGroups
 
 __all__ = ["file_name", "page", "pdf", "snippet", "write"]
 
@@ -126,7 +124,6 @@ def _section(release: Release, language: str, *, unfolded: bool) -> str:
     lead, *words = _paragraphs(release, language)
     columns = columns_of(release)
     measured = not any(column.chosen for column in columns)
-    named = isinstance(said.query, FoundKeys | TopGroups)
     if any(value < 0 for column in columns if column.counts for value in column.values):
         words.append(f"<p>{_text(language, 'page.negative')}</p>")
     facts = (
@@ -141,7 +138,7 @@ def _section(release: Release, language: str, *, unfolded: bool) -> str:
             f'<p class="asked">{escape(asked(said, language))}</p>',
             lead,
             *_glance(release, language),
-            f"<h2>{_text(language, 'page.answer' if named else 'page.numbers')}</h2>",
+            f"<h2>{_text(language, 'page.answer' if columns[0].named else 'page.numbers')}</h2>",
             drawing(release, "intervals", language) if measured and len(columns[0].values) <= MOST_POINTS else "",
             sheet(release, language, most=MOST_ROWS),
             f"<h2>{_text(language, 'page.meaning')}</h2>",
@@ -182,7 +179,7 @@ def _margins(release: Release, language: str) -> Iterator[tuple[str, str]]:
     if shared is not None:
         yield f"±{magnitude(shared[0], 4)}", _text(language, "page.glance_margin")
         return
-    for column in columns_of(release)[:MOST_AT_A_GLANCE]:
+    for column in [each for each in columns_of(release) if not each.named][:MOST_AT_A_GLANCE]:
         yield span_figure(Span.of(column), language), _text(language, "page.glance_column", name=column.name)
 
 

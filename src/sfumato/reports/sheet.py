@@ -18,18 +18,22 @@ LONG = 40
 def sheet(release: Release, language: str, *, most: int) -> str:
     """The table, of at most so many rows, with a word about those left out; all text is escaped.
 
-    One column has its interval in two columns beside it; several have theirs under each number.
+    One column has its interval in two columns beside it; several have theirs under each number. Names that were chosen
+    stand at the head of their rows, as labels do.
     """
     labels = release.statement.query.labels()
-    columns = columns_of(release)
-    total = len(columns[0].values)
+    found = columns_of(release)
+    names, columns = [each for each in found if each.named], [each for each in found if not each.named]
+    total = len(found[0].values)
     shown = min(total, most)
     heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in labels)
+    heads += "".join(f'<th scope="col">{escape(each.name)}</th>' for each in names)
     heads += "".join(f'<th scope="col" class="number">{head}</th>' for head in _heads(release, columns, language))
     alone = len(columns) == 1
     rows = [
         "<tr>"
         + "".join(f'<th scope="row">{escape(str(label[place]))}</th>' for label in labels.values())
+        + "".join(f'<th scope="row">{escape(each.text(place))}</th>' for each in names)
         + "".join(f"<td>{cell}</td>" for each in columns for cell in _cells(each, place, language, alone=alone))
         + "</tr>"
         for place in range(shown)

@@ -1,9 +1,10 @@
 """Public tables: facts about places, codes or calendars that may be looked up beside private rows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.query import Dataset
@@ -34,7 +35,7 @@ class PublicTable:
     """
 
     dataset: Dataset
-    columns: dict[str, tuple[Type, tuple[Any, ...]]] = field(repr=False)
+    columns: Mapping[str, tuple[Type, tuple[Any, ...]]] = field(repr=False)
 
     @classmethod
     def of(cls, data: object, dataset: Dataset) -> "PublicTable":
@@ -47,7 +48,7 @@ class PublicTable:
                 "two columns of the public table have one name, capital letters aside; nothing was done. Rename one."
             )
         columns = {name: (_type(name, table[name].type), tuple(table[name].to_pylist())) for name in table.column_names}
-        return cls(dataset=dataset, columns=columns)
+        return cls(dataset=dataset, columns=MappingProxyType(columns))
 
     @property
     def types(self) -> dict[str, Type]:
