@@ -255,13 +255,16 @@ class Vault:
         name = _chosen(query.names, column)
 
         def reaches(epsilon: Fraction) -> bool:
-            margins = query.expected(mechanism(epsilon).law, level, joint=joint, rows=rows)
-            if name not in margins:
+            law = mechanism(epsilon).law
+            margins = query.expected(law, level, joint=joint, rows=rows)
+            if name in margins:
+                return margins[name] <= wanted
+            if rows is None and name in query.expected(law, level, joint=joint, rows=1):
                 raise InvalidInput(
-                    f"the error of {name!r} hangs on the data; nothing was done. Say rows=…, how many rows you expect "
-                    "in a group, for a mean, a share or a variance; other ratios cannot be told beforehand."
+                    f"the error of {name!r} hangs on how many rows a group has; nothing was done. Say rows=…, how many "
+                    "you expect."
                 )
-            return margins[name] <= wanted
+            raise InvalidInput(f"the error of {name!r} hangs on the data; nothing was done. Choose ε in another way.")
 
         return least_epsilon_where(reaches, f"keeps {name!r} within ±{margin}")
 

@@ -13,8 +13,8 @@ from rich.console import Console
 
 import sfumato as sf
 from sfumato.cli.answers import figures
-from sfumato.reports.waiting import waiting
 from sfumato.core.signature import SigningKey
+from sfumato.reports.waiting import waiting
 from tests import parts
 
 SCHEMA = """

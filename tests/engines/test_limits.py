@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sfumato.core.limits import Limit
 from sfumato.engines.counts import KeyColumn, Share, bounded_counts, rows_by_cell
 from tests.laws.neighbours import Neighbours, Visit, owned, persons
-from tests.laws.plans import by_engine, engine, mark, load, matrix
+from tests.laws.plans import by_engine, engine, load, mark, matrix
 from tests.laws.scenarios import SECRET
 
 ZIPS = ("a", "b", "é", "e\u0301", "")

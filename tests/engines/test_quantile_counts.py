@@ -65,7 +65,10 @@ def by_hand(rows: list[Row], *, keys: tuple[KeyColumn, ...], share: Share | None
             owned.setdefault(person, Counter())[cell, value] += 1
     for person, mine in owned.items():
         assert share is not None
-        cells = sorted({cell for cell, _ in mine}, key=lambda cell: (mark(SECRET, person, keys[0].values[cell]) if keys else 0, cell))
+        cells = sorted(
+            {cell for cell, _ in mine},
+            key=lambda cell: (mark(SECRET, person, keys[0].values[cell]) if keys else 0, cell),
+        )
         for cell in cells[: share.limit.groups] if keys else cells:
             left = share.limit.rows_per_group
             values = [value for at, value in mine if at == cell]

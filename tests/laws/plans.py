@@ -66,7 +66,7 @@ PRIME = 2**31 - 1
 
 
 def mark(secret: str, person: str | int, *keys: object) -> int:
-    """What orders a person's groups: the person's number times the groups' weights, moved and squared modulo a prime."""
+    """What orders a person's groups: the person's number times their weights, moved and squared modulo a prime."""
     weight = 1
     for place, key in enumerate(keys):
         weight = weight * (1 + _number(secret, f"{place};{type(key).__name__};{key}") % (PRIME - 1)) % PRIME

@@ -57,7 +57,7 @@ def test_all_choices_of_groups_are_equally_likely() -> None:
 
 @pytest.mark.parametrize("person", ["one person", 0, 1, -7, 2**40])
 def test_the_choice_of_one_person_is_fair_over_secrets(person: str | int) -> None:
-    """The same, with the secret as the only thing that changes; the marks are worked out by hand, as the engine does."""
+    """The same, with the secret as the only thing that changes; the marks are worked out by hand."""
     total: Counter[tuple[int, ...]] = Counter()
     for _ in range(6_000):
         secret = secrets.token_hex(16)

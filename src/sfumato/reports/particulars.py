@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from functools import reduce
 
+from sfumato.core.budget import LONGEST_TEXT
 from sfumato.core.exact import decimal_up, fraction_text
 from sfumato.core.release import Release
 from sfumato.core.statement import Statement
@@ -49,7 +50,8 @@ def particulars(release: Release, language: str) -> Iterator[tuple[str, str]]:
         texts = [say("fact.range_of", value=value, low=low, high=high) for value, low, high in held]
         yield "range", _all(texts, language)
     yield "epsilon", fraction_text(said.spend.epsilon)
-    yield "delta", fraction_text(said.spend.delta)
+    exact = fraction_text(said.spend.delta)
+    yield "delta", exact if len(exact) <= LONGEST_TEXT else f"≤ {decimal_up(said.spend.delta)}"
     yield "margin", margins(release, language)
     yield "noise", _noise(release, language)
     yield "sensitivity", _sensitivity(release, language)

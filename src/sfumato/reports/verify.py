@@ -191,9 +191,14 @@ def _answer(said: Statement) -> Iterator[Finding]:
     if said.query.size is not None:
         if len(said.values) != said.query.size:
             yield Finding(field="statement.values", problem=f"must hold {said.query.size} numbers, one for each cell")
+        cells = getattr(said.query, "cells", 0)
+        if isinstance(said.mechanism, TopChoice) and not all(0 <= place < cells for place in said.values):
+            yield Finding(field="statement.values", problem="must be places of groups that the query declares")
         if said.found:
             yield Finding(field="statement.found", problem="must be empty: the query does not look for keys")
         return
+    if any(len(key) != len(getattr(said.query, "over", ())) for key in said.found):
+        yield Finding(field="statement.found", problem="must hold one part for each column that was looked at")
     if said.values and len(said.values) != len(said.found):
         yield Finding(field="statement.values", problem="must hold one number for each key that was found")
     if not all(len(key) == len(said.found[0]) for key in said.found) or len(set(said.found)) != len(said.found):

@@ -13,9 +13,8 @@ from sfumato.core.units import Relation, Unit
 from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput
 from sfumato.inference.chosen import Chosen
-from sfumato.inference.figure import Derived, Figure
-from sfumato.inference.form import Form, Noise
-from sfumato.laws import DiscreteLaplace
+from sfumato.inference.figure import Derived
+from sfumato.inference.shown import ShownCounts
 from sfumato.mechanisms import NoisyThreshold
 from sfumato.tables.contribution import contribution
 from sfumato.tables.joins import Join
@@ -85,12 +84,14 @@ class FoundKeys:
         }
         if self.counted:
             assert isinstance(said.mechanism, NoisyThreshold)  # noqa: S101 - for the reader of types
-            law = DiscreteLaplace(scale=said.mechanism.scale)
-            forms = tuple(
-                Form(Fraction(value), {Noise(said.identifier, place, law): Fraction(1)})
-                for place, value in enumerate(said.values)
+            found["persons"] = ShownCounts(
+                counts=said.values,
+                scale=said.mechanism.scale,
+                threshold=said.mechanism.threshold,
+                labels=keys,
+                measure="persons",
+                sources=(release,),
             )
-            found["persons"] = Figure(forms=forms, labels=keys, measure="persons", sources=(release,))
         return found
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
