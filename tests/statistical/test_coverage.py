@@ -17,7 +17,7 @@ from sfumato import laws, noise
 from sfumato.core.query import Law
 from sfumato.inference.form import Form, Noise
 from sfumato.inference.inversion import Spread
-from sfumato.inference.ratio import FINE, _ends
+from sfumato.inference.ratio import FINE, ratio_ends
 
 ALPHA = 1e-9
 LEVELS = [Fraction(1, 2), Fraction(9, 10), Fraction(19, 20), Fraction(99, 100)]
@@ -155,7 +155,7 @@ def test_whole_intervals_of_ratios() -> None:
     drawn = draw(law, 2 * size).reshape(-1, 2)
     hits = 0
     for noisy, other in (drawn + np.array([60, 240])).tolist():
-        low, high = _ends(*forms(noisy, other, law, law), level)
+        low, high = ratio_ends(*forms(noisy, other, law, law), level)
         hits += low <= 60 / 240 <= high
     assert binomtest(hits, size, float(level), alternative="less").pvalue >= ALPHA
     assert hits < size
@@ -169,7 +169,7 @@ def test_an_interval_of_a_ratio_holds_all_ratios_that_are_possible() -> None:
         (-5, 40, LAWS[2], LAWS[1]),
     ]:
         over, under = forms(value, other, law, other_law)
-        low, high = _ends(over, under, LEVELS[2])
+        low, high = ratio_ends(over, under, LEVELS[2])
         width = high - low
         for step in range(1, 60):
             for ratio in (low - width * step / 20, high + width * step / 20):
