@@ -36,6 +36,7 @@ from sfumato.tables.contribution import contribution
 from sfumato.tables.execution import Beside, check_columns, exact_numbers
 from sfumato.tables.keys import KeyValue, keys_of
 from sfumato.tables.public import PublicTable
+from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
 from sfumato.tables.schema import Schema
 from sfumato.tables.table import Table
@@ -50,6 +51,7 @@ class _Holding:
 
     source: Source
     limit: Limit | None
+    number: int | None
 
 
 class Vault:
@@ -173,7 +175,7 @@ class Vault:
                 f"{name!r} version {version!r} is declared already, and stored answers would be mixed with those of "
                 "other rows. Nothing was done. Give the new state of the data a version of its own."
             )
-        ranges = {column: _range(column, *pair) for column, pair in (bounds or {}).items()}
+        ranges = {column: _range(column, pair) for column, pair in (bounds or {}).items()}
         declared = {column: keys_of(column, values) for column, values in (keys or {}).items()}
         contribution(self.unit, limit)  # refuses a unit or a limit that does not fit rows
         if number is not None and self.unit.relation is not Relation.REPLACE:
@@ -184,7 +186,7 @@ class Vault:
         if number is not None:
             natural(number, "number")
         single = limit is None or (limit.groups, limit.rows_per_group) == (1, 1)
-        self._holdings[dataset] = _Holding(source=Source(data, types), limit=limit)
+        self._holdings[dataset] = _Holding(source=Source(data, types), limit=limit, number=number)
         return Table(gate=self, dataset=dataset, keys=declared, bounds=ranges, number=number if single else None)
 
     def public(self, data: object, *, name: str | None = None, version: str = "1") -> PublicTable:
@@ -214,6 +216,8 @@ class Vault:
         sensitivity = query.sensitivity(self.unit, holding.limit)
         mechanism = mechanism_for(asked, sensitivity, self.unit, spend)
         level = level_of(confidence)
+        if rows is not None:
+            natural(rows, "rows")
         margins, joint = (query.expected(mechanism.law, level, joint=all_, rows=rows) for all_ in (False, True))
         told = query.expected(mechanism.law, level, joint=False, rows=rows or 1)
         return Preview(
@@ -252,6 +256,8 @@ class Vault:
             numbers = asked.size if joint else 1
             return least_epsilon(mechanism, margin=margin, confidence=confidence, numbers=numbers)
         level, wanted = level_of(confidence), non_negative(margin, "margin")
+        if rows is not None:
+            natural(rows, "rows")
         name = _chosen(query.names, column)
 
         def reaches(epsilon: Fraction) -> bool:
@@ -340,7 +346,13 @@ class Vault:
             if join.public:
                 self._check_known(join.dataset, join.dataset in self._public)
                 self._public[join.dataset].check_unique([there for _, there in join.on])
-        return asked, self._holdings[asked.dataset]
+        holding = self._holdings[asked.dataset]
+        if isinstance(asked, Aggregate) and asked.number not in (None, holding.number):
+            raise Refused(
+                f"the number of units that this asks with was not declared for {asked.dataset.name!r}; nothing was "
+                "read and nothing was spent. Declare number=… with the table."
+            )
+        return asked, holding
 
     def _check_known(self, dataset: Dataset, known: bool) -> None:  # noqa: FBT001 - reads as one sentence
         if not known:
@@ -379,7 +391,10 @@ def _chosen(names: Sequence[str], column: str | None) -> str:
     return column
 
 
-def _range(column: str, lower: Exact, upper: Exact) -> tuple[Fraction, Fraction]:
+def _range(column: str, pair: tuple[Exact, Exact]) -> tuple[Fraction, Fraction]:
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise InvalidInput(f"the bounds of {column!r} are not a pair; nothing was done. Give (low, high).")
+    lower, upper = pair
     low, high = rational(lower, f"lower bound of {column!r}"), rational(upper, f"upper bound of {column!r}")
     if low > high:
         raise InvalidInput(f"the bounds of {column!r} are the wrong way round; nothing was done. Give (low, high).")

@@ -43,7 +43,7 @@ def test_days_are_not_mixed_with_anything(values: tuple[object, ...]) -> None:
 
 
 def test_a_text_is_not_a_list_of_its_letters() -> None:
-    with pytest.raises(InvalidInput, match="the keys of 'sex' are a list of values, not one text"):
+    with pytest.raises(InvalidInput, match="the keys of 'sex' are a list of values, not one alone"):
         keys_of("sex", "FM")
 
 

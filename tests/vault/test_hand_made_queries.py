@@ -219,7 +219,7 @@ def test_a_public_number_that_nobody_declared_loosens_nothing(vault: Vault) -> N
     """Under add/remove it is refused; under replace the claim is that of a replaced row, whatever the number says."""
     day = Ranged(value=col("day").node, low=Fraction(0), high=Fraction(5))
     query = Aggregate(dataset=VISITS, measures=(Total(name="days", of=day),), number=10**6)
-    refused(vault, query, errors.Refused, "a public number of units")
+    refused(vault, query, errors.Refused, "was not declared")
     unit = sf.user("id", relation="replace")
     claims = {
         replace(query, number=number).sensitivity(unit, sf.Limit(groups=1, rows_per_group=1)) for number in (1, 10**6)

@@ -194,7 +194,7 @@ class QuantileChoice:
 
 
 def _checked(quantiles: Sequence[Exact]) -> tuple[Fraction, ...]:
-    several = tuple(probability(q, "a quantile") for q in quantiles)
+    several = tuple(probability(q, "quantile") for q in quantiles)
     if not several or len(several) > MOST_QUANTILES:
         raise InvalidInput(f"from 1 to {MOST_QUANTILES} quantiles can be asked for; nothing was done.")
     if not (several[0] > 0 and several[-1] < 1 and all(a < b for a, b in pairwise(several))):

@@ -21,9 +21,20 @@ from sfumato.core.signature import read_public_key, signature_holds
 from sfumato.core.statement import Statement
 from sfumato.core.units import Relation
 from sfumato.errors import InvalidInput, Refused, SfumatoError
-from sfumato.mechanisms import CubeNoise, Gaussian, Laplace, QuantileChoice, TopChoice
+from sfumato.mechanisms import (
+    CubeNoise,
+    Gaussian,
+    Laplace,
+    NoisyThreshold,
+    OptimalSelection,
+    QuantileChoice,
+    TopChoice,
+)
 from sfumato.reports.declarations import DECLARATIONS
 from sfumato.reports.presenter import Reports
+from sfumato.tables.queries.found_keys import FoundKeys
+from sfumato.tables.queries.quantiles import Quantiles
+from sfumato.tables.queries.top import TopGroups
 
 __all__ = ["Finding", "Verification", "load", "parsed", "read", "verify"]
 
@@ -187,22 +198,37 @@ def _derivation(said: Statement) -> Iterator[Finding]:
 
 
 def _answer(said: Statement) -> Iterator[Finding]:
-    """As many numbers as the query asks for; keys that nobody declared only where it looks for them."""
-    if said.query.size is not None:
-        if len(said.values) != said.query.size:
-            yield Finding(field="statement.values", problem=f"must hold {said.query.size} numbers, one for each cell")
-        cells = getattr(said.query, "cells", 0)
-        if isinstance(said.mechanism, TopChoice) and not all(0 <= place < cells for place in said.values):
-            yield Finding(field="statement.values", problem="must be places of groups that the query declares")
-        if said.found:
-            yield Finding(field="statement.found", problem="must be empty: the query does not look for keys")
+    """An answer such as the mechanism gives to the query: as many numbers, each of them possible."""
+    if isinstance(said.query, FoundKeys):
+        yield from _found(said, said.query)
         return
-    if any(len(key) != len(getattr(said.query, "over", ())) for key in said.found):
-        yield Finding(field="statement.found", problem="must hold one part for each column that was looked at")
-    if said.values and len(said.values) != len(said.found):
-        yield Finding(field="statement.values", problem="must hold one number for each key that was found")
-    if not all(len(key) == len(said.found[0]) for key in said.found) or len(set(said.found)) != len(said.found):
-        yield Finding(field="statement.found", problem="must hold different keys of one length")
+    if said.query.size is not None and len(said.values) != said.query.size:
+        yield Finding(field="statement.values", problem=f"must hold {said.query.size} numbers, one for each cell")
+    if said.found:
+        yield Finding(field="statement.found", problem="must be empty: the query does not look for keys")
+    match said.query:
+        case TopGroups(cells=cells):
+            if not all(0 <= place < cells for place in said.values) or len(set(said.values)) != len(said.values):
+                yield Finding(field="statement.values", problem="must be different places of groups that are declared")
+        case Quantiles(lattice=lattice, levels=levels):
+            groups = [said.values[at : at + len(levels)] for at in range(0, len(said.values), len(levels))]
+            if not all(0 <= place <= lattice.steps for place in said.values):
+                yield Finding(field="statement.values", problem="must be places on the query's lattice")
+            elif not all(list(group) == sorted(group) for group in groups):
+                yield Finding(field="statement.values", problem="must not fall from one quantile to the next")
+
+
+def _found(said: Statement, query: FoundKeys) -> Iterator[Finding]:
+    keys = said.found
+    if not all(len(key) == len(query.over) for key in keys) or len(set(keys)) != len(keys):
+        yield Finding(field="statement.found", problem="must hold different keys, one part for each column")
+    if len(said.values) != (len(keys) if query.counted else 0):
+        yield Finding(field="statement.values", problem="must hold one number for each key that was counted")
+    wanted = NoisyThreshold if query.counted else OptimalSelection
+    if type(said.mechanism) is not wanted:
+        yield Finding(field="statement.mechanism.kind", problem=f"must be {wanted.KIND} for this query")
+    if isinstance(said.mechanism, NoisyThreshold) and not all(v >= said.mechanism.threshold for v in said.values):
+        yield Finding(field="statement.values", problem="must not lie below the threshold")
 
 
 def _calibration(said: Statement, sensitivity: Sensitivity) -> Iterator[Finding]:
@@ -216,6 +242,12 @@ def _calibration(said: Statement, sensitivity: Sensitivity) -> Iterator[Finding]
             yield _miscalibrated("l1", sensitivity.l1.value)
         case Gaussian(l2_squared=stated) if sensitivity.l2 is not None and stated != sensitivity.l2.squared:
             yield _miscalibrated("l2_squared", sensitivity.l2.squared)
+        case NoisyThreshold(keys=stated) | OptimalSelection(keys=stated) if (
+            sensitivity.l0 is not None and stated != sensitivity.l0.count
+        ):
+            yield Finding(
+                field="statement.mechanism.keys", problem=f"must be {sensitivity.l0.count}, which a unit moves"
+            )
         case TopChoice(monotone=True) if said.unit.relation is not Relation.ADD_REMOVE:
             yield Finding(
                 field="statement.mechanism.monotone", problem="must be false: who is replaced moves both ways"

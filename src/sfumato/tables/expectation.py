@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from sfumato.core.query import Law
-from sfumato.engines.gauges import Everyone, Powers, Signed
+from sfumato.engines.gauges import Everyone, Powers, Products, Signed
 from sfumato.inference.figure import level_of
 from sfumato.inference.form import Form, Noise
 from sfumato.tables.blocks import Block, key_of
@@ -49,15 +49,22 @@ def _margin(
         case Average(of=of) if isinstance(block.gauge, Everyone):
             return _form([weight / (rows or 1) for weight in _sum_weights(of, block)], law).margin(level)
         case Average(of=of):
-            return of.width * law.margin(level) / (block.height * (rows or 1))
+            degree = block.gauge.degree if isinstance(block.gauge, Powers) else 1
+            weights = [Fraction(place, degree) for place in range(degree + 1)]
+            return _form([of.width * weight / (block.height * (rows or 1)) for weight in weights], law).margin(level)
         case Proportion():
             return Fraction(law.margin(level), block.height * (rows or 1))
         case Variation(of=of, root=False):
-            return of.width**2 * law.margin(level) / (block.height * (rows or 1))
+            noises = 2 if isinstance(block.gauge, Everyone) else 1
+            each = of.width**2 / (block.height * (rows or 1))
+            return _form([each] * noises, law).margin(level)
         case Variation():
             return None
         case Association(first=first, second=second):
-            return first.width * second.width * law.margin(level) / (block.height * (rows or 1))
+            degree = block.gauge.degree if isinstance(block.gauge, Products) else 1
+            spots = [Fraction(place, degree) for place in range(degree + 1)]
+            each = first.width * second.width / (block.height * (rows or 1))
+            return _form([each * a * b for a in spots for b in spots], law).margin(level)
     return _form([Fraction(1, block.height)] * block.reach.numbers, law).margin(level)
 
 

@@ -56,7 +56,9 @@ class Keys:
             )
         if len(set(held)) != len(held):
             raise InvalidInput(f"the key list of {self.column!r} names a value twice; nothing was done.")
-        if self.other is not None and (type(held[0]) is not str or self.other in held or not _storable(self.other)):
+        if self.other is not None and (
+            type(self.other) is not str or type(held[0]) is not str or self.other in held or not _storable(self.other)
+        ):
             raise InvalidInput(
                 f"the rest of {self.column!r} cannot be called {self.other!r}: keys must be text, and none of them "
                 "may have that name. Nothing was done."
@@ -80,9 +82,9 @@ def keys_of(column: str, values: Iterable[KeyValue | date]) -> Keys:
     >>> keys_of("day", [date(2026, 1, 31)]).labels
     ('2026-01-31',)
     """
-    if isinstance(values, str):
+    if isinstance(values, str) or not isinstance(values, Iterable):
         raise InvalidInput(
-            f"the keys of {column!r} are a list of values, not one text; nothing was done. Say [...] around them."
+            f"the keys of {column!r} are a list of values, not one alone; nothing was done. Say [...] around them."
         )
     held = (Date(value.isoformat()) if isinstance(value, date) else value for value in values)
     return Keys(column=column, values=tuple(islice(held, MOST_KEYS + 1)))

@@ -71,7 +71,8 @@ class Table:
         if isinstance(predicate, str):
             from sfumato.tables import sql
 
-            predicate = sql.condition(predicate, self.dataset.name)
+            beside = [join.dataset.name for join in self.joins]
+            predicate = sql.condition(predicate, self.dataset.name, beside)
         if not isinstance(predicate, Expression):
             raise InvalidInput(
                 f"where(...) takes a predicate such as sf.col('age') >= 65 and was given {type(predicate).__name__}; "
@@ -293,7 +294,7 @@ class Table:
         >>> visits().quantiles("sbp", [0.25, 0.5, 0.9]).query.names
         ('p25', 'median', 'p90')
         """
-        exact = tuple(sorted(probability(level, "a quantile") for level in _listed(levels, "levels")))
+        exact = tuple(sorted(probability(level, "quantile") for level in _listed(levels, "levels")))
         query = Quantiles(
             dataset=self.dataset,
             of=asking.ranged(value, self.bounds),
@@ -362,7 +363,7 @@ class Table:
         query = TopGroups(dataset=self.dataset, by=self.by, choices=choices, where=self.predicate, joins=self.joins)
         return Question(query=query, gate=self.gate)
 
-    def agg(self, **measures: Asked) -> Question:
+    def agg(self, /, **measures: Asked) -> Question:
         """Ask for several measures at once, such as ``n=sf.count(), sbp=sf.mean("sbp")``: one scan, one charge.
 
         Measures of one value share what they can: its count, sum, mean and variance together cost no more than one.

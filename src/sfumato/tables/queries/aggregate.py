@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from sfumato.core.exact import natural
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, Law
 from sfumato.core.release import Release
@@ -51,6 +52,8 @@ class Aggregate:
         if not self.measures:
             raise InvalidInput("agg(...) needs at least one measure, such as n=sf.count(); nothing was done.")
         check_grouping(self.by, self.names)
+        if self.number is not None:
+            natural(self.number, "number")
         if self.number is not None and (self.by or self.where is not None):
             raise InvalidInput("a public number says nothing about groups or about some rows; nothing was done.")
         check_size(self.size)

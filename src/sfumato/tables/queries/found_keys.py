@@ -44,9 +44,11 @@ class FoundKeys:
     joins: tuple[Join, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.over or len(set(self.over)) != len(self.over) or "persons" in self.over:
+        taken = {"persons", "persons_low", "persons_high"}
+        if not self.over or len(set(self.over)) != len(self.over) or taken & set(self.over):
             raise InvalidInput(
-                "keys are found in one column or several different ones, none of them called persons; nothing was done."
+                "keys are found in one column or several different ones, none of them called persons, persons_low or "
+                "persons_high, which the answer has; nothing was done."
             )
 
     @property

@@ -38,14 +38,14 @@ class _Item:
         return self.alias or (self.node.name if isinstance(self.node, exp.Column) else None)
 
 
-def condition(text: str, called: str) -> Expression:
-    """The condition that a text states on the rows of a table that is ``called`` so.
+def condition(text: str, called: str, beside: Sequence[str] = ()) -> Expression:
+    """The condition that a text states on the rows of a table that is ``called`` so, and of those joined with it.
 
     >>> condition("age >= 65 AND diagnosis = 'ILI'", "visits") == (col("age") >= 65) & (col("diagnosis") == "ILI")
     True
     """
     with shallow():
-        return Rows(called=called).condition(condition_tree(text))
+        return Rows(called=called, beside={name: name for name in beside}).condition(condition_tree(text))
 
 
 def question(table: "Table", text: str, others: "Sequence[Table | PublicTable]" = ()) -> "Question":

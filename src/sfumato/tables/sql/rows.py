@@ -216,6 +216,9 @@ class Rows:
                 raise refused("a condition that is always the same")
         if type(node) in COMPARISONS:
             only(node, "this", "expression")
+            for side in (node.this, node.expression):
+                if isinstance(side, exp.Is | exp.Between | exp.In | exp.Like) or type(side) in COMPARISONS:
+                    raise refused("a comparison of a comparison without brackets")
             return COMPARISONS[type(node)](self.value(node.this), self.value(node.expression))
         raise unknown(node)
 
