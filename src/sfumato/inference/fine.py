@@ -23,7 +23,7 @@ __all__ = ["Fine", "combined", "fine", "width_of"]
 COARSE = 1e-3  # a lattice is fine where its steps together are less than this share of a standard deviation
 APART = 1.0001  # scales that are closer are taken apart, the larger one growing: a wider error is the safe side
 MOST = 16  # Laplace scales; each costs up to four digits
-DIGITS = Context(prec=90)
+SPARE = 18  # digits beyond those that the scales cost
 SHORT = 3  # up to so many scales double precision is enough
 UNIT = 1e-14
 ROUNDING = 1e-13
@@ -35,14 +35,15 @@ class Fine:
     Assumes: double precision, exponentials and the error function right to 13 digits.
     """
 
-    __slots__ = ("_scales", "_sigma", "_slack", "_weights", "deviation")
+    __slots__ = ("_digits", "_scales", "_sigma", "_slack", "_weights", "deviation")
 
     def __init__(self, *, scales: list[float], sigma: float, slack: float) -> None:
         self._scales, self._sigma, self._slack = scales, sigma, slack
+        self._digits = Context(prec=SPARE + 4 * len(scales))
         if len(scales) <= SHORT:
             self._weights: list[Any] = _weights(scales)
         else:
-            with localcontext(DIGITS):
+            with localcontext(self._digits):
                 self._weights = _weights([Decimal(scale) for scale in scales])
         self.deviation = math.sqrt(sigma**2 + 2 * math.fsum(b * b for b in scales))
 
@@ -57,7 +58,7 @@ class Fine:
             tails = [weight * math.exp(-left / b) for weight, b in zip(self._weights, self._scales, strict=True)]
             lost = UNIT * math.fsum(abs(weight) for weight in self._weights)
             return max(0.0, 1 - math.fsum(tails) - lost - ROUNDING)
-        with localcontext(DIGITS):
+        with localcontext(self._digits):
             reach = Decimal(left)
             far = [weight * (-reach / Decimal(b)).exp() for weight, b in zip(self._weights, self._scales, strict=True)]
             return max(0.0, float(1 - sum(far)) - ROUNDING)
