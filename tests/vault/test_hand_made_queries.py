@@ -203,7 +203,11 @@ def test_a_subclass_inside_a_query_is_refused_as_well(vault: Vault) -> None:
         refused(vault, query, errors.Unsupported, words)
 
 
-@pytest.mark.parametrize("foreign", [object(), None, "SELECT 1", 7, Keys(column="hosp", values=("a",))], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "foreign",
+    [object(), None, "SELECT 1", 7, Keys(column="hosp", values=("a",))],
+    ids=lambda value: type(value).__name__,
+)
 def test_what_is_no_query_is_refused(vault: Vault, foreign: Any) -> None:
     refused(vault, foreign, errors.Unsupported, f"cannot answer {type(foreign).__name__}")
 
