@@ -33,6 +33,8 @@ from tests.laws.plans import engine
 from tests.laws.readings import Escaped
 from tests.laws.scenarios import share_for
 
+pytestmark = pytest.mark.no_cover  # thousands of plans: measuring coverage would double their time
+
 FEW = 5  # plans to a batch: what is planted shows in any of them
 PATIENCE = 200 * FEW
 Patch = pytest.MonkeyPatch

@@ -12,6 +12,8 @@ from tests.laws import fuzzing
 from tests.laws.fuzzing import Batch, batches, hunt
 from tests.laws.scenarios import share_for
 
+pytestmark = pytest.mark.no_cover  # thousands of plans: measuring coverage would double their time
+
 PLANS, MANY = 2_000, 50_000
 
 

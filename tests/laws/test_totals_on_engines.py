@@ -44,6 +44,8 @@ from tests.laws.readings import GAUGES, LAYOUTS, Layout, frame, laid_out
 from tests.laws.scenarios import LIMITS, SECRET, limit_for, share_for, unit_of
 from tests.laws.test_gauge_neighbours import ALONE, columns
 
+pytestmark = pytest.mark.no_cover  # thousands of plans: measuring coverage would double their time
+
 LENGTH = 240
 PEOPLE = ["", "p", "P", "p ", "é", "e\u0301", "区", "\U0001f469\u200d\u2695", "it's", "\\", "\x1f", None]
 DATA = Dataset(name="rows", edition="1")

@@ -17,6 +17,8 @@ from sfumato.noise import SystemWords
 from tests.mechanisms.test_quantile import joint, single
 from tests.noise.replayed import enumerated
 
+pytestmark = pytest.mark.no_cover  # thousands of plans: measuring coverage would double their time
+
 HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)
 ONE = Sensitivity.of(l0=1, linf=1)
 

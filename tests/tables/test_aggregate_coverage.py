@@ -31,6 +31,8 @@ from sfumato.tables.measures import (
 from sfumato.tables.reading import Reader
 from tests.laws import gauge_by_hand as by_hand
 
+pytestmark = pytest.mark.no_cover  # thousands of plans: measuring coverage would double their time
+
 ALPHA = 1e-9
 LEVEL = Fraction(19, 20)
 ROWS = 400
