@@ -77,23 +77,38 @@ Figures = Mapping[str, float]
 
 
 def run(*, smoke: bool) -> Path:
-    """Measure and write the result."""
+    """Measure and write the result, after each part anew: a run that is cut off leaves what it has measured."""
     big, small, pairs, runs = (30_000, 30_000, 2, 3) if smoke else (10_000_000, 1_000_000, PAIRS, RUNS)
     measured: dict[str, object] = {}
     with tempfile.TemporaryDirectory() as folder:
         large, little = Path(folder) / "large.parquet", Path(folder) / "little.parquet"
         invent(large, big)
         invent(little, small)
-        by_hand = {name: partial(_child, "by hand", large, name) for name in QUERIES}
-        measured[f"{big} rows, beside SQL by hand"] = _interleaved(lambda: _child("ours", large), by_hand, pairs)
+        for name, part in _parts(large, little, pairs, runs, smoke=smoke).items():
+            measured[name.format(big=big, small=small)] = part()
+            written = write("tables", measured, smoke=smoke)
+    return written
+
+
+def _parts(
+    large: Path, little: Path, pairs: int, runs: int, *, smoke: bool
+) -> dict[str, Callable[[], dict[str, object]]]:
+    """What is measured, in order: the quick and telling parts first."""
+    by_hand = {name: partial(_child, "by hand", large, name) for name in QUERIES}
+
+    def beside_packages() -> dict[str, object]:
         absent: dict[str, str] = {}
-        measured[f"{small} rows, beside other packages"] = _interleaved(
-            lambda: _child("ours", little), {} if smoke else _packages(little, absent), pairs
-        ) | {"absent": absent}
-        if not smoke:
-            measured[f"{small} rows on Spark, local[2]"] = _child("spark", little, str(pairs))
-        measured["error at epsilon = 1"] = accuracy(runs)
-    return write("tables", measured, smoke=smoke)
+        packages = {} if smoke else _packages(little, absent)
+        return _interleaved(lambda: _child("ours", little), packages, pairs) | {"absent": absent}
+
+    parts: dict[str, Callable[[], dict[str, object]]] = {
+        "{big} rows, beside SQL by hand": lambda: _interleaved(lambda: _child("ours", large), by_hand, pairs),
+        "error at epsilon = 1": lambda: accuracy(runs),
+        "{small} rows, beside other packages": beside_packages,
+    }
+    if not smoke:
+        parts["{small} rows on Spark, local[2]"] = lambda: _child("spark", little, str(pairs))
+    return parts
 
 
 def invent(path: Path, rows: int) -> None:
