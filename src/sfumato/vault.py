@@ -162,6 +162,8 @@ class Vault:
         if schema is not None:
             schema = schema if isinstance(schema, Schema) else Schema.load(schema)
             said, types = schema.declaration(self.unit), schema.types
+            if schema.population is not None:
+                self.budget.judged(schema.population)
             name, version, limit = name or said["name"], version or said["version"], limit or said["limit"]
             bounds, keys = {**said["bounds"], **(bounds or {})}, {**said["keys"], **(keys or {})}
             number = schema.number if number is None and self.unit.relation is Relation.REPLACE else number

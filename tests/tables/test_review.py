@@ -10,10 +10,12 @@ from scipy import stats
 
 import sfumato as sf
 from sfumato.core.question import Question
+from sfumato.engines.expressions import Type
 from sfumato.errors import InvalidInput, Refused, Unsupported
 from sfumato.mechanisms import Laplace
 from sfumato.noise import SystemWords
 from sfumato.tables.reading import Reader
+from sfumato.tables.schema import ColumnFacts
 
 LIMIT = sf.Limit(groups=1, rows_per_group=1)
 
@@ -138,3 +140,22 @@ def test_a_condition_in_sql_names_joined_columns() -> None:
     places = visits.gate.public(pa.table({"k": ["a", "b"], "beds": [1, 2]}), name="places")
     joined = visits.join(places, on="k")
     assert joined.where("places.beds > 1").predicate == joined.where(sf.col("places.beds") > 1).predicate
+
+
+def test_a_public_number_is_not_used_for_what_a_join_leaves() -> None:
+    visits = table("replace", number=3)
+    places = visits.gate.public(pa.table({"k": ["a"]}), name="places")
+    joined = visits.join(places, on="k").mean("x").query
+    assert joined.number is None
+    with pytest.raises(InvalidInput, match="what a join leaves"):
+        dataclasses.replace(joined, number=3)
+
+
+def test_the_population_of_a_schema_judges_the_delta_of_the_vault() -> None:
+    column = ColumnFacts(name="x", type=Type.WHOLE)
+    small, large = (sf.Schema(columns=(column,), name="t", population=size) for size in (10**5, 10**7))
+    budget = sf.Budget(epsilon=1, delta=1e-6)
+    vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=budget, name="reviewed")
+    with pytest.raises(Refused, match="publishing one person at random"):
+        vault.table(pa.table({"x": [1]}), schema=large)
+    assert vault.table(pa.table({"x": [1]}), schema=small).dataset.name == "t"

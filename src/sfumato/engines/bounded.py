@@ -16,14 +16,13 @@ from sfumato.engines.dialects import dialect_of
 from sfumato.engines.expressions import Expression
 from sfumato.engines.gauges import Gauge
 from sfumato.engines.kept_rows import KeyColumn, KeyValue, Share, kept_rows
-from sfumato.engines.keyed_hash import keyed_hash
 from sfumato.engines.lattice import Lattice, on_lattice
 from sfumato.engines.totals import brought_out, total
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["KeyColumn", "KeyValue", "Share", "bounded_totals", "few_groups", "placed", "totals_by_cell"]
+__all__ = ["KeyColumn", "KeyValue", "Share", "bounded_totals", "placed", "totals_by_cell"]
 
 
 def bounded_totals(
@@ -102,17 +101,6 @@ def placed(rows: ir.Table, lattices: Sequence[Lattice]) -> tuple[ir.Table, dict[
     rows = rows.mutate(**{name: value(lattice.value, rows) for lattice, name in names.items()})
     rows = rows.mutate(**{name: on_lattice(lattice, rows[name]) for lattice, name in names.items()})
     return rows, {lattice: rows[name] for lattice, name in names.items()}
-
-
-def few_groups(pairs: ir.Table, names: Sequence[str], share: Share, side: Sequence[str]) -> ir.Table:
-    """Keep at most ``groups`` groups of each person: those with the smallest keyed hash."""
-    import ibis
-
-    parts = [pairs[name] for name in ("person", *names)]
-    pairs = pairs.mutate(hashed=keyed_hash(share.secret, parts, dialect_of(pairs)))
-    window = ibis.window(group_by=[*side, "person"], order_by=["hashed", *names])
-    pairs = pairs.mutate(place=ibis.row_number().over(window))
-    return pairs.filter(pairs.place < share.limit.groups)
 
 
 def _named(parts: Sequence[Sequence[Any]], prefix: str) -> list[list[str]]:

@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from sfumato.engines.bounded import Share, few_groups
 from sfumato.engines.compile import predicate
+from sfumato.engines.dialects import dialect_of
 from sfumato.engines.expressions import Expression, Type
+from sfumato.engines.kept_rows import Share
+from sfumato.engines.keyed_hash import keyed_hash
 from sfumato.engines.operands import column
 from sfumato.engines.totals import brought_out
 from sfumato.errors import InvalidInput, Unsupported
@@ -76,8 +78,19 @@ def found_keys(
     rows = rows.select(**kept)
     rows = rows.filter([rows[name].notnull() for name in told])
     if share is not None:
-        rows = few_groups(rows.distinct(), names, share, side)
+        rows = _few_keys(rows.distinct(), names, share, side)
     return rows.group_by([*side, *names]).aggregate(total=rows.count().cast("int64"))
+
+
+def _few_keys(pairs: ir.Table, names: Sequence[str], share: Share, side: Sequence[str]) -> ir.Table:
+    """Keep at most ``groups`` keys of each person: those with the smallest keyed hash."""
+    import ibis
+
+    parts = [pairs[name] for name in ("person", *names)]
+    pairs = pairs.mutate(hashed=keyed_hash(share.secret, parts, dialect_of(pairs)))
+    window = ibis.window(group_by=[*side, "person"], order_by=["hashed", *names])
+    pairs = pairs.mutate(place=ibis.row_number().over(window))
+    return pairs.filter(pairs.place < share.limit.groups)
 
 
 def _check(table: ir.Table, columns: Sequence[str]) -> None:

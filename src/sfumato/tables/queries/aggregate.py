@@ -54,8 +54,11 @@ class Aggregate:
         check_grouping(self.by, self.names)
         if self.number is not None:
             natural(self.number, "number")
-        if self.number is not None and (self.by or self.where is not None):
-            raise InvalidInput("a public number says nothing about groups or about some rows; nothing was done.")
+        if self.number is not None and (self.by or self.joins or self.where is not None):
+            raise InvalidInput(
+                "a public number says nothing about groups, about some rows or about what a join leaves; nothing was "
+                "done."
+            )
         check_size(self.size)
 
     @property

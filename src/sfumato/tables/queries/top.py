@@ -14,14 +14,13 @@ from sfumato.core.units import Relation, Unit
 from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput
 from sfumato.inference.chosen import Chosen
-from sfumato.tables.contribution import Move, Reach, contribution, joint_reach
+from sfumato.tables.contribution import contribution, joint_reach
 from sfumato.tables.grouping import cells_of, check_grouping, check_size, labels_of
 from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys, KeyValue
+from sfumato.tables.queries.count import ONE_ROW
 
 __all__ = ["TopGroups"]
-
-ONE_ROW = Reach(numbers=1, alone=Move(l1=1, l2_squared=1, linf=1), met=Move(l1=1, l2_squared=1, linf=1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
