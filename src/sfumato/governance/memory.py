@@ -17,11 +17,12 @@ MOST_PARTS = 10**1000  # of a sum of charges: certificates hold rationals of up 
 
 
 class State(Enum):
-    """What became of a charge; ``RESERVED`` and ``COMMITTED`` count, ``RELEASED`` does not."""
+    """What became of a charge; all but ``RELEASED`` count."""
 
     RESERVED = "reserved"
     COMMITTED = "committed"
     RELEASED = "released"
+    EXPIRED = "expired"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,667 @@
+"""The durable ledger: accounts, populations and datasets of an institution, in a database with an anchor.
+
+Order of a charge: reserve (durable, then anchored), read and draw, store the answer and commit in one transaction,
+deliver. Whatever stops in between leaves the charge counted.
+"""
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from pathlib import Path
+
+from sfumato.accounting import zcdp
+from sfumato.accounting.filters import ZCDPFilter
+from sfumato.core.budget import Budget
+from sfumato.core.events import PrivacyEvent
+from sfumato.core.query import Dataset, check_name
+from sfumato.core.release import Release
+from sfumato.core.signature import SigningKey
+from sfumato.core.statement import Account
+from sfumato.core.units import Family, Unit, User, covers, describe
+from sfumato.errors import InvalidInput, LedgerError, NotDeclared, Refused, Unsupported
+from sfumato.governance.anchor import FileAnchor, Head, SignedHead
+from sfumato.governance.books import (
+    Balance,
+    Charge,
+    Totals,
+    account_line,
+    admit,
+    dataset_line,
+    population_line,
+    question_key,
+    request_of,
+)
+from sfumato.governance.entries import (
+    AccountOpened,
+    Committed,
+    DatasetDeclared,
+    Entry,
+    Expired,
+    LedgerOpened,
+    PopulationDeclared,
+    Recovered,
+    Released,
+    Reserved,
+    Started,
+)
+from sfumato.governance.memory import Reservation, State
+from sfumato.governance.store import Pages, Store
+from sfumato.governance.verify import Finding, check
+
+__all__ = ["DurableLedger", "Ledger"]
+
+SKEW = timedelta(minutes=5)
+"""How far clocks of one institution may differ; a clock that is further back was set back."""
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Ledger:
+    """All budgets of an institution.
+
+    Guarantee: what counts against each account, dataset and population never exceeds its cap, however many threads and
+    processes spend at once and wherever one of them is killed; a database that is older than its anchor is refused.
+    Assumes: the anchor is kept apart from the database, and whoever can write to both, or holds the key, is trusted.
+    """
+
+    def __init__(
+        self, store: Store, anchor: FileAnchor, key: SigningKey, identifier: str, clock: Callable[[], datetime] = _now
+    ) -> None:
+        self._store, self._anchor, self._key = store, anchor, key
+        self._clock = clock
+        self.identifier = identifier
+
+    @classmethod
+    def create(
+        cls,
+        url: str | Path,
+        *,
+        key: SigningKey | str | Path,
+        anchor: str | Path,
+        clock: Callable[[], datetime] = _now,
+    ) -> "Ledger":
+        """Make a ledger in an empty database; ``anchor`` is a new file, best on another disk."""
+        signing, store, place = _key(key), Store(url), FileAnchor(anchor)
+        if place.last() is not None:
+            raise LedgerError(f"the anchor {anchor} exists already; nothing was made. Give a new file.")
+        store.create()
+        ledger = cls(store, place, signing, secrets.token_hex(16), clock)
+        with store.writing() as pages:
+            at = ledger._time(pages)
+            pages.append(LedgerOpened(at=at, identifier=ledger.identifier, key=signing.public_text))
+            first = ledger._head(pages)
+        place.create(first)
+        return ledger
+
+    @classmethod
+    def open(
+        cls,
+        url: str | Path,
+        *,
+        key: SigningKey | str | Path,
+        anchor: str | Path,
+        clock: Callable[[], datetime] = _now,
+    ) -> "Ledger":
+        """Open a ledger, after comparing it with its anchor; one that lost entries is refused."""
+        ledger = cls._opened(url, key=key, anchor=anchor, clock=clock)
+        with ledger._store.reading() as pages:
+            ledger._check_anchor(pages, tail=True)
+            head = ledger._head(pages)
+        ledger._anchor.advance(head, durable=True)  # a process may have been killed between the record and the anchor
+        return ledger
+
+    @classmethod
+    def recover(
+        cls,
+        url: str | Path,
+        *,
+        key: SigningKey | str | Path,
+        anchor: str | Path,
+        reason: str,
+        charge: Budget | None = None,
+        clock: Callable[[], datetime] = _now,
+    ) -> "Ledger":
+        """Go on after entries were lost, by a decision that is recorded with its reason.
+
+        Every balance is charged what the anchor says was charged in the lost entries: no balance can have lost more.
+        Where the anchor is lost too, or the record went another way than the anchor, ``charge`` or the anchor's whole
+        sum is taken instead. Answers and declarations in the lost entries are gone; certificates still verify.
+        """
+        if not reason.strip():
+            raise NotDeclared("a recovery is a decision: say why in reason='…'. Nothing was changed.")
+        ledger = cls._opened(url, key=key, anchor=anchor, clock=clock)
+        last = ledger._anchor.last()
+        with ledger._store.writing() as pages:
+            totals = _totals(pages)
+            lost, least = ledger._gap(pages, totals, last)
+            if charge is None and least is None:
+                raise NotDeclared(
+                    f"the anchor {anchor} is lost, so nobody knows what the lost entries charged; nothing was changed. "
+                    "Decide what to charge to every balance: charge=Budget(…)"
+                )
+            gap = least or Budget.none()
+            if charge is not None:
+                gap = Budget(epsilon=max(gap.epsilon, charge.epsilon), delta=max(gap.delta, charge.delta))
+            entry = Recovered(
+                at=ledger._time(pages), reason=reason, anchored="" if last is None else last.text, lost=lost, gap=gap
+            )
+            pages.append(entry, after=totals.number + lost)
+            head = ledger._head(pages)
+        if last is None:
+            ledger._anchor.create(head)
+        else:
+            ledger._anchor.advance(head, durable=True)
+        return ledger
+
+    def open_account(self, path: str, *, unit: Unit, cap: Budget, reason: str, method: str = "basic") -> None:
+        """Open a level of the tree: ``institution``, then ``institution/department``, then a project of it.
+
+        ``method`` is the filter that decides: ``basic`` (sums of ε and δ) or ``zcdp``. ``reason`` says why this cap.
+        """
+        levels = _levels(path)
+        _check_cap(cap, reason)
+        rho = _rho_cap(cap, method)
+        with self._store.writing() as pages:
+            if pages.balance(account_line(path)) is not None:
+                raise Refused(f"the account {path!r} is open already; nothing was changed.")
+            for level in levels[:-1]:
+                above = self._account(pages, level)
+                if _who(above.unit) != _who(unit):
+                    raise Refused(
+                        f"{level!r} protects {describe(above.unit)} and {path!r} would protect {describe(unit)}: their "
+                        "losses do not add up. Nothing was changed. Open a tree of its own for each unit."
+                    )
+            at = self._time(pages)
+            head = self._append(pages, AccountOpened(at=at, path=path, unit=unit, cap=cap, rho=rho, reason=reason))
+        self._anchor.advance(head, durable=True)
+
+    def declare_population(self, name: str, *, unit: Unit, cap: Budget, reason: str, method: str = "basic") -> None:
+        """Declare people, and the cap that everything known about them shares."""
+        check_name(name, "the name of a population")
+        _check_cap(cap, reason)
+        rho = _rho_cap(cap, method)
+        with self._store.writing() as pages:
+            if pages.balance(population_line(name)) is not None:
+                raise Refused(f"the population {name!r} is declared already; nothing was changed.")
+            at = self._time(pages)
+            entry = PopulationDeclared(at=at, name=name, unit=unit, cap=cap, rho=rho, reason=reason)
+            head = self._append(pages, entry)
+        self._anchor.advance(head, durable=True)
+
+    def declare_dataset(self, dataset: Dataset, *, population: str, cap: Budget) -> None:
+        """Declare a version of a dataset; said again it changes nothing, said differently it is refused."""
+        _check_cap(cap, "declared")
+        with self._store.writing() as pages:
+            if pages.balance(population_line(population)) is None:
+                raise NotDeclared(f"the population {population!r} is not declared; nothing was changed. Declare it.")
+            balance, known = pages.balance(dataset_line(dataset.name)), pages.edition(dataset)
+            if balance is not None and balance.cap != cap:
+                raise Refused(
+                    f"the dataset {dataset.name!r} has a cap of {balance.cap}, which all its versions share; nothing "
+                    "was changed. A raise is a decision of the board."
+                )
+            if known is not None:
+                if known.population != population:
+                    raise Refused(f"{dataset.name!r} is about {known.population!r} already; nothing was changed.")
+                return
+            at = self._time(pages)
+            head = self._append(pages, DatasetDeclared(at=at, dataset=dataset, population=population, cap=cap))
+        self._anchor.advance(head, durable=True)
+
+    def account(self, path: str, *, unit: Unit, reader: Callable[[str], Release] | None = None) -> "DurableLedger":
+        """One account, as a vault charges it. ``reader`` turns the text of a stored certificate into a release."""
+        with self._store.reading() as pages:
+            _check_unit(self._account(pages, path), unit)
+        return DurableLedger(self, path, unit, reader)
+
+    def balance(self, path: str) -> Balance:
+        """How an account stands."""
+        with self._store.reading() as pages:
+            return self._account(pages, path)
+
+    def balances(self) -> list[Balance]:
+        """How every account, dataset and population stands."""
+        with self._store.reading() as pages:
+            return pages.balances()
+
+    def charge(self, number: int) -> Charge:
+        """A charge and what became of it."""
+        with self._store.reading() as pages:
+            return _charge(pages, number)
+
+    def expire(self) -> tuple[int, ...]:
+        """Settle stale charges and name them.
+
+        They go on counting, unless they were queued and never started: then nothing was read.
+        """
+        head, done = None, []
+        with self._store.writing() as pages:
+            self._check_anchor(pages)
+            at = self._time(pages)
+            for stale in pages.stale(at):
+                head = self._append(pages, Expired(at=at, charge=stale.number, counted=stale.started))
+                done.append(stale.number)
+        if head is not None:
+            self._anchor.advance(head, durable=True)
+        return tuple(done)
+
+    def head(self) -> SignedHead:
+        """The signed head of the record, to be published."""
+        with self._store.reading() as pages:
+            return self._head(pages)
+
+    def verify(self, *heads: SignedHead) -> tuple[Finding, ...]:
+        """Everything that is wrong with the record, its books and its anchor; ``heads`` are published ones to hold it to."""
+        anchored = self._anchor.last()
+        with self._store.reading() as pages:
+            known = heads if anchored is None else (*heads, anchored)
+            found = tuple(check(pages, heads=known, key=self._key.public_text))
+        if anchored is None:
+            found = (*found, Finding(entry=0, problem=f"the anchor {self._anchor.path} is missing"))
+        return found
+
+    def export(self) -> list[str]:
+        """The bodies of the record, in order."""
+        with self._store.reading() as pages:
+            return [row.body for row in pages.rows()]
+
+    def close(self) -> None:
+        """Give the database's connections back."""
+        self._store.close()
+
+    @classmethod
+    def _opened(
+        cls, url: str | Path, *, key: SigningKey | str | Path, anchor: str | Path, clock: Callable[[], datetime]
+    ) -> "Ledger":
+        signing, store = _key(key), Store(url)
+        if not store.exists():
+            raise LedgerError(f"there is no ledger at {store.name}; nothing was done. Make one: sfumato ledger init")
+        store.upgrade()
+        with store.reading() as pages:
+            first = pages.row(1)
+            opened = None if first is None else first.entry
+        if not isinstance(opened, LedgerOpened):
+            raise LedgerError(f"the record of {store.name} does not begin with its opening; nothing was done.")
+        if opened.key != signing.public_text:
+            raise LedgerError(f"{store.name} is signed with another key than this one; nothing was done.")
+        return cls(store, FileAnchor(anchor), signing, opened.identifier, clock)
+
+    def _append(self, pages: Pages, entry: Entry) -> SignedHead:
+        pages.append(entry)
+        return self._head(pages)
+
+    def _head(self, pages: Pages) -> SignedHead:
+        totals = _totals(pages)
+        head = Head(
+            ledger=self.identifier,
+            number=totals.number,
+            digest=totals.digest,
+            at=totals.at,
+            epsilon=totals.epsilon,
+            delta=totals.delta,
+        )
+        return SignedHead.sign(head, self._key)
+
+    def _time(self, pages: Pages) -> str:
+        """The time of an entry, never before that of the one before; a clock that was set back is refused."""
+        now, totals = self._clock(), pages.totals()
+        if totals is None:
+            return _written(now)
+        last = datetime.fromisoformat(totals.at)
+        if now < last - SKEW:
+            raise LedgerError(
+                f"the clock says {_written(now)} and the record is at {totals.at}: the clock was set back, or the "
+                "record was written by one that ran ahead. Nothing was read and nothing was spent. Set the clock."
+            )
+        return _written(max(now, last))
+
+    def _check_anchor(self, pages: Pages, *, tail: bool = False) -> None:
+        """Refuse a record that does not hold what was anchored; with ``tail`` also check what came after it."""
+        last = self._anchor.last()
+        if last is None:
+            raise LedgerError(
+                f"the anchor {self._anchor.path} is missing, and without it an old backup could pass for the ledger. "
+                "Nothing was read and nothing was spent. Bring the anchor back, or have the board recover the ledger."
+            )
+        if not last.holds(self._key.public_text) or last.head.ledger != self.identifier:
+            raise LedgerError(
+                f"the anchor {self._anchor.path} is not signed for this ledger; nothing was read and nothing was "
+                "spent. Open the ledger with its own anchor."
+            )
+        row = pages.row(last.head.number)
+        totals = _totals(pages)
+        if row is None:
+            raise LedgerError(
+                f"the record ends at entry {totals.number} and its anchor is at entry {last.head.number}: the database "
+                "was restored from an old backup or cut short, and its budgets would be refilled. Nothing was read "
+                "and nothing was spent. Bring the newer database back, or have the board recover the ledger."
+            )
+        if row.digest != last.head.digest:
+            raise LedgerError(
+                f"entry {last.head.number} of the record is not the one that was anchored: the record was rewritten. "
+                "Nothing was read and nothing was spent. Find the place: sfumato ledger verify"
+            )
+        if tail:
+            number, digest = row.number, row.digest
+            for later in pages.rows(row.number):
+                if later.number != number + 1 or later.previous != digest or later.digest != later.expected:
+                    raise LedgerError(f"entry {later.number} of the record was edited or moved; nothing was done.")
+                number, digest = later.number, later.digest
+            if (number, digest) != (totals.number, totals.digest):
+                raise LedgerError("the head in the books is not the end of the record; nothing was done.")
+
+    def _gap(self, pages: Pages, totals: Totals, last: SignedHead | None) -> tuple[int, Budget | None]:
+        """How many entries are lost, and the most that they can have charged to any balance, if that is known."""
+        if last is None:
+            return 0, None
+        if not last.holds(self._key.public_text) or last.head.ledger != self.identifier:
+            raise LedgerError(f"the anchor {self._anchor.path} is not signed for this ledger; nothing was changed.")
+        row = pages.row(last.head.number)
+        if row is not None and row.digest == last.head.digest:
+            raise Refused("the record holds all that was anchored; there is nothing to recover. Nothing was changed.")
+        epsilon, delta = last.head.epsilon, last.head.delta
+        if row is None:  # else the two went apart at an entry that nobody knows
+            epsilon, delta = epsilon - totals.epsilon, delta - totals.delta
+        gap = Budget(epsilon=max(Fraction(0), epsilon), delta=min(Fraction(1), max(Fraction(0), delta)))
+        return max(0, last.head.number - totals.number), gap
+
+    @staticmethod
+    def _account(pages: Pages, path: str) -> Balance:
+        for level in _levels(path):
+            balance = pages.balance(account_line(level))
+            if balance is None:
+                raise NotDeclared(
+                    f"the account {level!r} is not open; nothing was read and nothing was spent. Have it opened: "
+                    f"sfumato account open {level}"
+                )
+        return balance  # type: ignore[return-value]
+
+
+@dataclass(frozen=True, slots=True)
+class DurableLedger:
+    """One account of a ledger, with the interface of :class:`~sfumato.governance.memory.MemoryLedger`.
+
+    Guarantee: a charge counts against the account and all levels above it, each dataset and each population that it
+    touches, in one transaction, before a row is read; or against none. Safe for threads, processes and after a fork.
+    """
+
+    ledger: Ledger
+    path: str
+    unit: Unit
+    reader: Callable[[str], Release] | None = None
+
+    @property
+    def budget(self) -> Budget:
+        """The cap of the account itself."""
+        return self.ledger.balance(self.path).cap
+
+    @property
+    def spent(self) -> Budget:
+        """What counts as spent by the account, open reservations included."""
+        return self.ledger.balance(self.path).spent
+
+    @property
+    def left(self) -> Budget:
+        """What may still be asked for: the least that the account and the levels above it have left."""
+        return self.left_for(())
+
+    def left_for(self, datasets: Sequence[Dataset]) -> Budget:
+        """What may still be asked for of these datasets: the least over all balances that would be charged."""
+        with self.ledger._store.reading() as pages:
+            found = [pages.balance(line) for line in self._lines(pages, datasets)]
+        rooms = [balance.left for balance in found if balance is not None]
+        return Budget(epsilon=min(room.epsilon for room in rooms), delta=min(room.delta for room in rooms))
+
+    def answer(self, question: str) -> str | None:
+        """The certificate that answers a canonical question, if it was asked before."""
+        with self.ledger._store.reading() as pages:
+            number = pages.answer(question_key(question))
+            return None if number is None else _certificate(pages, number, question)
+
+    def answer_of(self, reservation: Reservation) -> str | None:
+        """The certificate that a charge was committed with: what a retry hands out."""
+        with self.ledger._store.reading() as pages:
+            charge = _charge(pages, reservation.number)
+            return None if charge.answer is None else _certificate(pages, charge.answer, None)
+
+    def stored(self, key: str) -> Release | None:
+        """The answer given to the same question before, if there is one."""
+        text = self.answer(key)
+        if text is None:
+            return None
+        if self.reader is None:
+            raise NotDeclared("this account was opened without a reader of certificates; take answer(…) instead.")
+        return self.reader(text)
+
+    def reserve(
+        self,
+        cost: Budget,
+        *,
+        datasets: Sequence[Dataset] = (),
+        event: PrivacyEvent | None = None,
+        idempotency: str | None = None,
+        queued: bool = False,
+        lasts: timedelta | None = None,
+    ) -> Reservation:
+        """Charge before anything is read, or refuse with the numbers and change nothing.
+
+        ``datasets`` are all private ones that will be read. ``event`` gives the ρ where a level has a zCDP filter. The
+        same ``idempotency`` key gives the same reservation again. A ``queued`` charge must be :meth:`start`-ed before
+        a row is read; after ``lasts`` a charge is stale (:meth:`Ledger.expire`).
+        """
+        if not datasets:
+            raise NotDeclared("a charge names the datasets that will be read; nothing was read and nothing was spent.")
+        if idempotency is not None:
+            check_name(idempotency, "an idempotency key")
+        home, asked = self.ledger, tuple(sorted(set(datasets), key=lambda each: (each.name, each.edition)))
+        with home._store.writing() as pages:
+            home._check_anchor(pages)
+            at = home._time(pages)
+            lines = self._lines(pages, asked)
+            entry = Reserved(
+                at=at,
+                account=self._statement(home._account(pages, self.path)),
+                unit=self.unit,
+                datasets=asked,
+                lines=lines,
+                cost=cost,
+                rho=self._rho(pages, lines, event),
+                idempotency=idempotency,
+                queued=queued,
+                expires=None if lasts is None else _written(datetime.fromisoformat(at) + lasts),
+            )
+            known = None if idempotency is None else pages.charge_named(idempotency)
+            if known is not None:
+                number, account = known.number, _same(pages, known, entry)
+                head = home._head(pages)
+            else:
+                admit(pages, lines, cost, entry.rho)
+                balance = home._account(pages, self.path)
+                account = self._statement(balance.moved(cost, entry.rho, times=1, charges=1))
+                head = home._append(pages, replace(entry, account=account))
+                number = head.head.number
+        home._anchor.advance(head, durable=True)
+        return Reservation(number=number, cost=cost, account=account)
+
+    def start(self, reservation: Reservation) -> None:
+        """Say, durably, that rows are read from now on for a queued charge."""
+        home = self.ledger
+        with home._store.writing() as pages:
+            home._check_anchor(pages)
+            charge = _reserved(pages, reservation.number)
+            if charge.started:
+                return
+            head = home._append(pages, Started(at=home._time(pages), charge=charge.number))
+        home._anchor.advance(head, durable=True)
+
+    def commit(self, reservation: Reservation, key: str, release: Release) -> None:
+        """Store the answer and settle its charge in one step, before it is delivered."""
+        said = release.statement
+        if said.spend != reservation.cost or said.account != reservation.account:
+            raise Refused(
+                f"the release does not state the charge {reservation.number} that was made for it; nothing was stored, "
+                "nothing may be delivered, and the charge counts."
+            )
+        self.commit_text(reservation, key, release.certificate.text)
+
+    def commit_text(self, reservation: Reservation, question: str, certificate: str) -> None:
+        """The same for an answer of any kind, by the text of its certificate."""
+        home = self.ledger
+        with home._store.writing() as pages:
+            home._check_anchor(pages)
+            charge = _reserved(pages, reservation.number)
+            if not charge.started:
+                raise LedgerError(f"charge {charge.number} is queued and was never started; nothing was stored.")
+            at = home._time(pages)
+            entry = Committed(at=at, charge=charge.number, question=question, certificate=certificate)
+            head = home._append(pages, entry)
+        # Not waited for: what must outlive a crash of the machine is the charge, and that was anchored durably.
+        home._anchor.advance(head, durable=False)
+
+    def release(self, reservation: Reservation) -> None:
+        """Give a charge back; only for data that was never read."""
+        home = self.ledger
+        with home._store.writing() as pages:
+            home._check_anchor(pages)
+            charge = _reserved(pages, reservation.number)
+            head = home._append(pages, Released(at=home._time(pages), charge=charge.number))
+        home._anchor.advance(head, durable=False)
+
+    def _lines(self, pages: Pages, datasets: Sequence[Dataset]) -> tuple[str, ...]:
+        """The names of all balances that a charge counts against, each once."""
+        self.ledger._account(pages, self.path)
+        lines = [account_line(level) for level in _levels(self.path)]
+        for dataset in datasets:
+            edition = pages.edition(dataset)
+            if edition is None:
+                raise NotDeclared(
+                    f"{dataset.name!r} version {dataset.edition!r} is not declared in the ledger, so nobody knows "
+                    "whose budget it draws on. Nothing was read and nothing was spent. Declare it with its population."
+                )
+            lines += [dataset_line(dataset.name), population_line(edition.population)]
+        for line in lines:
+            balance = pages.balance(line)
+            if balance is not None:
+                _check_unit(balance, self.unit)
+        return tuple(dict.fromkeys(lines))
+
+    def _rho(self, pages: Pages, lines: Sequence[str], event: PrivacyEvent | None) -> Fraction | None:
+        filtered = [
+            balance for line in lines if (balance := pages.balance(line)) is not None and balance.rho is not None
+        ]
+        if not filtered or event is None:
+            return None
+        try:
+            total = zcdp.compose(event)
+        except Unsupported:
+            return None
+        return None if total.delta else total.rho
+
+    def _statement(self, balance: Balance) -> Account:
+        return Account(
+            name=self.path,
+            ledger=self.ledger.identifier,
+            budget=balance.cap,
+            spent=balance.spent,
+            releases=balance.charges,
+        )
+
+
+def _same(pages: Pages, known: Charge, asked: Reserved) -> Account:
+    """The account of a charge that is asked for again under its idempotency key."""
+    if known.request != request_of(asked):
+        raise Refused(
+            f"the idempotency key of charge {known.number} is used for another request; nothing was read and nothing "
+            "was spent. Give each request a key of its own."
+        )
+    if known.state in (State.RELEASED, State.EXPIRED):
+        raise LedgerError(
+            f"charge {known.number} under this idempotency key is {known.state.value}; nothing was read and nothing "
+            "more was spent. Ask again with a new key."
+        )
+    row = pages.row(known.number)
+    entry = None if row is None else row.entry
+    if not isinstance(entry, Reserved):
+        raise LedgerError(f"charge {known.number} is not in the record; nothing was read and nothing was spent.")
+    return entry.account
+
+
+def _certificate(pages: Pages, number: int, question: str | None) -> str:
+    row = pages.row(number)
+    entry = None if row is None else row.entry
+    if not isinstance(entry, Committed) or question not in (None, entry.question):
+        raise LedgerError(f"entry {number} is not the answer that the books say it is; nothing was delivered.")
+    return entry.certificate
+
+
+def _charge(pages: Pages, number: int) -> Charge:
+    charge = pages.charge(number)
+    if charge is None:
+        raise LedgerError(f"there is no charge {number} in this ledger; nothing was changed.")
+    return charge
+
+
+def _reserved(pages: Pages, number: int) -> Charge:
+    charge = _charge(pages, number)
+    if charge.state is not State.RESERVED:
+        raise LedgerError(f"charge {number} is settled already ({charge.state.value}); nothing was changed.")
+    return charge
+
+
+def _totals(pages: Pages) -> Totals:
+    totals = pages.totals()
+    if totals is None:
+        raise LedgerError("the record of the ledger is empty; nothing was done.")
+    return totals
+
+
+def _levels(path: str) -> tuple[str, ...]:
+    """All levels of a path, from the root down."""
+    check_name(path, "the path of an account")
+    parts = path.split("/")
+    if any(not part or part != part.strip() for part in parts):
+        raise InvalidInput(
+            f"{path!r} is no path of an account; nothing was done. Write institution/department/project."
+        )
+    return tuple("/".join(parts[: depth + 1]) for depth in range(len(parts)))
+
+
+def _check_cap(cap: Budget, reason: str) -> None:
+    if not isinstance(cap, Budget) or cap.epsilon == 0 or cap.delta == 1:
+        raise InvalidInput("cap must be a Budget with epsilon above 0 and delta below 1; nothing was changed.")
+    if not reason.strip():
+        raise NotDeclared("a cap is a decision: say in reason='…' why it is this high. Nothing was changed.")
+
+
+def _rho_cap(cap: Budget, method: str) -> Fraction | None:
+    match method:
+        case "basic":
+            return None
+        case "zcdp":
+            return ZCDPFilter.within(cap).rho
+    raise InvalidInput(f'method = {method!r} is no filter of an account; nothing was changed. Use "basic" or "zcdp".')
+
+
+def _who(unit: Unit) -> Unit:
+    """A unit without the column that tells it: tables name it differently, and the people are the same."""
+    return replace(unit, column="") if isinstance(unit, User | Family) else unit
+
+
+def _check_unit(balance: Balance, unit: Unit) -> None:
+    if not covers(_who(unit), _who(balance.unit)):
+        raise Refused(
+            f"{balance.name!r} protects {describe(balance.unit)} and this would be charged for {describe(unit)}, which "
+            "does not cover it. Nothing was read and nothing was spent. Ask for the unit of the account."
+        )
+
+
+def _key(key: SigningKey | str | Path) -> SigningKey:
+    return key if isinstance(key, SigningKey) else SigningKey.load(key)
+
+
+def _written(time: datetime) -> str:
+    return time.astimezone(UTC).isoformat(timespec="seconds")
