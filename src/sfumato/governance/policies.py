@@ -125,9 +125,7 @@ class BaseAndReserve:
             raise NotDeclared(f"{account!r} has no base share; nothing was spent. Declare one, of 0 if need be.")
         return sum((unlock.budget for unlock in unlocks if unlock.account == account), start=own[0])
 
-    def admit(
-        self, account: str, cost: Budget, *, cap: Budget, spent: Budget, unlocks: Sequence[Unlock]
-    ) -> None:
+    def admit(self, account: str, cost: Budget, *, cap: Budget, spent: Budget, unlocks: Sequence[Unlock]) -> None:
         """Refuse a cost beyond base and unlocked reserve, and say that the board can unlock more if it can."""
         allowed = self.allowed(account, cap, unlocks)
         if allowed.covers(spent + cost):
@@ -136,7 +134,7 @@ class BaseAndReserve:
         raise BudgetExceeded(
             f"{account!r} may spend {allowed} and has spent {spent}; this release asks for {cost}.\n"
             "Nothing was read and nothing was spent.\n"
-            f"The reserve still holds {locked}, and only a decision of the board unlocks it: request it, or ask for less."
+            f"The reserve still holds {locked}, and only a decision of the board unlocks it. Request one, or ask for less."
         )
 
 

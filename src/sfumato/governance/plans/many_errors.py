@@ -79,7 +79,10 @@ class LaplaceSum:
         return least_whole(lambda size: 0.5 - self.covers(size, confidence, numbers=numbers), near=near)
 
     def _chernoff(self, size: int) -> Fraction:
-        """P(z > size) ≤ e^(−t(size + 1))·E[e^(tz)], for a t about the best; E[e^(tz)] = ((1−q)²/((1−qe^t)(1−qe^−t)))^k."""
+        """P(z > size) ≤ e^(−t(size + 1))·E[e^(tz)] for a t about the best, rounded up.
+
+        E[e^(tz)] = ((1 − q)²/((1 − qe^t)(1 − qe^−t)))^parts with q = e^(−1/scale).
+        """
         rate = 1 / self.scale
         ratio = float(size + 1) / float(2 * self.parts * self.scale)
         share = Fraction(round(10**6 * ratio / (1 + math.sqrt(1 + ratio * ratio))), 10**6)

@@ -119,8 +119,8 @@ class Plan:
     >>> def year(unit):
     ...     cap = Budget(epsilon=4)
     ...     return Plan(name="board", year=2026, unit=unit, cap=cap, releases=(daily,), aim=Aim.LEAST_COST)
-    >>> year(user("patient_id", relation="add/remove")).charged(daily), year(event(relation="add/remove")).charged(daily)
-    (365, 1)
+    >>> [year(unit).charged(daily) for unit in (user("patient_id", relation="add/remove"), event(relation="replace"))]
+    [365, 2]
     """
 
     KIND: ClassVar[str] = "plan"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from sfumato.core.exact import decimal_up, fraction_text
+from sfumato.core.exact import decimal_up
 from sfumato.core.search import least_whole
 from sfumato.governance.periods import parts
 from sfumato.governance.plans.plan import Accounting, Fixed, Margin, MeanError, Plan, PlannedRelease
@@ -37,7 +37,7 @@ class Remedy:
 class Shortfall:
     """What a plan needs and what there is.
 
-    ``widened`` is the least percentage to which all margins and mean errors would have to grow for the plan to fit;
+    ``widened`` is the least whole percentage to which all margins and mean errors would have to grow for the plan to fit;
     None where fixed amounts alone, or prices given as functions, are too much.
     """
 
@@ -56,7 +56,8 @@ class Shortfall:
             f"the plan {self.plan!r} needs at least {self.letter} = {_short(self.needed)} in its year, and "
             f"{self.binding} is {self.letter} = {_short(self.cap)}.",
             "Nothing was planned and nothing was spent.",
-            f"The largest part is {self.largest!r} with {self.letter} = {_short(self.largest_total)}. It would fit with",
+            f"The largest part is {self.largest!r} with {self.letter} = {_short(self.largest_total)}.",
+            "It would fit with",
             f"- a cap of {self.letter} = {_short(self.needed)}, which is for the board to decide;",
         ]
         lines += [
@@ -64,7 +65,7 @@ class Shortfall:
             for remedy in self.remedies
         ]
         if self.widened is not None:
-            lines.append(f"- or all margins at {self.widened} % of what is wanted;")
+            lines.append(f"- or all margins {decimal_up(Fraction(self.widened, 100), 9)} times as wide;")
         lines.append("- or fewer periods, or coarser figures that are derived from finer ones (sums=…).")
         return "\n".join(lines)
 
@@ -132,5 +133,4 @@ def _wider(release: PlannedRelease, factor: Fraction) -> PlannedRelease:
 
 
 def _short(amount: Fraction) -> str:
-    exact = fraction_text(amount)
-    return exact if len(exact) <= 12 else decimal_up(amount, 6)
+    return decimal_up(amount, 9)

@@ -1,4 +1,4 @@
-"""From a plan to its schedule: least amounts, what may be derived, the split, and what stands in the way if none fits."""
+"""From a plan to its schedule: least amounts, what may be derived, the split, and what binds where none fits."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -115,7 +115,7 @@ class _Task:
 
     @property
     def sums(self) -> list[str]:
-        """What may be derived: sums of finer releases whose amount nobody fixed or priced by a function of their own."""
+        """What may be derived: sums of finer releases whose amount nobody fixed or priced by a function."""
         return [
             release.name
             for release in self.plan.releases
