@@ -5,11 +5,13 @@ as far as the anchor does: keep it on another disk than the database, and out of
 """
 
 import fcntl
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Protocol
 
@@ -60,10 +62,7 @@ class SignedHead:
     @classmethod
     def read(cls, text: str) -> "SignedHead":
         """Read what :attr:`text` wrote."""
-        read = _HEADS.decode(parse(text), "head")
-        if not isinstance(read, SignedHead):
-            raise LedgerError("this is not a signed head; nothing was compared with it.")
-        return read
+        return _read(text)
 
     @property
     def text(self) -> str:
@@ -72,10 +71,23 @@ class SignedHead:
 
     def holds(self, public_text: str) -> bool:
         """Whether the owner of a public key signed this head."""
-        return signature_holds(public_text, self.signature, _signed(self.head))
+        return _holds(self, public_text)
 
 
 _HEADS = Registry((Head, SignedHead))
+
+
+@lru_cache(maxsize=16)  # the same head is read before and after each charge
+def _read(text: str) -> SignedHead:
+    read = _HEADS.decode(parse(text), "head")
+    if not isinstance(read, SignedHead):
+        raise LedgerError("this is not a signed head; nothing was compared with it.")
+    return read
+
+
+@lru_cache(maxsize=16)
+def _holds(signed: SignedHead, public_text: str) -> bool:
+    return signature_holds(public_text, signed.signature, _signed(signed.head))
 
 
 def _signed(head: Head) -> bytes:
@@ -148,11 +160,13 @@ class FileAnchor:
     def _slots(self, file: int) -> list[tuple[SignedHead, int]]:
         found = []
         for place in (0, 1):
-            text = os.pread(file, SLOT, place * SLOT).rstrip(b" \n\0")
+            text, _, digest = os.pread(file, SLOT, place * SLOT).rstrip(b" \n\0").rpartition(b" ")
+            if digest != _checked(text):
+                continue  # never written, or the machine stopped in the middle: then nothing was read for it
             try:
                 found.append((SignedHead.read(text.decode()), place))
             except (SfumatoError, UnicodeDecodeError):
-                continue  # never written, or the machine stopped in the middle: then nothing was read for it
+                continue
         if not found:
             raise LedgerError(
                 f"the anchor {self.path} holds no head that can be read. Nothing was read and nothing was spent. "
@@ -183,6 +197,11 @@ class FileAnchor:
 
 def _write(file: int, place: int, head: SignedHead) -> None:
     text = head.text.encode()
+    text += b" " + _checked(text)  # half a head in front of half an older one must not pass for a head
     if len(text) >= SLOT:
         raise LedgerError("the head is too long for its anchor; nothing was delivered. Charge with fewer digits.")
     os.pwrite(file, text.ljust(SLOT - 1) + b"\n", place * SLOT)
+
+
+def _checked(text: bytes) -> bytes:
+    return hashlib.sha256(text).hexdigest().encode()

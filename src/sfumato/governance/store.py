@@ -8,10 +8,12 @@ on the same numbers.
 import os
 import sqlite3
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from sfumato.core.budget import Budget
 from sfumato.core.documents import canonical, encode, parse
 from sfumato.core.extras import need
 from sfumato.core.query import Dataset
+from sfumato.core.units import Unit
 from sfumato.errors import InvalidInput, LedgerError
 from sfumato.governance.books import Balance, Charge, Edition, MemoryBooks, Totals, apply
 from sfumato.governance.entries import ENTRIES, START, Entry, Recovered, Row
@@ -70,56 +73,64 @@ CHARGE = _table(
     answer=sa.BigInteger,
 )
 ANSWER = _table("answer", "question", number=sa.BigInteger)
+KEYS = {
+    "head": ["one"],
+    "balance": ["name"],
+    "edition": ["name", "edition"],
+    "charge": ["number"],
+    "answer": ["question"],
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """The books in one transaction: each number is text ``p/q``, read and compared as an exact rational."""
+    """The books in one transaction: each number is text ``p/q``, read and compared as an exact rational.
+
+    Nobody else can change what a transaction has read, so each balance is read once.
+    """
 
     connection: sa.Connection
+    _seen: dict[str, Balance] = field(default_factory=dict)
+    _moved: dict[str, Balance] = field(default_factory=dict)
+    _end: list[Totals] = field(default_factory=list)
 
     def balance(self, name: str) -> Balance | None:
         """A balance by its name."""
-        row = self._one(BALANCE, BALANCE.c.name == name)
-        return None if row is None else _balance(row)
+        if name not in self._seen:
+            row = self._one(BALANCE, name=name)
+            if row is None:
+                return None
+            self._seen[name] = _balance(row)
+        return self._seen[name]
 
     def balances(self) -> list[Balance]:
         """All balances, by name."""
         rows = self.connection.execute(sa.select(BALANCE))
-        return sorted((_balance(row) for row in rows), key=lambda balance: balance.name)
+        found = {row.name: _balance(row) for row in rows} | self._moved
+        return [found[name] for name in sorted(found)]
 
     def put_balance(self, balance: Balance) -> None:
-        """Keep a balance in place of the one with the same name."""
-        values = {
-            "unit": canonical(encode(balance.unit)),
-            "cap_epsilon": _text(balance.cap.epsilon),
-            "cap_delta": _text(balance.cap.delta),
-            "cap_rho": None if balance.rho is None else _text(balance.rho),
-            "epsilon_spent": _text(balance.epsilon_spent),
-            "delta_spent": _text(balance.delta_spent),
-            "rho_spent": _text(balance.rho_spent),
-            "charges": balance.charges,
-        }
-        self._put(BALANCE, {"name": balance.name}, values)
+        """Keep a balance in place of the one with the same name; written when its entry is."""
+        self._seen[balance.name] = self._moved[balance.name] = balance
 
     def edition(self, dataset: Dataset) -> Edition | None:
         """A declared version of a dataset."""
-        row = self._one(EDITION, (EDITION.c.name == dataset.name) & (EDITION.c.edition == dataset.edition))
+        row = self._one(EDITION, name=dataset.name, edition=dataset.edition)
         return None if row is None else Edition(dataset=dataset, population=row.population)
 
     def put_edition(self, edition: Edition) -> None:
         """Keep a version."""
-        keys = {"name": edition.dataset.name, "edition": edition.dataset.edition}
-        self._put(EDITION, keys, {"population": edition.population})
+        values = {"name": edition.dataset.name, "edition": edition.dataset.edition, "population": edition.population}
+        self._put(EDITION, values)
 
     def charge(self, number: int) -> Charge | None:
         """A charge by its number."""
-        row = self._one(CHARGE, CHARGE.c.number == number)
+        row = self._one(CHARGE, number=number)
         return None if row is None else _charge(row)
 
     def charge_named(self, idempotency: str) -> Charge | None:
         """The charge that was made under an idempotency key."""
-        row = self._one(CHARGE, CHARGE.c.idempotency == idempotency)
+        row = self._one(CHARGE, idempotency=idempotency)
         return None if row is None else _charge(row)
 
     def stale(self, now: str) -> list[Charge]:
@@ -131,6 +142,7 @@ class Pages:
     def put_charge(self, charge: Charge) -> None:
         """Keep a charge in place of the one with the same number."""
         values = {
+            "number": charge.number,
             "state": charge.state.value,
             "epsilon": _text(charge.cost.epsilon),
             "delta": _text(charge.cost.delta),
@@ -143,35 +155,38 @@ class Pages:
             "expires": charge.expires,
             "answer": charge.answer,
         }
-        self._put(CHARGE, {"number": charge.number}, values)
+        self._put(CHARGE, values)
 
     def answer(self, key: str) -> int | None:
         """The entry that answers a question."""
-        row = self._one(ANSWER, ANSWER.c.question == key)
+        row = self._one(ANSWER, question=key)
         return None if row is None else int(row.number)
 
     def put_answer(self, key: str, number: int) -> None:
         """Remember the entry that answers a question."""
-        self._put(ANSWER, {"question": key}, {"number": number})
+        self._put(ANSWER, {"question": key, "number": number})
 
     def totals(self) -> Totals | None:
         """The head and the sums; None for an empty record."""
-        row = self._one(HEAD, HEAD.c.one == 1)
+        if self._end:
+            return self._end[0]
+        row = self._one(HEAD, one=1)
         if row is None or row.number == 0:
             return None
-        return Totals(
-            number=row.number, digest=row.digest, at=row.at, epsilon=_part(row.epsilon), delta=_part(row.delta)
-        )
+        epsilon, delta = _part(row.epsilon), _part(row.delta)
+        self._end.append(Totals(number=row.number, digest=row.digest, at=row.at, epsilon=epsilon, delta=delta))
+        return self._end[0]
 
     def put_totals(self, totals: Totals) -> None:
         """Move the head."""
-        values = {"number": totals.number, "digest": totals.digest, "at": totals.at}
+        values = {"one": 1, "number": totals.number, "digest": totals.digest, "at": totals.at}
         values |= {"epsilon": _text(totals.epsilon), "delta": _text(totals.delta)}
-        self._put(HEAD, {"one": 1}, values)
+        self._put(HEAD, values)
+        self._end[:] = [totals] if totals.number else []
 
     def row(self, number: int) -> Row | None:
         """A row of the record."""
-        found = self._one(RECORD, RECORD.c.number == number)
+        found = self._one(RECORD, number=number)
         return None if found is None else _row(found)
 
     def rows(self, after: int = 0) -> Iterator[Row]:
@@ -191,9 +206,11 @@ class Pages:
         if isinstance(entry, Recovered) and after is not None:
             number = max(number, after)
         row = Row.after(number, previous, entry)
-        values = {"number": row.number, "kind": row.kind, "body": row.body}
-        self.connection.execute(sa.insert(RECORD).values(**values, previous=row.previous, digest=row.digest))
+        self.connection.execute(_added(RECORD), asdict(row))
         apply(self, row, entry)
+        if self._moved:
+            self._put(BALANCE, *(_written(balance) for balance in self._moved.values()))
+            self._moved.clear()
         return row
 
     def copy(self) -> MemoryBooks:
@@ -211,13 +228,32 @@ class Pages:
             head=self.totals(),
         )
 
-    def _one(self, table: sa.Table, where: sa.ColumnElement[bool]) -> Any:
-        return self.connection.execute(sa.select(table).where(where)).one_or_none()
+    def _one(self, table: sa.Table, **keys: Any) -> Any:
+        return self.connection.execute(_found(table, *keys), keys).one_or_none()
 
-    def _put(self, table: sa.Table, keys: dict[str, Any], values: dict[str, Any]) -> None:
-        here = sa.and_(*(table.c[name] == value for name, value in keys.items()))
-        if self.connection.execute(sa.update(table).where(here).values(**values)).rowcount == 0:
-            self.connection.execute(sa.insert(table).values(**keys, **values))
+    def _put(self, table: sa.Table, *rows: dict[str, Any]) -> None:
+        self.connection.execute(_kept(table), list(rows))
+
+
+@cache
+def _found(table: sa.Table, *keys: str) -> sa.Select[Any]:
+    """Select by keys; statements are made once, since making them takes longer than running them."""
+    return sa.select(table).where(*(table.c[key] == sa.bindparam(key) for key in keys))
+
+
+@cache
+def _added(table: sa.Table) -> sa.TextClause:
+    names = [column.name for column in table.columns]
+    return sa.text(f"INSERT INTO {table.name} ({', '.join(names)}) VALUES (:{', :'.join(names)})")  # noqa: S608 - ours
+
+
+@cache
+def _kept(table: sa.Table) -> sa.TextClause:
+    """Insert, or change the row with the same key: the same words on both stores."""
+    keys = KEYS[table.name]
+    names = [column.name for column in table.columns if column.name not in keys]
+    changed = ", ".join(f"{name} = excluded.{name}" for name in names)
+    return sa.text(f"{_added(table).text} ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {changed}")
 
 
 class Store:
@@ -320,6 +356,7 @@ class Store:
                 self._engine, self._turn, self._process = None, threading.Lock(), os.getpid()
             if self._engine is None:
                 self._engine = _engine(self.url)
+                weakref.finalize(self, _dispose, self._engine, os.getpid())
             return self._engine
 
     @contextmanager
@@ -332,6 +369,11 @@ class Store:
                 f"the ledger {self.name} cannot be used: {reason}. No row was read and no answer was delivered; "
                 f"{outcome}. Mend the database and try again."
             ) from None
+
+
+def _dispose(engine: sa.Engine, process: int) -> None:
+    if process == os.getpid():
+        engine.dispose()
 
 
 def _address(url: str | Path) -> URL:
@@ -390,10 +432,30 @@ def _row(row: Any) -> Row:
     return Row(number=row.number, kind=row.kind, body=row.body, previous=row.previous, digest=row.digest)
 
 
+@lru_cache(maxsize=256)
+def _unit(text: str) -> Unit:
+    unit: Unit = ENTRIES.decode(parse(text), "unit")
+    return unit
+
+
+def _written(balance: Balance) -> dict[str, Any]:
+    return {
+        "name": balance.name,
+        "unit": canonical(encode(balance.unit)),
+        "cap_epsilon": _text(balance.cap.epsilon),
+        "cap_delta": _text(balance.cap.delta),
+        "cap_rho": None if balance.rho is None else _text(balance.rho),
+        "epsilon_spent": _text(balance.epsilon_spent),
+        "delta_spent": _text(balance.delta_spent),
+        "rho_spent": _text(balance.rho_spent),
+        "charges": balance.charges,
+    }
+
+
 def _balance(row: Any) -> Balance:
     return Balance(
         name=row.name,
-        unit=ENTRIES.decode(parse(row.unit), "unit"),
+        unit=_unit(row.unit),
         cap=Budget(epsilon=_part(row.cap_epsilon), delta=_part(row.cap_delta)),
         rho=None if row.cap_rho is None else _part(row.cap_rho),
         epsilon_spent=_part(row.epsilon_spent),
