@@ -13,7 +13,8 @@ from sfumato.core.budget import Budget
 from sfumato.core.query import Dataset
 from sfumato.core.signature import SigningKey
 from sfumato.core.units import user
-from sfumato.governance.durable import DurableLedger, Ledger
+from sfumato.governance.durable import DurableLedger
+from sfumato.governance.ledger import Ledger
 
 PATIENT = user("patient_id", relation="add/remove")
 VISITS = Dataset(name="visits", edition="2026-10")

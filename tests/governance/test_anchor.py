@@ -16,7 +16,7 @@ from sfumato.core.query import Dataset
 from sfumato.core.signature import SigningKey
 from sfumato.errors import BudgetExceeded, LedgerError, NotDeclared, Refused
 from sfumato.governance.anchor import SLOT, FileAnchor, Head, SignedHead
-from sfumato.governance.durable import Ledger
+from sfumato.governance.ledger import Ledger
 from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished, sqlite_home
 
 HALF = Budget(epsilon="1/2")

@@ -13,7 +13,7 @@ from sfumato.core.signature import SigningKey
 from sfumato.core.units import family, record, user
 from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, NotDeclared, Refused
 from sfumato.governance.books import MemoryBooks, replay
-from sfumato.governance.durable import Ledger
+from sfumato.governance.ledger import Ledger
 from sfumato.governance.memory import State
 from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished
 

@@ -1,5 +1,6 @@
 """A disk that is full, a database that goes away, a store that is none: fail closed, with words."""
 
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -8,10 +9,10 @@ import sqlalchemy as sa
 
 from sfumato.core.budget import Budget
 from sfumato.errors import InvalidInput, LedgerError
-from sfumato.governance.durable import Ledger
+from sfumato.governance.ledger import Ledger
 from sfumato.governance.migrations import migrate, newest, present
 from sfumato.governance.store import Store
-from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished, sqlite_home
+from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished, postgres_home, sqlite_home
 
 HALF = Budget(epsilon="1/2")
 
@@ -39,9 +40,8 @@ def test_a_full_disk_refuses_and_nothing_is_half_done(tmp_path: Path) -> None:
     assert account.answer("question") is None
 
 
-def test_a_database_that_goes_away_in_the_middle_changes_nothing(home: Home, postgres_url: str) -> None:
-    if home.lite:
-        pytest.skip("SQLite has no server that could go away")
+def test_a_database_that_goes_away_in_the_middle_changes_nothing(tmp_path: Path, postgres_url: str) -> None:
+    home = postgres_home(tmp_path, postgres_url)
     ledger = furnished(home)
     account = ledger.account(ACCOUNT, unit=PATIENT)
     before, gone = ledger.head(), []
@@ -82,7 +82,7 @@ def test_what_is_no_ledger_is_not_opened(tmp_path: Path) -> None:
     Path(tmp_path / "other.db").write_text("this is a text file, and a long one: " * 100)
     with pytest.raises(LedgerError, match="not a database"):
         Ledger.open(tmp_path / "other.db", key=home.key, anchor=home.anchor)
-    for address in ("mysql://host/ledger", "sqlite://", "sqlite:///:memory:", "postgresql://[x"):
+    for address in ("mysql://host/ledger", "sqlite://", "sqlite:///:memory:", "://"):
         with pytest.raises(InvalidInput, match="ledger"):
             Store(address)
     assert "secret" not in Store("postgresql://steward:secret@host/ledger").name
@@ -115,3 +115,19 @@ def test_migrating_again_changes_nothing(home: Home) -> None:
     with ledger._store.writing() as pages:
         migrate(pages.connection)
     assert home.open().head() == head
+
+
+@pytest.mark.parametrize("revision", ["0001"])
+def test_a_ledger_of_an_older_migration_opens_and_verifies(tmp_path: Path, revision: str) -> None:
+    """Each migration leaves a file behind, written when it was the newest; its key protects nothing."""
+    shutil.copytree(Path(__file__).parent / "ledgers" / revision, tmp_path / "old")
+    home = Home(url=str(tmp_path / "old" / "ledger.db"), folder=str(tmp_path / "old"))
+    ledger = home.open()
+    with ledger._store.reading() as pages:
+        assert present(pages.connection) == newest()
+    assert ledger.verify() == ()
+    account = ledger.account(ACCOUNT, unit=PATIENT)
+    assert account.spent == HALF
+    assert account.answer("how many?") == '{"answer":7}'
+    account.reserve(HALF, datasets=[VISITS])
+    assert ledger.verify() == ()

@@ -10,8 +10,8 @@ from sfumato.core.budget import Budget
 from sfumato.core.signature import SigningKey
 from sfumato.errors import LedgerError
 from sfumato.governance.anchor import SignedHead
-from sfumato.governance.durable import Ledger
 from sfumato.governance.entries import Reserved, Row
+from sfumato.governance.ledger import Ledger
 from sfumato.governance.verify import check
 from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished
 

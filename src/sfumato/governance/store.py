@@ -128,6 +128,20 @@ class Pages:
         row = self._one(CHARGE, number=number)
         return None if row is None else _charge(row)
 
+    def known(self, number: int) -> Charge:
+        """A charge that must be there."""
+        charge = self.charge(number)
+        if charge is None:
+            raise LedgerError(f"there is no charge {number} in this ledger; nothing was changed.")
+        return charge
+
+    def reserved(self, number: int) -> Charge:
+        """A charge that must be open."""
+        charge = self.known(number)
+        if charge.state is not State.RESERVED:
+            raise LedgerError(f"charge {number} is settled already ({charge.state.value}); nothing was changed.")
+        return charge
+
     def charge_named(self, idempotency: str) -> Charge | None:
         """The charge that was made under an idempotency key."""
         row = self._one(CHARGE, idempotency=idempotency)
@@ -176,6 +190,13 @@ class Pages:
         epsilon, delta = _part(row.epsilon), _part(row.delta)
         self._end.append(Totals(number=row.number, digest=row.digest, at=row.at, epsilon=epsilon, delta=delta))
         return self._end[0]
+
+    def end(self) -> Totals:
+        """The head of a record that must have one."""
+        totals = self.totals()
+        if totals is None:
+            raise LedgerError("the record of the ledger is empty; nothing was done.")
+        return totals
 
     def put_totals(self, totals: Totals) -> None:
         """Move the head."""
