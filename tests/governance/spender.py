@@ -12,6 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from sfumato.core.budget import Budget
+from sfumato.errors import BudgetExceeded
 from tests.governance.homes import VISITS, Home
 
 COST = Budget(epsilon="1/3")
@@ -19,6 +20,11 @@ COST = Budget(epsilon="1/3")
 
 def run(home: Home, request: str, last: int) -> tuple[int, list[str]]:
     """Make a charge in a process that is killed at its step ``last``; its exit code and what it told."""
+    return finished(*started(home, request, last))
+
+
+def started(home: Home, request: str, last: int) -> tuple[int, int]:
+    """Start such a process: its id, and where it tells what was done."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -27,9 +33,17 @@ def run(home: Home, request: str, last: int) -> tuple[int, list[str]]:
             os.close(read)
             _spend(home, request, last, write)
             code = 0
+        except BudgetExceeded:
+            os.write(write, b"refused")
+            code = 0
         finally:
             os._exit(code)
     os.close(write)
+    return child, read
+
+
+def finished(child: int, read: int) -> tuple[int, list[str]]:
+    """Wait for its end."""
     with os.fdopen(read) as told:
         words = told.read().split()
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), words

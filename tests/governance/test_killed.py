@@ -1,10 +1,14 @@
 """kill -9 at every step of a charge: what was promised is there, and nothing is half done."""
 
+import secrets
 from fractions import Fraction
 
+import pytest
+
+from sfumato.core.budget import Budget
 from sfumato.governance.memory import State
 from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished
-from tests.governance.spender import COST, run
+from tests.governance.spender import COST, finished, run, started
 
 THIRD = Fraction(1, 3)
 
@@ -42,3 +46,34 @@ def test_kill_at_every_step_of_a_charge(home: Home) -> None:
         ledger.close()
     # Not counted; counted and open; counted and answered: the steps met all three.
     assert seen == {(0, State.RESERVED), (THIRD, State.RESERVED), (THIRD, State.COMMITTED)}
+
+
+@pytest.mark.parametrize("rounds", [4, pytest.param(63, marks=pytest.mark.long)])
+def test_eight_spenders_at_once_that_are_killed_anywhere(home: Home, rounds: int) -> None:
+    """Of 32 spenders (504 in the long version) about nine in ten are killed; the cap is for a third of them."""
+    fits = rounds * 8 // 3
+    furnished(home, hospital=Budget(epsilon=fits * THIRD)).close()
+    _, words = run(home, "whole", 0)
+    steps, told, killed = int(words[2]), {"whole": words[:2]}, 0
+    for turn in range(rounds):
+        names = [f"{turn}.{number}" for number in range(8)]
+        spenders = [started(home, name, 1 + secrets.randbelow(steps * 10 // 9)) for name in names]
+        for name, spender in zip(names, spenders, strict=True):
+            code, told[name] = finished(*spender)
+            assert code in (0, -9), name
+            killed += code == -9
+        ledger = home.open()
+        assert ledger.verify() == ()  # no charge was entered above a cap, and all books follow from the record
+        (spent,) = {balance.epsilon_spent for balance in ledger.balances()}
+        assert spent <= fits * THIRD
+        account = ledger.account(ACCOUNT, unit=PATIENT)
+        for name in names:
+            answer = account.answer(f"question of {name}")
+            assert answer in (None, f'{{"answer":"{name}"}}')
+            assert "committed" not in told[name] or answer is not None
+        ledger.close()
+    reserved, refused = (sum(word in words for words in told.values()) for word in ("reserved", "refused"))
+    assert reserved * THIRD <= spent
+    assert killed > rounds
+    if refused:
+        assert spent == fits * THIRD
