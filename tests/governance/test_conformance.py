@@ -250,6 +250,39 @@ def test_a_stale_charge_counts_unless_nothing_was_read(home: Home) -> None:
     assert ledger.verify() == ()
 
 
+def test_a_charge_that_was_started_is_not_given_back(home: Home) -> None:
+    ledger = furnished(home)
+    account = ledger.account(ACCOUNT, unit=PATIENT)
+    waiting, begun = (account.reserve(THIRD, datasets=[VISITS], queued=True) for _ in range(2))
+    account.start(begun)
+    account.start(begun)  # said again it changes nothing
+    with pytest.raises(Refused, match="rows may have been read"):
+        account.release(begun)
+    account.release(waiting)
+    assert account.spent == THIRD
+    account.commit_text(begun, "question", "{}")
+    assert ledger.verify() == ()
+
+
+def test_a_closed_version_is_closed_for_everybody(home: Home) -> None:
+    ledger = furnished(home)
+    newer = Dataset(name="visits", edition="2026-11")
+    ledger.declare_dataset(newer, population="patients", cap=Budget(epsilon=100, delta="1/1000"))
+    account = ledger.account(ACCOUNT, unit=PATIENT)
+    account.close([VISITS])
+    head = ledger.head()
+    account.close([VISITS, Dataset(name="nobody's", edition="1")])
+    assert ledger.head() == head
+    other = home.account()
+    assert (other.closed(VISITS), other.closed(newer)) == (True, False)
+    with pytest.raises(Refused, match="was closed"):
+        other.reserve(THIRD, datasets=[VISITS, newer])
+    other.reserve(THIRD, datasets=[newer])
+    assert ledger.verify() == ()
+    kept, replayed = books_of(ledger)
+    assert kept == replayed
+
+
 def test_a_clock_that_was_set_back_is_refused(home: Home) -> None:
     clock = Clock()
     ledger = furnished(home, clock=clock)

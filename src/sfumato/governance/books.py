@@ -21,6 +21,7 @@ from sfumato.errors import BudgetExceeded, LedgerError, Refused
 from sfumato.governance.entries import (
     AccountOpened,
     Committed,
+    DatasetClosed,
     DatasetDeclared,
     Entry,
     Expired,
@@ -137,10 +138,11 @@ class Balance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edition:
-    """A declared version of a dataset and the people it is about."""
+    """A declared version of a dataset, the people it is about, and whether it was closed."""
 
     dataset: Dataset
     population: str
+    closed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,6 +303,11 @@ def apply(books: Books, row: Row, entry: Entry) -> None:
                 people = _known(books, population_line(entry.population))
                 books.put_balance(Balance(name=line, unit=people.unit, cap=entry.cap, rho=None))
             books.put_edition(Edition(dataset=entry.dataset, population=entry.population))
+        case DatasetClosed():
+            edition = books.edition(entry.dataset)
+            if edition is None:
+                raise LedgerError(f"the ledger has no version {entry.dataset.edition!r} of {entry.dataset.name!r}.")
+            books.put_edition(replace(edition, closed=True))
         case Reserved():
             _move(books, entry.lines, entry.cost, entry.rho, times=1)
             books.put_charge(_charge(row.number, entry))

@@ -28,7 +28,7 @@ from sfumato.governance.books import (
     question_key,
     request_of,
 )
-from sfumato.governance.entries import Committed, Released, Reserved, Started
+from sfumato.governance.entries import Committed, DatasetClosed, Released, Reserved, Started
 from sfumato.governance.memory import Reservation, State
 from sfumato.governance.store import Pages
 from sfumato.governance.terms import check_unit, levels_of, written
@@ -186,8 +186,29 @@ class DurableLedger:
         with home._store.writing() as pages:
             home._check_anchor(pages)
             charge = pages.reserved(reservation.number)
+            if charge.queued and charge.started:
+                raise Refused(
+                    f"charge {charge.number} was started, so rows may have been read: it counts. Nothing was changed."
+                )
             head = home._append(pages, Released(at=home._time(pages), charge=charge.number))
         home._anchor.advance(head, durable=False)
+
+    def close(self, datasets: Sequence[Dataset]) -> None:
+        """Let no row of these versions be read any more, in any process."""
+        home, head = self.ledger, None
+        with home._store.writing() as pages:
+            for dataset in datasets:
+                edition = pages.edition(dataset)
+                if edition is not None and not edition.closed:
+                    head = home._append(pages, DatasetClosed(at=home._time(pages), dataset=dataset))
+        if head is not None:
+            home._anchor.advance(head, durable=True)
+
+    def closed(self, dataset: Dataset) -> bool:
+        """Whether a version was closed."""
+        with self.ledger._store.reading() as pages:
+            edition = pages.edition(dataset)
+        return edition is not None and edition.closed
 
     def _lines(self, pages: Pages, datasets: Sequence[Dataset]) -> tuple[str, ...]:
         """The names of all balances that a charge counts against, each once."""
@@ -199,6 +220,11 @@ class DurableLedger:
                 raise NotDeclared(
                     f"{dataset.name!r} version {dataset.edition!r} is not declared in the ledger, so nobody knows "
                     "whose budget it draws on. Nothing was read and nothing was spent. Declare it with its population."
+                )
+            if edition.closed:
+                raise Refused(
+                    f"{dataset.name!r} version {dataset.edition!r} was closed after its engine failed. Nothing was "
+                    "read and nothing was spent. Mend the data and declare a new version."
                 )
             lines += [dataset_line(dataset.name), population_line(edition.population)]
         for line in lines:
@@ -250,7 +276,7 @@ def _same(pages: Pages, known: Charge, asked: Reserved) -> Account:
 
 def _certificate(pages: Pages, number: int, question: str | None) -> str:
     row = pages.row(number)
-    entry = None if row is None else row.entry
+    entry = None if row is None or row.digest != row.expected else row.entry
     if not isinstance(entry, Committed) or question not in (None, entry.question):
         raise LedgerError(f"entry {number} is not the answer that the books say it is; nothing was delivered.")
     return entry.certificate

@@ -22,6 +22,7 @@ __all__ = [
     "START",
     "AccountOpened",
     "Committed",
+    "DatasetClosed",
     "DatasetDeclared",
     "Entry",
     "Expired",
@@ -90,6 +91,16 @@ class DatasetDeclared:
     dataset: Dataset
     population: str
     cap: Budget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetClosed:
+    """No row of this version is read any more: its engine failed, and failing again could tell what a row holds."""
+
+    KIND: ClassVar[str] = "ledger.dataset_closed"
+    VERSION: ClassVar[int] = 1
+    at: str
+    dataset: Dataset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +190,7 @@ Entry = (
     | AccountOpened
     | PopulationDeclared
     | DatasetDeclared
+    | DatasetClosed
     | Reserved
     | Started
     | Committed
@@ -191,7 +203,7 @@ ENTRIES = Registry(
     (
         *(units.Record, units.User, units.Family, units.Event, units.Edge, units.Node, units.Weight, units.Client),
         *(Budget, Dataset, Account),
-        *(LedgerOpened, AccountOpened, PopulationDeclared, DatasetDeclared),
+        *(LedgerOpened, AccountOpened, PopulationDeclared, DatasetDeclared, DatasetClosed),
         *(Reserved, Started, Committed, Released, Expired, Recovered),
     )
 )

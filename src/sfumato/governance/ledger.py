@@ -135,6 +135,11 @@ class Ledger:
             ledger._anchor.advance(head, durable=True)
         return ledger
 
+    @property
+    def key(self) -> SigningKey:
+        """The key that signs heads, and the certificates of vaults that are given no other."""
+        return self._key
+
     def open_account(self, path: str, *, unit: Unit, cap: Budget, reason: str, method: str = "basic") -> None:
         """Open a level of the tree: ``institution``, then ``institution/department``, then a project of it.
 

@@ -63,7 +63,7 @@ BALANCE = _table(
     *("name", "unit", "cap_epsilon", "cap_delta", "cap_rho", "epsilon_spent", "delta_spent", "rho_spent"),
     charges=sa.BigInteger,
 )
-EDITION = _table("edition", "name", "edition", "population")
+EDITION = _table("edition", "name", "edition", "population", closed=sa.Boolean)
 CHARGE = _table(
     "charge",
     *("state", "epsilon", "delta", "rho", "lines", "idempotency", "request", "expires"),
@@ -116,12 +116,12 @@ class Pages:
     def edition(self, dataset: Dataset) -> Edition | None:
         """A declared version of a dataset."""
         row = self._one(EDITION, name=dataset.name, edition=dataset.edition)
-        return None if row is None else Edition(dataset=dataset, population=row.population)
+        return None if row is None else _edition(row)
 
     def put_edition(self, edition: Edition) -> None:
         """Keep a version."""
         values = {"name": edition.dataset.name, "edition": edition.dataset.edition, "population": edition.population}
-        self._put(EDITION, values)
+        self._put(EDITION, values | {"closed": edition.closed})
 
     def charge(self, number: int) -> Charge | None:
         """A charge by its number."""
@@ -236,10 +236,7 @@ class Pages:
 
     def copy(self) -> MemoryBooks:
         """All books as values, to be compared with a replay."""
-        editions = [
-            Edition(dataset=Dataset(name=row.name, edition=row.edition), population=row.population)
-            for row in self.connection.execute(sa.select(EDITION))
-        ]
+        editions = [_edition(row) for row in self.connection.execute(sa.select(EDITION))]
         charges = [_charge(row) for row in self.connection.execute(sa.select(CHARGE))]
         return MemoryBooks(
             kept={balance.name: balance for balance in self.balances()},
@@ -355,6 +352,9 @@ class Store:
 
     @staticmethod
     def _lock(connection: sa.Connection, *, made: bool) -> None:
+        connection.execute(
+            sa.text("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+        )  # after the lock, see what is newest
         connection.execute(sa.text("SET LOCAL synchronous_commit TO on"))
         connection.execute(sa.text(f"SET LOCAL lock_timeout TO '{PATIENCE}s'"))
         if made:
@@ -484,6 +484,11 @@ def _balance(row: Any) -> Balance:
         rho_spent=_part(row.rho_spent),
         charges=row.charges,
     )
+
+
+def _edition(row: Any) -> Edition:
+    dataset = Dataset(name=row.name, edition=row.edition)
+    return Edition(dataset=dataset, population=row.population, closed=row.closed)
 
 
 def _charge(row: Any) -> Charge:

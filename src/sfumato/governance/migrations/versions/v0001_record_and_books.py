@@ -49,6 +49,7 @@ def upgrade() -> None:
         sa.Column("name", sa.Text, primary_key=True),
         sa.Column("edition", sa.Text, primary_key=True),
         sa.Column("population", sa.Text, nullable=False),
+        sa.Column("closed", sa.Boolean, nullable=False),
     )
     op.create_table(
         "charge",
