@@ -1,4 +1,4 @@
-"""The error of a sum of many releases with Laplace noise: a difference of two negative binomials, in whole numbers.
+"""The error of a sum of many releases: exact for Laplace noise, bounded closely for Gaussian noise.
 
 A discrete Laplace error is the difference of two geometric ones, so the sum of k of them is G − G′ with two independent
 negative binomials of k. Their probabilities follow from one another by a factor, and every step is rounded down, so
@@ -13,11 +13,11 @@ from itertools import accumulate
 from sfumato.core import enclosures
 from sfumato.core.exact import Exact, natural, positive
 from sfumato.core.search import least_whole
-from sfumato.laws import DiscreteLaplace
+from sfumato.laws import DiscreteLaplace, Gaussian, RoundedGaussian
 from sfumato.laws.margins import room
 from sfumato.laws.tails import exponential
 
-__all__ = ["LaplaceSum"]
+__all__ = ["GaussianSum", "LaplaceSum"]
 
 BITS = 128
 FAR = 12  # deviations, and as many scales on top: what lies beyond is left out, and so counts as a miss
@@ -116,3 +116,52 @@ class LaplaceSum:
             chances.append(value >> (working - BITS))
             value = (value * low * (place + self.parts)) // ((place + 1) << working)
         return chances
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GaussianSum:
+    """The sum of ``parts`` independent Gaussian errors, each rounded to a whole number.
+
+    Guarantee: :meth:`covers` never says yes to a margin that is not kept. The sum is N(0, parts·σ²) plus the roundings,
+    which are independent, symmetric and at most 1/2 each, so together beyond t with at most 2e^(−2t²/parts)
+    (Hoeffding). Margins are too wide by a few times √parts at most, which matters only where σ is small.
+
+    >>> GaussianSum(sigma=Fraction(20), parts=7).margin(0.95)  # 1.96·20·√7 = 103.7
+    107
+    """
+
+    sigma: Fraction
+    parts: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sigma", positive(self.sigma, "sigma"))
+        natural(self.parts, "parts", most=10_000)
+
+    @property
+    def variance(self) -> Fraction:
+        """The sum of the variances, rounded up."""
+        return self.parts * RoundedGaussian(sigma=self.sigma).variance
+
+    @property
+    def mean_absolute_error(self) -> Fraction:
+        """At most the root of the variance (Jensen)."""
+        return enclosures.sqrt(self.variance).high
+
+    def covers(self, margin: int, confidence: Exact, *, numbers: int = 1) -> bool:
+        """Whether ``numbers`` independent errors all lie within ±margin with at least this confidence."""
+        size, allowed = natural(margin, "margin", least=0) + 1, room(confidence, numbers)
+        alone = RoundedGaussian(sigma=self.sigma).tail(margin // self.parts)  # every part within its share
+        if self.parts * alone.high <= allowed:
+            return True
+        whole = Gaussian(sigma=self.sigma * enclosures.sqrt(self.parts, bits=64).high)
+        choices = [(Fraction(self.parts, 2), Fraction(0))]
+        for share in (2, 8, 64):
+            miss = allowed / share
+            beyond = self.parts * enclosures.log(2 / miss, bits=64).high / 2
+            choices.append((enclosures.sqrt(beyond, bits=64).high, miss))
+        return any(size > moved and whole.tail(size - moved).high + miss <= allowed for moved, miss in choices)
+
+    def margin(self, confidence: Exact, *, numbers: int = 1) -> int:
+        """The least m for which :meth:`covers` holds."""
+        near = math.isqrt(int(2 * self.variance)) + 1
+        return least_whole(lambda size: 0.5 - self.covers(size, confidence, numbers=numbers), near=near)

@@ -9,17 +9,15 @@ from fractions import Fraction
 from sfumato.core import enclosures
 from sfumato.core.exact import decimal_up, positive
 from sfumato.errors import InvalidInput, NotDeclared
-from sfumato.governance.plans.many_errors import LaplaceSum
+from sfumato.governance.plans.many_errors import GaussianSum, LaplaceSum
 from sfumato.governance.plans.plan import Accounting, Fixed, Margin, MeanError, PlannedRelease
 from sfumato.laws import DiscreteLaplace, RoundedGaussian
-from sfumato.laws.sums import Sum
 from sfumato.mechanisms.calibration import least_epsilon_where
 
 __all__ = ["Price", "ideal_epsilon", "law_at", "least_amount", "scale_at", "spread"]
 
 Price = Callable[[PlannedRelease], Fraction]
 DIGITS = 7
-CELLS = 512  # of the sums of many errors: their margins are at most a little too wide
 
 
 def spread(release: PlannedRelease, accounting: Accounting) -> Fraction:
@@ -51,13 +49,12 @@ def scale_at(release: PlannedRelease, amount: Fraction, accounting: Accounting) 
 
 def law_at(
     release: PlannedRelease, amount: Fraction, accounting: Accounting, *, parts: int = 1
-) -> DiscreteLaplace | RoundedGaussian | LaplaceSum | Sum:
+) -> DiscreteLaplace | RoundedGaussian | LaplaceSum | GaussianSum:
     """The law of the error of one number of a release, or of the sum of so many releases."""
     scale = scale_at(release, amount, accounting)
     if accounting is Accounting.BASIC:
         return DiscreteLaplace(scale=scale) if parts == 1 else LaplaceSum(scale=scale, parts=parts)
-    one = RoundedGaussian(sigma=scale)
-    return one if parts == 1 else Sum(parts=(one,) * parts, cells=CELLS)
+    return RoundedGaussian(sigma=scale) if parts == 1 else GaussianSum(sigma=scale, parts=parts)
 
 
 def least_amount(

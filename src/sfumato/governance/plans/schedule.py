@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.events import DiscreteLaplace, Gaussian
 from sfumato.core.exact import Exact, decimal_up
 from sfumato.core.guarantees import ZCDP
 from sfumato.governance.plans.plan import Accounting, Fixed, Plan, PlannedRelease
@@ -68,7 +69,7 @@ class Schedule:
     """A plan with an amount for every release.
 
     Guarantee: the exact sum of all charges is at most ``cap``, the amount at the level named by ``binding``; by basic
-    composition of ε, or of ρ. PLD could show a smaller figure for the same plan; what is charged is this one.
+    composition of ε, or of ρ. :meth:`tight` shows a smaller figure for the same plan; what is charged is this.
 
     ``method`` says how the amounts were found, ``compared`` which ways were weighed against one another.
     """
@@ -99,6 +100,30 @@ class Schedule:
             return Budget(epsilon=self.total)
         delta = self.plan.cap.delta
         return Budget(epsilon=ZCDP(rho=self.total).epsilon_at(delta), delta=delta)
+
+    def events(self) -> tuple[DiscreteLaplace | Gaussian, ...]:
+        """Every release that one protected unit can move, as an accountant reads it."""
+        found: list[DiscreteLaplace | Gaussian] = []
+        for line in self.lines:
+            if line.source is Source.DERIVED:
+                continue
+            release, amount, accounting = self._noisy(line)
+            scale = scale_at(release, amount, accounting)
+            if accounting is Accounting.BASIC:
+                found += [DiscreteLaplace(l1=release.l1, scale=scale)] * line.charged
+            elif release.l2_squared is not None:
+                found += [Gaussian(l2_squared=release.l2_squared, sigma_squared=scale**2)] * line.charged
+        return tuple(found)
+
+    def tight(self, delta: Exact) -> Fraction:
+        """The ε of the whole plan at a δ by its privacy loss distribution, rounded up: a figure to show, not to charge.
+
+        Guarantee: holds while the plan is carried out as it stands. It is fixed beforehand; once a release is added,
+        left out or changed because of an answer, only :attr:`guarantee` holds. Needs NumPy and SciPy.
+        """
+        from sfumato import accounting
+
+        return accounting.epsilon(self.events(), delta=delta)
 
     def line(self, name: str) -> Line:
         """The line of a release."""

@@ -37,7 +37,7 @@ class Remedy:
 class Shortfall:
     """What a plan needs and what there is.
 
-    ``widened`` is the least whole percentage to which all margins and mean errors would have to grow for the plan to fit;
+    ``widened`` is the least whole percentage to which all margins and mean errors would have to grow for it to fit;
     None where fixed amounts alone, or prices given as functions, are too much.
     """
 
