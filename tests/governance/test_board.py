@@ -105,6 +105,15 @@ def test_as_many_no_as_yes_wait_and_a_lost_cause_is_rejected() -> None:
     assert outcome(ask(), vote("ben", Choice.ABSTAIN), vote("cho", Choice.ABSTAIN)) is Outcome.REJECTED
 
 
+def test_a_quorum_does_not_outvote_as_many_others() -> None:
+    large = Board(members=("ada", "ben", "cho", "dov", "eve", "fay"), quorum=2)
+    votes = [vote("ben", Choice.NO), vote("cho", Choice.NO), vote("dov"), vote("eve")]
+    minutes = Minutes.replay(large, [ask(), *votes])
+    assert minutes.decision(1) is None
+    assert minutes.after(vote("fay")).decision(1).outcome is Outcome.APPROVED  # type: ignore[union-attr]
+    assert minutes.after(vote("fay", Choice.NO)).decision(1).outcome is Outcome.REJECTED  # type: ignore[union-attr]
+
+
 def test_a_proposal_expires_and_is_not_voted_on_any_more() -> None:
     last = replace(vote("cho"), at="2026-01-15T08:59:59+00:00")
     assert outcome(ask(), vote("ben"), last) is Outcome.APPROVED

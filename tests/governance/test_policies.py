@@ -54,7 +54,7 @@ def test_base_shares_and_reserve_sum_to_the_cap_exactly(cap: Budget, parts: list
 def test_the_reserve_is_refused_without_a_decision_and_open_with_one() -> None:
     two = Budget(epsilon=2)
     HALVES.admit("oncology", two, cap=CAP, spent=Budget.none(), unlocks=())
-    with pytest.raises(BudgetExceeded, match="only a decision of the board unlocks it") as refused:
+    with pytest.raises(BudgetExceeded, match="only the board unlocks it") as refused:
         HALVES.admit("oncology", Budget(epsilon=2 + LEAST), cap=CAP, spent=Budget.none(), unlocks=())
     assert "The reserve still holds ε = 2" in str(refused.value)
     given_one = (Unlock(account="oncology", budget=Budget(epsilon=1), decision=3),)

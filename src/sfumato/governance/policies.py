@@ -134,7 +134,7 @@ class BaseAndReserve:
         raise BudgetExceeded(
             f"{account!r} may spend {allowed} and has spent {spent}; this release asks for {cost}.\n"
             "Nothing was read and nothing was spent.\n"
-            f"The reserve still holds {locked}, and only a decision of the board unlocks it. Request one, or ask for less."
+            f"The reserve still holds {locked}, and only the board unlocks it: request that, or ask for less."
         )
 
 
