@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sfumato.accounting.basic import cost, promised
 from sfumato.core.budget import Budget
@@ -24,12 +25,14 @@ from sfumato.core.signature import SigningKey
 from sfumato.core.statement import Statement
 from sfumato.core.units import Relation, Unit
 from sfumato.engines.sources import Source
-from sfumato.errors import EngineFailed, InvalidInput, NotDeclared, Refused, Unsupported
+from sfumato.errors import EngineFailed, InvalidInput, LedgerError, NotDeclared, Refused, Unsupported
 from sfumato.governance.memory import MemoryLedger
 from sfumato.laws.margins import level_of
 from sfumato.mechanisms.calibration import least_epsilon, least_epsilon_where
 from sfumato.noise import SystemWords
+from sfumato.reports.declarations import DECLARATIONS
 from sfumato.reports.presenter import Reports
+from sfumato.reports.verify import parsed, verify
 from sfumato.reports.waiting import waiting
 from sfumato.tables.answering import TABLE_QUERIES, Answer, TableQuery, check_parts, drawn, mechanism_for
 from sfumato.tables.contribution import contribution
@@ -41,6 +44,10 @@ from sfumato.tables.queries.count import Count
 from sfumato.tables.schema import Schema
 from sfumato.tables.table import Table
 from sfumato.version import __version__
+
+if TYPE_CHECKING:
+    from sfumato.governance.durable import DurableLedger
+    from sfumato.governance.ledger import Ledger
 
 __all__ = ["Vault"]
 
@@ -62,6 +69,9 @@ class Vault:
     read off the data. ``population``, a public bound on the number of units, is what δ is judged by. With the ledger in
     memory the budget is forgotten when the process ends.
 
+    With ``ledger=…, account="institution/department/project"`` the budget is that account's, and every dataset must be
+    declared in the ledger; ``ledger`` is an open one, or its address with the ``key`` and ``anchor`` to open it.
+
     >>> import pyarrow as pa, sfumato as sf
     >>> vault = Vault(unit=sf.user("id", relation="add/remove"), budget=sf.Budget(epsilon=1), name="trial")
     >>> visits = vault.table(pa.table({"id": [1, 1, 2]}), name="visits", version="1",
@@ -78,11 +88,25 @@ class Vault:
         name: str | None = None,
         population: int | None = None,
         key: SigningKey | str | Path | None = None,
+        ledger: "Ledger | str | Path | None" = None,
+        account: str | None = None,
+        anchor: str | Path | None = None,
     ) -> None:
         if unit is None:
             raise NotDeclared("a vault needs its unit: who is protected. Say unit=sf.user('patient_id', relation=…).")
         if not isinstance(unit, Unit):
             raise InvalidInput("unit must be one such as sf.user('patient_id', relation='add/remove').")
+        durable: DurableLedger | None = None
+        if ledger is not None:
+            durable = _charged_to(ledger, account, unit, key=key, anchor=anchor)
+            if budget is not None or name is not None:
+                raise InvalidInput(
+                    "budget and name are those of the ledger's account; nothing was done. Leave them out."
+                )
+            budget, name = durable.budget, durable.path
+            key = durable.ledger.key if key is None else key
+        elif account is not None or anchor is not None:
+            raise NotDeclared("an account and an anchor belong to a ledger. Nothing was done. Say ledger='ledger.db'.")
         if budget is None:
             raise NotDeclared("a vault needs its budget: how much may be said in all. Say budget=sf.Budget(epsilon=…).")
         if not isinstance(budget, Budget) or budget.epsilon == 0 or budget.delta == 1:
@@ -94,10 +118,9 @@ class Vault:
         self._unit = unit
         self._name = name
         self._key = key if isinstance(key, SigningKey) else SigningKey.new() if key is None else SigningKey.load(key)
-        self._ledger = MemoryLedger(account=name, budget=budget)
+        self._ledger = MemoryLedger(account=name, budget=budget) if durable is None else durable
         self._holdings: dict[Dataset, _Holding] = {}
         self._public: dict[Dataset, PublicTable] = {}
-        self._closed: set[Dataset] = set()
         self._secret = secrets.token_hex(16)
 
     @property
@@ -289,7 +312,7 @@ class Vault:
         stored = None if fresh else self._ledger.stored(question)
         if stored is not None:
             return replace(stored, charged=Budget.none(), repeated=True)
-        closed = next((dataset for dataset in self._private(asked) if dataset in self._closed), None)
+        closed = next((dataset for dataset in self._private(asked) if self._ledger.closed(dataset)), None)
         if closed is not None:
             raise Refused(
                 f"{closed.name!r} was closed after its engine failed: whether another question fails could tell "
@@ -297,11 +320,11 @@ class Vault:
             )
         check_columns(asked, self._beside(asked), self.unit)
 
-        reservation = self._ledger.reserve(charge)
+        reservation = self._ledger.reserve(charge, datasets=self._private(asked), event=event)
         issued = datetime.now(UTC).isoformat(timespec="seconds")
         answer = self._noisy(asked, holding, mechanism)
         if answer is None:
-            self._closed.update(self._private(asked))
+            self._ledger.close(self._private(asked))
             raise EngineFailed(
                 f"the engine stopped while it read {asked.dataset.name!r}. Rows may have been read, so the charge of "
                 f"{reservation.cost} is kept; no number was released, and this version of the data is closed. "
@@ -383,6 +406,48 @@ class Vault:
             return drawn(mechanism, exact, SystemWords())
         except Exception:  # noqa: BLE001 - whatever is raised, the charge is kept and nothing is quoted
             return None
+
+
+def _charged_to(
+    ledger: "Ledger | str | Path",
+    account: str | None,
+    unit: Unit,
+    *,
+    key: SigningKey | str | Path | None,
+    anchor: str | Path | None,
+) -> "DurableLedger":
+    """The account of a durable ledger."""
+    from sfumato.governance.ledger import Ledger
+
+    if account is None:
+        raise NotDeclared("a ledger has many accounts; nothing was done. Say account='institution/department/project'.")
+    if not isinstance(ledger, Ledger):
+        if key is None or anchor is None:
+            raise NotDeclared("a ledger is opened with its key and its anchor; nothing was done. Say key=…, anchor=….")
+        ledger = Ledger.open(ledger, key=key, anchor=anchor)
+    elif anchor is not None:
+        raise InvalidInput("an open ledger has its anchor already; nothing was done. Leave anchor out.")
+    if ledger.balance(account).rho is not None:
+        raise Unsupported(
+            f"{account!r} is kept by a zCDP filter, which certificates cannot state yet; nothing was done. Charge an "
+            "account that is kept by sums; levels above it may have a zCDP filter."
+        )
+    return ledger.account(account, unit=unit, reader=_stored)
+
+
+def _stored(text: str) -> Release:
+    """A release from the text of its certificate, as a ledger stored it."""
+    document = parsed(text)
+    outcome = verify(document)
+    if not outcome.consistent:
+        raise LedgerError(f"a stored answer does not verify and was not delivered.\n{outcome}")
+    return Release(
+        statement=DECLARATIONS.decode(document["statement"], "statement"),
+        certificate=Certificate(text),
+        charged=Budget.none(),
+        repeated=True,
+        presenter=Reports(),
+    )
 
 
 def _chosen(names: Sequence[str], column: str | None) -> str:

@@ -295,8 +295,8 @@ def test_a_file_that_is_lost_after_the_charge_keeps_it(
     question = ask(declared(vault, parquet))
     reserve = vault._ledger.reserve
 
-    def meanwhile(cost: sf.Budget) -> Any:
-        held = reserve(cost)
+    def meanwhile(cost: sf.Budget, **said: Any) -> Any:
+        held = reserve(cost, **said)
         if what == "vanishes":
             parquet.unlink()
         elif what == "changes":

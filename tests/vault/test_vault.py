@@ -110,7 +110,7 @@ def test_the_charge_counts_before_the_read_and_the_answer_is_stored_before_deliv
     order: list[str] = []
     ledger = vault._ledger
     reserve, commit = ledger.reserve, ledger.commit
-    monkeypatch.setattr(ledger, "reserve", lambda cost: order.append("charge") or reserve(cost))
+    monkeypatch.setattr(ledger, "reserve", lambda cost, **said: order.append("charge") or reserve(cost, **said))
     monkeypatch.setattr(ledger, "commit", lambda *settled: order.append("store") or commit(*settled))
     monkeypatch.setattr("sfumato.vault.exact_numbers", lambda *_, **__: order.append("read") or [0])
     monkeypatch.setattr(Laplace, "add_noise", lambda *_: order.append("draw") or (0,))

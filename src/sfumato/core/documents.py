@@ -154,10 +154,10 @@ class Registry:
 
     def _value(self, value: Json, hint: Any, path: str) -> Any:
         options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+        if value is None and types.NoneType in options:  # before an enumeration refuses it
+            return None
         for option in options:
             origin = typing.get_origin(option)
-            if option is types.NoneType and value is None:
-                return None
             if option is Fraction and isinstance(value, str):
                 return _fraction(value, path)
             if origin is tuple and isinstance(value, list):

@@ -2,11 +2,14 @@
 
 import os
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from sfumato.accounting.filters import BasicFilter
 from sfumato.core.budget import Budget
+from sfumato.core.events import PrivacyEvent
+from sfumato.core.query import Dataset
 from sfumato.core.release import Release
 from sfumato.core.statement import Account
 from sfumato.errors import LedgerError
@@ -17,11 +20,12 @@ MOST_PARTS = 10**1000  # of a sum of charges: certificates hold rationals of up 
 
 
 class State(Enum):
-    """What became of a charge; ``RESERVED`` and ``COMMITTED`` count, ``RELEASED`` does not."""
+    """What became of a charge; all but ``RELEASED`` count."""
 
     RESERVED = "reserved"
     COMMITTED = "committed"
     RELEASED = "released"
+    EXPIRED = "expired"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +51,7 @@ class MemoryLedger:
         self._filter = BasicFilter(budget=budget)
         self._states: list[State] = []
         self._answers: dict[str, Release] = {}
+        self._closed: set[Dataset] = set()
         self._lock = threading.Lock()
         self._process = os.getpid()
 
@@ -70,8 +75,13 @@ class MemoryLedger:
         with self._lock:
             return self._answers.get(key)
 
-    def reserve(self, cost: Budget) -> Reservation:
-        """Charge before anything is read, or refuse with the numbers and change nothing."""
+    def reserve(
+        self, cost: Budget, *, datasets: Sequence[Dataset] = (), event: PrivacyEvent | None = None
+    ) -> Reservation:
+        """Charge before anything is read, or refuse with the numbers and change nothing.
+
+        All datasets are charged to the one account, by sums: what is read, and how it is blurred, does not matter here.
+        """
         if os.getpid() != self._process:
             raise LedgerError(
                 f"the account {self._account!r} is kept in the memory of another process, and a forked copy would "
@@ -108,6 +118,15 @@ class MemoryLedger:
             self._settle(reservation, State.RELEASED)
             filtered = self._filter
             self._filter = BasicFilter(budget=filtered.budget, spent=filtered.spent - reservation.cost)
+
+    def close(self, datasets: Sequence[Dataset]) -> None:
+        """Let no row of these versions be read any more."""
+        with self._lock:
+            self._closed.update(datasets)
+
+    def closed(self, dataset: Dataset) -> bool:
+        """Whether a version was closed."""
+        return dataset in self._closed
 
     def _settle(self, reservation: Reservation, state: State) -> None:
         if self._states[reservation.number] is not State.RESERVED:

@@ -1,0 +1,207 @@
+"""The anchor: the signed head of the record, kept outside the database in a store that only moves forward.
+
+A database that was restored from an old backup, or cut short, is older than its anchor and is refused. That protects
+as far as the anchor does: keep it on another disk than the database, and out of the same backup.
+"""
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+from sfumato.core.documents import Registry, canonical, encode, parse
+from sfumato.core.signature import SigningKey, signature_holds
+from sfumato.errors import LedgerError, SfumatoError
+
+__all__ = ["Anchor", "FileAnchor", "Head", "SignedHead"]
+
+SLOT = 8192
+"""Bytes of a slot: two rationals of a thousand digits each way fit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """Where a record stands: its last entry, and the sums of all that was ever charged (given back or not)."""
+
+    KIND: ClassVar[str] = "ledger.head"
+    VERSION: ClassVar[int] = 1
+    ledger: str
+    number: int
+    digest: str
+    at: str
+    epsilon: Fraction
+    delta: Fraction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedHead:
+    """A head and its signature. Public: it can be printed in a newspaper, and later holds the record to it.
+
+    >>> key = SigningKey.new()
+    >>> head = Head(ledger="a", number=1, digest="0" * 64, at="2026-01-01", epsilon=Fraction(0), delta=Fraction(0))
+    >>> SignedHead.read(SignedHead.sign(head, key).text).holds(key.public_text)
+    True
+    """
+
+    KIND: ClassVar[str] = "ledger.signed_head"
+    VERSION: ClassVar[int] = 1
+    head: Head
+    signature: str
+
+    @classmethod
+    def sign(cls, head: Head, key: SigningKey) -> "SignedHead":
+        """Sign a head."""
+        return cls(head=head, signature=key.sign(_signed(head)))
+
+    @classmethod
+    def read(cls, text: str) -> "SignedHead":
+        """Read what :attr:`text` wrote."""
+        return _read(text)
+
+    @property
+    def text(self) -> str:
+        """The head as canonical JSON."""
+        return canonical(encode(self))
+
+    def holds(self, public_text: str) -> bool:
+        """Whether the owner of a public key signed this head."""
+        return _holds(self, public_text)
+
+
+_HEADS = Registry((Head, SignedHead))
+
+
+@lru_cache(maxsize=16)  # the same head is read before and after each charge
+def _read(text: str) -> SignedHead:
+    read = _HEADS.decode(parse(text), "head")
+    if not isinstance(read, SignedHead):
+        raise LedgerError("this is not a signed head; nothing was compared with it.")
+    return read
+
+
+@lru_cache(maxsize=16)
+def _holds(signed: SignedHead, public_text: str) -> bool:
+    return signature_holds(public_text, signed.signature, _signed(signed.head))
+
+
+def _signed(head: Head) -> bytes:
+    return canonical(encode(head)).encode()
+
+
+class Anchor(Protocol):
+    """A store of one head that only moves forward."""
+
+    def last(self) -> SignedHead | None:
+        """The head that was anchored last; None where none ever was."""
+        ...
+
+    def advance(self, head: SignedHead, *, durable: bool) -> None:
+        """Move forward to a head; nothing where a later one is anchored. ``durable`` waits for the disk."""
+        ...
+
+
+class FileAnchor:
+    """Two slots in one file, written in turn: whatever stops a write, the head before it is still there.
+
+    Guarantee: once :meth:`advance` has returned, :meth:`last` gives this head or a later one, after a crash of the
+    process and, where it was ``durable``, of the machine. Safe for several processes at once.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    def create(self, head: SignedHead) -> None:
+        """Write the first head to a file that must not exist yet."""
+        with self._failing():
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
+            try:
+                _write(file, 0, head)
+                os.fsync(file)
+            finally:
+                os.close(file)
+            folder = os.open(self.path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)  # the name of the file must outlive the machine too
+            finally:
+                os.close(folder)
+
+    def last(self) -> SignedHead | None:
+        """The head that was anchored last; None where there is no file."""
+        if not self.path.exists():
+            return None
+        with self._locked(fcntl.LOCK_SH) as file:
+            return max(self._slots(file), key=lambda slot: slot[0].head.number)[0]
+
+    def advance(self, head: SignedHead, *, durable: bool) -> None:
+        """Move forward to a head; nothing where a later one is anchored."""
+        with self._locked(fcntl.LOCK_EX) as file:
+            newest, place = max(self._slots(file), key=lambda slot: slot[0].head.number)
+            if newest.head.ledger != head.head.ledger:
+                raise LedgerError(
+                    f"the anchor {self.path} belongs to another ledger ({newest.head.ledger}); it was not moved. "
+                    "Open the ledger with its own anchor."
+                )
+            if newest.head.number == head.head.number and newest.head.digest != head.head.digest:
+                raise LedgerError(
+                    f"the anchor {self.path} holds another entry {head.head.number}: two copies of this ledger are in "
+                    "use. Nothing was delivered. Stop both and compare them: sfumato ledger verify"
+                )
+            if newest.head.number < head.head.number:
+                _write(file, 1 - place, head)
+            if durable:
+                os.fdatasync(file)
+
+    def _slots(self, file: int) -> list[tuple[SignedHead, int]]:
+        found = []
+        for place in (0, 1):
+            text, _, digest = os.pread(file, SLOT, place * SLOT).rstrip(b" \n\0").rpartition(b" ")
+            if digest != _checked(text):
+                continue  # never written, or the machine stopped in the middle: then nothing was read for it
+            try:
+                found.append((SignedHead.read(text.decode()), place))
+            except (SfumatoError, UnicodeDecodeError):
+                continue
+        if not found:
+            raise LedgerError(
+                f"the anchor {self.path} holds no head that can be read. Nothing was read and nothing was spent. "
+                "Restore the anchor, or have the board recover the ledger: sfumato ledger recover"
+            )
+        return found
+
+    @contextmanager
+    def _locked(self, how: int) -> Iterator[int]:
+        with self._failing():
+            file = os.open(self.path, os.O_RDWR if how == fcntl.LOCK_EX else os.O_RDONLY)
+            try:
+                fcntl.flock(file, how)
+                yield file
+            finally:
+                os.close(file)
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as wrong:
+            raise LedgerError(
+                f"the anchor {self.path} cannot be used: {wrong.strerror}. Nothing was read and nothing was delivered; "
+                "what the record holds counts. Mend the anchor's store and try again."
+            ) from None
+
+
+def _write(file: int, place: int, head: SignedHead) -> None:
+    text = head.text.encode()
+    text += b" " + _checked(text)  # half a head in front of half an older one must not pass for a head
+    if len(text) >= SLOT:
+        raise LedgerError("the head is too long for its anchor; nothing was delivered. Charge with fewer digits.")
+    os.pwrite(file, text.ljust(SLOT - 1) + b"\n", place * SLOT)
+
+
+def _checked(text: bytes) -> bytes:
+    return hashlib.sha256(text).hexdigest().encode()

@@ -1,0 +1,306 @@
+"""The board and what is said in it: who decides, what is proposed, votes, vetoes and decisions, as documents.
+
+Each document states one thing that happened and is never changed. What follows from them is worked out by
+:class:`sfumato.governance.minutes.Minutes` and by nothing else.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import ClassVar
+
+from sfumato.core.budget import Budget
+from sfumato.core.exact import natural
+from sfumato.errors import InvalidInput, NotDeclared
+
+__all__ = [
+    "DECLARATIONS",
+    "Action",
+    "Board",
+    "BoardEntry",
+    "Choice",
+    "Committee",
+    "Community",
+    "Decision",
+    "Outcome",
+    "Proposal",
+    "Reasons",
+    "Veto",
+    "VetoLifted",
+    "Vote",
+    "Withdrawal",
+    "moment",
+]
+
+LEAST_QUORUM = 2
+
+
+class Action(Enum):
+    """What a proposal asks for."""
+
+    DATASET = "open a dataset"
+    RAISE = "raise a cap"
+    UNLOCK = "unlock a part of the reserve"
+    PLAN = "adopt a plan"
+    EXCEPTION = "make an exception"
+    RECOVERY = "go on after entries were lost"
+
+
+class Choice(Enum):
+    """A vote."""
+
+    YES = "yes"
+    NO = "no"
+    ABSTAIN = "abstain"
+
+
+class Outcome(Enum):
+    """How a proposal ended."""
+
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    VETOED = "vetoed"
+    WITHDRAWN = "withdrawn"
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committee:
+    """The data access committee of one site; an approval needs one of its community representatives too.
+
+    >>> north = Committee(site="north", members=("hana", "ivo", "jun"), representatives=("jun",), quorum=2)
+    >>> north.quorum
+    2
+    """
+
+    KIND: ClassVar[str] = "board.committee"
+    VERSION: ClassVar[int] = 1
+    site: str
+    members: tuple[str, ...]
+    representatives: tuple[str, ...]
+    quorum: int
+
+    def __post_init__(self) -> None:
+        _named(self.site, "a committee needs its site")
+        _body(f"the committee of {self.site!r}", self.members, self.quorum)
+        if not self.representatives or not set(self.representatives) <= set(self.members):
+            raise NotDeclared(
+                f"the committee of {self.site!r} needs community representatives among its members; nothing was done."
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Community:
+    """People who hold a veto over datasets about them, and who speaks for them."""
+
+    KIND: ClassVar[str] = "board.community"
+    VERSION: ClassVar[int] = 1
+    name: str
+    representatives: tuple[str, ...]
+    datasets: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _named(self.name, "a community needs a name")
+        _distinct(f"the representatives of {self.name!r}", self.representatives)
+        _distinct(f"the datasets of {self.name!r}", self.datasets)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Board:
+    """Who decides: the members and their quorum, the committees of sites, and the communities that hold a veto.
+
+    >>> Board(members=("ada", "ben", "cho"), quorum=2).quorum
+    2
+    """
+
+    KIND: ClassVar[str] = "board"
+    VERSION: ClassVar[int] = 1
+    members: tuple[str, ...]
+    quorum: int
+    committees: tuple[Committee, ...] = ()
+    communities: tuple[Community, ...] = ()
+
+    def __post_init__(self) -> None:
+        _body("the board", self.members, self.quorum)
+        _distinct("the committees' sites", tuple(committee.site for committee in self.committees), empty=True)
+        _distinct("the communities", tuple(community.name for community in self.communities), empty=True)
+
+    def committee(self, site: str) -> Committee:
+        """The committee of a site."""
+        for committee in self.committees:
+            if committee.site == site:
+                return committee
+        raise NotDeclared(f"the site {site!r} has no data access committee; nothing was done. Declare one.")
+
+    def community(self, name: str) -> Community:
+        """The community of a name."""
+        for community in self.communities:
+            if community.name == name:
+                return community
+        raise NotDeclared(f"no community is named {name!r}; nothing was done.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reasons:
+    """Why this ε: what is gained, what those in the data risk, and why this much and neither more nor less.
+
+    An ε is chosen by weighing these two; there is no default, and an empty text is refused.
+    """
+
+    KIND: ClassVar[str] = "board.reasons"
+    VERSION: ClassVar[int] = 1
+    benefit: str
+    risk: str
+    choice: str
+
+    def __post_init__(self) -> None:
+        for name, text in (("benefit", self.benefit), ("risk", self.risk), ("choice", self.choice)):
+            if not isinstance(text, str) or not text.strip():
+                raise NotDeclared(
+                    f"the reasons for ε say nothing about {name!r}; nothing was done. ε weighs a benefit against a "
+                    "risk: state benefit, risk and why this choice, in words that the people concerned can read."
+                )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A request to the board.
+
+    ``datasets`` and ``sites`` are all that it touches; ``amount`` is the budget it asks for, where it asks for one;
+    ``subject`` is its title, or the digest of a plan.
+    """
+
+    KIND: ClassVar[str] = "board.proposal"
+    VERSION: ClassVar[int] = 1
+    number: int
+    at: str
+    expires: str
+    proposer: str
+    action: Action
+    account: str | None
+    datasets: tuple[str, ...]
+    sites: tuple[str, ...]
+    amount: Budget | None
+    subject: str
+    reasons: Reasons
+
+    def __post_init__(self) -> None:
+        natural(self.number, "the number of a proposal")
+        _named(self.proposer, "a proposal needs its proposer")
+        _named(self.subject, "a proposal needs a subject")
+        if moment(self.expires) <= moment(self.at):
+            raise InvalidInput("a proposal must expire after it is made; nothing was done.")
+        _distinct("the datasets of a proposal", self.datasets, empty=True)
+        _distinct("the sites of a proposal", self.sites, empty=True)
+        if self.action in (Action.RAISE, Action.UNLOCK) and (self.account is None or self.amount is None):
+            raise NotDeclared(f"a proposal to {self.action.value} needs an account and an amount; nothing was done.")
+        if self.amount is not None and self.amount.epsilon == 0 and self.amount.delta == 0:
+            raise InvalidInput("a proposal for an amount of 0 asks for nothing; nothing was done.")
+        if self.action is Action.DATASET and not self.datasets:
+            raise NotDeclared("a proposal to open a dataset needs its name; nothing was done.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vote:
+    """One person's vote on one proposal; it is cast once and stands."""
+
+    KIND: ClassVar[str] = "board.vote"
+    VERSION: ClassVar[int] = 1
+    proposal: int
+    at: str
+    voter: str
+    choice: Choice
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Veto:
+    """A community's veto over a dataset: it ends every open proposal about it and blocks releases while it stands."""
+
+    KIND: ClassVar[str] = "board.veto"
+    VERSION: ClassVar[int] = 1
+    at: str
+    community: str
+    voter: str
+    dataset: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VetoLifted:
+    """The same community lifts its veto; what was approved before must be approved anew."""
+
+    KIND: ClassVar[str] = "board.veto_lifted"
+    VERSION: ClassVar[int] = 1
+    at: str
+    community: str
+    voter: str
+    dataset: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withdrawal:
+    """The proposer takes a proposal back."""
+
+    KIND: ClassVar[str] = "board.withdrawal"
+    VERSION: ClassVar[int] = 1
+    proposal: int
+    at: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """How a proposal ended, when, by whose votes, and in a few words why."""
+
+    KIND: ClassVar[str] = "board.decision"
+    VERSION: ClassVar[int] = 1
+    proposal: int
+    at: str
+    outcome: Outcome
+    yes: tuple[str, ...]
+    no: tuple[str, ...]
+    why: str
+
+
+BoardEntry = Proposal | Vote | Veto | VetoLifted | Withdrawal
+
+DECLARATIONS = (
+    *(Budget, Board, Committee, Community, Reasons),
+    *(Proposal, Vote, Veto, VetoLifted, Withdrawal, Decision),
+)
+"""What a Registry needs to read them."""
+
+
+def moment(text: str) -> datetime:
+    """Read a moment with its offset from UTC.
+
+    >>> moment("2026-01-31T12:00:00+00:00").year
+    2026
+    """
+    try:
+        when = datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{text!r} is not a moment; nothing was done. Write 2026-01-31T12:00:00+00:00.") from None
+    if when.tzinfo is None:
+        raise InvalidInput(f"{text!r} has no offset from UTC; nothing was done. Write 2026-01-31T12:00:00+00:00.")
+    return when
+
+
+def _named(text: object, what: str) -> None:
+    if not isinstance(text, str) or not text.strip():
+        raise NotDeclared(f"{what}; nothing was done.")
+
+
+def _distinct(what: str, names: tuple[str, ...], *, empty: bool = False) -> None:
+    if len(set(names)) != len(names) or not all(isinstance(name, str) and name.strip() for name in names):
+        raise InvalidInput(f"{what} must be names, each given once; nothing was done.")
+    if not names and not empty:
+        raise NotDeclared(f"{what} are missing; nothing was done.")
+
+
+def _body(what: str, members: tuple[str, ...], quorum: int) -> None:
+    _distinct(f"the members of {what}", members)
+    if natural(quorum, f"the quorum of {what}", least=LEAST_QUORUM) > len(members):
+        raise InvalidInput(f"{what} has {len(members)} members and a quorum of {quorum}: it could never decide.")

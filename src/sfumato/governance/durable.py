@@ -1,0 +1,282 @@
+"""One account of a durable ledger, as a vault charges it.
+
+Order of a charge: reserve (durable, then anchored), read and draw, store the answer and commit in one transaction,
+deliver. Whatever stops in between leaves the charge counted.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from sfumato.accounting import zcdp
+from sfumato.core.budget import Budget
+from sfumato.core.events import PrivacyEvent
+from sfumato.core.query import Dataset, check_name
+from sfumato.core.release import Release
+from sfumato.core.statement import Account
+from sfumato.core.units import Unit
+from sfumato.errors import LedgerError, NotDeclared, Refused, Unsupported
+from sfumato.governance.books import (
+    Balance,
+    Charge,
+    account_line,
+    admit,
+    dataset_line,
+    population_line,
+    question_key,
+    request_of,
+)
+from sfumato.governance.entries import Committed, DatasetClosed, Released, Reserved, Started
+from sfumato.governance.memory import Reservation, State
+from sfumato.governance.store import Pages
+from sfumato.governance.terms import check_unit, levels_of, written
+
+if TYPE_CHECKING:
+    from sfumato.governance.ledger import Ledger
+
+__all__ = ["DurableLedger"]
+
+
+@dataclass(frozen=True, slots=True)
+class DurableLedger:
+    """One account of a ledger, with the interface of :class:`~sfumato.governance.memory.MemoryLedger`.
+
+    Guarantee: a charge counts against the account and all levels above it, each dataset and each population that it
+    touches, in one transaction, before a row is read; or against none. Safe for threads, processes and after a fork.
+    """
+
+    ledger: "Ledger"
+    path: str
+    unit: Unit
+    reader: Callable[[str], Release] | None = None
+
+    @property
+    def budget(self) -> Budget:
+        """The cap of the account itself."""
+        return self.ledger.balance(self.path).cap
+
+    @property
+    def spent(self) -> Budget:
+        """What counts as spent by the account, open reservations included."""
+        return self.ledger.balance(self.path).spent
+
+    @property
+    def left(self) -> Budget:
+        """What may still be asked for: the least that the account and the levels above it have left."""
+        return self.left_for(())
+
+    def left_for(self, datasets: Sequence[Dataset]) -> Budget:
+        """What may still be asked for of these datasets: the least over all balances that would be charged."""
+        with self.ledger._store.reading() as pages:
+            found = [pages.balance(line) for line in self._lines(pages, datasets)]
+        rooms = [balance.left for balance in found if balance is not None]
+        return Budget(epsilon=min(room.epsilon for room in rooms), delta=min(room.delta for room in rooms))
+
+    def answer(self, question: str) -> str | None:
+        """The certificate that answers a canonical question, if it was asked before."""
+        with self.ledger._store.reading() as pages:
+            number = pages.answer(question_key(question))
+            return None if number is None else _certificate(pages, number, question)
+
+    def answer_of(self, reservation: Reservation) -> str | None:
+        """The certificate that a charge was committed with: what a retry hands out."""
+        with self.ledger._store.reading() as pages:
+            charge = pages.known(reservation.number)
+            return None if charge.answer is None else _certificate(pages, charge.answer, None)
+
+    def stored(self, key: str) -> Release | None:
+        """The answer given to the same question before, if there is one."""
+        text = self.answer(key)
+        if text is None:
+            return None
+        if self.reader is None:
+            raise NotDeclared("this account was opened without a reader of certificates; take answer(…) instead.")
+        return self.reader(text)
+
+    def reserve(
+        self,
+        cost: Budget,
+        *,
+        datasets: Sequence[Dataset] = (),
+        event: PrivacyEvent | None = None,
+        idempotency: str | None = None,
+        queued: bool = False,
+        lasts: timedelta | None = None,
+    ) -> Reservation:
+        """Charge before anything is read, or refuse with the numbers and change nothing.
+
+        ``datasets`` are all private ones that will be read. ``event`` gives the ρ where a level has a zCDP filter. The
+        same ``idempotency`` key gives the same reservation again. A ``queued`` charge must be :meth:`start`-ed before
+        a row is read; after ``lasts`` a charge is stale (:meth:`Ledger.expire`).
+        """
+        if not datasets:
+            raise NotDeclared("a charge names the datasets that will be read; nothing was read and nothing was spent.")
+        if idempotency is not None:
+            check_name(idempotency, "an idempotency key")
+        home, asked = self.ledger, tuple(sorted(set(datasets), key=lambda each: (each.name, each.edition)))
+        with home._store.writing() as pages:
+            home._check_anchor(pages)
+            at = home._time(pages)
+            lines = self._lines(pages, asked)
+            entry = Reserved(
+                at=at,
+                account=self._statement(home._account(pages, self.path)),
+                unit=self.unit,
+                datasets=asked,
+                lines=lines,
+                cost=cost,
+                rho=self._rho(pages, lines, event),
+                idempotency=idempotency,
+                queued=queued,
+                expires=None if lasts is None else written(datetime.fromisoformat(at) + lasts),
+            )
+            known = None if idempotency is None else pages.charge_named(idempotency)
+            if known is not None:
+                number, account = known.number, _same(pages, known, entry)
+                head = home._head(pages)
+            else:
+                admit(pages, lines, cost, entry.rho)
+                balance = home._account(pages, self.path)
+                account = self._statement(balance.moved(cost, entry.rho, times=1, charges=1))
+                head = home._append(pages, replace(entry, account=account))
+                number = head.head.number
+        home._anchor.advance(head, durable=True)
+        return Reservation(number=number, cost=cost, account=account)
+
+    def start(self, reservation: Reservation) -> None:
+        """Say, durably, that rows are read from now on for a queued charge."""
+        home = self.ledger
+        with home._store.writing() as pages:
+            home._check_anchor(pages)
+            charge = pages.reserved(reservation.number)
+            if charge.started:
+                return
+            head = home._append(pages, Started(at=home._time(pages), charge=charge.number))
+        home._anchor.advance(head, durable=True)
+
+    def commit(self, reservation: Reservation, key: str, release: Release) -> None:
+        """Store the answer and settle its charge in one step, before it is delivered."""
+        said = release.statement
+        if said.spend != reservation.cost or said.account != reservation.account:
+            raise Refused(
+                f"the release does not state the charge {reservation.number} that was made for it; nothing was stored, "
+                "nothing may be delivered, and the charge counts."
+            )
+        self.commit_text(reservation, key, release.certificate.text)
+
+    def commit_text(self, reservation: Reservation, question: str, certificate: str) -> None:
+        """The same for an answer of any kind, by the text of its certificate."""
+        home = self.ledger
+        with home._store.writing() as pages:
+            home._check_anchor(pages)
+            charge = pages.reserved(reservation.number)
+            if not charge.started:
+                raise LedgerError(f"charge {charge.number} is queued and was never started; nothing was stored.")
+            at = home._time(pages)
+            entry = Committed(at=at, charge=charge.number, question=question, certificate=certificate)
+            head = home._append(pages, entry)
+        # Not waited for: what must outlive a crash of the machine is the charge, and that was anchored durably.
+        home._anchor.advance(head, durable=False)
+
+    def release(self, reservation: Reservation) -> None:
+        """Give a charge back; only for data that was never read."""
+        home = self.ledger
+        with home._store.writing() as pages:
+            home._check_anchor(pages)
+            charge = pages.reserved(reservation.number)
+            if charge.queued and charge.started:
+                raise Refused(
+                    f"charge {charge.number} was started, so rows may have been read: it counts. Nothing was changed."
+                )
+            head = home._append(pages, Released(at=home._time(pages), charge=charge.number))
+        home._anchor.advance(head, durable=False)
+
+    def close(self, datasets: Sequence[Dataset]) -> None:
+        """Let no row of these versions be read any more, in any process."""
+        home, head = self.ledger, None
+        with home._store.writing() as pages:
+            for dataset in datasets:
+                edition = pages.edition(dataset)
+                if edition is not None and not edition.closed:
+                    head = home._append(pages, DatasetClosed(at=home._time(pages), dataset=dataset))
+        if head is not None:
+            home._anchor.advance(head, durable=True)
+
+    def closed(self, dataset: Dataset) -> bool:
+        """Whether a version was closed."""
+        with self.ledger._store.reading() as pages:
+            edition = pages.edition(dataset)
+        return edition is not None and edition.closed
+
+    def _lines(self, pages: Pages, datasets: Sequence[Dataset]) -> tuple[str, ...]:
+        """The names of all balances that a charge counts against, each once."""
+        self.ledger._account(pages, self.path)
+        lines = [account_line(level) for level in levels_of(self.path)]
+        for dataset in datasets:
+            edition = pages.edition(dataset)
+            if edition is None:
+                raise NotDeclared(
+                    f"{dataset.name!r} version {dataset.edition!r} is not declared in the ledger, so nobody knows "
+                    "whose budget it draws on. Nothing was read and nothing was spent. Declare it with its population."
+                )
+            if edition.closed:
+                raise Refused(
+                    f"{dataset.name!r} version {dataset.edition!r} was closed after its engine failed. Nothing was "
+                    "read and nothing was spent. Mend the data and declare a new version."
+                )
+            lines += [dataset_line(dataset.name), population_line(edition.population)]
+        for line in lines:
+            balance = pages.balance(line)
+            if balance is not None:
+                check_unit(balance, self.unit)
+        return tuple(dict.fromkeys(lines))
+
+    def _rho(self, pages: Pages, lines: Sequence[str], event: PrivacyEvent | None) -> Fraction | None:
+        filtered = [
+            balance for line in lines if (balance := pages.balance(line)) is not None and balance.rho is not None
+        ]
+        if not filtered or event is None:
+            return None
+        try:
+            total = zcdp.compose(event)
+        except Unsupported:
+            return None
+        return None if total.delta else total.rho
+
+    def _statement(self, balance: Balance) -> Account:
+        return Account(
+            name=self.path,
+            ledger=self.ledger.identifier,
+            budget=balance.cap,
+            spent=balance.spent,
+            releases=balance.charges,
+        )
+
+
+def _same(pages: Pages, known: Charge, asked: Reserved) -> Account:
+    """The account of a charge that is asked for again under its idempotency key."""
+    if known.request != request_of(asked):
+        raise Refused(
+            f"the idempotency key of charge {known.number} is used for another request; nothing was read and nothing "
+            "was spent. Give each request a key of its own."
+        )
+    if known.state in (State.RELEASED, State.EXPIRED):
+        raise LedgerError(
+            f"charge {known.number} under this idempotency key is {known.state.value}; nothing was read and nothing "
+            "more was spent. Ask again with a new key."
+        )
+    row = pages.row(known.number)
+    entry = None if row is None else row.entry
+    if not isinstance(entry, Reserved):
+        raise LedgerError(f"charge {known.number} is not in the record; nothing was read and nothing was spent.")
+    return entry.account
+
+
+def _certificate(pages: Pages, number: int, question: str | None) -> str:
+    row = pages.row(number)
+    entry = None if row is None or row.digest != row.expected else row.entry
+    if not isinstance(entry, Committed) or question not in (None, entry.question):
+        raise LedgerError(f"entry {number} is not the answer that the books say it is; nothing was delivered.")
+    return entry.certificate

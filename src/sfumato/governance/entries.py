@@ -1,0 +1,255 @@
+"""What the record holds: one document for each thing that happened, never changed afterwards.
+
+The record is the ledger. Balances, open charges and stored answers are worked out from these entries and from nothing
+else (:mod:`sfumato.governance.books`); a new kind of entry is added to :data:`ENTRIES` and to ``apply`` there.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from sfumato.core import units
+from sfumato.core.budget import Budget
+from sfumato.core.documents import Registry, canonical, encode, parse
+from sfumato.core.query import Dataset
+from sfumato.core.statement import Account
+from sfumato.core.units import Unit
+from sfumato.errors import InvalidInput, LedgerError, SfumatoError
+
+__all__ = [
+    "ENTRIES",
+    "START",
+    "AccountOpened",
+    "Committed",
+    "DatasetClosed",
+    "DatasetDeclared",
+    "Entry",
+    "Expired",
+    "LedgerOpened",
+    "PopulationDeclared",
+    "Recovered",
+    "Released",
+    "Reserved",
+    "Row",
+    "Started",
+]
+
+START = "0" * 64
+"""What the first entry follows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerOpened:
+    """The first entry: a random identifier, and the public key that signs heads."""
+
+    KIND: ClassVar[str] = "ledger.opened"
+    VERSION: ClassVar[int] = 1
+    at: str
+    identifier: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountOpened:
+    """A level of the tree ``institution/department/project`` and its cap, with the recorded reason for it.
+
+    ``rho`` is the cap of a zCDP filter, worked out from ``cap`` once and for all; without it sums of ε and δ decide.
+    """
+
+    KIND: ClassVar[str] = "ledger.account"
+    VERSION: ClassVar[int] = 1
+    at: str
+    path: str
+    unit: Unit
+    cap: Budget
+    rho: Fraction | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PopulationDeclared:
+    """People on whom several datasets, copies and versions may exist: all of them draw on this one cap."""
+
+    KIND: ClassVar[str] = "ledger.population"
+    VERSION: ClassVar[int] = 1
+    at: str
+    name: str
+    unit: Unit
+    cap: Budget
+    rho: Fraction | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetDeclared:
+    """A version of a dataset, whose people it is about, and the cap that all its versions share."""
+
+    KIND: ClassVar[str] = "ledger.dataset"
+    VERSION: ClassVar[int] = 1
+    at: str
+    dataset: Dataset
+    population: str
+    cap: Budget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetClosed:
+    """No row of this version is read any more: its engine failed, and failing again could tell what a row holds."""
+
+    KIND: ClassVar[str] = "ledger.dataset_closed"
+    VERSION: ClassVar[int] = 1
+    at: str
+    dataset: Dataset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reserved:
+    """A charge that counts from now on, against every balance in ``lines``.
+
+    ``account`` is how the account stood right after the charge. ``queued`` says that no row may be read before a
+    :class:`Started` entry; ``expires`` is when the charge is stale.
+    """
+
+    KIND: ClassVar[str] = "ledger.reserved"
+    VERSION: ClassVar[int] = 1
+    at: str
+    account: Account
+    unit: Unit
+    datasets: tuple[Dataset, ...]
+    lines: tuple[str, ...]
+    cost: Budget
+    rho: Fraction | None
+    idempotency: str | None
+    queued: bool
+    expires: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """From here on rows may be read for a charge that was queued."""
+
+    KIND: ClassVar[str] = "ledger.started"
+    VERSION: ClassVar[int] = 1
+    at: str
+    charge: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """The answer to a charge: the canonical question and the certificate, stored before it is delivered."""
+
+    KIND: ClassVar[str] = "ledger.committed"
+    VERSION: ClassVar[int] = 1
+    at: str
+    charge: int
+    question: str
+    certificate: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Released:
+    """A charge that was given back, because nothing was read for it."""
+
+    KIND: ClassVar[str] = "ledger.released"
+    VERSION: ClassVar[int] = 1
+    at: str
+    charge: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expired:
+    """A stale charge; it goes on counting unless it was queued and never started."""
+
+    KIND: ClassVar[str] = "ledger.expired"
+    VERSION: ClassVar[int] = 1
+    at: str
+    charge: int
+    counted: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovered:
+    """The decision to go on after entries were lost: ``gap`` is charged to every balance.
+
+    ``anchored`` is the text of the last head that was anchored before (empty if that was lost too). The entry's number
+    follows both the record and that head, so numbers may jump here and nowhere else.
+    """
+
+    KIND: ClassVar[str] = "ledger.recovered"
+    VERSION: ClassVar[int] = 1
+    at: str
+    reason: str
+    anchored: str
+    lost: int
+    gap: Budget
+
+
+Entry = (
+    LedgerOpened
+    | AccountOpened
+    | PopulationDeclared
+    | DatasetDeclared
+    | DatasetClosed
+    | Reserved
+    | Started
+    | Committed
+    | Released
+    | Expired
+    | Recovered
+)
+
+ENTRIES = Registry(
+    (
+        *(units.Record, units.User, units.Family, units.Event, units.Edge, units.Node, units.Weight, units.Client),
+        *(Budget, Dataset, Account),
+        *(LedgerOpened, AccountOpened, PopulationDeclared, DatasetDeclared, DatasetClosed),
+        *(Reserved, Started, Committed, Released, Expired, Recovered),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of the record: its digest covers its number, its body and, through ``previous``, all rows before it.
+
+    >>> row = Row.after(0, START, LedgerOpened(at="2026-01-01T00:00:00+00:00", identifier="a", key="b"))
+    >>> row.number, row.kind, row.digest == row.expected
+    (1, 'ledger.opened', True)
+    """
+
+    number: int
+    kind: str
+    body: str
+    previous: str
+    digest: str
+
+    @classmethod
+    def after(cls, number: int, previous: str, entry: Entry) -> "Row":
+        """The row that holds ``entry`` after the row ``number``."""
+        body = canonical(encode(entry))
+        return cls(number + 1, entry.KIND, body, previous, _digest(number + 1, previous, body))
+
+    @property
+    def expected(self) -> str:
+        """The digest that this row must have."""
+        return _digest(self.number, self.previous, self.body)
+
+    @property
+    def entry(self) -> Entry:
+        """The entry; a body that is none is an error that names the row."""
+        try:
+            read: Entry = ENTRIES.decode(parse(self.body), f"entry {self.number}")
+        except SfumatoError as wrong:
+            raise LedgerError(f"entry {self.number} of the record cannot be read: {wrong}") from None
+        if not isinstance(read, Entry):
+            raise LedgerError(f"entry {self.number} of the record is no entry, but {read.KIND!r}.")
+        return read
+
+
+def _digest(number: int, previous: str, body: str) -> str:
+    try:
+        text = canonical([number, previous, body]).encode()
+    except (UnicodeEncodeError, InvalidInput):
+        return ""  # no row that was written by this code has such a text
+    return hashlib.sha256(text).hexdigest()

@@ -1,0 +1,370 @@
+"""The ledger of an institution: its accounts, populations and datasets, in a database with an anchor."""
+
+import secrets
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from pathlib import Path
+
+from sfumato.core.budget import Budget
+from sfumato.core.query import Dataset, check_name
+from sfumato.core.release import Release
+from sfumato.core.signature import SigningKey
+from sfumato.core.units import Unit, describe
+from sfumato.errors import LedgerError, NotDeclared, Refused
+from sfumato.governance.anchor import FileAnchor, Head, SignedHead
+from sfumato.governance.books import Balance, Charge, Totals, account_line, dataset_line, population_line
+from sfumato.governance.durable import DurableLedger
+from sfumato.governance.entries import (
+    AccountOpened,
+    DatasetDeclared,
+    Entry,
+    Expired,
+    LedgerOpened,
+    PopulationDeclared,
+    Recovered,
+)
+from sfumato.governance.store import Pages, Store
+from sfumato.governance.terms import check_cap, check_unit, levels_of, people, rho_of, written
+from sfumato.governance.verify import Finding, check
+
+__all__ = ["Ledger"]
+
+SKEW = timedelta(minutes=5)
+"""How far clocks of one institution may differ; a clock that is further back was set back."""
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Ledger:
+    """All budgets of an institution.
+
+    Guarantee: what counts against each account, dataset and population never exceeds its cap, however many threads and
+    processes spend at once and wherever one of them is killed; a database that is older than its anchor is refused.
+    Assumes: the anchor is kept apart from the database, and whoever can write to both, or holds the key, is trusted.
+    """
+
+    def __init__(
+        self, store: Store, anchor: FileAnchor, key: SigningKey, identifier: str, clock: Callable[[], datetime] = _now
+    ) -> None:
+        self._store, self._anchor, self._key = store, anchor, key
+        self._clock = clock
+        self.identifier = identifier
+
+    @classmethod
+    def create(
+        cls,
+        url: str | Path,
+        *,
+        key: SigningKey | str | Path,
+        anchor: str | Path,
+        clock: Callable[[], datetime] = _now,
+    ) -> "Ledger":
+        """Make a ledger in an empty database; ``anchor`` is a new file, best on another disk."""
+        signing, store, place = _key(key), Store(url), FileAnchor(anchor)
+        if place.last() is not None:
+            raise LedgerError(f"the anchor {anchor} exists already; nothing was made. Give a new file.")
+        store.create()
+        ledger = cls(store, place, signing, secrets.token_hex(16), clock)
+        with store.writing() as pages:
+            at = ledger._time(pages)
+            pages.append(LedgerOpened(at=at, identifier=ledger.identifier, key=signing.public_text))
+            first = ledger._head(pages)
+        place.create(first)
+        return ledger
+
+    @classmethod
+    def open(
+        cls,
+        url: str | Path,
+        *,
+        key: SigningKey | str | Path,
+        anchor: str | Path,
+        clock: Callable[[], datetime] = _now,
+    ) -> "Ledger":
+        """Open a ledger, after comparing it with its anchor; one that lost entries is refused."""
+        ledger = cls._opened(url, key=key, anchor=anchor, clock=clock)
+        with ledger._store.reading() as pages:
+            ledger._check_anchor(pages, tail=True)
+            head = ledger._head(pages)
+        ledger._anchor.advance(head, durable=True)  # a process may have been killed between the record and the anchor
+        return ledger
+
+    @classmethod
+    def recover(
+        cls,
+        url: str | Path,
+        *,
+        key: SigningKey | str | Path,
+        anchor: str | Path,
+        reason: str,
+        charge: Budget | None = None,
+        clock: Callable[[], datetime] = _now,
+    ) -> "Ledger":
+        """Go on after entries were lost, by a decision that is recorded with its reason.
+
+        Every balance is charged what the anchor says was charged in the lost entries: no balance can have lost more.
+        Where the anchor is lost too, or the record went another way than the anchor, ``charge`` or the anchor's whole
+        sum is taken instead. Answers and declarations in the lost entries are gone; certificates still verify.
+        """
+        if not reason.strip():
+            raise NotDeclared("a recovery is a decision: say why in reason='…'. Nothing was changed.")
+        ledger = cls._opened(url, key=key, anchor=anchor, clock=clock)
+        last = ledger._anchor.last()
+        with ledger._store.writing() as pages:
+            totals = pages.end()
+            lost, least = ledger._gap(pages, totals, last)
+            if charge is None and least is None:
+                raise NotDeclared(
+                    f"the anchor {anchor} is lost, so nobody knows what the lost entries charged; nothing was changed. "
+                    "Decide what to charge to every balance: charge=Budget(…)"
+                )
+            gap = least or Budget.none()
+            if charge is not None:
+                gap = Budget(epsilon=max(gap.epsilon, charge.epsilon), delta=max(gap.delta, charge.delta))
+            entry = Recovered(
+                at=ledger._time(pages), reason=reason, anchored="" if last is None else last.text, lost=lost, gap=gap
+            )
+            pages.append(entry, after=totals.number + lost)
+            head = ledger._head(pages)
+        if last is None:
+            ledger._anchor.create(head)
+        else:
+            ledger._anchor.advance(head, durable=True)
+        return ledger
+
+    @property
+    def key(self) -> SigningKey:
+        """The key that signs heads, and the certificates of vaults that are given no other."""
+        return self._key
+
+    def open_account(self, path: str, *, unit: Unit, cap: Budget, reason: str, method: str = "basic") -> None:
+        """Open a level of the tree: ``institution``, then ``institution/department``, then a project of it.
+
+        ``method`` is the filter that decides: ``basic`` (sums of ε and δ) or ``zcdp``. ``reason`` says why this cap.
+        """
+        levels = levels_of(path)
+        check_cap(cap, reason)
+        rho = rho_of(cap, method)
+        with self._store.writing() as pages:
+            if pages.balance(account_line(path)) is not None:
+                raise Refused(f"the account {path!r} is open already; nothing was changed.")
+            for level in levels[:-1]:
+                above = self._account(pages, level)
+                if people(above.unit) != people(unit):
+                    raise Refused(
+                        f"{level!r} protects {describe(above.unit)} and {path!r} would protect {describe(unit)}: their "
+                        "losses do not add up. Nothing was changed. Open a tree of its own for each unit."
+                    )
+            at = self._time(pages)
+            head = self._append(pages, AccountOpened(at=at, path=path, unit=unit, cap=cap, rho=rho, reason=reason))
+        self._anchor.advance(head, durable=True)
+
+    def declare_population(self, name: str, *, unit: Unit, cap: Budget, reason: str, method: str = "basic") -> None:
+        """Declare people, and the cap that everything known about them shares."""
+        check_name(name, "the name of a population")
+        check_cap(cap, reason)
+        rho = rho_of(cap, method)
+        with self._store.writing() as pages:
+            if pages.balance(population_line(name)) is not None:
+                raise Refused(f"the population {name!r} is declared already; nothing was changed.")
+            at = self._time(pages)
+            entry = PopulationDeclared(at=at, name=name, unit=unit, cap=cap, rho=rho, reason=reason)
+            head = self._append(pages, entry)
+        self._anchor.advance(head, durable=True)
+
+    def declare_dataset(self, dataset: Dataset, *, population: str, cap: Budget) -> None:
+        """Declare a version of a dataset; said again it changes nothing, said differently it is refused."""
+        check_cap(cap, "declared")
+        with self._store.writing() as pages:
+            if pages.balance(population_line(population)) is None:
+                raise NotDeclared(f"the population {population!r} is not declared; nothing was changed. Declare it.")
+            balance, known = pages.balance(dataset_line(dataset.name)), pages.edition(dataset)
+            if balance is not None and balance.cap != cap:
+                raise Refused(
+                    f"the dataset {dataset.name!r} has a cap of {balance.cap}, which all its versions share; nothing "
+                    "was changed. A raise is a decision of the board."
+                )
+            if known is not None:
+                if known.population != population:
+                    raise Refused(f"{dataset.name!r} is about {known.population!r} already; nothing was changed.")
+                return
+            at = self._time(pages)
+            head = self._append(pages, DatasetDeclared(at=at, dataset=dataset, population=population, cap=cap))
+        self._anchor.advance(head, durable=True)
+
+    def account(self, path: str, *, unit: Unit, reader: Callable[[str], Release] | None = None) -> "DurableLedger":
+        """One account, as a vault charges it. ``reader`` turns the text of a stored certificate into a release."""
+        with self._store.reading() as pages:
+            check_unit(self._account(pages, path), unit)
+        return DurableLedger(self, path, unit, reader)
+
+    def balance(self, path: str) -> Balance:
+        """How an account stands."""
+        with self._store.reading() as pages:
+            return self._account(pages, path)
+
+    def balances(self) -> list[Balance]:
+        """How every account, dataset and population stands."""
+        with self._store.reading() as pages:
+            return pages.balances()
+
+    def charge(self, number: int) -> Charge:
+        """A charge and what became of it."""
+        with self._store.reading() as pages:
+            return pages.known(number)
+
+    def expire(self) -> tuple[int, ...]:
+        """Settle stale charges and name them.
+
+        They go on counting, unless they were queued and never started: then nothing was read.
+        """
+        head, done = None, []
+        with self._store.writing() as pages:
+            self._check_anchor(pages)
+            at = self._time(pages)
+            for stale in pages.stale(at):
+                head = self._append(pages, Expired(at=at, charge=stale.number, counted=stale.started))
+                done.append(stale.number)
+        if head is not None:
+            self._anchor.advance(head, durable=True)
+        return tuple(done)
+
+    def head(self) -> SignedHead:
+        """The signed head of the record, to be published."""
+        with self._store.reading() as pages:
+            return self._head(pages)
+
+    def verify(self, *heads: SignedHead) -> tuple[Finding, ...]:
+        """Everything that is wrong with the record, its books and its anchor, held to published ``heads`` too."""
+        anchored = self._anchor.last()
+        with self._store.reading() as pages:
+            known = heads if anchored is None else (*heads, anchored)
+            found = tuple(check(pages, heads=known, key=self._key.public_text))
+        if anchored is None:
+            found = (*found, Finding(entry=0, problem=f"the anchor {self._anchor.path} is missing"))
+        return found
+
+    def export(self) -> list[str]:
+        """The bodies of the record, in order."""
+        with self._store.reading() as pages:
+            return [row.body for row in pages.rows()]
+
+    def close(self) -> None:
+        """Give the database's connections back."""
+        self._store.close()
+
+    @classmethod
+    def _opened(
+        cls, url: str | Path, *, key: SigningKey | str | Path, anchor: str | Path, clock: Callable[[], datetime]
+    ) -> "Ledger":
+        signing, store = _key(key), Store(url)
+        if not store.exists():
+            raise LedgerError(f"there is no ledger at {store.name}; nothing was done. Make one: sfumato ledger init")
+        store.upgrade()
+        with store.reading() as pages:
+            first = pages.row(1)
+            opened = None if first is None else first.entry
+        if not isinstance(opened, LedgerOpened):
+            raise LedgerError(f"the record of {store.name} does not begin with its opening; nothing was done.")
+        if opened.key != signing.public_text:
+            raise LedgerError(f"{store.name} is signed with another key than this one; nothing was done.")
+        return cls(store, FileAnchor(anchor), signing, opened.identifier, clock)
+
+    def _append(self, pages: Pages, entry: Entry) -> SignedHead:
+        pages.append(entry)
+        return self._head(pages)
+
+    def _head(self, pages: Pages) -> SignedHead:
+        totals = pages.end()
+        head = Head(
+            ledger=self.identifier,
+            number=totals.number,
+            digest=totals.digest,
+            at=totals.at,
+            epsilon=totals.epsilon,
+            delta=totals.delta,
+        )
+        return SignedHead.sign(head, self._key)
+
+    def _time(self, pages: Pages) -> str:
+        """The time of an entry, never before that of the one before; a clock that was set back is refused."""
+        now, totals = self._clock(), pages.totals()
+        if totals is None:
+            return written(now)
+        last = datetime.fromisoformat(totals.at)
+        if now < last - SKEW:
+            raise LedgerError(
+                f"the clock says {written(now)} and the record is at {totals.at}: the clock was set back, or the "
+                "record was written by one that ran ahead. Nothing was read and nothing was spent. Set the clock."
+            )
+        return written(max(now, last))
+
+    def _check_anchor(self, pages: Pages, *, tail: bool = False) -> None:
+        """Refuse a record that does not hold what was anchored; with ``tail`` also check what came after it."""
+        last = self._anchor.last()
+        if last is None:
+            raise LedgerError(
+                f"the anchor {self._anchor.path} is missing, and without it an old backup could pass for the ledger. "
+                "Nothing was read and nothing was spent. Bring the anchor back, or have the board recover the ledger."
+            )
+        if not last.holds(self._key.public_text) or last.head.ledger != self.identifier:
+            raise LedgerError(
+                f"the anchor {self._anchor.path} is not signed for this ledger; nothing was read and nothing was "
+                "spent. Open the ledger with its own anchor."
+            )
+        totals = pages.end()
+        if not tail and (totals.number, totals.digest) == (last.head.number, last.head.digest):
+            return
+        row = pages.row(last.head.number)
+        if row is None:
+            raise LedgerError(
+                f"the record ends at entry {totals.number} and its anchor is at entry {last.head.number}: the database "
+                "was restored from an old backup or cut short, and its budgets would be refilled. Nothing was read "
+                "and nothing was spent. Bring the newer database back, or have the board recover the ledger."
+            )
+        if row.digest != last.head.digest:
+            raise LedgerError(
+                f"entry {last.head.number} of the record is not the one that was anchored: the record was rewritten. "
+                "Nothing was read and nothing was spent. Find the place: sfumato ledger verify"
+            )
+        if tail:
+            number, digest = row.number, row.digest
+            for later in pages.rows(row.number):
+                if later.number != number + 1 or later.previous != digest or later.digest != later.expected:
+                    raise LedgerError(f"entry {later.number} of the record was edited or moved; nothing was done.")
+                number, digest = later.number, later.digest
+            if (number, digest) != (totals.number, totals.digest):
+                raise LedgerError("the head in the books is not the end of the record; nothing was done.")
+
+    def _gap(self, pages: Pages, totals: Totals, last: SignedHead | None) -> tuple[int, Budget | None]:
+        """How many entries are lost, and the most that they can have charged to any balance, if that is known."""
+        if last is None:
+            return 0, None
+        if not last.holds(self._key.public_text) or last.head.ledger != self.identifier:
+            raise LedgerError(f"the anchor {self._anchor.path} is not signed for this ledger; nothing was changed.")
+        row = pages.row(last.head.number)
+        if row is not None and row.digest == last.head.digest:
+            raise Refused("the record holds all that was anchored; there is nothing to recover. Nothing was changed.")
+        epsilon, delta = last.head.epsilon, last.head.delta
+        if row is None:  # else the two went apart at an entry that nobody knows
+            epsilon, delta = epsilon - totals.epsilon, delta - totals.delta
+        gap = Budget(epsilon=max(Fraction(0), epsilon), delta=min(Fraction(1), max(Fraction(0), delta)))
+        return max(0, last.head.number - totals.number), gap
+
+    @staticmethod
+    def _account(pages: Pages, path: str) -> Balance:
+        for level in levels_of(path):
+            balance = pages.balance(account_line(level))
+            if balance is None:
+                raise NotDeclared(
+                    f"the account {level!r} is not open; nothing was read and nothing was spent. Have it opened: "
+                    f"sfumato account open {level}"
+                )
+        return balance  # type: ignore[return-value]
+
+
+def _key(key: SigningKey | str | Path) -> SigningKey:
+    return key if isinstance(key, SigningKey) else SigningKey.load(key)

@@ -1,0 +1,66 @@
+"""The terms of accounts: paths, caps and units that add up."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from fractions import Fraction
+
+from sfumato.accounting.filters import ZCDPFilter
+from sfumato.core.budget import Budget
+from sfumato.core.query import check_name
+from sfumato.core.units import Family, Unit, User, covers, describe
+from sfumato.errors import InvalidInput, NotDeclared, Refused
+from sfumato.governance.books import Balance
+
+__all__ = ["check_cap", "check_unit", "levels_of", "people", "rho_of", "written"]
+
+
+def levels_of(path: str) -> tuple[str, ...]:
+    """All levels of a path, from the root down.
+
+    >>> levels_of("hospital/oncology")
+    ('hospital', 'hospital/oncology')
+    """
+    check_name(path, "the path of an account")
+    parts = path.split("/")
+    if any(not part or part != part.strip() for part in parts):
+        raise InvalidInput(
+            f"{path!r} is no path of an account; nothing was done. Write institution/department/project."
+        )
+    return tuple("/".join(parts[: depth + 1]) for depth in range(len(parts)))
+
+
+def check_cap(cap: Budget, reason: str) -> None:
+    """Refuse a cap that promises nothing, or that nobody gave a reason for."""
+    if not isinstance(cap, Budget) or cap.epsilon == 0 or cap.delta == 1:
+        raise InvalidInput("cap must be a Budget with epsilon above 0 and delta below 1; nothing was changed.")
+    if not reason.strip():
+        raise NotDeclared("a cap is a decision: say in reason='…' why it is this high. Nothing was changed.")
+
+
+def rho_of(cap: Budget, method: str) -> Fraction | None:
+    """The cap of the zCDP filter that keeps within a budget; None where sums of ε and δ decide."""
+    match method:
+        case "basic":
+            return None
+        case "zcdp":
+            return ZCDPFilter.within(cap).rho
+    raise InvalidInput(f'method = {method!r} is no filter of an account; nothing was changed. Use "basic" or "zcdp".')
+
+
+def people(unit: Unit) -> Unit:
+    """A unit without the column that tells it: tables name it differently, and the people are the same."""
+    return replace(unit, column="") if isinstance(unit, User | Family) else unit
+
+
+def check_unit(balance: Balance, unit: Unit) -> None:
+    """Refuse a charge whose guarantee is not one for the unit of the balance."""
+    if not covers(people(unit), people(balance.unit)):
+        raise Refused(
+            f"{balance.name!r} protects {describe(balance.unit)} and this would be charged for {describe(unit)}, which "
+            "does not cover it. Nothing was read and nothing was spent. Ask for the unit of the account."
+        )
+
+
+def written(time: datetime) -> str:
+    """A time as entries state it: UTC, to the second."""
+    return time.astimezone(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,112 @@
+"""Verification: whether the record, its books and its anchor agree, and if not, where."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+
+from sfumato.errors import SfumatoError
+from sfumato.governance.anchor import SignedHead
+from sfumato.governance.books import MemoryBooks, admit, apply
+from sfumato.governance.entries import START, Entry, LedgerOpened, Recovered, Reserved, Row
+from sfumato.governance.store import Pages
+
+__all__ = ["Finding", "check"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What is wrong, and with which entry; 0 stands for the record as a whole."""
+
+    entry: int
+    problem: str
+
+    def __str__(self) -> str:
+        return f"entry {self.entry}: {self.problem}" if self.entry else self.problem
+
+
+def check(pages: Pages, *, heads: tuple[SignedHead, ...], key: str | None = None) -> Iterator[Finding]:
+    """Everything that is wrong with a ledger, in the order of the record.
+
+    ``heads`` are signed heads to hold it to: the anchor's, and any that were published. ``key`` is the public key that
+    the reader trusts; without it the one that the record states. Time and memory grow linearly with the record.
+    """
+    books, readable = MemoryBooks(), True
+    number, digest, trusted = 0, START, key
+    wanted = list(heads)
+    for row in pages.rows():
+        entry = _safe(row)
+        yield from _linked(row, entry, number, digest)
+        number, digest = row.number, row.digest
+        for head in [head for head in wanted if head.head.number <= row.number]:
+            wanted.remove(head)
+            given_up = isinstance(entry, Recovered) and row.number - entry.lost <= head.head.number < row.number
+            if not given_up and (head.head.number, head.head.digest) != (row.number, row.digest):
+                yield Finding(entry=head.head.number, problem="is not the one that a signed head states")
+        if row.number == 1 and isinstance(entry, LedgerOpened):
+            trusted = entry.key if trusted is None else trusted
+            if trusted != entry.key:
+                yield Finding(entry=1, problem="states another key than the one that is trusted")
+        elif row.number == 1:
+            yield Finding(entry=1, problem="does not open a ledger")
+        if readable:
+            problem = _entered(books, row, entry)
+            readable = problem is None
+            if problem is not None:
+                yield Finding(entry=row.number, problem=problem)
+    for head in wanted:
+        place = head.head.number
+        yield Finding(entry=place, problem=f"is missing: a signed head states it, and the record ends at {number}")
+    for head in heads:
+        if trusted is None or not head.holds(trusted):
+            yield Finding(entry=head.head.number, problem="the signature of a head of this entry does not hold")
+    if readable:
+        yield from _compared(books, pages)
+
+
+def _entered(books: MemoryBooks, row: Row, entry: Entry | None) -> str | None:
+    """Enter a row into the replayed books; what keeps it from being entered, if anything does."""
+    try:
+        entry = row.entry if entry is None else entry
+        if isinstance(entry, Reserved):
+            admit(books, entry.lines, entry.cost, entry.rho)
+        apply(books, row, entry)
+    except SfumatoError as wrong:
+        return str(wrong).replace("\n", " ")
+    return None
+
+
+def _linked(row: Row, entry: Entry | None, number: int, digest: str) -> Iterator[Finding]:
+    jumps = isinstance(entry, Recovered) and row.number == number + 1 + entry.lost
+    if row.number != number + 1 and not jumps:
+        missing = f"{number + 1} is" if row.number == number + 2 else f"{number + 1} to {row.number - 1} are"
+        yield Finding(entry=row.number, problem=f"does not follow entry {number}: {missing} missing")
+    if row.previous != digest:
+        yield Finding(entry=row.number, problem="does not follow the entry before it: one was edited, removed or moved")
+    if row.digest != row.expected:
+        yield Finding(entry=row.number, problem="was edited: its digest is not that of its number, place and text")
+    if entry is not None and row.kind != entry.KIND:
+        yield Finding(entry=row.number, problem=f"is filed as {row.kind!r} and is {entry.KIND!r}")
+
+
+def _safe(row: Row) -> Entry | None:
+    try:
+        return row.entry
+    except SfumatoError:
+        return None
+
+
+def _compared(replayed: MemoryBooks, pages: Pages) -> Iterator[Finding]:
+    try:
+        kept = pages.copy()
+    except (SfumatoError, ValueError) as wrong:
+        yield Finding(entry=0, problem=f"the books cannot be read: {wrong}")
+        return
+    if kept.head != replayed.head:
+        yield Finding(entry=0, problem="the head in the books is not the end of the record")
+    for field in fields(MemoryBooks):
+        if field.name == "head":
+            continue
+        ours, theirs = getattr(kept, field.name), getattr(replayed, field.name)
+        for name in sorted({*ours, *theirs}, key=str):
+            if ours.get(name) != theirs.get(name):
+                what = {"kept": "balance", "editions": "dataset", "charges": "charge", "answers": "answer"}[field.name]
+                yield Finding(entry=0, problem=f"the {what} {name} in the books does not follow from the record")

@@ -1,0 +1,258 @@
+"""The anchor only moves forward; what is older than it, or went another way, is refused and can be recovered."""
+
+# ruff: noqa: S608 - the statements of a test, on tables of its own
+
+import os
+import shutil
+import sqlite3
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sfumato.core.budget import Budget
+from sfumato.core.query import Dataset
+from sfumato.core.signature import SigningKey
+from sfumato.errors import BudgetExceeded, LedgerError, NotDeclared, Refused
+from sfumato.governance.anchor import SLOT, FileAnchor, Head, SignedHead
+from sfumato.governance.ledger import Ledger
+from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished, sqlite_home
+
+HALF = Budget(epsilon="1/2")
+TABLES = ("record", "head", "balance", "edition", "charge", "answer")
+
+
+def charged(ledger: Ledger, times: int = 1, cost: Budget = HALF) -> None:
+    account = ledger.account(ACCOUNT, unit=PATIENT)
+    for number in range(times):
+        account.commit_text(account.reserve(cost, datasets=[VISITS]), f"question {number}", "{}")
+
+
+class Backup:
+    """All tables of a ledger as they were, and the way back to them."""
+
+    def __init__(self, home: Home) -> None:
+        self.home = home
+        for table in TABLES:
+            home.execute(f"CREATE TABLE saved_{table} AS SELECT * FROM {table}")
+
+    def restore(self) -> None:
+        statements = [f"DELETE FROM {table}" for table in TABLES]
+        statements += [f"INSERT INTO {table} SELECT * FROM saved_{table}" for table in TABLES]
+        self.home.unlocked(*statements)
+
+
+def test_a_restored_backup_is_refused_at_start_and_while_running(home: Home) -> None:
+    ledger = furnished(home)
+    charged(ledger)
+    backup = Backup(home)
+    charged(ledger)
+    backup.restore()
+    with pytest.raises(LedgerError, match=r"ends at entry 8 and its anchor is at entry 10: .* old backup or cut short"):
+        home.open()
+    with pytest.raises(LedgerError, match="old backup"):
+        ledger.account(ACCOUNT, unit=PATIENT).reserve(HALF, datasets=[VISITS])
+    assert any(finding.entry == 10 and "missing" in finding.problem for finding in ledger.verify())
+
+
+def test_a_restored_file_is_refused(tmp_path: Path) -> None:
+    home = sqlite_home(tmp_path)
+    ledger = furnished(home)
+    with sqlite3.connect(home.url) as source, sqlite3.connect(tmp_path / "backup.db") as target:
+        source.backup(target)
+    source.close()
+    target.close()
+    charged(ledger)
+    ledger.close()
+    for left in tmp_path.glob("ledger.db*"):
+        left.unlink()
+    shutil.copy(tmp_path / "backup.db", home.url)
+    with pytest.raises(LedgerError, match="old backup"):
+        home.open()
+
+
+def test_without_the_anchor_the_same_backup_would_refill_the_budget(home: Home) -> None:
+    """The broken twin: an anchor that is restored along with its database sees nothing."""
+    ledger = furnished(home, project=HALF)
+    backup, anchor = Backup(home), home.anchor.read_bytes()
+    charged(ledger)
+    backup.restore()
+    home.anchor.write_bytes(anchor)
+    assert home.open().balance(ACCOUNT).left == HALF
+
+
+def replaced(home: Home, head: SignedHead) -> None:
+    home.anchor.unlink()
+    FileAnchor(home.anchor).create(head)
+
+
+@pytest.mark.parametrize("lost", ["gone", "spoilt", "another ledger's", "forged"])
+def test_a_ledger_without_its_anchor_is_refused(home: Home, lost: str, tmp_path: Path) -> None:
+    ledger = furnished(home)
+    match lost:
+        case "gone":
+            home.anchor.unlink()
+        case "spoilt":
+            home.anchor.write_bytes(b"x" * SLOT)
+        case "another ledger's":
+            (tmp_path / "other").mkdir()
+            other = furnished(sqlite_home(tmp_path / "other"))
+            replaced(home, other.head())
+        case "forged":
+            replaced(home, SignedHead.sign(ledger.head().head, SigningKey.new()))
+            assert any("signature" in finding.problem for finding in ledger.verify())
+    words = {"gone": "is missing", "spoilt": "no head that can be read"}.get(lost, "not signed for this ledger")
+    with pytest.raises(LedgerError, match=words):
+        home.open()
+    with pytest.raises(LedgerError, match=words):
+        charged(ledger)
+
+
+def test_a_database_ahead_of_its_anchor_is_accepted_and_anchored(home: Home) -> None:
+    ledger = furnished(home)
+    before = home.anchor.read_bytes()
+    charged(ledger)
+    home.anchor.write_bytes(before)  # as if the process was killed before it could move the anchor
+    home.open()
+    assert FileAnchor(home.anchor).last() == ledger.head()
+
+
+def test_an_unanchored_end_that_was_edited_is_refused(home: Home) -> None:
+    ledger = furnished(home)
+    before = home.anchor.read_bytes()
+    charged(ledger)
+    home.anchor.write_bytes(before)
+    home.unlocked("UPDATE record SET body = replace(body, '1/2', '1/9') WHERE number = 7")
+    with pytest.raises(LedgerError, match="entry 7 of the record was edited"):
+        home.open()
+
+
+def test_recovery_charges_the_gap_to_every_balance(home: Home) -> None:
+    ledger = furnished(home, project=Budget(epsilon=2))
+    charged(ledger)
+    backup = Backup(home)
+    charged(ledger, times=2)
+    account = ledger.account(ACCOUNT, unit=PATIENT)
+    account.release(account.reserve(Budget(epsilon="1/4"), datasets=[VISITS]))
+    published = ledger.head()
+    backup.restore()
+    given: dict[str, Any] = {"key": home.key, "anchor": home.anchor}
+    with pytest.raises(NotDeclared, match="reason"):
+        Ledger.recover(home.url, **given, reason="")
+    recovered = Ledger.recover(home.url, **given, reason="the disk failed on Sunday; decided by the board")
+    # 1/2 is in the backup; 1/2 + 1/2 + 1/4 was charged afterwards, and nobody knows that 1/4 was given back.
+    assert {balance.epsilon_spent for balance in recovered.balances()} == {Fraction(7, 4)}
+    assert recovered.head().head.number == published.head.number + 1
+    assert recovered.head().head.epsilon == published.head.epsilon
+    assert recovered.verify() == ()
+    assert recovered.verify(published) == ()  # it speaks of entries that a recorded decision gave up
+    ledger = home.open()
+    charged(ledger, cost=Budget(epsilon="1/4"))
+    with pytest.raises(BudgetExceeded):
+        charged(ledger)
+    assert ledger.verify() == ()
+    with pytest.raises(Refused, match="nothing to recover"):
+        Ledger.recover(home.url, **given, reason="again")
+
+
+def test_recovery_may_go_beyond_a_cap_and_then_nothing_is_left(home: Home) -> None:
+    ledger = furnished(home, project=HALF)
+    ledger.open_account(
+        "hospital/research", unit=PATIENT, cap=Budget(epsilon=1, delta="1/10"), reason="a", method="zcdp"
+    )
+    other = Dataset(name="register", edition="1")
+    ledger.declare_population("others", unit=PATIENT, cap=Budget(epsilon=10), reason="other people")
+    ledger.declare_dataset(other, population="others", cap=Budget(epsilon=10))
+    charged(ledger, cost=Budget(epsilon="1/4"))
+    backup = Backup(home)
+    ledger.open_account("hospital/library", unit=PATIENT, cap=Budget(epsilon=10), reason="lost with the disk")
+    ledger.account("hospital/library", unit=PATIENT).reserve(Budget(epsilon=5), datasets=[other])
+    backup.restore()
+    recovered = Ledger.recover(home.url, key=home.key, anchor=home.anchor, reason="a lost disk")
+    assert recovered.balance(ACCOUNT).spent.epsilon == Fraction(21, 4)
+    assert recovered.balance(ACCOUNT).left == Budget.none()
+    research = recovered.balance("hospital/research")
+    assert research.rho_spent == research.rho
+    with pytest.raises(BudgetExceeded):
+        charged(recovered, cost=Budget(epsilon="1/100"))
+    assert recovered.verify() == ()
+
+
+def test_where_the_anchor_is_lost_the_board_says_what_to_charge(home: Home) -> None:
+    charged(furnished(home))
+    home.anchor.unlink()
+    given: dict[str, Any] = {"key": home.key, "anchor": home.anchor, "reason": "the anchor's disk is gone"}
+    with pytest.raises(NotDeclared, match="charge=Budget"):
+        Ledger.recover(home.url, **given)
+    recovered = Ledger.recover(home.url, **given, charge=Budget(epsilon=3))
+    assert recovered.balance("hospital").epsilon_spent == Fraction(7, 2)
+    assert home.open().verify() == ()
+
+
+def test_a_record_that_went_another_way_is_charged_all_that_was_anchored(home: Home) -> None:
+    ledger = furnished(home)
+    backup, anchor = Backup(home), home.anchor.read_bytes()
+    charged(ledger)
+    newer = home.anchor.read_bytes()
+    backup.restore()
+    home.anchor.write_bytes(anchor)  # the twin of this ledger, with an anchor of its own
+    charged(home.open(), times=3, cost=Budget(epsilon="1/8"))
+    home.anchor.write_bytes(newer)
+    with pytest.raises(LedgerError, match="not the one that was anchored"):
+        home.open()
+    recovered = Ledger.recover(home.url, key=home.key, anchor=home.anchor, reason="two copies were in use")
+    assert recovered.balance("hospital").epsilon_spent == Fraction(3, 8) + Fraction(1, 2)
+    assert recovered.verify() == ()
+
+
+def head_at(number: int, key: SigningKey, *, ledger: str = "a", digest: str = "0" * 64) -> SignedHead:
+    head = Head(ledger=ledger, number=number, digest=digest, at="2026", epsilon=Fraction(0), delta=Fraction(0))
+    return SignedHead.sign(head, key)
+
+
+def test_the_anchor_only_moves_forward(tmp_path: Path) -> None:
+    key, anchor = SigningKey.new(), FileAnchor(tmp_path / "anchor")
+    assert anchor.last() is None
+    anchor.create(head_at(1, key))
+    for number in (2, 7, 5, 3, 6):
+        anchor.advance(head_at(number, key), durable=number % 2 == 0)
+    assert anchor.last() == head_at(7, key)
+    with pytest.raises(LedgerError, match="another ledger"):
+        anchor.advance(head_at(9, key, ledger="b"), durable=True)
+    with pytest.raises(LedgerError, match="two copies"):
+        anchor.advance(head_at(7, key, digest="1" * 64), durable=True)
+    with pytest.raises(LedgerError, match="File exists"):
+        anchor.create(head_at(1, key))
+    assert anchor.last() == head_at(7, key)
+
+
+def test_a_write_that_was_cut_short_leaves_the_head_before_it(tmp_path: Path) -> None:
+    key, anchor = SigningKey.new(), FileAnchor(tmp_path / "anchor")
+    anchor.create(head_at(1, key))
+    for number in (2, 3):
+        anchor.advance(head_at(number, key), durable=True)
+    before = anchor.path.read_bytes()
+    anchor.advance(head_at(4, key), durable=True)
+    after = anchor.path.read_bytes()
+    length = len(before[SLOT:].rstrip())
+    for written in range(length):  # power is lost in the middle: the beginning is new, the rest is old
+        anchor.path.write_bytes(before[:SLOT] + after[SLOT : SLOT + written] + before[SLOT + written :])
+        assert anchor.last() == head_at(3, key)
+    anchor.advance(head_at(5, key), durable=True)
+    assert anchor.last() == head_at(5, key)
+
+
+def test_an_anchor_that_cannot_be_written_stops_the_charge(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = furnished(home)
+
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "pwrite", full)
+        with pytest.raises(LedgerError, match="No space left on device"):
+            charged(ledger)
+    assert ledger.balance("hospital").spent == HALF  # reserved in the record: it counts, and nothing was read
+    charged(home.open())
+    assert ledger.verify() == ()

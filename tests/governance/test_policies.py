@@ -1,0 +1,199 @@
+"""Policies: shares sum to the cap, the reserve opens by decision alone, stops are exact, windows refill nothing."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.core.budget import Budget
+from sfumato.core.documents import Registry, canonical, encode, parse
+from sfumato.core.guarantees import Approximate
+from sfumato.core.units import Event, event, record, user
+from sfumato.errors import BudgetExceeded, InvalidInput, NotDeclared, Refused
+from sfumato.governance.periods import Cadence
+from sfumato.governance.policies import Allotment, BaseAndReserve, Proportional, Standing, Unlock, stop
+from sfumato.governance.time_windows import TimeWindows, WindowCharge
+
+CAP = Budget(epsilon=8, delta=Fraction(1, 10**6))
+HALVES = BaseAndReserve(base=(("epidemiology", Fraction(1, 2)), ("oncology", Fraction(1, 4))))
+MONTHS = TimeWindows(
+    unit=event(relation="add/remove"), stretch=Cadence.MONTHLY, every=Cadence.MONTHLY, cap=Budget(epsilon=1)
+)
+LEAST = Fraction(1, 10**40)
+
+
+def total(shares: tuple[Allotment, ...]) -> Budget:
+    return sum((share.budget for share in shares), start=Budget.none())
+
+
+caps = st.builds(
+    Budget,
+    epsilon=st.fractions(0, 100, max_denominator=997),
+    delta=st.fractions(0, Fraction(1, 100), max_denominator=991),
+)
+
+
+@pytest.mark.claim("S1-22")
+@given(cap=caps, counts=st.lists(st.integers(0, 1000), min_size=1, max_size=9).filter(any))
+def test_proportional_shares_sum_to_the_cap_exactly(cap: Budget, counts: list[int]) -> None:
+    rule = Proportional(planned=tuple((f"d{place}", count) for place, count in enumerate(counts)))
+    shares = rule.allot(cap)
+    assert total(shares) == cap
+    assert [share.budget.epsilon * sum(counts) for share in shares] == [cap.epsilon * count for count in counts]
+
+
+@pytest.mark.claim("S1-22")
+@given(cap=caps, parts=st.lists(st.integers(0, 20), min_size=1, max_size=5))
+def test_base_shares_and_reserve_sum_to_the_cap_exactly(cap: Budget, parts: list[int]) -> None:
+    rule = BaseAndReserve(base=tuple((f"d{place}", Fraction(part, 100)) for place, part in enumerate(parts)))
+    assert total(rule.allot(cap)) + rule.reserved(cap) == cap
+
+
+@pytest.mark.claim("S1-22")
+def test_the_reserve_is_refused_without_a_decision_and_open_with_one() -> None:
+    two = Budget(epsilon=2)
+    HALVES.admit("oncology", two, cap=CAP, spent=Budget.none(), unlocks=())
+    with pytest.raises(BudgetExceeded, match="only the board unlocks it") as refused:
+        HALVES.admit("oncology", Budget(epsilon=2 + LEAST), cap=CAP, spent=Budget.none(), unlocks=())
+    assert "The reserve still holds ε = 2" in str(refused.value)
+    given_one = (Unlock(account="oncology", budget=Budget(epsilon=1), decision=3),)
+    HALVES.admit("oncology", Budget(epsilon=1), cap=CAP, spent=two, unlocks=given_one)
+    with pytest.raises(BudgetExceeded):
+        HALVES.admit("oncology", Budget(epsilon=1 + LEAST), cap=CAP, spent=two, unlocks=given_one)
+    with pytest.raises(BudgetExceeded):
+        HALVES.admit("epidemiology", Budget(epsilon=4 + LEAST), cap=CAP, spent=Budget.none(), unlocks=given_one)
+
+
+def test_no_more_is_unlocked_than_the_reserve_holds_and_no_decision_counts_twice() -> None:
+    whole = Unlock(account="oncology", budget=Budget(epsilon=2), decision=1)
+    assert HALVES.locked(CAP, (whole,)) == Budget(epsilon=0, delta=Fraction(1, 4 * 10**6))
+    with pytest.raises(BudgetExceeded, match="would be unlocked"):
+        HALVES.locked(CAP, (whole, Unlock(account="oncology", budget=Budget(epsilon=LEAST), decision=2)))
+    with pytest.raises(InvalidInput, match="counted twice"):
+        HALVES.allowed("oncology", CAP, (whole, whole))
+    with pytest.raises(NotDeclared, match="no base share"):
+        HALVES.allowed("dermatology", CAP, ())
+
+
+@pytest.mark.parametrize(
+    ("error", "make"),
+    [
+        (NotDeclared, lambda: Proportional(planned=(("a", 0),))),
+        (InvalidInput, lambda: Proportional(planned=())),
+        (InvalidInput, lambda: Proportional(planned=(("a", 1), ("a", 2)))),
+        (InvalidInput, lambda: Proportional(planned=(("a", -1),))),
+        (InvalidInput, lambda: BaseAndReserve(base=(("a", Fraction(2, 3)), ("b", Fraction(1, 2))))),
+    ],
+)
+def test_policies_that_make_no_sense_are_refused(error: type[Exception], make: object) -> None:
+    with pytest.raises(error):
+        make()  # type: ignore[operator]
+
+
+@pytest.mark.claim("S1-23")
+def test_reaching_a_cap_is_allowed_and_the_least_unit_above_stops_every_level() -> None:
+    levels = {
+        "hospital": Standing(allowed=Budget(epsilon=8), spent=Budget(epsilon=7)),
+        "oncology": Standing(allowed=Budget(epsilon=2), spent=Budget(epsilon=1)),
+    }
+    stop(levels, Budget(epsilon=1))
+    with pytest.raises(BudgetExceeded) as refused:
+        stop(levels, Budget(epsilon=1 + LEAST))
+    text = str(refused.value)
+    assert "'hospital' may spend ε = 8 and has spent ε = 7" in text
+    assert "'oncology' may spend ε = 2 and has spent ε = 1" in text
+    assert "nothing was spent, at this level or any other" in text
+    with pytest.raises(BudgetExceeded) as refused:
+        stop({**levels, "hospital": Standing(allowed=Budget(epsilon=9), spent=Budget(epsilon=7))}, Budget(epsilon=1.5))
+    assert "hospital" not in str(refused.value)
+    with pytest.raises(BudgetExceeded):
+        stop(levels, Budget(epsilon=1, delta=LEAST))
+
+
+@pytest.mark.claim("S1-19")
+def test_nothing_is_released_where_no_level_has_a_cap() -> None:
+    with pytest.raises(NotDeclared, match="no level has a cap"):
+        stop({}, Budget(epsilon=LEAST))
+
+
+def charge(first: str, last: str, epsilon: object = 1, delta: object = 0) -> WindowCharge:
+    return WindowCharge(first=first, last=last, cost=Budget(epsilon=epsilon, delta=delta))  # type: ignore[arg-type]
+
+
+def test_a_new_window_is_new_but_a_life_is_not() -> None:
+    year = [charge(f"2026-{month:02}-01", f"2026-{month:02}-28") for month in range(1, 13)]
+    standing = MONTHS.standing(year)
+    assert [spent for _, spent in standing.windows] == [Budget(epsilon=1)] * 12
+    assert standing.lifetime == Budget(epsilon=12)
+    assert "lost ε = 12: windows do not give anything back" in str(standing)
+    with pytest.raises(BudgetExceeded, match="the window 2026-03 has ε = 0 left"):
+        MONTHS.admit(year, charge("2026-03-31", "2026-03-31", LEAST))
+    assert MONTHS.admit(year, charge("2027-01-01", "2027-01-31")).lifetime == Budget(epsilon=13)
+
+
+def test_every_window_that_is_read_is_charged() -> None:
+    back = charge("2026-01-31", "2026-03-01", Fraction(1, 2))
+    assert [window.label for window in MONTHS.windows(back)] == ["2026-01", "2026-02", "2026-03"]
+    assert MONTHS.standing([back]).lifetime == Budget(epsilon=Fraction(3, 2))
+    with pytest.raises(BudgetExceeded, match="the window 2026-01 has ε = 1/2 left"):
+        MONTHS.admit([back], charge("2026-01-01", "2026-01-02", Fraction(3, 4)))
+
+
+def test_a_life_counts_entries_not_windows_and_delta_by_group_privacy() -> None:
+    days = TimeWindows(
+        unit=event(relation="add/remove"),
+        stretch=Cadence.DAILY,
+        every=Cadence.MONTHLY,
+        cap=Budget(epsilon=1, delta=0.01),
+    )
+    one = charge("2026-01-01", "2026-01-03", Fraction(1, 2), Fraction(1, 1000))
+    standing = days.standing([one])
+    assert standing.windows == (("2026-01", one.cost),)
+    group = Approximate(epsilon=Fraction(1, 2), delta=Fraction(1, 1000)).group(3)
+    assert standing.lifetime == Budget(epsilon=Fraction(3, 2), delta=group.delta)
+    assert group.delta > Fraction(3, 1000)  # the twin: three times δ would be too little
+
+
+def test_a_lifetime_cap_stops_what_windows_would_let_through() -> None:
+    capped = TimeWindows(
+        unit=MONTHS.unit,
+        stretch=Cadence.MONTHLY,
+        every=Cadence.MONTHLY,
+        cap=Budget(epsilon=1),
+        lifetime=Budget(epsilon=2),
+    )
+    past = [charge("2026-01-01", "2026-01-31"), charge("2026-02-01", "2026-02-28")]
+    with pytest.raises(BudgetExceeded, match="No window helps here"):
+        capped.admit(past, charge("2026-03-01", "2026-03-31", LEAST))
+
+
+@pytest.mark.parametrize(
+    ("words", "unit", "stretch", "every"),
+    [
+        ("lives on", user("patient_id", relation="add/remove"), Cadence.MONTHLY, Cadence.MONTHLY),
+        ("lives on", record(relation="add/remove"), Cadence.MONTHLY, Cadence.MONTHLY),
+        ("two windows are lost", event(relation="replace"), Cadence.MONTHLY, Cadence.MONTHLY),
+        ("two monthly windows", event(relation="add/remove"), Cadence.WEEKLY, Cadence.MONTHLY),
+        ("two daily windows", event(relation="add/remove"), Cadence.MONTHLY, Cadence.DAILY),
+    ],
+)
+def test_windows_are_refused_where_they_would_hide_a_loss(
+    words: str, unit: Event, stretch: Cadence, every: Cadence
+) -> None:
+    with pytest.raises(Refused, match=words):
+        TimeWindows(unit=unit, stretch=stretch, every=every, cap=Budget(epsilon=1))
+
+
+@pytest.mark.parametrize(
+    ("first", "last"), [("2026-02-30", "2026-03-01"), ("20260101", "20260102"), ("2026-02-02", "2026-02-01")]
+)
+def test_days_that_are_none_are_refused(first: str, last: str) -> None:
+    with pytest.raises(InvalidInput):
+        charge(first, last)
+
+
+def test_policies_are_documents() -> None:
+    kinds = Registry((Budget, Event, Allotment, BaseAndReserve, Proportional, TimeWindows, Unlock, WindowCharge))
+    for policy in (HALVES, MONTHS, Proportional(planned=(("a", 1),)), charge("2026-01-01", "2026-01-31")):
+        assert kinds.decode(parse(canonical(encode(policy)))) == policy
