@@ -18,8 +18,8 @@ from sfumato.core.release import Release
 from sfumato.core.statement import Account
 from sfumato.core.units import Unit
 from sfumato.errors import LedgerError, NotDeclared, Refused, Unsupported
+from sfumato.governance.balances import Balance
 from sfumato.governance.books import (
-    Balance,
     Charge,
     account_line,
     admit,

@@ -13,7 +13,8 @@ from sfumato.core.signature import SigningKey
 from sfumato.core.units import Unit, describe
 from sfumato.errors import LedgerError, NotDeclared, Refused
 from sfumato.governance.anchor import FileAnchor, Head, SignedHead
-from sfumato.governance.books import Balance, Charge, Totals, account_line, dataset_line, population_line
+from sfumato.governance.balances import Balance
+from sfumato.governance.books import Charge, Totals, account_line, dataset_line, population_line
 from sfumato.governance.durable import DurableLedger
 from sfumato.governance.entries import (
     AccountOpened,

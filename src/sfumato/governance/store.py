@@ -27,7 +27,8 @@ from sfumato.core.extras import need
 from sfumato.core.query import Dataset
 from sfumato.core.units import Unit
 from sfumato.errors import InvalidInput, LedgerError
-from sfumato.governance.books import Balance, Charge, Edition, MemoryBooks, Totals, apply
+from sfumato.governance.balances import Balance
+from sfumato.governance.books import Charge, Edition, MemoryBooks, Totals, apply
 from sfumato.governance.entries import ENTRIES, START, Entry, Recovered, Row
 from sfumato.governance.memory import State
 from sfumato.governance.migrations import migrate, newest, present

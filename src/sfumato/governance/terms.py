@@ -9,7 +9,7 @@ from sfumato.core.budget import Budget
 from sfumato.core.query import check_name
 from sfumato.core.units import Family, Unit, User, covers, describe
 from sfumato.errors import InvalidInput, NotDeclared, Refused
-from sfumato.governance.books import Balance
+from sfumato.governance.balances import Balance
 
 __all__ = ["check_cap", "check_unit", "levels_of", "people", "rho_of", "written"]
 
