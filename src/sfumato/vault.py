@@ -7,7 +7,7 @@ deliver. No row is read and no noise is drawn before the charge counts.
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,6 +71,7 @@ class Vault:
 
     With ``ledger=…, account="institution/department/project"`` the budget is that account's, and every dataset must be
     declared in the ledger; ``ledger`` is an open one, or its address with the ``key`` and ``anchor`` to open it.
+    ``purpose`` and ``recipient`` say what releases are for and who gets them: data with terms are used within them.
 
     >>> import pyarrow as pa, sfumato as sf
     >>> vault = Vault(unit=sf.user("id", relation="add/remove"), budget=sf.Budget(epsilon=1), name="trial")
@@ -91,6 +92,8 @@ class Vault:
         ledger: "Ledger | str | Path | None" = None,
         account: str | None = None,
         anchor: str | Path | None = None,
+        purpose: str | None = None,
+        recipient: str | None = None,
     ) -> None:
         if unit is None:
             raise NotDeclared("a vault needs its unit: who is protected. Say unit=sf.user('patient_id', relation=…).")
@@ -98,15 +101,18 @@ class Vault:
             raise InvalidInput("unit must be one such as sf.user('patient_id', relation='add/remove').")
         durable: DurableLedger | None = None
         if ledger is not None:
-            durable = _charged_to(ledger, account, unit, key=key, anchor=anchor)
+            durable = _charged_to(ledger, account, unit, key=key, anchor=anchor, purpose=purpose, recipient=recipient)
             if budget is not None or name is not None:
                 raise InvalidInput(
                     "budget and name are those of the ledger's account; nothing was done. Leave them out."
                 )
             budget, name = durable.budget, durable.path
             key = durable.ledger.key if key is None else key
-        elif account is not None or anchor is not None:
-            raise NotDeclared("an account and an anchor belong to a ledger. Nothing was done. Say ledger='ledger.db'.")
+        elif any(said is not None for said in (account, anchor, purpose, recipient)):
+            raise NotDeclared(
+                "an account, an anchor, a purpose and a recipient belong to a ledger. Nothing was done. "
+                "Say ledger='ledger.db'."
+            )
         if budget is None:
             raise NotDeclared("a vault needs its budget: how much may be said in all. Say budget=sf.Budget(epsilon=…).")
         if not isinstance(budget, Budget) or budget.epsilon == 0 or budget.delta == 1:
@@ -299,8 +305,21 @@ class Vault:
 
         return least_epsilon_where(reaches, f"keeps {name!r} within ±{margin}")
 
-    def release(self, query: Query, spend: Budget, *, fresh: bool = False) -> Release:
-        """Charge, then read; store, then deliver."""
+    def release(
+        self,
+        query: Query,
+        spend: Budget,
+        *,
+        fresh: bool = False,
+        idempotency: str | None = None,
+        reads: tuple[str, str] | None = None,
+    ) -> Release:
+        """Charge, then read; store, then deliver.
+
+        With a durable ledger a retry under the same ``idempotency`` key is charged once: it gets the answer that was
+        stored, or finishes a release that was cut off before it had one. ``reads`` are the first and the last day of
+        the data, which an account with windows of time asks for.
+        """
         spend = Budget.asked(epsilon=spend.epsilon, delta=spend.delta)
         asked, holding = self._held(query)
         sensitivity = asked.sensitivity(self.unit, holding.limit)
@@ -320,7 +339,17 @@ class Vault:
             )
         check_columns(asked, self._beside(asked), self.unit)
 
-        reservation = self._ledger.reserve(charge, datasets=self._private(asked), event=event)
+        reservation = self._ledger.reserve(
+            charge,
+            datasets=self._private(asked),
+            event=event,
+            idempotency=idempotency,
+            lasts=_lasts(idempotency),
+            reads=reads,
+        )
+        given = None if idempotency is None else self._ledger.given(reservation)
+        if given is not None:
+            return given
         issued = datetime.now(UTC).isoformat(timespec="seconds")
         answer = self._noisy(asked, holding, mechanism)
         if answer is None:
@@ -355,7 +384,13 @@ class Vault:
             repeated=False,
             presenter=Reports(),
         )
-        self._ledger.commit(reservation, question, release)
+        try:
+            self._ledger.commit(reservation, question, release)
+        except LedgerError:
+            given = None if idempotency is None else self._ledger.given(reservation)
+            if given is None:
+                raise
+            return given  # another process finished the same request first: its answer is the one that counts
         return release
 
     def _held(self, query: Query) -> tuple[TableQuery, _Holding]:
@@ -415,6 +450,8 @@ def _charged_to(
     *,
     key: SigningKey | str | Path | None,
     anchor: str | Path | None,
+    purpose: str | None,
+    recipient: str | None,
 ) -> "DurableLedger":
     """The account of a durable ledger."""
     from sfumato.governance.ledger import Ledger
@@ -432,7 +469,12 @@ def _charged_to(
             f"{account!r} is kept by a zCDP filter, which certificates cannot state yet; nothing was done. Charge an "
             "account that is kept by sums; levels above it may have a zCDP filter."
         )
-    return ledger.account(account, unit=unit, reader=_stored)
+    return ledger.account(account, unit=unit, reader=_stored, purpose=purpose, recipient=recipient)
+
+
+def _lasts(idempotency: str | None) -> timedelta | None:
+    """When a charge without an answer is stale; one that a retry may still finish never is."""
+    return timedelta(days=1) if idempotency is None else None
 
 
 def _stored(text: str) -> Release:

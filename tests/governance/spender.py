@@ -9,10 +9,9 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-import sqlalchemy as sa
-
 from sfumato.core.budget import Budget
 from sfumato.errors import BudgetExceeded
+from sfumato.governance import store
 from tests.governance.homes import VISITS, Home
 
 COST = Budget(epsilon="1/3")
@@ -68,10 +67,7 @@ def _spend(home: Home, request: str, last: int, write: int) -> None:
 
         return stepped
 
-    engine = account.ledger._store._connected()
-    for moment in ("before_cursor_execute", "after_cursor_execute"):
-        sa.event.listen(engine, moment, step)
-    engine.dialect.do_commit = around(engine.dialect.do_commit)  # type: ignore[method-assign]
+    store.run, store.commit = around(store.run), around(store.commit)
     os.pwrite, os.fdatasync = around(os.pwrite), around(os.fdatasync)
 
     reservation = account.reserve(COST, datasets=[VISITS], idempotency=request)

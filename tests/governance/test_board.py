@@ -227,7 +227,7 @@ def test_the_reserve_opens_by_decision_only_and_never_beyond_what_it_holds() -> 
         ask(number, action=Action.UNLOCK, account="oncology", datasets=(), amount=Budget(epsilon=1.5))
         for number in (1, 2)
     ]
-    minutes = Minutes.replay(BOARD, [*asked, vote("ben")], reserve=rule.reserved(cap))
+    minutes = Minutes.replay(BOARD, [*asked, vote("ben")], reserves=(("", rule.reserved(cap)),))
     assert rule.allowed("oncology", cap, minutes.unlocks()) == Budget(epsilon=6)
     minutes = minutes.after(vote("cho"))
     assert rule.allowed("oncology", cap, minutes.unlocks()) == Budget(epsilon=7.5)
@@ -378,8 +378,8 @@ OPEN = [ask(datasets=("visits",), sites=("north",)), vote("ben"), vote("cho"), v
 COST = Budget(epsilon=1)
 
 
-def allowed(*entries: BoardEntry, terms: Terms = TERMS, reasons: Reasons | None = WHY, at: str = on(20)) -> int:
-    return permit(USE, terms, Minutes.replay(BOARD, entries), at=at, cost=COST, reasons=reasons)
+def allowed(*entries: BoardEntry, terms: Terms = TERMS, since: int = 0, at: str = on(20)) -> int | None:
+    return permit(USE, terms, Minutes.replay(BOARD, entries), at=at, cost=COST, since=since)
 
 
 @pytest.mark.claim("S1-20", "S1-29")
@@ -407,8 +407,11 @@ def test_a_veto_blocks_the_next_release_and_old_approvals_do_not_revive() -> Non
 
 @pytest.mark.claim("S0-31")
 def test_a_release_without_recorded_reasons_is_refused() -> None:
-    with pytest.raises(NotDeclared, match="no reason is recorded for ε = 1"):
-        allowed(*OPEN, reasons=None)
+    with pytest.raises(Refused, match="no reason is recorded for ε = 1"):
+        allowed()
+    with pytest.raises(Refused, match="with its terms as they are now"):
+        allowed(*OPEN, since=len(OPEN))  # the terms were changed after the board approved
+    assert allowed(*OPEN) == 1
 
 
 @pytest.mark.claim("S1-27")

@@ -33,7 +33,14 @@ class Clock:
 def books_of(ledger: Ledger) -> tuple[MemoryBooks, MemoryBooks]:
     """The books as the database keeps them, and as the record alone gives them."""
     with ledger._store.reading() as pages:
-        return pages.copy(), replay(pages.rows())
+        kept = MemoryBooks(
+            kept={balance.name: balance for balance in pages.balances()},
+            editions={edition.dataset: edition for edition in pages.editions()},
+            charges={charge.number: charge for charge in pages.charges()},
+            answers=dict(pages.answers()),
+            head=pages.totals(),
+        )
+        return kept, replay(pages.rows())
 
 
 def spent(ledger: Ledger) -> dict[str, Fraction]:

@@ -95,7 +95,7 @@ def test_the_naive_twin_overspends(home: Home) -> None:
 
     def naive(_: int) -> bool:
         with engine.connect() as connection:
-            balance = Pages(connection).balance("account hospital")
+            balance = Pages(connection.connection.cursor()).balance("account hospital")
             connection.rollback()
         assert balance is not None
         fits = balance.cap.epsilon >= balance.epsilon_spent + Fraction(1, 2)

@@ -3,6 +3,7 @@
 import shutil
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -11,7 +12,7 @@ from sfumato.core.budget import Budget
 from sfumato.errors import InvalidInput, LedgerError
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.migrations import migrate, newest, present
-from sfumato.governance.store import Store
+from sfumato.governance.store import Store, run
 from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished, postgres_home, sqlite_home
 
 HALF = Budget(epsilon="1/2")
@@ -40,23 +41,26 @@ def test_a_full_disk_refuses_and_nothing_is_half_done(tmp_path: Path) -> None:
     assert account.answer("question") is None
 
 
-def test_a_database_that_goes_away_in_the_middle_changes_nothing(tmp_path: Path, postgres_url: str) -> None:
+def test_a_database_that_goes_away_in_the_middle_changes_nothing(
+    tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home = postgres_home(tmp_path, postgres_url)
     ledger = furnished(home)
     account = ledger.account(ACCOUNT, unit=PATIENT)
     before, gone = ledger.head(), []
 
-    def leave(connection: sa.Connection, _: object, statement: str, *__: object) -> None:
+    def leave(cursor: Any, statement: str, values: tuple[Any, ...] = ()) -> None:
         if "INSERT INTO balance" in statement and not gone:
             gone.append(statement)
             home.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
                          "AND pid <> pg_backend_pid()")  # fmt: skip
+        run(cursor, statement, values)
 
-    sa.event.listen(ledger._store._connected(), "before_cursor_execute", leave)
+    monkeypatch.setattr("sfumato.governance.store.run", leave)
     with pytest.raises(LedgerError, match="nothing was changed"):
         account.reserve(HALF, datasets=[VISITS])
     assert gone
-    sa.event.remove(ledger._store._connected(), "before_cursor_execute", leave)
+    monkeypatch.undo()
     assert ledger.head() == before
     account.reserve(HALF, datasets=[VISITS])
     assert ledger.verify() == ()
@@ -99,9 +103,9 @@ def test_the_tables_of_the_statements_are_those_of_the_migrations(home: Home) ->
     from sfumato.governance.store import _TABLES, KEYS
 
     ledger = furnished(home)
-    with ledger._store.reading() as pages:
-        assert present(pages.connection) == newest()
-        found = sa.inspect(pages.connection)
+    with ledger._store._connected().connect() as connection:
+        assert present(connection) == newest()
+        found = sa.inspect(connection)
         for table in _TABLES.tables.values():
             assert {column.name for column in table.columns} == {each["name"] for each in found.get_columns(table.name)}
             if table.name in KEYS:
@@ -112,8 +116,8 @@ def test_the_tables_of_the_statements_are_those_of_the_migrations(home: Home) ->
 def test_migrating_again_changes_nothing(home: Home) -> None:
     ledger = furnished(home)
     head = ledger.head()
-    with ledger._store.writing() as pages:
-        migrate(pages.connection)
+    with ledger._store.migrating() as connection:
+        migrate(connection)
     assert home.open().head() == head
 
 
@@ -123,8 +127,8 @@ def test_a_ledger_of_an_older_migration_opens_and_verifies(tmp_path: Path, revis
     shutil.copytree(Path(__file__).parent / "ledgers" / revision, tmp_path / "old")
     home = Home(url=str(tmp_path / "old" / "ledger.db"), folder=str(tmp_path / "old"))
     ledger = home.open()
-    with ledger._store.reading() as pages:
-        assert present(pages.connection) == newest()
+    with ledger._store._connected().connect() as connection:
+        assert present(connection) == newest()
     assert ledger.verify() == ()
     account = ledger.account(ACCOUNT, unit=PATIENT)
     assert account.spent == HALF

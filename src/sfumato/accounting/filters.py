@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from sfumato.accounting import zcdp
+from sfumato.accounting import rdp, zcdp
 from sfumato.core.budget import Budget
 from sfumato.core.events import PrivacyEvent
 from sfumato.core.exact import Exact, decimal_up, fraction_text, non_negative, positive, rational
@@ -161,8 +161,6 @@ class RDPFilter:
         return replace(self, spent=self.spent + self._cost(event))
 
     def _cost(self, event: PrivacyEvent) -> Fraction:
-        from sfumato.accounting import rdp  # needs NumPy and SciPy, which the other filters do not
-
         curve, own = rdp.compose(event, orders=[self.order])
         _no_delta(own)
         ((_, loss),) = curve.curve

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
+from sfumato.accounting.elementary import ELEMENTARY, UNIT
 from sfumato.errors import InvalidInput
 
 __all__ = [
@@ -29,13 +30,6 @@ __all__ = [
 ]
 
 Array = npt.NDArray[np.float64]
-
-UNIT = 2.0**-53
-"""Half the distance from 1 to the next float: the relative rounding of +, −, ×, / and √."""
-
-ELEMENTARY = 8 * UNIT
-"""Assumed: the relative error of exp, expm1, log and log1p of NumPy and of :mod:`math`, results below the normal floats
-aside. Four units in the last place, which NumPy tests its vector loops for; C libraries stay below one or two."""
 
 DEEPEST = 30.0
 NORMAL = 2.0**-40

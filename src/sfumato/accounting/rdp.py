@@ -1,19 +1,19 @@
 """Rényi DP: a curve of losses by order, which adds at each order, and a tight conversion to (ε, δ) in the end.
 
 Sampled events are treated at whole orders; between them (α − 1)·D_α is convex in α, so the straight line through the
-neighbours is an upper bound. Floats are moved outward before they become rationals. Proof: docs/proofs/rdp.md
+neighbours is an upper bound. Floats are moved outward before they become rationals. NumPy is needed for samples alone,
+so that a certificate can be checked without it. Proof: docs/proofs/rdp.md
 """
 
 import math
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from sfumato.accounting.basic import loss_of
 from sfumato.accounting.counted import counted
-from sfumato.accounting.floats import ELEMENTARY, Array
+from sfumato.accounting.elementary import ELEMENTARY
 from sfumato.core.events import (
     BoundedRange,
     DiscreteGaussian,
@@ -28,6 +28,9 @@ from sfumato.core.events import (
 from sfumato.core.exact import Exact, non_negative, probability
 from sfumato.core.guarantees import GDP, RDP, ZCDP, Approximate, Pure
 from sfumato.errors import InvalidInput, Refused, Unsupported
+
+if TYPE_CHECKING:
+    from sfumato.accounting.floats import Array
 
 __all__ = ["ORDERS", "compose", "delta", "epsilon", "loss_at"]
 
@@ -168,6 +171,8 @@ def _whole(event: PoissonSampled | FixedSizeSampled, order: int) -> Fraction:
 
 def _poisson(event: PoissonSampled, order: int) -> Fraction:
     """ln Σ C(α, k) q^k (1 − q)^(α−k) e^((k−1)ε_k); where the two laws are not mirror images, tripled from k = 3 on."""
+    import numpy as np
+
     if event.rate == 1:
         return (order - 1) * loss_at(event.event, Fraction(order))
     ks = np.arange(order + 1, dtype=np.float64)
@@ -178,6 +183,8 @@ def _poisson(event: PoissonSampled, order: int) -> Fraction:
 
 def _fixed_size(event: FixedSizeSampled, order: int) -> Fraction:
     """Wang, Balle and Kasiviswanathan 2019, Theorem 9, for replacing one unit."""
+    import numpy as np
+
     ks, moments = np.arange(2, order + 1, dtype=np.float64), _log_moments(event.event, order)[2:]
     caps = np.minimum(math.log(2), ks * _log_expm1(_most(event.event)))
     caps[0] = min(caps[0], math.log(4) + _log_expm1(moments[0]) - moments[0])
@@ -195,8 +202,10 @@ def _log_expm1(value: float) -> float:
     return value + math.log(-math.expm1(-value)) if value > 0 else -math.inf
 
 
-def _log_moments(event: PrivacyEvent, order: int) -> Array:
+def _log_moments(event: PrivacyEvent, order: int) -> "Array":
     """(k − 1)·ε_k for k = 0 … α: a bound on ln E_Q[(P/Q)^k], which is 0 for k = 0 and 1."""
+    import numpy as np
+
     return np.array([0.0, 0.0, *((k - 1) * float(loss_at(event, Fraction(k))) for k in range(2, order + 1))])
 
 
@@ -220,8 +229,10 @@ def _mirrored(event: PrivacyEvent) -> bool:
 
 
 @lru_cache(maxsize=1 << 11)
-def _log_binomials(order: int) -> Array:
+def _log_binomials(order: int) -> "Array":
     """ln C(α, k) for k = 0 … α, each from the whole number itself."""
+    import numpy as np
+
     row = [1]
     for k in range(order // 2):
         row.append(row[-1] * (order - k) // (k + 1))
@@ -229,8 +240,10 @@ def _log_binomials(order: int) -> Array:
     return np.array(half + half[::-1][1 - order % 2 :])
 
 
-def _summed(*parts: Array) -> Fraction:
+def _summed(*parts: "Array") -> Fraction:
     """ln Σ e^(the sum of the parts), raised by what all that went into it may be off, and never below 0."""
+    import numpy as np
+
     terms = np.sum(parts, axis=0)
     largest = float(terms.max())
     found = _raised(largest, math.log(float(np.exp(terms - largest).sum())))

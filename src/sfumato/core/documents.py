@@ -13,6 +13,7 @@ import typing
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from fractions import Fraction
+from functools import cache
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from sfumato.errors import InvalidInput, Unsupported
@@ -20,6 +21,9 @@ from sfumato.errors import InvalidInput, Unsupported
 __all__ = ["Document", "Json", "Registry", "canonical", "encode", "parse"]
 
 MOST_DIGITS = 80
+
+_PLAIN = frozenset({type(None), bool, int, str})
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
 
@@ -38,6 +42,8 @@ def encode(value: object) -> Json:
     >>> encode(Fraction(1, 2))
     '1/2'
     """
+    if type(value) in _PLAIN:
+        return value  # type: ignore[return-value]
     match value:
         case None | bool() | int() | str():
             return value.value if isinstance(value, Enum) else value
@@ -47,10 +53,9 @@ def encode(value: object) -> Json:
             return encode(value.value)
         case tuple() | list():
             return [encode(item) for item in value]
-        case Document():
-            fields = dataclasses.fields(value)  # type: ignore[arg-type]
-            body = {field.name: encode(getattr(value, field.name)) for field in fields}
-            return {"kind": value.KIND, "version": value.VERSION, **body}
+        case _ if (names := _names(type(value))) is not None:
+            body = {name: encode(getattr(value, name)) for name in names}
+            return {"kind": value.KIND, "version": value.VERSION, **body}  # type: ignore[attr-defined]
     raise InvalidInput(f"a {type(value).__name__} cannot be written into a document; nothing was written.")
 
 
@@ -60,8 +65,9 @@ def canonical(value: Json) -> str:
     >>> canonical({"b": "1/2", "a": [1, None]})
     '{"a":[1,null],"b":"1/2"}'
     """
-    _refuse_floats(value, "document")
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    if _holds_float(value):
+        _refuse_floats(value, "document")
+    return _CANONICAL.encode(value)
 
 
 def parse(text: str) -> Json:
@@ -89,7 +95,8 @@ def parse(text: str) -> Json:
         value: Json = json.loads(
             text, parse_float=refuse, parse_constant=refuse, parse_int=whole, object_pairs_hook=unique
         )
-        canonical(value).encode()  # half a surrogate pair has no bytes and could be neither hashed nor signed
+        # Half a surrogate pair has no bytes and could be neither hashed nor signed; it comes as itself or as an escape.
+        (canonical(value) if "\\u" in text else text).encode()
     except InvalidInput:
         raise
     except (ValueError, RecursionError):  # ValueError: no JSON, or a whole number of thousands of digits
@@ -117,21 +124,19 @@ class Registry:
         if not isinstance(body, dict):
             raise InvalidInput(f"{path} is not a document (an object with kind and version); it was not read.")
         cls = self._class(body, path)
-        hints = typing.get_type_hints(cls)
-        names = [field.name for field in dataclasses.fields(cls)]
+        hints, optional = _hints(cls)
         # A field that an older version did not have yet takes its default.
         older = int(str(body["version"])) < cls.VERSION  # type: ignore[attr-defined]
-        new = {field.name for field in dataclasses.fields(cls) if field.default is not dataclasses.MISSING}
         for name in body:
-            if name not in {*names, "kind", "version"}:
+            if name not in hints and name not in ("kind", "version"):
                 raise InvalidInput(f"{path}.{name} is not a field of {body['kind']!r}; the document was not read.")
         values = {}
-        for name in names:
-            if name not in body and older and name in new:
+        for name, hint in hints.items():
+            if name not in body and older and name in optional:
                 continue
             if name not in body:
                 raise InvalidInput(f"{path}.{name} is missing; the document was not read.")
-            values[name] = self._value(body[name], hints[name], f"{path}.{name}")
+            values[name] = self._value(body[name], hint, f"{path}.{name}")
         try:
             return cls(**values)
         except InvalidInput as wrong:
@@ -180,6 +185,22 @@ class Registry:
         raise InvalidInput(f"{path} has the wrong type; the document was not read.")
 
 
+@cache
+def _names(cls: type) -> tuple[str, ...] | None:
+    """The fields of a class of documents; None for any other class."""
+    if not (hasattr(cls, "KIND") and hasattr(cls, "VERSION")):
+        return None
+    return tuple(field.name for field in dataclasses.fields(cls))
+
+
+@cache
+def _hints(cls: type) -> tuple[Mapping[str, Any], frozenset[str]]:
+    """The fields of a class of documents with their types, and those that have a default."""
+    fields, hints = dataclasses.fields(cls), typing.get_type_hints(cls)
+    optional = frozenset(field.name for field in fields if field.default is not dataclasses.MISSING)
+    return {field.name: hints[field.name] for field in fields}, optional
+
+
 def _meets(document: object, option: Any) -> bool:
     """Whether a document is of a class, or has all that a Protocol asks for; looked up on the class, nothing is run."""
     if getattr(option, "_is_protocol", False):
@@ -204,6 +225,14 @@ def _member(option: type[Enum], value: Json, path: str) -> Enum:
             return member
     known = ", ".join(repr(member.value) for member in option)
     raise InvalidInput(f"{path} must be one of {known}; the document was not read.")
+
+
+def _holds_float(value: object) -> bool:
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for item in items:  # a generator takes twice the stack, and documents are deep
+        if type(item) not in _PLAIN and _holds_float(item):
+            return True
+    return isinstance(value, float)
 
 
 def _refuse_floats(value: object, path: str) -> None:

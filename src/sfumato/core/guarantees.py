@@ -18,6 +18,7 @@ from sfumato.errors import InvalidInput, Refused
 __all__ = ["GDP", "RDP", "ZCDP", "Approximate", "Guarantee", "Pure"]
 
 _DEEPEST = 90  # standard deviations; δ below e^(−90²/2) is stated as about that, and never smaller
+_FINE, _LOWEST, _HIGHEST = 20, -18, 26  # of the lattice of orders: 2^20 of them from 1 + 2^e to 1 + 2^(e + 1)
 
 
 @runtime_checkable
@@ -201,7 +202,7 @@ class ZCDP:
         return _renyi_delta(order, self.rho * order, asked)
 
     def epsilon_at(self, delta: Exact) -> Fraction:
-        """ε at the order that a search finds best; any order gives a valid bound."""
+        """ε at the best order of a fine lattice: a valid bound at any order, and the same number on every machine."""
         asked = positive(probability(delta, "delta"), "delta")
         if self.rho == 0:
             return Fraction(0)
@@ -210,8 +211,7 @@ class ZCDP:
         def epsilon(order: float) -> float:
             return rho * order + math.log1p(-1 / order) - (log_of + math.log(order)) / (order - 1)
 
-        order = _best_order(epsilon)
-        return _renyi_epsilon(order, self.rho * order, asked)
+        return _settled(_best_order(epsilon), lambda order: _renyi_epsilon(order, self.rho * order, asked))
 
     def group(self, size: int) -> "ZCDP":
         """The promise for k units is k²ρ."""
@@ -294,6 +294,33 @@ def _best_order(value: Callable[[float], float]) -> Fraction:
         else:
             low = left
     return 1 + Fraction(math.exp((low + high) / 2)).limit_denominator(10**9)
+
+
+def _settled(near: Fraction, value: Callable[[Fraction], Fraction]) -> Fraction:
+    """The least value at an order 1 + 2^e·(1 + r/2^20), found exactly from an order ``near`` it.
+
+    The bound falls and then rises with the order, so that the walk ends at the same place wherever floats began it.
+    """
+    known: dict[int, Fraction] = {}
+
+    def at(place: int) -> Fraction:
+        place = min(max(place, _LOWEST << _FINE), _HIGHEST << _FINE)
+        if place not in known:
+            power, part = divmod(place, 1 << _FINE)
+            known[place] = value(1 + Fraction(2) ** power * Fraction((1 << _FINE) + part, 1 << _FINE))
+        return known[place]
+
+    mantissa, power = math.frexp(float(near - 1))
+    place, step = ((power - 1) << _FINE) + round((2 * mantissa - 1) * (1 << _FINE)), 1
+    place = min(max(place, _LOWEST << _FINE), _HIGHEST << _FINE)
+    while True:
+        lower = [side for side in (-step, step) if at(place + side) < at(place)]
+        if lower:
+            place, step = place + lower[0], 2 * step
+        elif step == 1:
+            return at(place)
+        else:
+            step //= 2
 
 
 def _float(value: Fraction) -> float:

@@ -71,7 +71,9 @@ class Preview:
 class Gate(Protocol):
     """The one way to data: whoever charges, reads, draws, signs and stores."""
 
-    def release(self, query: Query, spend: Budget, *, fresh: bool) -> Release:
+    def release(
+        self, query: Query, spend: Budget, *, fresh: bool, idempotency: str | None, reads: tuple[str, str] | None
+    ) -> Release:
         """Charge, then read; store, then deliver."""
         ...
 
@@ -101,14 +103,26 @@ class Question:
     query: Query
     gate: Gate
 
-    def release(self, *, epsilon: Exact, delta: Exact = 0, fresh: bool = False) -> Release:
+    def release(
+        self,
+        *,
+        epsilon: Exact,
+        delta: Exact = 0,
+        fresh: bool = False,
+        idempotency: str | None = None,
+        reads: tuple[str, str] | None = None,
+    ) -> Release:
         """Publish the answer for ε, and at most δ, which is the whole cost.
 
         Where a δ is allowed and makes the error smaller the noise is Gaussian; else it is Laplace and no δ is charged.
         The same question at the same cost gives the stored answer, charged 0, unless ``fresh`` asks (and pays) for a
         new draw.
+
+        With a durable ledger a retry under the same ``idempotency`` key is charged once and gets the same answer;
+        ``reads`` are the first and the last day of the data, where the account has windows of time.
         """
-        return self.gate.release(self.query, Budget.asked(epsilon=epsilon, delta=delta), fresh=fresh)
+        spend = Budget.asked(epsilon=epsilon, delta=delta)
+        return self.gate.release(self.query, spend, fresh=fresh, idempotency=idempotency, reads=reads)
 
     def preview(
         self,

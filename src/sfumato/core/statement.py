@@ -1,6 +1,7 @@
 """The statement of a release: everything that is published about it, and everything that is signed."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
@@ -16,15 +17,24 @@ __all__ = ["Account", "Statement"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """Where the release was charged, and how the account stood right after the charge."""
+    """Where the release was charged, and how the account stood right after the charge.
+
+    ``method`` is the filter that decides what still fits: ``basic`` (sums of ε and δ), ``zcdp`` (the sum of ρ) or
+    ``rdp`` (the sum of Rényi losses at ``order``). The latter two have a cap of their own and what counts against it;
+    ``spent`` is then read off ``filter_spent`` at the budget's δ.
+    """
 
     KIND: ClassVar[str] = "account"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
     name: str
     ledger: str
     budget: Budget
     spent: Budget
     releases: int
+    method: str = "basic"
+    order: Fraction | None = None
+    filter_cap: Fraction | None = None
+    filter_spent: Fraction | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

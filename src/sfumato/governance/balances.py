@@ -1,71 +1,172 @@
-"""Balances: a cap, what counts against it, and the filter that decides whether a charge still fits."""
+"""Balances: a cap, what counts against it, and the filter that decides whether a charge still fits.
+
+Sums of ε and δ decide unless a filter was chosen when the balance was opened: zCDP (the sum of ρ), or Rényi at one
+order (the sum of losses there). There is none by privacy loss distributions, which hold only for plans that were
+fixed beforehand (docs/proofs/filters.md).
+"""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from sfumato.accounting.filters import BasicFilter
+from sfumato.accounting.charged import charged, reading
+from sfumato.accounting.filters import BasicFilter, RDPFilter, ZCDPFilter
+from sfumato.core import enclosures
 from sfumato.core.budget import Budget
-from sfumato.core.exact import fraction_text
-from sfumato.core.guarantees import ZCDP
+from sfumato.core.events import PrivacyEvent
+from sfumato.core.exact import decimal_down, decimal_up, fraction_text
 from sfumato.core.units import Unit
-from sfumato.errors import BudgetExceeded, Refused
+from sfumato.errors import BudgetExceeded, InvalidInput, Refused, Unsupported
 
 __all__ = ["Balance"]
+
+LONGEST = 24
+DIGITS = 9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Balance:
-    """A cap and what counts against it. The sums of ε and δ are always kept; with ``rho`` a zCDP filter decides."""
+    """A cap and what counts against it.
+
+    Guarantee: if every charge that counts was admitted, all of them together, however adaptively chosen, are within
+    ``cap``. The sums of ε and δ are always kept, as the figure for an audit. They decide where neither ``rho``, the cap
+    of a zCDP filter, nor ``loss``, the cap of a Rényi filter at ``order``, is set.
+    """
 
     name: str
     unit: Unit
     cap: Budget
-    rho: Fraction | None
+    rho: Fraction | None = None
+    order: Fraction | None = None
+    loss: Fraction | None = None
     epsilon_spent: Fraction = Fraction(0)
     delta_spent: Fraction = Fraction(0)
     rho_spent: Fraction = Fraction(0)
+    loss_spent: Fraction = Fraction(0)
     charges: int = 0
 
     @property
+    def method(self) -> str:
+        """The filter that decides: ``basic``, ``zcdp`` or ``rdp``."""
+        return "basic" if self.filter_cap is None else "zcdp" if self.order is None else "rdp"
+
+    @property
+    def filter_cap(self) -> Fraction | None:
+        """The most ρ, or Rényi loss at the order, that the filter admits; None where sums decide."""
+        return self.rho if self.order is None else self.loss
+
+    @property
+    def filter_spent(self) -> Fraction | None:
+        """What counts against that."""
+        if self.filter_cap is None:
+            return None
+        return self.rho_spent if self.order is None else self.loss_spent
+
+    @property
+    def filter_left(self) -> Fraction | None:
+        """What the filter still admits; nothing where a recovered gap used it up."""
+        if self.filter_cap is None or self.filter_spent is None:
+            return None
+        return max(Fraction(0), self.filter_cap - self.filter_spent)
+
+    @property
     def spent(self) -> Budget:
-        """What counts as spent, in the terms of the filter that decides."""
-        if self.rho is None:
+        """What counts as spent, in the terms of the filter that decides: a filter's loss is read at the cap's δ."""
+        if self.filter_spent is None:
             return Budget(epsilon=self.epsilon_spent, delta=min(Fraction(1), self.delta_spent))
-        if self.rho_spent == 0:
-            return Budget.none()
-        room = self.cap.delta
-        return Budget(epsilon=ZCDP(rho=self.rho_spent).epsilon_at(room), delta=room)
+        return reading(self.filter_spent, self.order, self.cap.delta)
 
     @property
     def left(self) -> Budget:
-        """What may still be asked for, as ε and δ; nothing where a recovered gap went beyond the cap."""
-        spent = self.spent
-        room = Fraction(0) if self.rho is not None else max(Fraction(0), self.cap.delta - spent.delta)
-        return Budget(epsilon=max(Fraction(0), self.cap.epsilon - spent.epsilon), delta=room)
+        """What may still be asked for, as ε and δ; nothing where a recovered gap went beyond the cap.
 
-    def admit(self, cost: Budget, rho: Fraction | None) -> None:
+        Of a balance with a filter: the largest ε, rounded down, of one release without a δ that is sure to fit. Noise
+        with a ρ of its own, such as Gaussian noise, is judged by that and not by this figure.
+        """
+        if self.filter_left is None:
+            spent = self.spent
+            room = max(Fraction(0), self.cap.delta - spent.delta)
+            return Budget(epsilon=max(Fraction(0), self.cap.epsilon - spent.epsilon), delta=room)
+        # An ε has ρ = ε²/2, and a Rényi loss of at most α·ε²/2 and of at most ε.
+        steepness = 1 if self.order is None else self.order
+        most = enclosures.sqrt(2 * self.filter_left / steepness).low
+        if self.order is not None:
+            most = max(most, self.filter_left)
+        return Budget(epsilon=Fraction(decimal_down(most, DIGITS)))
+
+    def lost(self, event: PrivacyEvent | None) -> Fraction | None:
+        """What an event counts against the filter, None where sums decide; what the filter cannot hold is refused."""
+        if self.filter_cap is None:
+            return None
+        if event is None:
+            raise self._untold()
+        try:
+            return charged(event, self.order)
+        except Unsupported:
+            raise self._untold() from None
+        except Refused as refusal:
+            raise Refused(f"{self.name!r} is kept by a {self._filter} filter. {refusal}") from None
+
+    def admit(self, cost: Budget, loss: Fraction | None) -> None:
         """Refuse a charge that does not fit, with the numbers; equality fits."""
-        if self.rho is None:
+        if self.filter_cap is None or self.filter_left is None:
             if not self.cap.covers(Budget(epsilon=self.epsilon_spent, delta=min(Fraction(1), self.delta_spent))):
                 raise self._exceeded("nothing", str(cost))  # a recovered gap went beyond the cap
             BasicFilter(budget=self.cap, spent=self.spent).after(cost, self.name)
-        elif rho is None:
-            raise Refused(
-                f"{self.name!r} is kept by a zCDP filter, and this release states no ρ. Nothing was read and nothing "
-                "was spent. Ask with a mechanism that has one, or charge an account that is kept by sums."
-            )
-        elif self.rho_spent + rho > self.rho:
-            left = max(Fraction(0), self.rho - self.rho_spent)
-            raise self._exceeded(f"ρ = {fraction_text(left)}", f"ρ = {fraction_text(rho)}")
+        elif loss is None:
+            raise self._untold()
+        elif loss > self.filter_left:
+            left = _written(self.filter_left, up=False)
+            raise self._exceeded(f"{self._what} {left}", f"{self._what} {_written(loss, up=True)}")
 
-    def moved(self, cost: Budget, rho: Fraction | None, *, times: int, charges: int) -> "Balance":
+    def moved(self, cost: Budget, loss: Fraction | None, *, times: int, charges: int) -> "Balance":
         """The balance with a charge entered (``times=1``) or given back (``times=-1``)."""
+        lost = Fraction(0) if loss is None or self.filter_cap is None else times * loss
         return replace(
             self,
             epsilon_spent=self.epsilon_spent + times * cost.epsilon,
             delta_spent=self.delta_spent + times * cost.delta,
-            rho_spent=self.rho_spent + times * (rho if self.rho is not None and rho is not None else 0),
+            rho_spent=self.rho_spent + (lost if self.order is None else 0),
+            loss_spent=self.loss_spent + (0 if self.order is None else lost),
             charges=self.charges + charges,
+        )
+
+    def used_up(self, gap: Budget) -> "Balance":
+        """The balance with a gap of lost entries charged: nobody knows what they lost, so a filter is used up."""
+        return self.moved(gap, self.filter_left, times=1, charges=0)
+
+    def raised(self, amount: Budget) -> "Balance":
+        """The balance with a cap that is higher by ``amount``; the cap of its filter is worked out again.
+
+        Guarantee: nothing is lowered, and the same amounts in the same order give the same caps on every machine.
+
+        >>> from sfumato.core.units import user
+        >>> small = Balance(name="x", unit=user("id", relation="replace"), cap=Budget(epsilon=1, delta=1e-6))
+        >>> small.raised(Budget(epsilon="1/2")).cap.epsilon
+        Fraction(3, 2)
+        """
+        if amount.epsilon == 0 and amount.delta == 0:
+            raise InvalidInput(f"a raise of {self.name!r} by nothing is none; nothing was changed.")
+        if self.cap.delta + amount.delta >= 1:
+            raise InvalidInput(f"{self.name!r} would have a δ of 1, which promises nothing; nothing was changed.")
+        cap = self.cap + amount
+        if self.rho is not None:
+            return replace(self, cap=cap, rho=max(self.rho, ZCDPFilter.within(cap).rho))
+        if self.order is not None and self.loss is not None:
+            return replace(self, cap=cap, loss=max(self.loss, RDPFilter.within(cap, order=self.order).loss))
+        return replace(self, cap=cap)
+
+    @property
+    def _filter(self) -> str:
+        return "zCDP" if self.order is None else f"Rényi (order {fraction_text(self.order)})"
+
+    @property
+    def _what(self) -> str:
+        return "ρ" if self.order is None else f"Rényi loss of order {fraction_text(self.order)}"
+
+    def _untold(self) -> Refused:
+        return Refused(
+            f"{self.name!r} is kept by a {self._filter} filter, and this release states no {self._what}. "
+            "Ask with a mechanism that has one, or charge an account that is kept by sums."
         )
 
     def _exceeded(self, left: str, asked: str) -> BudgetExceeded:
@@ -74,3 +175,10 @@ class Balance:
             "Nothing was read and nothing was spent.\n"
             "Ask for less, or have whoever answers for the budget raise it."
         )
+
+
+def _written(amount: Fraction, *, up: bool) -> str:
+    exact = fraction_text(amount)
+    if len(exact) <= LONGEST:
+        return f"= {exact}"
+    return f"≤ {decimal_up(amount)}" if up else f"≥ {decimal_down(amount)}"

@@ -43,7 +43,7 @@ class Action(Enum):
     UNLOCK = "unlock a part of the reserve"
     PLAN = "adopt a plan"
     EXCEPTION = "make an exception"
-    RECOVERY = "go on after entries were lost"
+    BOARD = "change the board"
 
 
 class Choice(Enum):
@@ -119,11 +119,18 @@ class Board:
     quorum: int
     committees: tuple[Committee, ...] = ()
     communities: tuple[Community, ...] = ()
+    keys: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         _body("the board", self.members, self.quorum)
         _distinct("the committees' sites", tuple(committee.site for committee in self.committees), empty=True)
         _distinct("the communities", tuple(community.name for community in self.communities), empty=True)
+        _distinct("the names of those whose keys are known", tuple(name for name, _ in self.keys), empty=True)
+        for name, key in self.keys:
+            if not isinstance(key, str) or len(key) != 64 or not set(key) <= set("0123456789abcdef"):
+                raise InvalidInput(
+                    f"the key of {name!r} is not a public key of 64 hexadecimal digits; nothing was done."
+                )
 
     def committee(self, site: str) -> Committee:
         """The committee of a site."""

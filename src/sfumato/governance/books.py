@@ -5,7 +5,7 @@ rationals and on any :class:`Books`, so that a replay of the record gives the sa
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Protocol
@@ -29,8 +29,11 @@ from sfumato.governance.entries import (
     Reserved,
     Row,
     Started,
+    WindowsDeclared,
 )
+from sfumato.governance.government import GOVERNING, Government
 from sfumato.governance.memory import MOST_PARTS, State
+from sfumato.governance.time_windows import grouped
 
 __all__ = [
     "Books",
@@ -41,11 +44,15 @@ __all__ = [
     "account_line",
     "admit",
     "apply",
+    "asked_for",
     "dataset_line",
+    "lifetime_line",
+    "losses_of",
     "population_line",
     "question_key",
     "replay",
     "request_of",
+    "window_line",
 ]
 
 
@@ -62,6 +69,16 @@ def dataset_line(name: str) -> str:
 def population_line(name: str) -> str:
     """The name of a population's balance."""
     return f"population {name}"
+
+
+def window_line(path: str, label: str) -> str:
+    """The name of the balance of one window of an account."""
+    return f"window {path} {label}"
+
+
+def lifetime_line(path: str, entries: int | None = None) -> str:
+    """The name of the balance of a whole life; with ``entries``, a charge to it of so many (person, period) entries."""
+    return f"lifetime {path}" if entries is None else f"lifetime {path} × {entries}"
 
 
 def question_key(question: str) -> str:
@@ -85,7 +102,7 @@ class Charge:
     number: int
     state: State
     cost: Budget
-    rho: Fraction | None
+    losses: tuple[tuple[str, Fraction], ...]
     lines: tuple[str, ...]
     idempotency: str | None
     request: str
@@ -104,6 +121,8 @@ class Totals:
     at: str
     epsilon: Fraction
     delta: Fraction
+    governed: int = 0
+    """The last entry that decided or declared something (:mod:`sfumato.governance.government`)."""
 
 
 class Books(Protocol):
@@ -129,6 +148,10 @@ class Books(Protocol):
         """Keep a version."""
         ...
 
+    def population(self, name: str) -> str | None:
+        """The people that a dataset is about, in all its versions."""
+        ...
+
     def charge(self, number: int) -> Charge | None:
         """A charge by its number."""
         ...
@@ -139,6 +162,14 @@ class Books(Protocol):
 
     def put_answer(self, key: str, number: int) -> None:
         """Remember the entry that answers a question."""
+        ...
+
+    def government(self) -> Government:
+        """What was decided and declared."""
+        ...
+
+    def put_government(self, government: Government) -> None:
+        """Keep what was decided and declared; it follows from the record and is stored nowhere else."""
         ...
 
     def totals(self) -> Totals | None:
@@ -159,6 +190,7 @@ class MemoryBooks:
     charges: dict[int, Charge] = field(default_factory=dict)
     answers: dict[str, int] = field(default_factory=dict)
     head: Totals | None = None
+    decided: Government = field(default_factory=lambda: Government(ledger=""), compare=False)
 
     def balance(self, name: str) -> Balance | None:
         """A balance by its name."""
@@ -180,6 +212,10 @@ class MemoryBooks:
         """Keep a version."""
         self.editions[edition.dataset] = edition
 
+    def population(self, name: str) -> str | None:
+        """The people that a dataset is about, in all its versions."""
+        return next((each.population for each in self.editions.values() if each.dataset.name == name), None)
+
     def charge(self, number: int) -> Charge | None:
         """A charge by its number."""
         return self.charges.get(number)
@@ -192,6 +228,14 @@ class MemoryBooks:
         """Remember the entry that answers a question."""
         self.answers[key] = number
 
+    def government(self) -> Government:
+        """What was decided and declared."""
+        return self.decided
+
+    def put_government(self, government: Government) -> None:
+        """Keep what was decided and declared."""
+        self.decided = government
+
     def totals(self) -> Totals | None:
         """The head and the sums; None for an empty record."""
         return self.head
@@ -201,17 +245,18 @@ class MemoryBooks:
         self.head = totals
 
 
-def admit(books: Books, lines: Sequence[str], cost: Budget, rho: Fraction | None) -> None:
+def admit(books: Books, entry: Reserved) -> None:
     """Refuse a charge that any of its balances cannot bear; changes nothing.
 
     Guarantee: if every charge that counts was admitted in the order of the record, then the releases behind each
     balance are together within its cap, however adaptively they were chosen (docs/proofs/filters.md).
     """
-    for line in lines:
-        balance = _known(books, line)
-        balance.admit(cost, rho)
-        after = balance.moved(cost, rho, times=1, charges=1)
-        parts = (after.epsilon_spent, after.delta_spent, after.rho_spent)
+    losses = losses_of(books, entry)
+    for line in entry.lines:
+        balance, draw = _drawn_on(books, line, entry.cost)
+        balance.admit(draw, losses.get(line))
+        after = balance.moved(draw, losses.get(line), times=1, charges=1)
+        parts = (after.epsilon_spent, after.delta_spent, after.rho_spent, after.loss_spent)
         if max(part.denominator for part in parts) > MOST_PARTS:
             raise LedgerError(
                 f"the charges of {line!r} have so many different denominators that their sum could not be written "
@@ -223,18 +268,24 @@ def apply(books: Books, row: Row, entry: Entry) -> None:
     """Enter what an entry says into the books."""
     totals = books.totals()
     epsilon, delta = (Fraction(0), Fraction(0)) if totals is None else (totals.epsilon, totals.delta)
+    governed = 0 if totals is None else totals.governed
+    if isinstance(entry, GOVERNING):
+        _govern(books, row.number, entry)
+        governed = row.number
     match entry:
         case LedgerOpened():
-            pass
+            books.put_government(Government(ledger=entry.identifier))
         case AccountOpened():
             books.put_balance(_opened(account_line(entry.path), entry))
         case PopulationDeclared():
             books.put_balance(_opened(population_line(entry.name), entry))
         case DatasetDeclared():
             line = dataset_line(entry.dataset.name)
+            if books.population(entry.dataset.name) not in (None, entry.population):
+                raise LedgerError(f"the versions of {entry.dataset.name!r} are about different people; not entered.")
             if books.balance(line) is None:
                 people = _known(books, population_line(entry.population))
-                books.put_balance(Balance(name=line, unit=people.unit, cap=entry.cap, rho=None))
+                books.put_balance(Balance(name=line, unit=people.unit, cap=entry.cap))
             books.put_edition(Edition(dataset=entry.dataset, population=entry.population))
         case DatasetClosed():
             edition = books.edition(entry.dataset)
@@ -242,8 +293,9 @@ def apply(books: Books, row: Row, entry: Entry) -> None:
                 raise LedgerError(f"the ledger has no version {entry.dataset.edition!r} of {entry.dataset.name!r}.")
             books.put_edition(replace(edition, closed=True))
         case Reserved():
-            _move(books, entry.lines, entry.cost, entry.rho, times=1)
-            books.put_charge(_charge(row.number, entry))
+            losses = losses_of(books, entry)
+            _move(books, entry.lines, entry.cost, losses, times=1)
+            books.put_charge(_charge(row.number, entry, losses))
             epsilon, delta = epsilon + entry.cost.epsilon, delta + entry.cost.delta
         case Started():
             books.put_charge(replace(_open(books, entry.charge), started=True))
@@ -257,12 +309,13 @@ def apply(books: Books, row: Row, entry: Entry) -> None:
         case Expired():
             books.put_charge(replace(_open(books, entry.charge), state=State.EXPIRED))
         case Recovered():
+            books.government().check_recovery(entry)
             for balance in books.balances():
-                # A gap has no ρ of its own: a balance kept by a zCDP filter is used up.
-                rho = None if balance.rho is None else max(Fraction(0), balance.rho - balance.rho_spent)
-                books.put_balance(balance.moved(entry.gap, rho, times=1, charges=0))
+                books.put_balance(balance.used_up(entry.gap))
             epsilon, delta = epsilon + entry.gap.epsilon, delta + entry.gap.delta
-    books.put_totals(Totals(number=row.number, digest=row.digest, at=entry.at, epsilon=epsilon, delta=delta))
+    books.put_totals(
+        Totals(number=row.number, digest=row.digest, at=entry.at, epsilon=epsilon, delta=delta, governed=governed)
+    )
 
 
 def replay(rows: Iterable[Row]) -> MemoryBooks:
@@ -275,20 +328,57 @@ def replay(rows: Iterable[Row]) -> MemoryBooks:
 
 def request_of(entry: Reserved) -> str:
     """A digest of what was asked for, to tell a retry from another request under the same key."""
-    parts = (entry.account.name, entry.unit, entry.datasets, entry.cost, entry.rho, entry.queued)
+    parts: tuple[object, ...] = (
+        *(entry.account.name, entry.unit, entry.datasets, entry.cost, entry.rho, entry.queued),
+        *(part for part in (entry.purpose, entry.recipient, entry.reads, entry.losses or None) if part is not None),
+    )
     return hashlib.sha256(canonical([encode(part) for part in parts]).encode()).hexdigest()
 
 
+def losses_of(books: Books, entry: Reserved) -> dict[str, Fraction]:
+    """What a charge counts against the filters of its lines, as the entry states it.
+
+    The first version of the entry stated one ρ, for all lines that a zCDP filter keeps.
+    """
+    filtered = [line for line in entry.lines if _drawn_on(books, line, entry.cost)[0].filter_cap is not None]
+    losses = dict(entry.losses) if entry.rho is None else dict.fromkeys(filtered, entry.rho)
+    if any(line not in filtered or loss < 0 for line, loss in losses.items()) or len(entry.losses) > len(losses):
+        raise LedgerError("a charge states a loss that no filter counts; nothing was changed.")
+    return losses
+
+
+def _govern(books: Books, number: int, entry: Entry) -> None:
+    """Enter a decision or a declaration, and raise the caps that were decided by it."""
+    before = books.government()
+    after = before.after(number, entry)
+    for proposal in before.raises(after):
+        if proposal.amount is not None:
+            balance = asked_for(books, str(proposal.account))
+            books.put_balance(balance.raised(proposal.amount))
+    if isinstance(entry, WindowsDeclared) and entry.windows.lifetime is not None:
+        name, cap = lifetime_line(entry.path), entry.windows.lifetime
+        books.put_balance(Balance(name=name, unit=entry.windows.unit, cap=cap))
+    books.put_government(after)
+
+
+def asked_for(books: Books, name: str) -> Balance:
+    """The balance that a proposal names: an account by its path, anything else as ``dataset visits``."""
+    balance = books.balance(account_line(name)) or books.balance(name)
+    if balance is None:
+        raise LedgerError(f"the ledger has no account, dataset or population {name!r}; nothing was changed.")
+    return balance
+
+
 def _opened(name: str, entry: AccountOpened | PopulationDeclared) -> Balance:
-    return Balance(name=name, unit=entry.unit, cap=entry.cap, rho=entry.rho)
+    return Balance(name=name, unit=entry.unit, cap=entry.cap, rho=entry.rho, order=entry.order, loss=entry.loss)
 
 
-def _charge(number: int, entry: Reserved) -> Charge:
+def _charge(number: int, entry: Reserved, losses: Mapping[str, Fraction]) -> Charge:
     return Charge(
         number=number,
         state=State.RESERVED,
         cost=entry.cost,
-        rho=entry.rho,
+        losses=tuple(losses.items()),
         lines=entry.lines,
         idempotency=entry.idempotency,
         request=request_of(entry),
@@ -300,13 +390,26 @@ def _charge(number: int, entry: Reserved) -> Charge:
 
 def _give_back(books: Books, number: int, state: State) -> None:
     charge = _open(books, number)
-    _move(books, charge.lines, charge.cost, charge.rho, times=-1)
+    _move(books, charge.lines, charge.cost, dict(charge.losses), times=-1)
     books.put_charge(replace(charge, state=state))
 
 
-def _move(books: Books, lines: Sequence[str], cost: Budget, rho: Fraction | None, *, times: int) -> None:
+def _move(books: Books, lines: Sequence[str], cost: Budget, losses: Mapping[str, Fraction], *, times: int) -> None:
     for line in lines:
-        books.put_balance(_known(books, line).moved(cost, rho, times=times, charges=times))
+        balance, draw = _drawn_on(books, line, cost)
+        books.put_balance(balance.moved(draw, losses.get(line), times=times, charges=times))
+
+
+def _drawn_on(books: Books, line: str, cost: Budget) -> tuple[Balance, Budget]:
+    """The balance that a line of a charge draws on, and what it draws: a life loses what all entries read lose."""
+    life, times, entries = line.rpartition(" × ")
+    if times and line.startswith("lifetime "):
+        return _known(books, life), grouped(cost, int(entries))
+    path, _, _ = line.removeprefix("window ").rpartition(" ")
+    windows = books.government().windows.get(path) if line.startswith("window ") else None
+    if windows is not None and books.balance(line) is None:
+        return Balance(name=line, unit=windows.unit, cap=windows.cap), cost
+    return _known(books, line), cost
 
 
 def _known(books: Books, name: str) -> Balance:

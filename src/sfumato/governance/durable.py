@@ -24,14 +24,17 @@ from sfumato.governance.books import (
     account_line,
     admit,
     dataset_line,
+    lifetime_line,
     population_line,
     question_key,
     request_of,
+    window_line,
 )
 from sfumato.governance.entries import Committed, DatasetClosed, Released, Reserved, Started
 from sfumato.governance.memory import Reservation, State
 from sfumato.governance.store import Pages
 from sfumato.governance.terms import check_unit, levels_of, written
+from sfumato.governance.time_windows import WindowCharge
 
 if TYPE_CHECKING:
     from sfumato.governance.ledger import Ledger
@@ -51,6 +54,8 @@ class DurableLedger:
     path: str
     unit: Unit
     reader: Callable[[str], Release] | None = None
+    purpose: str | None = None
+    recipient: str | None = None
 
     @property
     def budget(self) -> Budget:
@@ -86,9 +91,15 @@ class DurableLedger:
             charge = pages.known(reservation.number)
             return None if charge.answer is None else _certificate(pages, charge.answer, None)
 
+    def given(self, reservation: Reservation) -> Release | None:
+        """The answer that a charge was settled with; None while it is open."""
+        return self._read(self.answer_of(reservation))
+
     def stored(self, key: str) -> Release | None:
         """The answer given to the same question before, if there is one."""
-        text = self.answer(key)
+        return self._read(self.answer(key))
+
+    def _read(self, text: str | None) -> Release | None:
         if text is None:
             return None
         if self.reader is None:
@@ -104,12 +115,14 @@ class DurableLedger:
         idempotency: str | None = None,
         queued: bool = False,
         lasts: timedelta | None = None,
+        reads: tuple[str, str] | None = None,
     ) -> Reservation:
         """Charge before anything is read, or refuse with the numbers and change nothing.
 
-        ``datasets`` are all private ones that will be read. ``event`` gives the ρ where a level has a zCDP filter. The
+        ``datasets`` are all private ones that will be read. ``event`` says what filters of ρ or Rényi loss count. The
         same ``idempotency`` key gives the same reservation again. A ``queued`` charge must be :meth:`start`-ed before
-        a row is read; after ``lasts`` a charge is stale (:meth:`Ledger.expire`).
+        a row is read; after ``lasts`` a charge is stale (:meth:`Ledger.expire`). ``reads`` are the first and the last
+        day of the data, which an account with windows of time needs.
         """
         if not datasets:
             raise NotDeclared("a charge names the datasets that will be read; nothing was read and nothing was spent.")
@@ -119,7 +132,7 @@ class DurableLedger:
         with home._store.writing() as pages:
             home._check_anchor(pages)
             at = home._time(pages)
-            lines = self._lines(pages, asked)
+            lines = (*self._lines(pages, asked), *self._windows(pages, cost, reads))
             entry = Reserved(
                 at=at,
                 account=self._statement(home._account(pages, self.path)),
@@ -127,19 +140,24 @@ class DurableLedger:
                 datasets=asked,
                 lines=lines,
                 cost=cost,
-                rho=self._rho(pages, lines, event),
+                rho=None,
                 idempotency=idempotency,
                 queued=queued,
                 expires=None if lasts is None else written(datetime.fromisoformat(at) + lasts),
+                purpose=self.purpose,
+                recipient=self.recipient,
+                reads=reads,
+                losses=self._losses(pages, lines, event),
             )
             known = None if idempotency is None else pages.charge_named(idempotency)
             if known is not None:
                 number, account = known.number, _same(pages, known, entry)
                 head = home._head(pages)
             else:
-                admit(pages, lines, cost, entry.rho)
+                entry = replace(entry, approvals=self._permitted(pages, asked, at, cost))
+                admit(pages, entry)
                 balance = home._account(pages, self.path)
-                account = self._statement(balance.moved(cost, entry.rho, times=1, charges=1))
+                account = self._statement(balance.moved(cost, dict(entry.losses).get(balance.name), times=1, charges=1))
                 head = home._append(pages, replace(entry, account=account))
                 number = head.head.number
         home._anchor.advance(head, durable=True)
@@ -233,17 +251,39 @@ class DurableLedger:
                 check_unit(balance, self.unit)
         return tuple(dict.fromkeys(lines))
 
-    def _rho(self, pages: Pages, lines: Sequence[str], event: PrivacyEvent | None) -> Fraction | None:
-        filtered = [
-            balance for line in lines if (balance := pages.balance(line)) is not None and balance.rho is not None
-        ]
-        if not filtered or event is None:
-            return None
-        try:
-            total = zcdp.compose(event)
-        except Unsupported:
-            return None
-        return None if total.delta else total.rho
+    def _windows(self, pages: Pages, cost: Budget, reads: tuple[str, str] | None) -> list[str]:
+        """The windows that a charge counts in, and the lifetimes, for every level that has windows."""
+        found: list[str] = []
+        declared = pages.government().windows
+        for level in levels_of(self.path):
+            windows = declared.get(level)
+            if windows is None:
+                continue
+            if reads is None:
+                raise NotDeclared(
+                    f"{level!r} has a budget for each window of time, and this release does not say which days it "
+                    "reads. Nothing was read and nothing was spent. Say reads=('2026-01-01', '2026-01-31')."
+                )
+            charge = WindowCharge(first=reads[0], last=reads[1], cost=cost)
+            found += [window_line(level, window.label) for window in windows.windows(charge)]
+            found.append(lifetime_line(level, windows.entries(charge)))
+        return found
+
+    def _permitted(self, pages: Pages, datasets: Sequence[Dataset], at: str, cost: Budget) -> tuple[int, ...]:
+        """The approvals that a release of these datasets rests on; refused where it may not be made."""
+        government = pages.government()
+        names = sorted({dataset.name for dataset in datasets})
+        found = [government.permit(name, self.purpose, self.recipient, at=at, cost=cost) for name in names]
+        return tuple(number for number in found if number is not None)
+
+    @staticmethod
+    def _losses(
+        pages: Pages, lines: Sequence[str], event: PrivacyEvent | None
+    ) -> tuple[tuple[str, Fraction], ...]:
+        """What an event counts against each line that a filter keeps; what a filter cannot hold is refused."""
+        found = ((line, pages.balance(line)) for line in lines)
+        lost = ((line, None if balance is None else balance.lost(event)) for line, balance in found)
+        return tuple((line, loss) for line, loss in lost if loss is not None)
 
     def _statement(self, balance: Balance) -> Account:
         return Account(
@@ -252,6 +292,10 @@ class DurableLedger:
             budget=balance.cap,
             spent=balance.spent,
             releases=balance.charges,
+            method=balance.method,
+            order=balance.order,
+            filter_cap=balance.filter_cap,
+            filter_spent=balance.filter_spent,
         )
 
 

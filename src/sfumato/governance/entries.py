@@ -16,23 +16,35 @@ from sfumato.core.query import Dataset
 from sfumato.core.statement import Account
 from sfumato.core.units import Unit
 from sfumato.errors import InvalidInput, LedgerError, SfumatoError
+from sfumato.governance import board, consent, plans
+from sfumato.governance.board import Board, Proposal, Veto, VetoLifted, Vote, Withdrawal
+from sfumato.governance.consent import Terms
+from sfumato.governance.plans import Schedule
+from sfumato.governance.policies import BaseAndReserve, Proportional
+from sfumato.governance.time_windows import TimeWindows
 
 __all__ = [
     "ENTRIES",
     "START",
     "AccountOpened",
+    "Acted",
+    "BoardSeated",
     "Committed",
     "DatasetClosed",
     "DatasetDeclared",
     "Entry",
     "Expired",
     "LedgerOpened",
+    "PlanAdopted",
+    "PolicyDeclared",
     "PopulationDeclared",
     "Recovered",
     "Released",
     "Reserved",
     "Row",
     "Started",
+    "TermsDeclared",
+    "WindowsDeclared",
 ]
 
 START = "0" * 64
@@ -54,17 +66,20 @@ class LedgerOpened:
 class AccountOpened:
     """A level of the tree ``institution/department/project`` and its cap, with the recorded reason for it.
 
-    ``rho`` is the cap of a zCDP filter, worked out from ``cap`` once and for all; without it sums of ε and δ decide.
+    ``rho`` is the cap of a zCDP filter and ``loss`` that of a Rényi filter at ``order``, worked out from ``cap``;
+    without them sums of ε and δ decide.
     """
 
     KIND: ClassVar[str] = "ledger.account"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
     at: str
     path: str
     unit: Unit
     cap: Budget
     rho: Fraction | None
     reason: str
+    order: Fraction | None = None
+    loss: Fraction | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,13 +87,15 @@ class PopulationDeclared:
     """People on whom several datasets, copies and versions may exist: all of them draw on this one cap."""
 
     KIND: ClassVar[str] = "ledger.population"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
     at: str
     name: str
     unit: Unit
     cap: Budget
     rho: Fraction | None
     reason: str
+    order: Fraction | None = None
+    loss: Fraction | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,15 +121,86 @@ class DatasetClosed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TermsDeclared:
+    """What a dataset may be used for; new terms end the approvals that were given to older ones."""
+
+    KIND: ClassVar[str] = "ledger.terms"
+    VERSION: ClassVar[int] = 1
+    at: str
+    terms: Terms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyDeclared:
+    """How the cap of an account is shared out among those below it; ``reserve`` is what only the board can unlock."""
+
+    KIND: ClassVar[str] = "ledger.policy"
+    VERSION: ClassVar[int] = 1
+    at: str
+    path: str
+    policy: Proportional | BaseAndReserve
+    reserve: Budget
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowsDeclared:
+    """A budget for each window of time, for an account whose unit lies in one window."""
+
+    KIND: ClassVar[str] = "ledger.windows"
+    VERSION: ClassVar[int] = 1
+    at: str
+    path: str
+    windows: TimeWindows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoardSeated:
+    """Who decides from now on; every later board rests on the approved ``proposal`` that names it."""
+
+    KIND: ClassVar[str] = "ledger.board"
+    VERSION: ClassVar[int] = 1
+    at: str
+    board: Board
+    by: str
+    reason: str
+    proposal: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acted:
+    """A proposal, a vote, a veto: what somebody did on the board, signed where the board knows that person's key."""
+
+    KIND: ClassVar[str] = "ledger.acted"
+    VERSION: ClassVar[int] = 1
+    at: str
+    act: Proposal | Vote | Veto | VetoLifted | Withdrawal
+    signature: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanAdopted:
+    """A plan of releases, as it was solved, for an account."""
+
+    KIND: ClassVar[str] = "ledger.plan"
+    VERSION: ClassVar[int] = 1
+    at: str
+    account: str
+    schedule: Schedule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reserved:
     """A charge that counts from now on, against every balance in ``lines``.
 
     ``account`` is how the account stood right after the charge. ``queued`` says that no row may be read before a
-    :class:`Started` entry; ``expires`` is when the charge is stale.
+    :class:`Started` entry; ``expires`` is when the charge is stale. ``approvals`` are the board's decisions that it
+    rests on, one for each dataset; ``reads`` are the first and the last day of the data, where windows ask for them.
+    ``losses`` are what it counts against each line that a filter keeps; the first version stated one ``rho`` for all.
     """
 
     KIND: ClassVar[str] = "ledger.reserved"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
     at: str
     account: Account
     unit: Unit
@@ -123,6 +211,11 @@ class Reserved:
     idempotency: str | None
     queued: bool
     expires: str | None
+    purpose: str | None = None
+    recipient: str | None = None
+    approvals: tuple[int, ...] = ()
+    reads: tuple[str, str] | None = None
+    losses: tuple[tuple[str, Fraction], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,16 +266,18 @@ class Recovered:
     """The decision to go on after entries were lost: ``gap`` is charged to every balance.
 
     ``anchored`` is the text of the last head that was anchored before (empty if that was lost too). The entry's number
-    follows both the record and that head, so numbers may jump here and nowhere else.
+    follows both the record and that head, so numbers may jump here and nowhere else. ``approvals`` are the members of
+    the board who agreed, each with a signature where the board knows that member's key.
     """
 
     KIND: ClassVar[str] = "ledger.recovered"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
     at: str
     reason: str
     anchored: str
     lost: int
     gap: Budget
+    approvals: tuple[tuple[str, str], ...] = ()
 
 
 Entry = (
@@ -191,6 +286,12 @@ Entry = (
     | PopulationDeclared
     | DatasetDeclared
     | DatasetClosed
+    | TermsDeclared
+    | PolicyDeclared
+    | WindowsDeclared
+    | BoardSeated
+    | Acted
+    | PlanAdopted
     | Reserved
     | Started
     | Committed
@@ -200,11 +301,15 @@ Entry = (
 )
 
 ENTRIES = Registry(
-    (
-        *(units.Record, units.User, units.Family, units.Event, units.Edge, units.Node, units.Weight, units.Client),
-        *(Budget, Dataset, Account),
-        *(LedgerOpened, AccountOpened, PopulationDeclared, DatasetDeclared, DatasetClosed),
-        *(Reserved, Started, Committed, Released, Expired, Recovered),
+    dict.fromkeys(
+        (
+            *(units.Record, units.User, units.Family, units.Event, units.Edge, units.Node, units.Weight, units.Client),
+            *(Budget, Dataset, Account, *board.DECLARATIONS, *consent.DECLARATIONS, *plans.DECLARATIONS),
+            *(Proportional, BaseAndReserve, TimeWindows),
+            *(LedgerOpened, AccountOpened, PopulationDeclared, DatasetDeclared, DatasetClosed),
+            *(TermsDeclared, PolicyDeclared, WindowsDeclared, BoardSeated, Acted, PlanAdopted),
+            *(Reserved, Started, Committed, Released, Expired, Recovered),
+        )
     )
 )
 

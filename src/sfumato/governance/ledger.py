@@ -1,12 +1,14 @@
 """The ledger of an institution: its accounts, populations and datasets, in a database with an anchor."""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 
 from sfumato.core.budget import Budget
+from sfumato.core.exact import Exact
 from sfumato.core.query import Dataset, check_name
 from sfumato.core.release import Release
 from sfumato.core.signature import SigningKey
@@ -24,9 +26,12 @@ from sfumato.governance.entries import (
     LedgerOpened,
     PopulationDeclared,
     Recovered,
+    Row,
 )
+from sfumato.governance.governed import Governed
+from sfumato.governance.government import Government, agreed
 from sfumato.governance.store import Pages, Store
-from sfumato.governance.terms import check_cap, check_unit, levels_of, people, rho_of, written
+from sfumato.governance.terms import check_cap, check_unit, filter_of, levels_of, people, written
 from sfumato.governance.verify import Finding, check
 
 __all__ = ["Ledger"]
@@ -39,7 +44,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class Ledger:
+class Ledger(Governed):
     """All budgets of an institution.
 
     Guarantee: what counts against each account, dataset and population never exceeds its cap, however many threads and
@@ -102,9 +107,12 @@ class Ledger:
         anchor: str | Path,
         reason: str,
         charge: Budget | None = None,
+        approvals: Mapping[str, SigningKey | None] | None = None,
         clock: Callable[[], datetime] = _now,
     ) -> "Ledger":
         """Go on after entries were lost, by a decision that is recorded with its reason.
+
+        Where a board is seated, ``approvals`` name a quorum of its members, each with the key that the board knows.
 
         Every balance is charged what the anchor says was charged in the lost entries: no balance can have lost more.
         Where the anchor is lost too, or the record went another way than the anchor, ``charge`` or the anchor's whole
@@ -128,6 +136,10 @@ class Ledger:
             entry = Recovered(
                 at=ledger._time(pages), reason=reason, anchored="" if last is None else last.text, lost=lost, gap=gap
             )
+            given = (approvals or {}).items()
+            entry = replace(
+                entry, approvals=tuple((name, agreed(ledger.identifier, entry, signer)) for name, signer in given)
+            )
             pages.append(entry, after=totals.number + lost)
             head = ledger._head(pages)
         if last is None:
@@ -141,15 +153,26 @@ class Ledger:
         """The key that signs heads, and the certificates of vaults that are given no other."""
         return self._key
 
-    def open_account(self, path: str, *, unit: Unit, cap: Budget, reason: str, method: str = "basic") -> None:
+    def open_account(
+        self,
+        path: str,
+        *,
+        unit: Unit,
+        cap: Budget,
+        reason: str,
+        method: str = "basic",
+        order: Exact | None = None,
+    ) -> None:
         """Open a level of the tree: ``institution``, then ``institution/department``, then a project of it.
 
-        ``method`` is the filter that decides: ``basic`` (sums of ε and δ) or ``zcdp``. ``reason`` says why this cap.
+        ``method`` is the filter that decides: ``basic`` (sums of ε and δ), ``zcdp`` or ``rdp``, which keeps to one
+        ``order``. ``reason`` says why this cap.
         """
         levels = levels_of(path)
         check_cap(cap, reason)
-        rho = rho_of(cap, method)
-        with self._store.writing() as pages:
+        kept = filter_of(cap, method, order)
+
+        def make(pages: Pages, at: str) -> list[Entry]:
             if pages.balance(account_line(path)) is not None:
                 raise Refused(f"the account {path!r} is open already; nothing was changed.")
             for level in levels[:-1]:
@@ -159,48 +182,80 @@ class Ledger:
                         f"{level!r} protects {describe(above.unit)} and {path!r} would protect {describe(unit)}: their "
                         "losses do not add up. Nothing was changed. Open a tree of its own for each unit."
                     )
-            at = self._time(pages)
-            head = self._append(pages, AccountOpened(at=at, path=path, unit=unit, cap=cap, rho=rho, reason=reason))
-        self._anchor.advance(head, durable=True)
+            return [AccountOpened(at=at, path=path, unit=unit, cap=cap, reason=reason, **kept)]
 
-    def declare_population(self, name: str, *, unit: Unit, cap: Budget, reason: str, method: str = "basic") -> None:
-        """Declare people, and the cap that everything known about them shares."""
+        self._enter(make)
+
+    def declare_population(
+        self,
+        name: str,
+        *,
+        unit: Unit,
+        cap: Budget,
+        reason: str,
+        method: str = "basic",
+        order: Exact | None = None,
+    ) -> None:
+        """Declare people, and the cap that everything known about them shares; ``method`` as for an account."""
         check_name(name, "the name of a population")
         check_cap(cap, reason)
-        rho = rho_of(cap, method)
-        with self._store.writing() as pages:
+        kept = filter_of(cap, method, order)
+
+        def make(pages: Pages, at: str) -> list[Entry]:
             if pages.balance(population_line(name)) is not None:
                 raise Refused(f"the population {name!r} is declared already; nothing was changed.")
-            at = self._time(pages)
-            entry = PopulationDeclared(at=at, name=name, unit=unit, cap=cap, rho=rho, reason=reason)
-            head = self._append(pages, entry)
-        self._anchor.advance(head, durable=True)
+            return [PopulationDeclared(at=at, name=name, unit=unit, cap=cap, reason=reason, **kept)]
+
+        self._enter(make)
 
     def declare_dataset(self, dataset: Dataset, *, population: str, cap: Budget) -> None:
         """Declare a version of a dataset; said again it changes nothing, said differently it is refused."""
         check_cap(cap, "declared")
-        with self._store.writing() as pages:
+
+        def make(pages: Pages, at: str) -> list[Entry]:
             if pages.balance(population_line(population)) is None:
                 raise NotDeclared(f"the population {population!r} is not declared; nothing was changed. Declare it.")
-            balance, known = pages.balance(dataset_line(dataset.name)), pages.edition(dataset)
+            balance, about = pages.balance(dataset_line(dataset.name)), pages.population(dataset.name)
             if balance is not None and balance.cap != cap:
                 raise Refused(
                     f"the dataset {dataset.name!r} has a cap of {balance.cap}, which all its versions share; nothing "
                     "was changed. A raise is a decision of the board."
                 )
-            if known is not None:
-                if known.population != population:
-                    raise Refused(f"{dataset.name!r} is about {known.population!r} already; nothing was changed.")
-                return
-            at = self._time(pages)
-            head = self._append(pages, DatasetDeclared(at=at, dataset=dataset, population=population, cap=cap))
-        self._anchor.advance(head, durable=True)
+            if about is not None and about != population:
+                raise Refused(
+                    f"{dataset.name!r} is about {about!r}, and a new version is about the same people; nothing was "
+                    "changed."
+                )
+            if pages.edition(dataset) is not None:
+                return []
+            return [DatasetDeclared(at=at, dataset=dataset, population=population, cap=cap)]
 
-    def account(self, path: str, *, unit: Unit, reader: Callable[[str], Release] | None = None) -> "DurableLedger":
-        """One account, as a vault charges it. ``reader`` turns the text of a stored certificate into a release."""
+        self._enter(make)
+
+    def declare_version(self, dataset: Dataset) -> None:
+        """Declare a new version of a dataset that is known: its people and its cap are those of the others."""
+        with self._store.reading() as pages:
+            about, balance = pages.population(dataset.name), pages.balance(dataset_line(dataset.name))
+        if about is None or balance is None:
+            raise NotDeclared(f"the dataset {dataset.name!r} is not declared; nothing was changed. Declare it first.")
+        self.declare_dataset(dataset, population=about, cap=balance.cap)
+
+    def account(
+        self,
+        path: str,
+        *,
+        unit: Unit,
+        reader: Callable[[str], Release] | None = None,
+        purpose: str | None = None,
+        recipient: str | None = None,
+    ) -> "DurableLedger":
+        """One account, as a vault charges it. ``reader`` turns the text of a stored certificate into a release.
+
+        ``purpose`` and ``recipient`` are what its releases are for and who gets them; datasets with terms ask for them.
+        """
         with self._store.reading() as pages:
             check_unit(self._account(pages, path), unit)
-        return DurableLedger(self, path, unit, reader)
+        return DurableLedger(self, path, unit, reader, purpose, recipient)
 
     def balance(self, path: str) -> Balance:
         """How an account stands."""
@@ -273,6 +328,25 @@ class Ledger:
         if opened.key != signing.public_text:
             raise LedgerError(f"{store.name} is signed with another key than this one; nothing was done.")
         return cls(store, FileAnchor(anchor), signing, opened.identifier, clock)
+
+    def government(self) -> Government:
+        """What was decided and declared so far."""
+        with self._store.reading() as pages:
+            return pages.government()
+
+    def rows(self) -> Iterator[Row]:
+        """The rows of the record, in order."""
+        with self._store.reading() as pages:
+            yield from pages.rows()
+
+    def _enter(self, make: Callable[[Pages, str], Sequence[Entry]]) -> None:
+        head = None
+        with self._store.writing() as pages:
+            self._check_anchor(pages)
+            for entry in make(pages, self._time(pages)):
+                head = self._append(pages, entry)
+        if head is not None:
+            self._anchor.advance(head, durable=True)
 
     def _append(self, pages: Pages, entry: Entry) -> SignedHead:
         pages.append(entry)

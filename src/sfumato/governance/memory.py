@@ -4,6 +4,7 @@ import os
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import Enum
 
 from sfumato.accounting.filters import BasicFilter
@@ -12,7 +13,7 @@ from sfumato.core.events import PrivacyEvent
 from sfumato.core.query import Dataset
 from sfumato.core.release import Release
 from sfumato.core.statement import Account
-from sfumato.errors import LedgerError
+from sfumato.errors import LedgerError, NotDeclared
 
 __all__ = ["MemoryLedger", "Reservation", "State"]
 
@@ -75,13 +76,31 @@ class MemoryLedger:
         with self._lock:
             return self._answers.get(key)
 
+    def given(self, reservation: Reservation) -> Release | None:
+        """The answer that a charge was settled with: none here, where every request is a new one."""
+        del reservation
+        return None
+
     def reserve(
-        self, cost: Budget, *, datasets: Sequence[Dataset] = (), event: PrivacyEvent | None = None
+        self,
+        cost: Budget,
+        *,
+        datasets: Sequence[Dataset] = (),
+        event: PrivacyEvent | None = None,
+        idempotency: str | None = None,
+        lasts: timedelta | None = None,
+        reads: tuple[str, str] | None = None,
     ) -> Reservation:
         """Charge before anything is read, or refuse with the numbers and change nothing.
 
         All datasets are charged to the one account, by sums: what is read, and how it is blurred, does not matter here.
         """
+        del datasets, event, lasts
+        if idempotency is not None or reads is not None:
+            raise NotDeclared(
+                "idempotency keys and windows of time need a ledger that outlives its process; nothing was read and "
+                "nothing was spent. Say ledger='ledger.db'."
+            )
         if os.getpid() != self._process:
             raise LedgerError(
                 f"the account {self._account!r} is kept in the memory of another process, and a forked copy would "

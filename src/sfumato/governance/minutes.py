@@ -49,14 +49,16 @@ class Minutes:
     """
 
     board: Board
-    reserve: Budget | None = None
+    reserves: tuple[tuple[str, Budget], ...] = ()
     entries: tuple[BoardEntry, ...] = ()
     decisions: tuple[Decision, ...] = ()
 
     @classmethod
-    def replay(cls, board: Board, entries: Iterable[BoardEntry], *, reserve: Budget | None = None) -> "Minutes":
-        """The minutes after all these entries; ``reserve`` is what the board may unlock in all."""
-        minutes = cls(board=board, reserve=reserve)
+    def replay(
+        cls, board: Board, entries: Iterable[BoardEntry], *, reserves: tuple[tuple[str, Budget], ...] = ()
+    ) -> "Minutes":
+        """The minutes after all these entries; ``reserves`` are what it may unlock for accounts below each path."""
+        minutes = cls(board=board, reserves=reserves)
         for entry in entries:
             minutes = minutes.after(entry)
         return minutes
@@ -150,15 +152,20 @@ class Minutes:
                 standing.pop(entry.community, None)
         return tuple(standing.values())
 
-    def opened(self, dataset: str) -> tuple[Proposal, ...]:
-        """The approvals of a dataset that hold: none while a veto stands, and none from before the last veto."""
+    def opened(self, dataset: str, since: int = 0) -> tuple[Proposal, ...]:
+        """The approvals of a dataset that hold: none while a veto stands, and none from before the last veto.
+
+        ``since`` leaves out what was proposed among the first so many entries.
+        """
         if self.vetoes(dataset):
             return ()
         past = [
             place for place, entry in enumerate(self.entries) if isinstance(entry, Veto) and entry.dataset == dataset
         ]
-        since = set(self.entries[past[-1] + 1 :] if past else self.entries)  # by order: two entries may share a second
-        return tuple(asked for asked in self.approved(Action.DATASET) if dataset in asked.datasets and asked in since)
+        first = max([since, *(place + 1 for place in past)])  # by order: two entries may share a second
+        asked_since = {entry.number for entry in self.entries[first:] if isinstance(entry, Proposal)}
+        found = self.approved(Action.DATASET)
+        return tuple(asked for asked in found if dataset in asked.datasets and asked.number in asked_since)
 
     def _check_time(self, entry: BoardEntry) -> None:
         if self.entries and moment(entry.at) < moment(self.entries[-1].at):
@@ -175,7 +182,7 @@ class Minutes:
             )
         if proposal.action is Action.UNLOCK and not self._unlockable(proposal):
             raise Refused(
-                f"{_left(self._locked())}; proposal {proposal.number} would unlock {proposal.amount}. "
+                f"{_left(self._locked(proposal))}; proposal {proposal.number} would unlock {proposal.amount}. "
                 "The proposal was not entered. Ask for less, or propose to raise a cap."
             )
         for dataset in proposal.datasets:
@@ -234,11 +241,14 @@ class Minutes:
         return proposal
 
     def _speakers(self, proposal: Proposal) -> set[str]:
-        """Who speaks for a community that holds a veto over a dataset of the proposal."""
+        """Who speaks for a community that holds a veto over a dataset of the proposal.
+
+        A change of the board could take a community's veto away: there each community is asked.
+        """
         return {
             name
             for community in self.board.communities
-            if set(community.datasets) & set(proposal.datasets)
+            if proposal.action is Action.BOARD or set(community.datasets) & set(proposal.datasets)
             for name in community.representatives
         }
 
@@ -272,17 +282,20 @@ class Minutes:
         if passed < len(bodies):
             return self
         if proposal.action is Action.UNLOCK and not self._unlockable(proposal):
-            return self._decided(vote.proposal, vote.at, Outcome.REJECTED, _left(self._locked()))
+            return self._decided(vote.proposal, vote.at, Outcome.REJECTED, _left(self._locked(proposal)))
         return self._decided(vote.proposal, vote.at, Outcome.APPROVED, "every body has its quorum")
 
-    def _locked(self) -> Budget | None:
-        """What of the reserve is not unlocked yet; None where there is no reserve."""
-        if self.reserve is None:
+    def _locked(self, proposal: Proposal) -> Budget | None:
+        """What of the reserve above its account is not unlocked yet; None where there is no reserve."""
+        above = str(proposal.account).rpartition("/")[0]
+        reserve = dict(self.reserves).get(above)
+        if reserve is None:
             return None
-        return self.reserve - sum((unlock.budget for unlock in self.unlocks()), start=Budget.none())
+        given = [unlock.budget for unlock in self.unlocks() if unlock.account.rpartition("/")[0] == above]
+        return reserve - sum(given, start=Budget.none())
 
     def _unlockable(self, proposal: Proposal) -> bool:
-        locked = self._locked()
+        locked = self._locked(proposal)
         return locked is not None and proposal.amount is not None and locked.covers(proposal.amount)
 
     def _decided(self, number: int, at: str, outcome: Outcome, why: str) -> "Minutes":

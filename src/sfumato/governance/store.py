@@ -2,16 +2,18 @@
 
 Writers come one after the other: the chain has one end. SQLite takes its write lock before the first read (``BEGIN
 IMMEDIATE``), PostgreSQL locks the row of the head; both before any balance is looked at, so no two writers ever decide
-on the same numbers.
+on the same numbers. SQLAlchemy keeps the connections and runs the migrations; the statements of a charge go straight to
+the driver, since the layers in between take longer than the database.
 """
 
 import os
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterator
+from collections import namedtuple
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, lru_cache
 from pathlib import Path
@@ -28,15 +30,17 @@ from sfumato.core.query import Dataset
 from sfumato.core.units import Unit
 from sfumato.errors import InvalidInput, LedgerError
 from sfumato.governance.balances import Balance
-from sfumato.governance.books import Charge, Edition, MemoryBooks, Totals, apply
-from sfumato.governance.entries import ENTRIES, START, Entry, Recovered, Row
+from sfumato.governance.books import Charge, Edition, Totals, apply
+from sfumato.governance.entries import ENTRIES, START, Entry, LedgerOpened, Recovered, Row
+from sfumato.governance.government import GOVERNING, Government
 from sfumato.governance.memory import State
 from sfumato.governance.migrations import migrate, newest, present
 
 __all__ = ["Pages", "Store"]
 
 PATIENCE = 60  # seconds to wait for other writers
-PAGE = 1000  # rows of the record that are read at a time
+PAGE = 1000  # rows that are read at a time
+MOST = 500  # rows that one statement writes
 
 _TABLES = sa.MetaData()
 _connecting = threading.Lock()
@@ -58,16 +62,17 @@ def _table(name: str, *columns: str, **typed: Any) -> sa.Table:
 
 
 RECORD = _table("record", "kind", "body", "previous", "digest", number=sa.BigInteger)
-HEAD = _table("head", "digest", "at", "epsilon", "delta", one=sa.Integer, number=sa.BigInteger)
+HEAD = _table("head", "digest", "at", "epsilon", "delta", one=sa.Integer, number=sa.BigInteger, governed=sa.BigInteger)
 BALANCE = _table(
     "balance",
-    *("name", "unit", "cap_epsilon", "cap_delta", "cap_rho", "epsilon_spent", "delta_spent", "rho_spent"),
+    *("name", "unit", "cap_epsilon", "cap_delta", "cap_rho", "cap_loss", "loss_order"),
+    *("epsilon_spent", "delta_spent", "rho_spent", "loss_spent"),
     charges=sa.BigInteger,
 )
 EDITION = _table("edition", "name", "edition", "population", closed=sa.Boolean)
 CHARGE = _table(
     "charge",
-    *("state", "epsilon", "delta", "rho", "lines", "idempotency", "request", "expires"),
+    *("state", "epsilon", "delta", "losses", "lines", "idempotency", "request", "expires"),
     number=sa.BigInteger,
     queued=sa.Boolean,
     started=sa.Boolean,
@@ -87,13 +92,17 @@ KEYS = {
 class Pages:
     """The books in one transaction: each number is text ``p/q``, read and compared as an exact rational.
 
-    Nobody else can change what a transaction has read, so each balance is read once.
+    Nobody else can change what a transaction has read, so each balance and each charge is read once. ``cursor`` is the
+    driver's.
     """
 
-    connection: sa.Connection
+    cursor: Any
+    _known: dict[int, Government] = field(default_factory=dict)
     _seen: dict[str, Balance] = field(default_factory=dict)
+    _charges: dict[int, Charge] = field(default_factory=dict)
     _moved: dict[str, Balance] = field(default_factory=dict)
     _end: list[Totals] = field(default_factory=list)
+    _decided: list[Government] = field(default_factory=list)
 
     def balance(self, name: str) -> Balance | None:
         """A balance by its name."""
@@ -104,10 +113,16 @@ class Pages:
             self._seen[name] = _balance(row)
         return self._seen[name]
 
+    def gather(self, names: Sequence[str]) -> None:
+        """Read several balances at once, before they are asked for one by one."""
+        new = tuple(name for name in names if name not in self._seen)
+        if new:
+            for row in self._all(BALANCE, f"WHERE name IN ({', '.join(['?'] * len(new))})", new):
+                self._seen[row.name] = _balance(row)
+
     def balances(self) -> list[Balance]:
         """All balances, by name."""
-        rows = self.connection.execute(sa.select(BALANCE))
-        found = {row.name: _balance(row) for row in rows} | self._moved
+        found = {row.name: _balance(row) for row in self._all(BALANCE)} | self._moved
         return [found[name] for name in sorted(found)]
 
     def put_balance(self, balance: Balance) -> None:
@@ -119,6 +134,11 @@ class Pages:
         row = self._one(EDITION, name=dataset.name, edition=dataset.edition)
         return None if row is None else _edition(row)
 
+    def population(self, name: str) -> str | None:
+        """The people that a dataset is about, in all its versions."""
+        row = next(self._all(EDITION, "WHERE name = ? LIMIT 1", (name,)), None)
+        return None if row is None else str(row.population)
+
     def put_edition(self, edition: Edition) -> None:
         """Keep a version."""
         values = {"name": edition.dataset.name, "edition": edition.dataset.edition, "population": edition.population}
@@ -126,8 +146,16 @@ class Pages:
 
     def charge(self, number: int) -> Charge | None:
         """A charge by its number."""
-        row = self._one(CHARGE, number=number)
-        return None if row is None else _charge(row)
+        if number not in self._charges:
+            row = self._one(CHARGE, number=number)
+            if row is None:
+                return None
+            self._charges[number] = _charge(row)
+        return self._charges[number]
+
+    def charges(self) -> Iterator[Charge]:
+        """All charges, by number."""
+        return map(_charge, self._paged(CHARGE, "number"))
 
     def known(self, number: int) -> Charge:
         """A charge that must be there."""
@@ -150,9 +178,18 @@ class Pages:
 
     def stale(self, now: str) -> list[Charge]:
         """Open charges whose time is over, oldest first."""
-        due = (CHARGE.c.state == State.RESERVED.value) & CHARGE.c.expires.is_not(None)
-        rows = self.connection.execute(sa.select(CHARGE).where(due).order_by(CHARGE.c.number))
+        due = "WHERE state = ? AND expires IS NOT NULL ORDER BY number"
+        rows = self._all(CHARGE, due, (State.RESERVED.value,))
         return [_charge(row) for row in rows if row.expires <= now]  # compared here, not by a collation
+
+    def unsettled(self) -> list[Charge]:
+        """Open charges, oldest first."""
+        waiting = self._all(CHARGE, "WHERE state = ? ORDER BY number", (State.RESERVED.value,))
+        return [_charge(row) for row in waiting]
+
+    def editions(self) -> list[Edition]:
+        """All declared versions of datasets."""
+        return [_edition(row) for row in self._all(EDITION)]
 
     def put_charge(self, charge: Charge) -> None:
         """Keep a charge in place of the one with the same number."""
@@ -161,7 +198,7 @@ class Pages:
             "state": charge.state.value,
             "epsilon": _text(charge.cost.epsilon),
             "delta": _text(charge.cost.delta),
-            "rho": None if charge.rho is None else _text(charge.rho),
+            "losses": canonical(encode(charge.losses)),
             "lines": canonical(list(charge.lines)),
             "idempotency": charge.idempotency,
             "request": charge.request,
@@ -171,15 +208,35 @@ class Pages:
             "answer": charge.answer,
         }
         self._put(CHARGE, values)
+        self._charges[charge.number] = charge
 
     def answer(self, key: str) -> int | None:
         """The entry that answers a question."""
         row = self._one(ANSWER, question=key)
         return None if row is None else int(row.number)
 
+    def answers(self) -> Iterator[tuple[str, int]]:
+        """The digests of all questions and the entries that answer them."""
+        return ((row.question, row.number) for row in self._paged(ANSWER, "question"))
+
     def put_answer(self, key: str, number: int) -> None:
         """Remember the entry that answers a question."""
         self._put(ANSWER, {"question": key, "number": number})
+
+    def government(self) -> Government:
+        """What was decided and declared; the store remembers it until the next decision."""
+        if not self._decided:
+            last = self.end().governed
+            if last not in self._known:
+                found = self._governed(last)
+                self._known.clear()
+                self._known[last] = found
+            self._decided.append(self._known[last])
+        return self._decided[0]
+
+    def put_government(self, government: Government) -> None:
+        """Keep what was decided and declared, in this transaction: it follows from the record."""
+        self._decided[:] = [government]
 
     def totals(self) -> Totals | None:
         """The head and the sums; None for an empty record."""
@@ -189,7 +246,9 @@ class Pages:
         if row is None or row.number == 0:
             return None
         epsilon, delta = _part(row.epsilon), _part(row.delta)
-        self._end.append(Totals(number=row.number, digest=row.digest, at=row.at, epsilon=epsilon, delta=delta))
+        self._end.append(
+            Totals(number=row.number, digest=row.digest, at=row.at, epsilon=epsilon, delta=delta, governed=row.governed)
+        )
         return self._end[0]
 
     def end(self) -> Totals:
@@ -202,7 +261,7 @@ class Pages:
     def put_totals(self, totals: Totals) -> None:
         """Move the head."""
         values = {"one": 1, "number": totals.number, "digest": totals.digest, "at": totals.at}
-        values |= {"epsilon": _text(totals.epsilon), "delta": _text(totals.delta)}
+        values |= {"epsilon": _text(totals.epsilon), "delta": _text(totals.delta), "governed": totals.governed}
         self._put(HEAD, values)
         self._end[:] = [totals] if totals.number else []
 
@@ -213,13 +272,7 @@ class Pages:
 
     def rows(self, after: int = 0) -> Iterator[Row]:
         """The rows of the record after a number, in order, a page at a time."""
-        while True:
-            page = sa.select(RECORD).where(RECORD.c.number > after).order_by(RECORD.c.number).limit(PAGE)
-            found = [_row(row) for row in self.connection.execute(page)]
-            yield from found
-            if len(found) < PAGE:
-                return
-            after = found[-1].number
+        return map(_row, self._paged(RECORD, "number", after))
 
     def append(self, entry: Entry, *, after: int | None = None) -> Row:
         """Write an entry at the end of the record, and what follows from it into the books."""
@@ -228,51 +281,95 @@ class Pages:
         if isinstance(entry, Recovered) and after is not None:
             number = max(number, after)
         row = Row.after(number, previous, entry)
-        self.connection.execute(_added(RECORD), asdict(row))
+        run(self.cursor, _added(RECORD), tuple(getattr(row, name) for name in _names(RECORD)))
         apply(self, row, entry)
         if self._moved:
             self._put(BALANCE, *(_written(balance) for balance in self._moved.values()))
             self._moved.clear()
         return row
 
-    def copy(self) -> MemoryBooks:
-        """All books as values, to be compared with a replay."""
-        editions = [_edition(row) for row in self.connection.execute(sa.select(EDITION))]
-        charges = [_charge(row) for row in self.connection.execute(sa.select(CHARGE))]
-        return MemoryBooks(
-            kept={balance.name: balance for balance in self.balances()},
-            editions={edition.dataset: edition for edition in editions},
-            charges={charge.number: charge for charge in charges},
-            answers={row.question: row.number for row in self.connection.execute(sa.select(ANSWER))},
-            head=self.totals(),
-        )
+    def _governed(self, last: int) -> Government:
+        """Work out again what was decided up to an entry."""
+        first = self.row(1)
+        opened = None if first is None else first.entry
+        if not isinstance(opened, LedgerOpened):
+            raise LedgerError("the record does not begin with its opening; nothing was done.")
+        government = Government(ledger=opened.identifier)
+        kinds = [cls.KIND for cls in GOVERNING]
+        some = f"WHERE kind IN ({', '.join(['?'] * len(kinds))}) AND number <= ? ORDER BY number"
+        for found in self._all(RECORD, some, (*kinds, last)) if last else ():
+            row = _row(found)
+            if row.digest != row.expected:
+                raise LedgerError(f"entry {row.number} of the record was edited; nothing was done.")
+            government = government.after(row.number, row.entry)
+        return government
 
     def _one(self, table: sa.Table, **keys: Any) -> Any:
-        return self.connection.execute(_found(table, *keys), keys).one_or_none()
+        wanted = "WHERE " + " AND ".join(f"{key} = ?" for key in keys)
+        return next(self._all(table, wanted, tuple(keys.values())), None)
+
+    def _all(self, table: sa.Table, some: str = "", values: tuple[Any, ...] = ()) -> Iterator[Any]:
+        run(self.cursor, _chosen(table, some), values)
+        return map(_named(table), self.cursor.fetchall())
+
+    def _paged(self, table: sa.Table, key: str, after: Any = None) -> Iterator[Any]:
+        """All rows in the order of their key, a page at a time."""
+        while True:
+            some = f"{'' if after is None else f'WHERE {key} > ?'} ORDER BY {key} LIMIT {PAGE}"
+            found = list(self._all(table, some, () if after is None else (after,)))
+            yield from found
+            if len(found) < PAGE:
+                return
+            after = getattr(found[-1], key)
 
     def _put(self, table: sa.Table, *rows: dict[str, Any]) -> None:
-        self.connection.execute(_kept(table), list(rows))
+        names = _names(table)
+        for start in range(0, len(rows), MOST):
+            some = rows[start : start + MOST]
+            values = tuple(row[name] for row in some for name in names)
+            run(self.cursor, _kept(table, len(some)), values)
+
+
+def run(cursor: Any, statement: str, values: tuple[Any, ...] = ()) -> None:
+    """Give a statement to the driver: every one of a charge comes through here."""
+    if isinstance(cursor, sqlite3.Cursor):
+        cursor.execute(statement, values)
+    elif values:
+        cursor.execute(statement.replace("?", "%s"), values)
+    else:
+        cursor.execute(statement, prepare=False)  # may be several in one, which cannot be prepared
 
 
 @cache
-def _found(table: sa.Table, *keys: str) -> sa.Select[Any]:
-    """Select by keys; statements are made once, since making them takes longer than running them."""
-    return sa.select(table).where(*(table.c[key] == sa.bindparam(key) for key in keys))
+def _names(table: sa.Table) -> tuple[str, ...]:
+    return tuple(column.name for column in table.columns)
 
 
 @cache
-def _added(table: sa.Table) -> sa.TextClause:
-    names = [column.name for column in table.columns]
-    return sa.text(f"INSERT INTO {table.name} ({', '.join(names)}) VALUES (:{', :'.join(names)})")  # noqa: S608 - ours
+def _named(table: sa.Table) -> Callable[[Sequence[Any]], Any]:
+    row: Any = namedtuple(table.name, _names(table))  # type: ignore[misc]
+    make: Callable[[Sequence[Any]], Any] = row._make
+    return make
 
 
-@cache
-def _kept(table: sa.Table) -> sa.TextClause:
+@lru_cache(maxsize=256)
+def _chosen(table: sa.Table, some: str) -> str:
+    return f"SELECT {', '.join(_names(table))} FROM {table.name} {some}"  # noqa: S608 - ours
+
+
+@lru_cache(maxsize=256)
+def _added(table: sa.Table, rows: int = 1) -> str:
+    names = _names(table)
+    values = ", ".join([f"({', '.join(['?'] * len(names))})"] * rows)
+    return f"INSERT INTO {table.name} ({', '.join(names)}) VALUES {values}"  # noqa: S608 - ours
+
+
+@lru_cache(maxsize=256)
+def _kept(table: sa.Table, rows: int = 1) -> str:
     """Insert, or change the row with the same key: the same words on both stores."""
     keys = KEYS[table.name]
-    names = [column.name for column in table.columns if column.name not in keys]
-    changed = ", ".join(f"{name} = excluded.{name}" for name in names)
-    return sa.text(f"{_added(table).text} ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {changed}")
+    changed = ", ".join(f"{name} = excluded.{name}" for name in _names(table) if name not in keys)
+    return f"{_added(table, rows)} ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {changed}"
 
 
 class Store:
@@ -283,7 +380,9 @@ class Store:
         self._process = 0
         self._forked: list[sa.Engine] = []
         self._engine: sa.Engine | None = None
+        self._decided: dict[int, Government] = {}
         self._turn = threading.Lock()
+        self._errors: tuple[type[Exception], ...] = (SQLAlchemyError, _driver_error(lite=self.lite))
 
     @property
     def name(self) -> str:
@@ -304,10 +403,11 @@ class Store:
 
     def create(self) -> None:
         """Make the tables in an empty database; what holds a ledger already is refused."""
-        with self.writing(made=False) as pages:
-            if present(pages.connection) is not None:
+        with self.migrating() as connection:
+            if present(connection) is not None:
                 raise LedgerError(f"{self.name} holds a ledger already; nothing was changed. Open it instead.")
-            migrate(pages.connection)
+            migrate(connection)
+            pages = Pages(connection.connection.cursor())
             pages.put_totals(Totals(number=0, digest=START, at="", epsilon=Fraction(0), delta=Fraction(0)))
 
     def upgrade(self) -> None:
@@ -315,53 +415,82 @@ class Store:
         with self._failing("nothing was changed"), self._connected().connect() as connection:
             if present(connection) == newest():
                 return
-        with self.writing(made=False) as pages:
+        with self.migrating() as connection:
             try:
-                migrate(pages.connection)
+                migrate(connection)
             except Exception as wrong:
                 if isinstance(wrong, SQLAlchemyError):
                     raise
                 raise LedgerError(
-                    f"{self.name} was written by a newer sfumato (tables {present(pages.connection)}, known are up to "
+                    f"{self.name} was written by a newer sfumato (tables {present(connection)}, known are up to "
                     f"{newest()}); nothing was changed. Update sfumato."
                 ) from None
 
     @contextmanager
-    def reading(self) -> Iterator[Pages]:
-        """One consistent view of the record and its books."""
-        with self._failing("nothing was changed"), self._connected().connect() as connection, connection.begin():
-            if not self.lite:
-                connection.execute(sa.text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"))
-            yield Pages(connection)
-
-    @contextmanager
-    def writing(self, *, made: bool = True) -> Iterator[Pages]:
-        """The one writer, until the block ends: all that it wrote is durable then, or nothing is."""
+    def migrating(self) -> Iterator[sa.Connection]:
+        """The one writer, on a connection of SQLAlchemy's, before there is a row of the head to lock."""
         engine = self._connected()
         with self._failing("nothing was changed"), self._turn, engine.connect() as plain:
             connection = plain.execution_options(sfumato_writes=True)
             transaction = connection.begin()
             try:
                 if not self.lite:
-                    self._lock(connection, made=made)
-                yield Pages(connection)
+                    connection.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtext('sfumato ledger'))")
+                yield connection
             except BaseException:
                 transaction.rollback()
                 raise
             with self._failing("whether it was written is not known: if it was, it counts"):
                 transaction.commit()
 
-    @staticmethod
-    def _lock(connection: sa.Connection, *, made: bool) -> None:
-        connection.execute(
-            sa.text("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
-        )  # after the lock, see what is newest
-        connection.execute(sa.text("SET LOCAL synchronous_commit TO on"))
-        connection.execute(sa.text(f"SET LOCAL lock_timeout TO '{PATIENCE}s'"))
-        if made:
-            connection.execute(sa.select(HEAD.c.number).where(HEAD.c.one == 1).with_for_update())
-        else:  # there is no row to lock yet
-            connection.execute(sa.text("SELECT pg_advisory_xact_lock(hashtext('sfumato ledger'))"))
+    @contextmanager
+    def reading(self) -> Iterator[Pages]:
+        """One consistent view of the record and its books."""
+        with self._failing("nothing was changed"), self._begun(_begin(lite=self.lite)) as connection:
+            yield Pages(connection.cursor(), self._decided)
+            connection.commit()
+
+    @contextmanager
+    def writing(self) -> Iterator[Pages]:
+        """The one writer, until the block ends: all that it wrote is durable then, or nothing is."""
+        begin = _begin(lite=self.lite, writes=True)
+        if not self.lite:
+            begin += "; SELECT number FROM head WHERE one = 1 FOR UPDATE"
+        with self._failing("nothing was changed"), self._turn, self._begun(begin) as connection:
+            yield Pages(connection.cursor(), self._decided)
+            with self._failing("whether it was written is not known: if it was, it counts"):
+                commit(connection)
+
+    @contextmanager
+    def _begun(self, begin: str) -> Iterator[sa.PoolProxiedConnection]:
+        """A connection of the driver's in a transaction, which is rolled back when the block fails."""
+        connection = self._answering(begin)
+        try:
+            yield connection
+        except BaseException:
+            try:
+                connection.rollback()
+            except self._errors:
+                connection.invalidate()  # the server is gone, and the transaction with it
+            raise
+        finally:
+            connection.close()
+
+    def _answering(self, begin: str) -> sa.PoolProxiedConnection:
+        """A connection that has begun; one that its server dropped while nobody used it is replaced, once."""
+        engine = self._connected()
+        connection = engine.raw_connection()
+        try:
+            run(connection.cursor(), begin)
+        except self._errors as wrong:
+            gone = engine.dialect.is_disconnect(wrong, connection.dbapi_connection, None)  # type: ignore[arg-type]
+            connection.invalidate()
+            if not gone:
+                raise
+            engine.dispose()
+            connection = engine.raw_connection()
+            run(connection.cursor(), begin)
+        return connection
 
     def close(self) -> None:
         """Give all connections back."""
@@ -385,7 +514,7 @@ class Store:
     def _failing(self, outcome: str) -> Iterator[None]:
         try:
             yield
-        except SQLAlchemyError as wrong:
+        except self._errors as wrong:
             reason = str(getattr(wrong, "orig", None) or type(wrong).__name__).strip().splitlines()[0]
             raise LedgerError(
                 f"the ledger {self.name} cannot be used: {reason}. No row was read and no answer was delivered; "
@@ -415,39 +544,67 @@ def _address(url: str | Path) -> URL:
 
 
 def _engine(url: URL) -> sa.Engine:
-    if url.get_backend_name() != "sqlite":
-        return sa.create_engine(url, pool_size=4, max_overflow=4, pool_timeout=PATIENCE, pool_pre_ping=True)
-    engine = sa.create_engine(
-        url, connect_args={"timeout": PATIENCE}, pool_size=4, max_overflow=4, pool_timeout=PATIENCE
-    )
+    """The connections; each is told when a transaction begins, since drivers begin one after the first SELECT."""
+    lite = url.get_backend_name() == "sqlite"
+    given = {"timeout": PATIENCE} if lite else {"autocommit": True}
+    engine = sa.create_engine(url, connect_args=given, pool_size=4, max_overflow=4, pool_timeout=PATIENCE)
 
     @sa.event.listens_for(engine, "connect")
-    def durable(connection: sqlite3.Connection, _: object) -> None:
-        connection.isolation_level = None  # the driver's own BEGIN comes after the first SELECT: too late
-        for setting in ("journal_mode=WAL", "synchronous=FULL"):
-            connection.execute(f"PRAGMA {setting}")
+    def durable(connection: Any, _: object) -> None:
+        if lite:
+            connection.isolation_level = None
+            for setting in ("journal_mode=WAL", "synchronous=FULL"):
+                connection.execute(f"PRAGMA {setting}")
 
     @sa.event.listens_for(engine, "begin")
     def begin(connection: sa.Connection) -> None:
         writes = connection.get_execution_options().get("sfumato_writes", False)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        connection.exec_driver_sql(_begin(lite=lite, writes=writes))
 
     return engine
 
 
+def _begin(*, lite: bool, writes: bool = False) -> str:
+    if lite:
+        return "BEGIN IMMEDIATE" if writes else "BEGIN"
+    if not writes:
+        return "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    waiting = f"SET LOCAL synchronous_commit TO on; SET LOCAL lock_timeout TO '{PATIENCE}s'"
+    return f"BEGIN ISOLATION LEVEL READ COMMITTED; {waiting}"  # after the lock, see what is newest
+
+
+def commit(connection: Any) -> None:
+    """End a transaction and wait for the disk."""
+    connection.commit()
+
+
+def _driver_error(*, lite: bool) -> type[Exception]:
+    if lite:
+        return sqlite3.Error
+    import psycopg
+
+    return psycopg.Error
+
+
 def _text(number: Fraction) -> str:
-    return str(encode(number))
+    return f"{number.numerator}/{number.denominator}"
 
 
+@lru_cache(maxsize=4096)
 def _part(text: str) -> Fraction:
     top, _, bottom = text.partition("/")
     try:
         return Fraction(int(top), int(bottom))
-    except (ValueError, ZeroDivisionError):
+    except (AttributeError, TypeError, ValueError, ZeroDivisionError):
         raise LedgerError(
             "a balance in the database is not a number 'p/q': somebody wrote to it. Nothing was read and nothing was "
             "spent. Find the place: sfumato ledger verify"
         ) from None
+
+
+@lru_cache(maxsize=4096)
+def _budget(epsilon: str, delta: str) -> Budget:
+    return Budget(epsilon=_part(epsilon), delta=_part(delta))
 
 
 def _row(row: Any) -> Row:
@@ -460,16 +617,36 @@ def _unit(text: str) -> Unit:
     return unit
 
 
+@lru_cache(maxsize=256)
+def _unit_text(unit: Unit) -> str:
+    return canonical(encode(unit))
+
+
+@lru_cache(maxsize=4096)
+def _lines(text: str) -> tuple[str, ...]:
+    lines: Any = parse(text)
+    return tuple(lines)
+
+
+@lru_cache(maxsize=4096)
+def _losses(text: str) -> tuple[tuple[str, Fraction], ...]:
+    losses: Any = parse(text)
+    return tuple((str(line), _part(loss)) for line, loss in losses)
+
+
 def _written(balance: Balance) -> dict[str, Any]:
     return {
         "name": balance.name,
-        "unit": canonical(encode(balance.unit)),
+        "unit": _unit_text(balance.unit),
         "cap_epsilon": _text(balance.cap.epsilon),
         "cap_delta": _text(balance.cap.delta),
         "cap_rho": None if balance.rho is None else _text(balance.rho),
+        "cap_loss": None if balance.loss is None else _text(balance.loss),
+        "loss_order": None if balance.order is None else _text(balance.order),
         "epsilon_spent": _text(balance.epsilon_spent),
         "delta_spent": _text(balance.delta_spent),
         "rho_spent": _text(balance.rho_spent),
+        "loss_spent": _text(balance.loss_spent),
         "charges": balance.charges,
     }
 
@@ -478,32 +655,34 @@ def _balance(row: Any) -> Balance:
     return Balance(
         name=row.name,
         unit=_unit(row.unit),
-        cap=Budget(epsilon=_part(row.cap_epsilon), delta=_part(row.cap_delta)),
+        cap=_budget(row.cap_epsilon, row.cap_delta),
         rho=None if row.cap_rho is None else _part(row.cap_rho),
+        order=None if row.loss_order is None else _part(row.loss_order),
+        loss=None if row.cap_loss is None else _part(row.cap_loss),
         epsilon_spent=_part(row.epsilon_spent),
         delta_spent=_part(row.delta_spent),
         rho_spent=_part(row.rho_spent),
+        loss_spent=_part(row.loss_spent),
         charges=row.charges,
     )
 
 
 def _edition(row: Any) -> Edition:
     dataset = Dataset(name=row.name, edition=row.edition)
-    return Edition(dataset=dataset, population=row.population, closed=row.closed)
+    return Edition(dataset=dataset, population=row.population, closed=bool(row.closed))
 
 
 def _charge(row: Any) -> Charge:
-    lines: Any = parse(row.lines)
     return Charge(
         number=row.number,
         state=State(row.state),
-        cost=Budget(epsilon=_part(row.epsilon), delta=_part(row.delta)),
-        rho=None if row.rho is None else _part(row.rho),
-        lines=tuple(lines),
+        cost=_budget(row.epsilon, row.delta),
+        losses=_losses(row.losses),
+        lines=_lines(row.lines),
         idempotency=row.idempotency,
         request=row.request,
-        queued=row.queued,
-        started=row.started,
+        queued=bool(row.queued),
+        started=bool(row.started),
         expires=row.expires,
         answer=row.answer,
     )

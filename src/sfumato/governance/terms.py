@@ -3,15 +3,28 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
+from typing import TypedDict
 
-from sfumato.accounting.filters import ZCDPFilter
+from sfumato.accounting.filters import RDPFilter, ZCDPFilter, open_filter
 from sfumato.core.budget import Budget
+from sfumato.core.exact import Exact
 from sfumato.core.query import check_name
 from sfumato.core.units import Family, Unit, User, covers, describe
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.governance.balances import Balance
 
-__all__ = ["check_cap", "check_unit", "levels_of", "people", "rho_of", "written"]
+__all__ = ["FilterCap", "check_cap", "check_unit", "filter_of", "levels_of", "people", "written"]
+
+
+METHODS = ("basic", "zcdp", "rdp")
+
+
+class FilterCap(TypedDict):
+    """The cap of a zCDP filter, or the order and the cap of a Rényi filter."""
+
+    rho: Fraction | None
+    order: Fraction | None
+    loss: Fraction | None
 
 
 def levels_of(path: str) -> tuple[str, ...]:
@@ -37,14 +50,29 @@ def check_cap(cap: Budget, reason: str) -> None:
         raise NotDeclared("a cap is a decision: say in reason='…' why it is this high. Nothing was changed.")
 
 
-def rho_of(cap: Budget, method: str) -> Fraction | None:
-    """The cap of the zCDP filter that keeps within a budget; None where sums of ε and δ decide."""
-    match method:
-        case "basic":
-            return None
-        case "zcdp":
-            return ZCDPFilter.within(cap).rho
-    raise InvalidInput(f'method = {method!r} is no filter of an account; nothing was changed. Use "basic" or "zcdp".')
+def filter_of(cap: Budget, method: str, order: Exact | None = None) -> FilterCap:
+    """The cap of the filter that keeps within a budget, as entries state it; nothing where sums of ε and δ decide.
+
+    >>> filter_of(Budget(epsilon=1), "basic")
+    {'rho': None, 'order': None, 'loss': None}
+    """
+    if method not in METHODS:
+        raise InvalidInput(
+            f'method = {method!r} is no filter of an account; nothing was changed. Use "basic", "zcdp" or "rdp".'
+        )
+    if order is not None and method != "rdp":
+        raise InvalidInput(f"method = {method!r} keeps to no order; nothing was changed. Leave order out.")
+    if method != "basic" and cap.delta == 0:
+        raise InvalidInput(
+            f"method = {method!r} reads its loss at the cap's δ, and this cap has none; nothing was changed. Give the "
+            "cap a δ, or keep the account by sums."
+        )
+    match open_filter(cap, method=method, order=order):
+        case ZCDPFilter(rho=rho):
+            return {"rho": rho, "order": None, "loss": None}
+        case RDPFilter(order=chosen, loss=loss):
+            return {"rho": None, "order": chosen, "loss": loss}
+    return {"rho": None, "order": None, "loss": None}
 
 
 def people(unit: Unit) -> Unit:

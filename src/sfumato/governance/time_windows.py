@@ -17,7 +17,7 @@ from sfumato.core.units import Event, Relation, Unit, describe
 from sfumato.errors import BudgetExceeded, InvalidInput, NotDeclared, Refused
 from sfumato.governance.periods import Cadence, Period, parts, period_of
 
-__all__ = ["TimeWindows", "WindowCharge", "WindowStanding"]
+__all__ = ["TimeWindows", "WindowCharge", "WindowStanding", "grouped"]
 
 COMMON_YEAR, LEAP_YEAR = 2026, 2028
 MOST_PERIODS = 4_000
@@ -111,6 +111,10 @@ class TimeWindows:
         """The windows that a charge counts in: all whose days it read."""
         return _read(self.every, charge)
 
+    def entries(self, charge: WindowCharge) -> int:
+        """How many (person, period) entries of one person a charge can have read."""
+        return len(_read(self.stretch, charge))
+
     def standing(self, charges: Iterable[WindowCharge]) -> WindowStanding:
         """What each window and a whole life have lost, exactly in ε, δ rounded up."""
         spent: dict[str, Budget] = {}
@@ -119,7 +123,7 @@ class TimeWindows:
             read = self.windows(charge)
             for window in read:
                 spent[window.label] = spent.get(window.label, Budget.none()) + charge.cost
-            life += _grouped(charge.cost, len(_read(self.stretch, charge)))
+            life += grouped(charge.cost, self.entries(charge))
         return WindowStanding(windows=tuple(sorted(spent.items())), lifetime=life)
 
     def admit(self, charges: Sequence[WindowCharge], charge: WindowCharge) -> WindowStanding:
@@ -153,7 +157,7 @@ def _read(cadence: Cadence, charge: WindowCharge) -> tuple[Period, ...]:
     return tuple(found)
 
 
-def _grouped(cost: Budget, size: int) -> Budget:
+def grouped(cost: Budget, size: int) -> Budget:
     """What a person with ``size`` entries loses by a release that reads them all, by group privacy."""
     whole = Approximate(epsilon=cost.epsilon, delta=cost.delta).group(size)
     return Budget(epsilon=whole.epsilon, delta=min(Fraction(1), whole.delta))

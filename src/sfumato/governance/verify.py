@@ -1,7 +1,8 @@
 """Verification: whether the record, its books and its anchor agree, and if not, where."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
 from sfumato.errors import SfumatoError
 from sfumato.governance.anchor import SignedHead
@@ -59,7 +60,10 @@ def check(pages: Pages, *, heads: tuple[SignedHead, ...], key: str | None = None
         if trusted is None or not head.holds(trusted):
             yield Finding(entry=head.head.number, problem="the signature of a head of this entry does not hold")
     if readable:
-        yield from _compared(books, pages)
+        try:
+            yield from _compared(books, pages)
+        except (SfumatoError, ValueError) as wrong:
+            yield Finding(entry=0, problem=f"the books cannot be read: {wrong}")
 
 
 def _entered(books: MemoryBooks, row: Row, entry: Entry | None) -> str | None:
@@ -67,7 +71,7 @@ def _entered(books: MemoryBooks, row: Row, entry: Entry | None) -> str | None:
     try:
         entry = row.entry if entry is None else entry
         if isinstance(entry, Reserved):
-            admit(books, entry.lines, entry.cost, entry.rho)
+            admit(books, entry)
         apply(books, row, entry)
     except SfumatoError as wrong:
         return str(wrong).replace("\n", " ")
@@ -95,18 +99,16 @@ def _safe(row: Row) -> Entry | None:
 
 
 def _compared(replayed: MemoryBooks, pages: Pages) -> Iterator[Finding]:
-    try:
-        kept = pages.copy()
-    except (SfumatoError, ValueError) as wrong:
-        yield Finding(entry=0, problem=f"the books cannot be read: {wrong}")
-        return
-    if kept.head != replayed.head:
+    """Where the kept books differ from the replayed ones, which are used up: a row is taken off when it was seen."""
+    if pages.totals() != replayed.head:
         yield Finding(entry=0, problem="the head in the books is not the end of the record")
-    for field in fields(MemoryBooks):
-        if field.name == "head":
-            continue
-        ours, theirs = getattr(kept, field.name), getattr(replayed, field.name)
-        for name in sorted({*ours, *theirs}, key=str):
-            if ours.get(name) != theirs.get(name):
-                what = {"kept": "balance", "editions": "dataset", "charges": "charge", "answers": "answer"}[field.name]
-                yield Finding(entry=0, problem=f"the {what} {name} in the books does not follow from the record")
+    tables: tuple[tuple[str, dict[Any, Any], Iterable[tuple[Any, Any]]], ...] = (
+        ("balance", replayed.kept, ((balance.name, balance) for balance in pages.balances())),
+        ("dataset", replayed.editions, ((edition.dataset, edition) for edition in pages.editions())),
+        ("charge", replayed.charges, ((charge.number, charge) for charge in pages.charges())),
+        ("answer", replayed.answers, pages.answers()),
+    )
+    for what, expected, found in tables:
+        differ = [name for name, value in found if expected.pop(name, None) != value]
+        for name in sorted({*differ, *expected}, key=str):
+            yield Finding(entry=0, problem=f"the {what} {name} in the books does not follow from the record")

@@ -79,7 +79,8 @@ class PlannedRelease:
     ``l1`` (and ``l2_squared`` for Gaussian noise) is how far one protected unit moves one release, for the unit of the
     plan and with its limits enforced. ``numbers`` is how many numbers one release holds. ``weight`` says how much its
     error counts. ``sums`` names a finer release of which this one is the plain sum over time: true of numbers of events
-    that are clipped alike, never of distinct persons.
+    that are clipped alike, never of distinct persons. ``question`` says what is asked of which data, as whoever carries
+    the plan out writes it: part of the plan's digest, so that a decision on the plan is one on its questions.
 
     >>> PlannedRelease(name="visits a day", every=Cadence.DAILY, l1=1).l1
     Fraction(1, 1)
@@ -95,6 +96,7 @@ class PlannedRelease:
     wanted: Margin | MeanError | Fixed | None = None
     weight: Fraction = Fraction(1)
     sums: str | None = None
+    question: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():

@@ -1,0 +1,352 @@
+"""The ledger on the command line: made once, verified, published, exported; its populations, datasets and terms."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sfumato.cli.exits import Exit
+from sfumato.cli.output import AsJson, say, say_json
+from sfumato.cli.protected import Delta, Epsilon, Reason, Relation, Who, unit_of
+from sfumato.errors import InvalidInput, SfumatoError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sfumato.governance.anchor import SignedHead
+    from sfumato.governance.entries import Row
+    from sfumato.governance.ledger import Ledger
+    from sfumato.governance.settings import Settings
+
+__all__ = ["Method", "Where", "ledger", "opened"]
+
+ledger = typer.Typer(
+    help="Make, verify, publish and export the ledger; declare populations, datasets and their terms. Reads no "
+    "data.\n\nExample: $ sfumato ledger init",
+    no_args_is_help=True,
+)
+
+Where = Annotated[
+    Path | None,
+    typer.Option(
+        "--ledger", metavar="FILE", help="The ledger's settings file; else SFUMATO_LEDGER names it, else ./ledger.toml."
+    ),
+]
+Method = Annotated[str, typer.Option(metavar="NAME", help="The filter that decides: basic (sums of ε and δ), or zcdp.")]
+Out = Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Where to write; never overwritten.")]
+
+
+def opened(where: Path | None) -> "Ledger":
+    """The ledger that is meant; one that lost entries is refused."""
+    from sfumato.governance import settings
+
+    return settings.opened(where)
+
+
+@ledger.command()
+def init(
+    place: Annotated[
+        Path, typer.Argument(metavar="PLACE", help="A folder, the settings file (.toml) or the database (.db).")
+    ] = Path(),
+    *,
+    url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="The database: a new SQLite file, or postgresql://… ; beside PLACE if none."),
+    ] = None,
+    anchor: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A new file for the anchor, on another disk than the database."),
+    ] = None,
+    key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The key that signs heads; made if it is not there.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make an empty ledger: its database, its key, its anchor, and the settings file that names the three.
+
+    The anchor is what a restored backup is told by, so it belongs on another disk and in no backup of the database.
+    Without --anchor it lies beside the database, where it protects against less. A settings file whose address holds a
+    password is readable by you alone; PGPASSFILE keeps the password out of it.
+
+    Example: $ sfumato ledger init
+    """
+    from sfumato.governance import settings
+
+    made = settings.made(place, url=url, anchor=anchor, key=key)
+    warning = _beside(made)
+    if as_json:
+        paths = {"settings": made.file, "key": made.key, "anchor": made.anchor}
+        say_json({name: str(path) for name, path in paths.items()} | {"database": made.address, "warning": warning})
+        return
+    say(f"settings: {made.file}\ndatabase: {made.address}\nkey:      {made.key} (keep it secret; without it nothing")
+    say(f"          can be charged any more)\nanchor:   {made.anchor}")
+    if warning is not None:
+        say(f"warning:  {warning}")
+    say("next:     sfumato account open NAME --unit user:COLUMN --epsilon … --reason …")
+
+
+def _beside(made: "Settings") -> str | None:
+    if not made.same_disk:
+        return None
+    return (
+        "the anchor lies on the same disk as the database. It notices a record that was edited or cut short, but not "
+        "a backup in which both are restored together. Keep it on another disk: --anchor FILE"
+    )
+
+
+@ledger.command()
+def verify(
+    *,
+    head: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="A head that was published; give as many as you have."),
+    ] = None,
+    ledger: Where = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check every entry, the balances that follow from them, the anchor and the heads; name whatever is wrong.
+
+    Goes through the whole record, also of a ledger that is refused. Whoever can rewrite the record and the anchor and
+    holds the key is found by a published head alone.
+
+    Example: $ sfumato ledger verify
+    """
+    from sfumato.governance import settings
+
+    heads = [_head(file) for file in head or ()]
+    book = settings.unchecked(ledger)
+    found = book.verify(*heads)
+    if as_json:
+        findings = [{"entry": each.entry, "problem": each.problem} for each in found]
+        say_json({"holds": not found, "heads": len(heads), "findings": findings})
+    elif found:
+        say("\n".join(str(each) for each in found))
+        say(
+            f"\nThis ledger does not hold: {_counted(len(found), 'finding')}. Charge nothing until that is clear."
+        )
+    else:
+        end = book.head().head
+        beside = f" and {_counted(len(heads), 'published head')}" if heads else ""
+        say(f"{_counted(end.number, 'entry', 'entries')}: all in place, the balances follow from them, and the anchor")
+        say(f"{beside.removeprefix(' ') + ' ' if beside else ''}agrees. The last is of {end.at}.")
+    if found:
+        raise typer.Exit(Exit.FOUND_WRONG)
+
+
+@ledger.command("head")
+def show_head(*, out: Out = None, ledger: Where = None, as_json: AsJson = False) -> None:
+    """Print the signed head of the record, to be published: later it holds the record to what it is today.
+
+    It tells the number of entries, the sums of all charges and a digest, and nothing about anybody's data.
+
+    Example: $ sfumato ledger head -o head.json
+    """
+    signed = opened(ledger).head()
+    text = signed.text + "\n"
+    if out is not None:
+        _write(out, iter([text]))
+    if as_json:
+        said = signed.head
+        say_json(
+            {
+                "ledger": said.ledger,
+                "number": said.number,
+                "digest": said.digest,
+                "at": said.at,
+                "epsilon": str(said.epsilon),
+                "delta": str(said.delta),
+                "signature": signed.signature,
+                "written": out and str(out),
+            }
+        )
+    else:
+        say(text.rstrip() if out is None else f"written: {out} (entry {signed.head.number}; publish it)")
+
+
+@ledger.command()
+def export(*, out: Out = None, ledger: Where = None, as_json: AsJson = False) -> None:
+    """Write the whole record as lines of JSON: each entry with its number, its digest and the one before it.
+
+    The record holds declarations, decisions, charges and certificates; no row of anybody's data. With --json the lines
+    become one list.
+
+    Example: $ sfumato ledger export -o record.jsonl
+    """
+    book = opened(ledger)
+    if out is not None:
+        number = _write(out, (_line(row) + "\n" for row in book.rows()))
+        said = {"written": str(out), "entries": number}
+        say_json(said) if as_json else say(f"written: {out} ({_counted(number, 'entry', 'entries')})")
+    elif as_json:
+        say_json([_document(row) for row in book.rows()])
+    else:
+        for row in book.rows():
+            say(_line(row))
+
+
+@ledger.command()
+def recover(
+    *,
+    reason: Reason,
+    charge_epsilon: Annotated[
+        str | None, typer.Option(metavar="X", help="ε to charge to every balance, if the lost entries tell no more.")
+    ] = None,
+    charge_delta: Annotated[str, typer.Option(metavar="X", help="δ to charge beside it.")] = "0",
+    ledger: Where = None,
+    as_json: AsJson = False,
+) -> None:
+    """Go on after entries were lost, by a decision that is recorded with its reason.
+
+    Every balance is charged what the anchor says was lost: no balance can have lost more. Where the anchor is lost
+    too, say what to charge. A ledger that lost nothing is refused.
+
+    Example: $ sfumato ledger recover --reason "the disk failed; the backup of Sunday is back"
+    """
+    from sfumato.core.budget import Budget
+    from sfumato.governance import settings
+    from sfumato.governance.entries import Recovered
+    from sfumato.governance.ledger import Ledger
+
+    if charge_epsilon is None and charge_delta != "0":
+        raise InvalidInput("--charge-delta goes with --charge-epsilon; nothing was changed.")
+    charge = None if charge_epsilon is None else Budget(epsilon=charge_epsilon, delta=charge_delta)
+    where = settings.found(ledger)
+    book = Ledger.recover(where.url, key=where.key, anchor=where.anchor, reason=reason, charge=charge)
+    number = book.head().head.number
+    entry = next(row.entry for row in book.rows() if row.number == number)
+    if not isinstance(entry, Recovered):
+        raise InvalidInput(f"entry {number} was written after the recovery. Look at it: sfumato ledger export")
+    if as_json:
+        gap = {"epsilon": str(entry.gap.epsilon), "delta": str(entry.gap.delta)}
+        say_json({"entry": number, "lost": entry.lost, "charged": gap})
+        return
+    say(f"{_counted(entry.lost, 'entry', 'entries')} lost; every balance was charged {entry.gap}.")
+    say(f"The ledger goes on at entry {number}. Publish its new head: sfumato ledger head")
+
+
+@ledger.command()
+def population(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What the people are called.")],
+    *,
+    unit: Who,
+    epsilon: Epsilon,
+    reason: Reason,
+    relation: Relation = "add/remove",
+    delta: Delta = "0",
+    method: Method = "basic",
+    ledger: Where = None,
+    as_json: AsJson = False,
+) -> None:
+    """Declare people, and the cap that everything known about them shares: all datasets, copies and versions.
+
+    Example: $ sfumato ledger population patients --unit user:patient_id --epsilon 8 --delta 1e-6 --reason "lifetime"
+    """
+    from sfumato.core.budget import Budget
+
+    cap = Budget.asked(epsilon=epsilon, delta=delta)
+    opened(ledger).declare_population(name, unit=unit_of(unit, relation), cap=cap, reason=reason, method=method)
+    _declared(f"the population {name!r} may lose {cap} in all", {"population": name}, as_json=as_json)
+
+
+@ledger.command()
+def dataset(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The public name of the dataset, as its schema has it.")],
+    *,
+    version: Annotated[str, typer.Option(metavar="TEXT", help="This state of the data, as its schema has it.")],
+    population: Annotated[str, typer.Option(metavar="NAME", help="Whose data they are.")],
+    epsilon: Epsilon,
+    delta: Delta = "0",
+    ledger: Where = None,
+    as_json: AsJson = False,
+) -> None:
+    """Declare a version of a dataset, the people it is about, and the cap that all its versions share.
+
+    Said again it changes nothing; said differently it is refused.
+
+    Example: $ sfumato ledger dataset visits --version 2026-10 --population patients --epsilon 4 --delta 1e-6
+    """
+    from sfumato.core.budget import Budget
+    from sfumato.core.query import Dataset
+
+    cap = Budget.asked(epsilon=epsilon, delta=delta)
+    book = opened(ledger)
+    book.declare_dataset(Dataset(name=name, edition=version), population=population, cap=cap)
+    about = {"dataset": name, "version": version, "population": population}
+    _declared(f"{name!r} version {version!r} is about {population!r}; it may lose {cap}", about, as_json=as_json)
+
+
+@ledger.command()
+def terms(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help='TOML, with kind = "terms" and the fields of Terms.')],
+    *,
+    ledger: Where = None,
+    as_json: AsJson = False,
+) -> None:
+    """Declare what a dataset may be used for: purposes, legal grounds, consent, recipients, sites, the last day.
+
+    A release outside them is refused. New terms end what the board approved under older ones. This checks declarations
+    against declarations; it is no legal advice.
+
+    Example: $ sfumato ledger terms visits-terms.toml
+    """
+    from sfumato.governance.declared import terms_of
+
+    said = terms_of(file)
+    opened(ledger).declare_terms(said)
+    words = f"{said.dataset!r} may be used for {', '.join(said.purposes)} until {said.until}"
+    _declared(words, {"dataset": said.dataset, "until": said.until}, as_json=as_json)
+
+
+@ledger.command()
+def expire(*, ledger: Where = None, as_json: AsJson = False) -> None:
+    """Settle charges whose time is over. They go on counting, unless nothing can have been read for them.
+
+    Example: $ sfumato ledger expire
+    """
+    book = opened(ledger)
+    done = {number: book.charge(number).state.value for number in book.expire()}
+    if as_json:
+        say_json({"charges": [{"charge": number, "state": state} for number, state in done.items()]})
+    elif not done:
+        say("no charge is stale")
+    for number, state in () if as_json else done.items():
+        say(f"charge {number}: {'given back, nothing was read' if state == 'released' else 'counts as spent'}")
+
+
+def _declared(words: str, about: dict[str, str], *, as_json: bool) -> None:
+    say_json({"declared": about}) if as_json else say(f"{words}.")
+
+
+def _head(file: Path) -> "SignedHead":
+    from sfumato.governance.anchor import SignedHead
+
+    try:
+        return SignedHead.read(file.read_text("utf-8").strip())
+    except (SfumatoError, UnicodeDecodeError):
+        raise InvalidInput(f"{file} is not a signed head; nothing was verified. Get one: sfumato ledger head") from None
+
+
+def _document(row: "Row") -> dict[str, object]:
+    from sfumato.core.documents import parse
+
+    return {"number": row.number, "previous": row.previous, "digest": row.digest, "entry": parse(row.body)}
+
+
+def _line(row: "Row") -> str:
+    """A row as a line; the text of its entry is left as it was hashed."""
+    return f'{{"number":{row.number},"previous":"{row.previous}","digest":"{row.digest}","entry":{row.body}}}'
+
+
+def _write(out: Path, lines: "Iterator[str]") -> int:
+    if out.exists() or out.is_symlink():
+        raise InvalidInput(f"{out} is there already and was not overwritten. Name another file with -o.")
+    number = 0
+    with out.open("x", encoding="utf-8") as file:
+        for line in lines:
+            file.write(line)
+            number += 1
+    return number
+
+
+def _counted(number: int, one: str, many: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,217 @@
+"""What the institution has decided and declared: its board, terms, windows and plans, worked out from the record."""
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from sfumato.core.budget import Budget
+from sfumato.core.documents import canonical, encode
+from sfumato.core.signature import SigningKey, signature_holds
+from sfumato.errors import LedgerError, NotDeclared, Refused
+from sfumato.governance.board import Action, Board, BoardEntry, Outcome, Proposal, Vote
+from sfumato.governance.consent import Terms, Use
+from sfumato.governance.digest import digest_of
+from sfumato.governance.entries import (
+    Acted,
+    BoardSeated,
+    Entry,
+    PlanAdopted,
+    PolicyDeclared,
+    Recovered,
+    TermsDeclared,
+    WindowsDeclared,
+)
+from sfumato.governance.minutes import Minutes
+from sfumato.governance.permission import permit
+from sfumato.governance.policies import BaseAndReserve
+from sfumato.governance.time_windows import TimeWindows
+
+if TYPE_CHECKING:
+    from sfumato.governance.plans.schedule import Schedule
+
+__all__ = ["GOVERNING", "Adopted", "Government", "actor", "agreed", "signed"]
+
+GOVERNING = (BoardSeated, Acted, TermsDeclared, PolicyDeclared, WindowsDeclared, PlanAdopted)
+"""The entries that change it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adopted:
+    """A plan that was adopted, for which account, and the number of its entry."""
+
+    number: int
+    account: str
+    schedule: "Schedule"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Government:
+    """All decisions and declarations so far; a value, so that a refused entry changes nothing.
+
+    ``terms`` holds, for each dataset, its terms and how many entries the board had made before them: approvals from
+    before do not speak of these terms.
+    """
+
+    ledger: str
+    minutes: Minutes | None = None
+    reserves: tuple[tuple[str, Budget], ...] = ()
+    terms: dict[str, tuple[Terms, int]] = field(default_factory=dict)
+    windows: dict[str, TimeWindows] = field(default_factory=dict)
+    plans: tuple[Adopted, ...] = ()
+
+    def after(self, number: int, entry: Entry) -> "Government":
+        """The state with one entry more, or a refusal that says why it may not be entered."""
+        match entry:
+            case BoardSeated():
+                return self._seated(entry)
+            case Acted():
+                minutes = self.sitting()
+                self._check_signature(entry, minutes.board)
+                self._check_subject(entry.act)
+                return replace(self, minutes=minutes.after(entry.act))
+            case TermsDeclared():
+                made = 0 if self.minutes is None else len(self.minutes.entries)
+                return replace(self, terms={**self.terms, entry.terms.dataset: (entry.terms, made)})
+            case PolicyDeclared(policy=BaseAndReserve()):
+                reserves = (*self.reserves, (entry.path, entry.reserve))
+                minutes_then = None if self.minutes is None else replace(self.minutes, reserves=reserves)
+                return replace(self, reserves=reserves, minutes=minutes_then)
+            case WindowsDeclared():
+                return replace(self, windows={**self.windows, entry.path: entry.windows})
+            case PlanAdopted():
+                self._check_plan(entry)
+                adopted = Adopted(number=number, account=entry.account, schedule=entry.schedule)
+                return replace(self, plans=(*self.plans, adopted))
+        return self
+
+    def sitting(self) -> Minutes:
+        """The minutes of the board, which must have been seated."""
+        if self.minutes is None:
+            raise NotDeclared("this ledger has no board; nothing was done. Seat one: sfumato budget board")
+        return self.minutes
+
+    def raises(self, later: "Government") -> tuple[Proposal, ...]:
+        """The proposals for an amount that were approved from here to a later state."""
+        known = () if self.minutes is None else self.minutes.decisions
+        new = () if later.minutes is None else later.minutes.decisions[len(known) :]
+        passed = [decision.proposal for decision in new if decision.outcome is Outcome.APPROVED]
+        found = [] if later.minutes is None else [later.minutes.proposal(number) for number in passed]
+        return tuple(proposal for proposal in found if proposal.action in (Action.RAISE, Action.UNLOCK))
+
+    def permit(self, dataset: str, purpose: str | None, recipient: str | None, *, at: str, cost: Budget) -> int | None:
+        """Refuse a release that terms or board do not allow; the approval it rests on, None where there is no board."""
+        if dataset not in self.terms:
+            if self.minutes is None:
+                return None
+            raise NotDeclared(
+                f"no terms are declared for {dataset!r}, so nobody knows what its people agreed to. Nothing was read "
+                "and nothing was spent. Declare them: sfumato ledger terms"
+            )
+        terms, made = self.terms[dataset]
+        if purpose is None or recipient is None:
+            raise NotDeclared(
+                f"{dataset!r} has terms, and this release states no purpose and recipient. Nothing was read and "
+                "nothing was spent. Say purpose='research/oncology', recipient='public'."
+            )
+        use = Use(dataset=dataset, purpose=purpose, recipient=recipient)
+        return permit(use, terms, self.minutes, at=at, cost=cost, since=made)
+
+    def check_recovery(self, entry: Recovered) -> None:
+        """Refuse to go on after a loss without a quorum of the board, where there is one."""
+        if self.minutes is None:
+            return
+        board = self.minutes.board
+        known, text = dict(board.keys), _recovery(self.ledger, entry)
+        for name, signature in entry.approvals:
+            if name in known and not signature_holds(known[name], signature, text):
+                raise Refused(f"the agreement of {name!r} is not signed with the key that the board knows. {_LOST}")
+        if len({name for name, _ in entry.approvals} & set(board.members)) < board.quorum:
+            raise Refused(f"recovery needs {board.quorum} members of the board to agree, by name and key. {_LOST}")
+
+    def _seated(self, entry: BoardSeated) -> "Government":
+        if self.minutes is None:
+            return replace(self, minutes=Minutes(board=entry.board, reserves=self.reserves))
+        wanted = digest_of(entry.board)
+        for proposal in self.minutes.approved(Action.BOARD):
+            if proposal.subject == wanted and proposal.number == entry.proposal:
+                return replace(self, minutes=replace(self.minutes, board=entry.board))
+        raise Refused(
+            f"the board changes by its own decision: no approved proposal names this board ({wanted}). Nothing was "
+            "changed. Request it: sfumato budget request --action board"
+        )
+
+    def _check_plan(self, entry: PlanAdopted) -> None:
+        wanted = digest_of(entry.schedule.plan)
+        if any(digest_of(plan.schedule.plan) == wanted and plan.account == entry.account for plan in self.plans):
+            raise Refused(f"this plan ({wanted}) is adopted already; nothing was changed.")
+        if self.minutes is not None and not any(
+            proposal.subject == wanted and proposal.account == entry.account
+            for proposal in self.minutes.approved(Action.PLAN)
+        ):
+            raise Refused(
+                f"no approved request names this plan ({wanted}) for {entry.account!r}; nothing was changed. "
+                "Request it: sfumato budget request --action plan"
+            )
+
+    def _check_subject(self, act: BoardEntry) -> None:
+        """A dataset is put to the board with its terms, so that everybody votes on the same thing."""
+        if not isinstance(act, Proposal) or act.action is not Action.DATASET:
+            return
+        for dataset in act.datasets:
+            if dataset not in self.terms:
+                raise NotDeclared(
+                    f"no terms are declared for {dataset!r}; the proposal was not entered. Declare them first: "
+                    "sfumato ledger terms"
+                )
+            sites = set(self.terms[dataset][0].sites)
+            if not sites <= set(act.sites):
+                raise NotDeclared(
+                    f"{dataset!r} comes from {', '.join(sorted(sites - set(act.sites)))} too, whose committee has to "
+                    "decide; the proposal was not entered. Name all its sites."
+                )
+
+    def _check_signature(self, entry: Acted, board: Board) -> None:
+        name = actor(entry.act)
+        key = dict(board.keys).get(name)
+        if key is None and entry.signature is None:
+            return
+        if key is None:
+            raise Refused(f"the board knows no key of {name!r}; the act was not entered. Leave the signature out.")
+        if entry.signature is None or not signature_holds(key, entry.signature, _text(self.ledger, entry.act)):
+            raise Refused(
+                f"{name!r} acts by signature, and this act is not signed with the key that the board knows. "
+                "It was not entered. Give your own key."
+            )
+
+
+def actor(act: BoardEntry) -> str:
+    """Whose act it is."""
+    match act:
+        case Proposal():
+            return act.proposer
+        case Vote():
+            return act.voter
+    return act.by if hasattr(act, "by") else act.voter
+
+
+def signed(ledger: str, act: BoardEntry, key: SigningKey | None) -> str | None:
+    """The signature of an act, for one ledger and no other."""
+    return None if key is None else key.sign(_text(ledger, act))
+
+
+def agreed(ledger: str, entry: Recovered, key: SigningKey | None) -> str:
+    """A member's agreement to a recovery; empty where the board knows no key of that member."""
+    return "" if key is None else key.sign(_recovery(ledger, entry))
+
+
+_LOST = "Nothing was changed, and the ledger stays shut."
+
+
+def _recovery(ledger: str, entry: Recovered) -> bytes:
+    return canonical(["a recovery", ledger, entry.reason, entry.anchored, entry.lost, encode(entry.gap)]).encode()
+
+
+def _text(ledger: str, act: BoardEntry) -> bytes:
+    try:
+        return canonical(["an act of the board", ledger, encode(act)]).encode()
+    except UnicodeEncodeError:
+        raise LedgerError("an act holds text that has no bytes; it was not entered.") from None

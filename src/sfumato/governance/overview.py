@@ -1,0 +1,158 @@
+"""How everything stands at one moment: accounts, populations and their datasets, windows, what waits for the board.
+
+Read in one view of the database, so that the figures belong together.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from sfumato.core.budget import Budget
+from sfumato.governance.balances import Balance
+from sfumato.governance.board import moment
+from sfumato.governance.books import (
+    Charge,
+    account_line,
+    dataset_line,
+    lifetime_line,
+    population_line,
+    window_line,
+)
+from sfumato.governance.terms import written
+from sfumato.governance.time_windows import grouped
+
+if TYPE_CHECKING:
+    from sfumato.governance.ledger import Ledger
+    from sfumato.governance.minutes import Minutes
+
+__all__ = ["Held", "Level", "Overview", "Windows", "overview"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """A balance by its own name, and how much of what counts as spent is reserved and not answered yet."""
+
+    name: str
+    balance: Balance
+    open_epsilon: Fraction
+    open_delta: Fraction
+    open_rho: Fraction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """A dataset: its balance, the people it is about, its versions (open and closed), and who vetoes it."""
+
+    level: Level
+    population: str
+    versions: tuple[str, ...]
+    closed: tuple[str, ...]
+    vetoed_by: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Windows:
+    """The windows of an account that were charged, what each may lose, and what a whole life has lost."""
+
+    account: str
+    every: str
+    cap: Budget
+    charged: tuple[Level, ...]
+    lifetime: Budget
+    lifetime_cap: Budget | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """All of it. ``reserves`` are what the board can still unlock below an account; ``waiting`` are open proposals."""
+
+    ledger: str
+    entries: int
+    at: str
+    accounts: tuple[Level, ...]
+    populations: tuple[Level, ...]
+    datasets: tuple[Held, ...]
+    windows: tuple[Windows, ...]
+    reserves: tuple[tuple[str, Budget], ...]
+    waiting: tuple[int, ...]
+    board: bool
+
+
+def overview(ledger: "Ledger") -> Overview:
+    """How a ledger stands now."""
+    with ledger._store.reading() as pages:
+        ledger._check_anchor(pages)
+        end, government = pages.end(), pages.government()
+        now = written(max(ledger._clock(), moment(end.at)))
+        balances = {balance.name: balance for balance in pages.balances()}
+        held = _open(pages.unsettled())
+        editions = pages.editions()
+    minutes = None if government.minutes is None else government.minutes.at(now)
+    levels = {name: _level(name, balance, held) for name, balance in balances.items()}
+
+    def of(kind: str) -> tuple[Level, ...]:
+        return tuple(level for name, level in sorted(levels.items()) if name.startswith(kind))
+
+    datasets = []
+    for level in of(dataset_line("")):
+        versions = [edition for edition in editions if edition.dataset.name == level.name]
+        datasets.append(
+            Held(
+                level=level,
+                population=versions[0].population,
+                versions=tuple(sorted(edition.dataset.edition for edition in versions)),
+                closed=tuple(sorted(edition.dataset.edition for edition in versions if edition.closed)),
+                vetoed_by=() if minutes is None else tuple(veto.community for veto in minutes.vetoes(level.name)),
+            )
+        )
+    windows = [
+        Windows(
+            account=path,
+            every=declared.every.value,
+            cap=declared.cap,
+            charged=of(window_line(path, "")),
+            lifetime=ledger.window_standing(path).lifetime,
+            lifetime_cap=balances[lifetime_line(path)].cap if lifetime_line(path) in balances else None,
+        )
+        for path, declared in sorted(government.windows.items())
+    ]
+    return Overview(
+        ledger=ledger.identifier,
+        entries=end.number,
+        at=end.at,
+        accounts=of(account_line("")),
+        populations=of(population_line("")),
+        datasets=tuple(datasets),
+        windows=tuple(windows),
+        reserves=tuple(_locked(government.reserves, minutes)),
+        waiting=() if minutes is None else tuple(proposal.number for proposal in minutes.open),
+        board=minutes is not None,
+    )
+
+
+def _open(charges: Iterable[Charge]) -> dict[str, tuple[Fraction, Fraction, Fraction]]:
+    """What open charges take of each balance, as ε, δ and ρ."""
+    held: dict[str, tuple[Fraction, Fraction, Fraction]] = {}
+    for charge in charges:
+        for line in charge.lines:
+            life, times, entries = line.rpartition(" × ")
+            several = bool(times) and line.startswith(lifetime_line(""))
+            name, cost = (life, grouped(charge.cost, int(entries))) if several else (line, charge.cost)
+            epsilon, delta, rho = held.get(name, (Fraction(0), Fraction(0), Fraction(0)))
+            held[name] = (epsilon + cost.epsilon, delta + cost.delta, rho + dict(charge.losses).get(line, Fraction(0)))
+    return held
+
+
+def _level(line: str, balance: Balance, held: Mapping[str, tuple[Fraction, Fraction, Fraction]]) -> Level:
+    epsilon, delta, rho = held.get(line, (Fraction(0), Fraction(0), Fraction(0)))
+    kind, _, name = line.partition(" ")
+    shown = name.rpartition(" ")[2] if kind == "window" else name
+    return Level(name=shown, balance=balance, open_epsilon=epsilon, open_delta=delta, open_rho=rho)
+
+
+def _locked(reserves: Iterable[tuple[str, Budget]], minutes: "Minutes | None") -> "Iterable[tuple[str, Budget]]":
+    for path, reserve in reserves:
+        given = () if minutes is None else minutes.unlocks()
+        taken = [unlock.budget for unlock in given if unlock.account.rpartition("/")[0] == path]
+        yield path, reserve - sum(taken, start=Budget.none())

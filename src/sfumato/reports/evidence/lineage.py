@@ -1,0 +1,156 @@
+"""The provenance of a charge as plain JSON; ``null`` stands for what the record does not say."""
+
+from collections.abc import Sequence
+
+from sfumato.core.documents import Json, encode
+from sfumato.core.exact import fraction_text
+from sfumato.core.units import describe
+from sfumato.errors import SfumatoError
+from sfumato.governance.provenance import Approval, Later, Line, Place, Provenance, Reading
+from sfumato.reports.evidence.answers import Answer
+from sfumato.reports.explain import explain
+from sfumato.reports.particulars import margins
+
+__all__ = ["certificate_file", "described", "listed"]
+
+LANGUAGES = ("en", "zh")
+STATED = ("issued", "limit", "query", "sensitivity", "mechanism", "law", "event", "guarantee", "values", "found")
+
+
+def certificate_file(number: int) -> str:
+    """Where a pack keeps the certificate of a charge: named by its number alone, since identifiers are foreign text.
+
+    >>> certificate_file(12)
+    'certificates/charge-12.json'
+    """
+    return f"certificates/charge-{number}.json"
+
+
+def listed(charge: Provenance) -> dict[str, Json]:
+    """One line about a charge: when, where, how much and what became of it."""
+    mechanism = charge.statement.get("mechanism")
+    return {
+        "charge": charge.number,
+        "at": charge.charged.at,
+        "state": charge.fate.value,
+        "counts": charge.counts,
+        "account": charge.account.name,
+        "datasets": [f"{each.dataset.name} {each.dataset.edition}" for each in charge.readings],
+        "epsilon": fraction_text(charge.cost.epsilon),
+        "delta": fraction_text(charge.cost.delta),
+        "mechanism": str(mechanism.get("kind")) if isinstance(mechanism, dict) else None,
+        "purpose": charge.purpose,
+        "recipient": charge.recipient,
+        "approvals": [approval.proposal.number for approval in charge.approvals],
+        "identifier": charge.identifier,
+    }
+
+
+def described(charge: Provenance, answer: Answer | None, *, key: str) -> dict[str, Json]:
+    """All that is known of a charge; ``key`` is the ledger's own, to say whether it signed the certificate too."""
+    said = charge.statement
+    return {
+        "charge": _place(charge.charged),
+        "state": charge.fate.value,
+        "counts": charge.counts,
+        "settled": _place(charge.settled),
+        "identifier": charge.identifier,
+        "code": charge.code,
+        "datasets": [_reading(reading) for reading in charge.readings],
+        "reads": None if charge.reads is None else list(charge.reads),
+        "unit": {"words": describe(charge.unit), "declared": encode(charge.unit)},
+        "question": charge.question,
+        "spend": encode(charge.cost),
+        "account": encode(charge.account),
+        "lines": [_line(line) for line in charge.lines],
+        "purpose": charge.purpose,
+        "recipient": charge.recipient,
+        "approvals": [_approval(approval) for approval in charge.approvals],
+        "raises": [_approval(approval) for approval in charge.raises],
+        "later": [_later(later) for later in charge.later],
+        "missing": list(charge.missing),
+        "stated": {name: said.get(name) for name in STATED} if said else None,
+        "certificate": None if answer is None else _certificate(charge, answer, key),
+        "words": None if answer is None else _words(answer),
+    }
+
+
+def _certificate(charge: Provenance, answer: Answer, key: str) -> Json:
+    return {
+        "file": certificate_file(charge.number) if answer.release is not None else None,
+        "text": charge.certificate,
+        "consistent": answer.consistent,
+        "findings": [{"field": finding.field, "problem": finding.problem} for finding in answer.findings],
+        "signer": answer.signer,
+        "signed_by_ledger": answer.signer == key,
+    }
+
+
+def _words(answer: Answer) -> Json:
+    """What an ethics board is told, in each language, and the margins; only of an answer that verifies."""
+    if answer.release is None:
+        return None
+    try:
+        texts: dict[str, Json] = {
+            language: list(explain(answer.release, language, "board").split("\n\n")) for language in LANGUAGES
+        }
+        return texts | {"margins": margins(answer.release, "en")}
+    except SfumatoError:
+        return None  # a kind of release that has no words yet; its certificate still states all of it
+
+
+def _place(place: Place | None) -> Json:
+    return None if place is None else {"entry": place.number, "digest": place.digest, "at": place.at}
+
+
+def _reading(reading: Reading) -> Json:
+    return {
+        "name": reading.dataset.name,
+        "version": reading.dataset.edition,
+        "population": reading.population,
+        "declared": _place(reading.declared),
+        "terms": None if reading.terms is None else encode(reading.terms),
+        "terms_declared": _place(reading.terms_declared),
+        "communities": list(reading.communities),
+    }
+
+
+def _line(line: Line) -> Json:
+    return {
+        "name": line.name,
+        "cap": None if line.cap is None else encode(line.cap),
+        "reason": line.reason,
+        "opened": _place(line.opened),
+    }
+
+
+def _approval(approval: Approval) -> Json:
+    asked, decided = approval.proposal, approval.decision
+    votes: Sequence[Json] = [
+        {
+            "voter": ballot.vote.voter,
+            "choice": ballot.vote.choice.value,
+            "reason": ballot.vote.reason,
+            "signed": ballot.signed,
+            "record": _place(ballot.place),
+        }
+        for ballot in approval.ballots
+    ]
+    return {
+        "proposal": asked.number,
+        "record": _place(approval.place),
+        "action": asked.action.value,
+        "subject": asked.subject,
+        "proposer": asked.proposer,
+        "amount": None if asked.amount is None else encode(asked.amount),
+        "sites": list(asked.sites),
+        "reasons": {"benefit": asked.reasons.benefit, "risk": asked.reasons.risk, "choice": asked.reasons.choice},
+        "votes": list(votes),
+        "outcome": None if decided is None else decided.outcome.value,
+        "decided": None if decided is None else decided.at,
+        "why": None if decided is None else decided.why,
+    }
+
+
+def _later(later: Later) -> Json:
+    return {"record": _place(later.place), "what": later.what, "who": later.who or None, "reason": later.reason or None}

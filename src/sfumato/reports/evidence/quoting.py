@@ -1,0 +1,35 @@
+"""Text from the record in a document for people: quoted, never obeyed.
+
+Names, purposes and reasons are written by whoever declared them. In Markdown they must not become a heading, a link, a
+picture or HTML, and a control character must not move a cursor. A verdict that somebody wrote into the record is not
+repeated either: a reader could take it for ours.
+"""
+
+import re
+
+__all__ = ["WITHHELD", "plain", "quoted"]
+
+WITHHELD = "[a verdict in the record, not repeated here]"
+_VERDICT = re.compile(r"(?:non[\s\-]?)?compl(?:iant|iance)|合规|合規", re.IGNORECASE)
+_SPECIAL = re.compile(r"[\\`*_{}\[\]<>&#|~!$^\"]|:(?=//)|(?<=www)\.|(?<=mailto):|(?<=javascript):", re.IGNORECASE)
+
+
+def plain(text: str) -> str:
+    r"""One line without control characters and without a verdict.
+
+    >>> plain("ε = 1\n\x1b[2J\u202egnp")
+    'ε = 1 \\x1b[2J\\u202egnp'
+    >>> plain("GDPR-Compliant")
+    'GDPR-[a verdict in the record, not repeated here]'
+    """
+    line = "".join(sign if sign.isprintable() else " " if sign in "\n\r\t" else ascii(sign)[1:-1] for sign in text)
+    return _VERDICT.sub(WITHHELD, " ".join(line.split()))
+
+
+def quoted(text: str) -> str:
+    """The same as Markdown that every reader shows as it is: signs with a meaning become character references.
+
+    >>> quoted("a|b <script> [x](https://evil.example)")
+    'a&#124;b &#60;script&#62; &#91;x&#93;(https&#58;//evil.example)'
+    """
+    return _SPECIAL.sub(lambda found: f"&#{ord(found[0])};", plain(text))

@@ -1,0 +1,7 @@
+"""Carrying out a plan: its file, what is due, and the releases themselves, each period once and never twice."""
+
+from sfumato.runner.plan_file import PlanFile, Planned
+from sfumato.runner.run import Outcome, Runner
+from sfumato.runner.steps import Standing, Step
+
+__all__ = ["Outcome", "PlanFile", "Planned", "Runner", "Standing", "Step"]

@@ -1,0 +1,120 @@
+"""What a planned release asks: its question, and what follows from it and the schema for the plan."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from sfumato.core.budget import Budget
+from sfumato.core.documents import canonical
+from sfumato.core.query import Dataset
+from sfumato.core.question import Question
+from sfumato.core.units import Unit
+from sfumato.errors import InvalidInput, Refused, Unsupported
+from sfumato.governance.digest import digest_of
+from sfumato.governance.plans import Margin, PlannedRelease
+from sfumato.tables.measures import PersonCount, RowCount
+from sfumato.tables.queries.aggregate import Aggregate
+from sfumato.tables.queries.count import Count
+from sfumato.tables.schema import Schema
+from sfumato.vault import Vault
+
+__all__ = ["ANY_PERIOD", "Asked"]
+
+ANY_PERIOD = "{period}"
+"""Stands for the version of the data in what is said of all periods."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A question in SQL about a table with a schema, for a unit.
+
+    Guarantee: sensitivities follow from the question, the unit and the schema's limit; nobody types them. No data is
+    opened.
+    """
+
+    sql: str
+    schema: Schema
+    question: Question
+    unit: Unit
+
+    @classmethod
+    def of(cls, sql: str, schema: Schema, unit: Unit, cap: Budget) -> "Asked":
+        """Read the question; one that a plan cannot hold is refused."""
+        gate = Vault(unit=unit, budget=cap, name="a plan", population=schema.population)
+        question = gate.table("period.parquet", schema=schema, version=ANY_PERIOD).sql(sql)
+        if not isinstance(question.query, Count | Aggregate):
+            raise Unsupported(
+                "a plan holds counts, sums and what is computed from them; quantiles and other choices are not planned "
+                "yet. Nothing was planned."
+            )
+        return cls(sql=sql, schema=schema, question=question, unit=unit)
+
+    @property
+    def query(self) -> Count | Aggregate:
+        """The query, about any period."""
+        query = self.question.query
+        if not isinstance(query, Count | Aggregate):
+            raise Unsupported(f"a plan cannot hold {type(query).__name__}; nothing was planned.")
+        return query
+
+    @property
+    def dataset(self) -> str:
+        """The name of the dataset."""
+        return self.query.dataset.name
+
+    @property
+    def counts(self) -> bool:
+        """Whether all numbers are counts, so that a margin in whole numbers is one of the answer itself."""
+        query = self.query
+        return isinstance(query, Count) or all(isinstance(each, RowCount | PersonCount) for each in query.measures)
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether the answers of parts of a period add up to that of the whole: counts of rows do, of persons not."""
+        query = self.query
+        return isinstance(query, Count) or all(isinstance(each, RowCount) for each in query.measures)
+
+    @property
+    def limit_of_l1(self) -> Fraction:
+        """How far one unit moves one release in l1."""
+        moved = self.query.sensitivity(self.unit, self._limit)
+        if moved.l1 is None or moved.l1.value == 0:
+            raise Refused("one unit moves this question by nothing that is known in l1; nothing was planned.")
+        return moved.l1.value
+
+    @property
+    def limit_of_l2_squared(self) -> Fraction | None:
+        """The same in l2, squared."""
+        moved = self.query.sensitivity(self.unit, self._limit)
+        return None if moved.l2 is None else moved.l2.squared
+
+    @property
+    def _limit(self) -> object:
+        return self.schema.declaration(self.unit)["limit"]
+
+    def text(self, **beside: str | int | None) -> str:
+        """What is asked of which data, with a digest of all that the SQL and the schema come to."""
+        query = replace(self.query, dataset=Dataset(name=self.dataset, edition=ANY_PERIOD))
+        return canonical(
+            {"sql": self.sql, "query": digest_of(query), "schema": digest_of(self.schema), **beside}  # type: ignore[arg-type]
+        )
+
+    def same_as(self, other: "Asked") -> bool:
+        """Whether both ask the same."""
+        return self.query == other.query
+
+    def price(self, *, rows: int | None, column: str | None) -> Callable[[PlannedRelease], Fraction]:
+        """The least ε that keeps a margin, for answers that are not counts."""
+
+        def least(release: PlannedRelease) -> Fraction:
+            if not isinstance(release.wanted, Margin):
+                raise InvalidInput(f"{release.name!r} has no margin to be priced by; nothing was planned.")
+            return self.question.epsilon_for(
+                margin=release.wanted.margin,
+                confidence=release.wanted.confidence,
+                joint=True,
+                rows=rows,
+                column=column,
+            )
+
+        return least
