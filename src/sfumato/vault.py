@@ -328,7 +328,7 @@ class Vault:
         guarantee = promised(event, spend)
         charge = cost(guarantee)
         question = canonical([encode(part) for part in (query, self.unit, holding.limit, charge, mechanism)])
-        stored = None if fresh else self._ledger.stored(question)
+        stored = None if fresh else self._ledger.stored(question, self._private(asked))
         if stored is not None:
             return replace(stored, charged=Budget.none(), repeated=True)
         closed = next((dataset for dataset in self._private(asked) if self._ledger.closed(dataset)), None)
@@ -464,11 +464,6 @@ def _charged_to(
         ledger = Ledger.open(ledger, key=key, anchor=anchor)
     elif anchor is not None:
         raise InvalidInput("an open ledger has its anchor already; nothing was done. Leave anchor out.")
-    if ledger.balance(account).rho is not None:
-        raise Unsupported(
-            f"{account!r} is kept by a zCDP filter, which certificates cannot state yet; nothing was done. Charge an "
-            "account that is kept by sums; levels above it may have a zCDP filter."
-        )
     return ledger.account(account, unit=unit, reader=_stored, purpose=purpose, recipient=recipient)
 
 

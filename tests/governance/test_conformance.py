@@ -171,8 +171,13 @@ def test_what_is_declared_twice_is_the_same_or_refused(home: Home) -> None:
     ledger.declare_dataset(VISITS, population="patients", cap=roomy)
     assert ledger.head() == head
     ledger.declare_population("staff", unit=PATIENT, cap=THIRD, reason="other people")
-    with pytest.raises(Refused, match="is about 'patients' already"):
-        ledger.declare_dataset(VISITS, population="staff", cap=roomy)
+    for edition in ("2026-10", "2027-01"):
+        with pytest.raises(Refused, match="is about 'patients', and a new version"):
+            ledger.declare_dataset(Dataset(name="visits", edition=edition), population="staff", cap=roomy)
+    ledger.declare_version(Dataset(name="visits", edition="2027-01"))
+    assert ledger.head().head.number == head.head.number + 2
+    with pytest.raises(NotDeclared, match="'births' is not declared"):
+        ledger.declare_version(Dataset(name="births", edition="1"))
     with pytest.raises(Refused, match="all its versions share"):
         ledger.declare_dataset(Dataset(name="visits", edition="3"), population="patients", cap=Budget(epsilon=200))
     with pytest.raises(Refused, match="open already"):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from sfumato.cli import accounts
 from sfumato.cli.output import AsJson, say, say_json
 from sfumato.errors import InvalidInput
 
@@ -16,9 +17,14 @@ if TYPE_CHECKING:
 __all__ = ["account"]
 
 account = typer.Typer(
-    help="Compose events, convert guarantees, calibrate noise. Reads no data.\n\nExample: $ sfumato account --help",
+    help="Open and share out the accounts of the ledger; compose events, convert guarantees, calibrate noise. Reads no "
+    "data.\n\nExample: $ sfumato account --help",
     no_args_is_help=True,
 )
+account.command("open")(accounts.open_account)
+account.command("list")(accounts.list_accounts)
+account.command("allot")(accounts.allot)
+account.command("windows")(accounts.windows)
 
 Method = Literal["pld", "rdp", "zcdp", "basic", "advanced", "optimal"]
 Delta = Annotated[str, typer.Option(help="δ, as a decimal or a fraction such as 1e-6 or 1/1000000.")]

@@ -7,7 +7,21 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from sfumato.cli import account, audit, certificate, demo, keys, pictures, query, schema, units
+from sfumato.cli import (
+    account,
+    audit,
+    budget,
+    certificate,
+    demo,
+    evidence,
+    keys,
+    ledger,
+    pictures,
+    plan,
+    query,
+    schema,
+    units,
+)
 from sfumato.cli.exits import Exit, in_words
 from sfumato.cli.output import say
 from sfumato.errors import SfumatoError
@@ -63,8 +77,13 @@ app.command("report")(certificate.report)
 app.command("plot")(pictures.plot)
 app.command("units")(units.units)
 app.command("audit")(audit.audit)
+app.command("releases")(evidence.releases)
+app.command("evidence")(evidence.evidence)
 app.add_typer(schema.schema, name="schema")
+app.add_typer(ledger.ledger, name="ledger")
 app.add_typer(account.account, name="account")
+app.add_typer(budget.budget, name="budget")
+app.add_typer(plan.plan, name="plan")
 app.add_typer(keys.keys, name="key")
 
 

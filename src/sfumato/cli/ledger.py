@@ -1,5 +1,8 @@
 """The ledger on the command line: made once, verified, published, exported; its populations, datasets and terms."""
 
+import json
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,8 +14,7 @@ from sfumato.cli.protected import Delta, Epsilon, Reason, Relation, Who, unit_of
 from sfumato.errors import InvalidInput, SfumatoError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+    from sfumato.core.signature import SigningKey
     from sfumato.governance.anchor import SignedHead
     from sfumato.governance.entries import Row
     from sfumato.governance.ledger import Ledger
@@ -36,11 +38,16 @@ Method = Annotated[str, typer.Option(metavar="NAME", help="The filter that decid
 Out = Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Where to write; never overwritten.")]
 
 
-def opened(where: Path | None) -> "Ledger":
-    """The ledger that is meant; one that lost entries is refused."""
+@contextmanager
+def opened(where: Path | None) -> "Iterator[Ledger]":
+    """The ledger that is meant, for the length of a block; one that lost entries is refused."""
     from sfumato.governance import settings
 
-    return settings.opened(where)
+    book = settings.opened(where)
+    try:
+        yield book
+    finally:
+        book.close()
 
 
 @ledger.command()
@@ -114,21 +121,19 @@ def verify(
     from sfumato.governance import settings
 
     heads = [_head(file) for file in head or ()]
-    book = settings.unchecked(ledger)
-    found = book.verify(*heads)
+    with closing(settings.unchecked(ledger)) as book:
+        found = book.verify(*heads)
+        end = None if found else book.head().head
     if as_json:
         findings = [{"entry": each.entry, "problem": each.problem} for each in found]
         say_json({"holds": not found, "heads": len(heads), "findings": findings})
-    elif found:
+    elif end is None:
         say("\n".join(str(each) for each in found))
-        say(
-            f"\nThis ledger does not hold: {_counted(len(found), 'finding')}. Charge nothing until that is clear."
-        )
+        say(f"This ledger does not hold: {_counted(len(found), 'finding')}. Charge nothing until that is clear.")
     else:
-        end = book.head().head
-        beside = f" and {_counted(len(heads), 'published head')}" if heads else ""
-        say(f"{_counted(end.number, 'entry', 'entries')}: all in place, the balances follow from them, and the anchor")
-        say(f"{beside.removeprefix(' ') + ' ' if beside else ''}agrees. The last is of {end.at}.")
+        compared = f" and {_counted(len(heads), 'published head')} agree" if heads else " agrees"
+        say(f"{_counted(end.number, 'entry', 'entries')}, the last of {end.at}: each is in its place and unchanged.")
+        say(f"All balances follow from them. The anchor{compared}.")
     if found:
         raise typer.Exit(Exit.FOUND_WRONG)
 
@@ -141,7 +146,8 @@ def show_head(*, out: Out = None, ledger: Where = None, as_json: AsJson = False)
 
     Example: $ sfumato ledger head -o head.json
     """
-    signed = opened(ledger).head()
+    with opened(ledger) as book:
+        signed = book.head()
     text = signed.text + "\n"
     if out is not None:
         _write(out, iter([text]))
@@ -172,22 +178,28 @@ def export(*, out: Out = None, ledger: Where = None, as_json: AsJson = False) ->
 
     Example: $ sfumato ledger export -o record.jsonl
     """
-    book = opened(ledger)
-    if out is not None:
-        number = _write(out, (_line(row) + "\n" for row in book.rows()))
-        said = {"written": str(out), "entries": number}
-        say_json(said) if as_json else say(f"written: {out} ({_counted(number, 'entry', 'entries')})")
-    elif as_json:
-        say_json([_document(row) for row in book.rows()])
-    else:
-        for row in book.rows():
-            say(_line(row))
+    with opened(ledger) as book:
+        if out is not None:
+            number = _write(out, (_line(row) + "\n" for row in book.rows()))
+            said = {"written": str(out), "entries": number}
+            say_json(said) if as_json else say(f"written: {out} ({_counted(number, 'entry', 'entries')})")
+        elif as_json:
+            say_json([_document(row) for row in book.rows()])
+        else:
+            for row in book.rows():
+                typer.echo(_line(row, harmless=True))
 
 
 @ledger.command()
 def recover(
     *,
     reason: Reason,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--by", metavar="NAME[=KEYFILE]", help="A member of the board who agreed; a board needs its quorum of them."
+        ),
+    ] = None,
     charge_epsilon: Annotated[
         str | None, typer.Option(metavar="X", help="ε to charge to every balance, if the lost entries tell no more.")
     ] = None,
@@ -198,7 +210,7 @@ def recover(
     """Go on after entries were lost, by a decision that is recorded with its reason.
 
     Every balance is charged what the anchor says was lost: no balance can have lost more. Where the anchor is lost
-    too, say what to charge. A ledger that lost nothing is refused.
+    too, say what to charge. Where a board is seated, its quorum has to agree. A ledger that lost nothing is refused.
 
     Example: $ sfumato ledger recover --reason "the disk failed; the backup of Sunday is back"
     """
@@ -211,11 +223,13 @@ def recover(
         raise InvalidInput("--charge-delta goes with --charge-epsilon; nothing was changed.")
     charge = None if charge_epsilon is None else Budget(epsilon=charge_epsilon, delta=charge_delta)
     where = settings.found(ledger)
-    book = Ledger.recover(where.url, key=where.key, anchor=where.anchor, reason=reason, charge=charge)
-    number = book.head().head.number
-    entry = next(row.entry for row in book.rows() if row.number == number)
+    agreed = dict(_signer(text) for text in by or ())
+    with closing(
+        Ledger.recover(where.url, key=where.key, anchor=where.anchor, reason=reason, charge=charge, approvals=agreed)
+    ) as book:
+        number, entry = [(row.number, row.entry) for row in book.rows() if row.kind == Recovered.KIND][-1]
     if not isinstance(entry, Recovered):
-        raise InvalidInput(f"entry {number} was written after the recovery. Look at it: sfumato ledger export")
+        raise InvalidInput(f"entry {number} is no recovery; look at it: sfumato ledger export")
     if as_json:
         gap = {"epsilon": str(entry.gap.epsilon), "delta": str(entry.gap.delta)}
         say_json({"entry": number, "lost": entry.lost, "charged": gap})
@@ -244,7 +258,9 @@ def population(
     from sfumato.core.budget import Budget
 
     cap = Budget.asked(epsilon=epsilon, delta=delta)
-    opened(ledger).declare_population(name, unit=unit_of(unit, relation), cap=cap, reason=reason, method=method)
+    who = unit_of(unit, relation)
+    with opened(ledger) as book:
+        book.declare_population(name, unit=who, cap=cap, reason=reason, method=method)
     _declared(f"the population {name!r} may lose {cap} in all", {"population": name}, as_json=as_json)
 
 
@@ -269,8 +285,8 @@ def dataset(
     from sfumato.core.query import Dataset
 
     cap = Budget.asked(epsilon=epsilon, delta=delta)
-    book = opened(ledger)
-    book.declare_dataset(Dataset(name=name, edition=version), population=population, cap=cap)
+    with opened(ledger) as book:
+        book.declare_dataset(Dataset(name=name, edition=version), population=population, cap=cap)
     about = {"dataset": name, "version": version, "population": population}
     _declared(f"{name!r} version {version!r} is about {population!r}; it may lose {cap}", about, as_json=as_json)
 
@@ -292,7 +308,8 @@ def terms(
     from sfumato.governance.declared import terms_of
 
     said = terms_of(file)
-    opened(ledger).declare_terms(said)
+    with opened(ledger) as book:
+        book.declare_terms(said)
     words = f"{said.dataset!r} may be used for {', '.join(said.purposes)} until {said.until}"
     _declared(words, {"dataset": said.dataset, "until": said.until}, as_json=as_json)
 
@@ -303,8 +320,8 @@ def expire(*, ledger: Where = None, as_json: AsJson = False) -> None:
 
     Example: $ sfumato ledger expire
     """
-    book = opened(ledger)
-    done = {number: book.charge(number).state.value for number in book.expire()}
+    with opened(ledger) as book:
+        done = {number: book.charge(number).state.value for number in book.expire()}
     if as_json:
         say_json({"charges": [{"charge": number, "state": state} for number, state in done.items()]})
     elif not done:
@@ -332,9 +349,19 @@ def _document(row: "Row") -> dict[str, object]:
     return {"number": row.number, "previous": row.previous, "digest": row.digest, "entry": parse(row.body)}
 
 
-def _line(row: "Row") -> str:
-    """A row as a line; the text of its entry is left as it was hashed."""
-    return f'{{"number":{row.number},"previous":"{row.previous}","digest":"{row.digest}","entry":{row.body}}}'
+def _line(row: "Row", *, harmless: bool = False) -> str:
+    """A row as a line of JSON, the text of its entry as it was hashed; ``harmless`` escapes what moves a cursor."""
+    text = f'{{"number":{row.number},"previous":"{row.previous}","digest":"{row.digest}","entry":{row.body}}}'
+    if not harmless:
+        return text
+    return "".join(sign if sign.isprintable() else json.dumps(sign)[1:-1] for sign in text)
+
+
+def _signer(text: str) -> "tuple[str, SigningKey | None]":
+    from sfumato.core.signature import SigningKey
+
+    name, given, file = text.partition("=")
+    return name, SigningKey.load(file) if given else None
 
 
 def _write(out: Path, lines: "Iterator[str]") -> int:

@@ -4,16 +4,16 @@ A database that was restored from an old backup, or cut short, is older than its
 as far as the anchor does: keep it on another disk than the database, and out of the same backup.
 """
 
+import errno
 import fcntl
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from sfumato.core.documents import Registry, canonical, encode, parse
 from sfumato.core.signature import SigningKey, signature_holds
@@ -57,12 +57,15 @@ class SignedHead:
     @classmethod
     def sign(cls, head: Head, key: SigningKey) -> "SignedHead":
         """Sign a head."""
-        return cls(head=head, signature=key.sign(_signed(head)))
+        signed = cls(head=head, signature=key.sign(_signed(head)))
+        _RECENT.put((signed, key.public_text), value=True)  # whoever signed need not verify
+        return signed
 
     @classmethod
     def read(cls, text: str) -> "SignedHead":
         """Read what :attr:`text` wrote."""
-        return _read(text)
+        read: SignedHead = _RECENT.get(text, lambda: _read(text))
+        return read
 
     @property
     def text(self) -> str:
@@ -71,13 +74,15 @@ class SignedHead:
 
     def holds(self, public_text: str) -> bool:
         """Whether the owner of a public key signed this head."""
-        return _holds(self, public_text)
+        holds: bool = _RECENT.get(
+            (self, public_text), lambda: signature_holds(public_text, self.signature, _signed(self.head))
+        )
+        return holds
 
 
 _HEADS = Registry((Head, SignedHead))
 
 
-@lru_cache(maxsize=16)  # the same head is read before and after each charge
 def _read(text: str) -> SignedHead:
     read = _HEADS.decode(parse(text), "head")
     if not isinstance(read, SignedHead):
@@ -85,9 +90,34 @@ def _read(text: str) -> SignedHead:
     return read
 
 
-@lru_cache(maxsize=16)
-def _holds(signed: SignedHead, public_text: str) -> bool:
-    return signature_holds(public_text, signed.signature, _signed(signed.head))
+class _Recent:
+    """The last few things that were worked out: the same head is read before and after each charge.
+
+    Nothing is ever taken out of either half, so threads need no lock; at worst something is worked out twice.
+    """
+
+    HALF = 16
+
+    def __init__(self) -> None:
+        self._new: dict[object, Any] = {}
+        self._old: dict[object, Any] = {}
+
+    def get(self, key: object, work: Callable[[], Any]) -> Any:
+        """What is known, or else is worked out."""
+        for known in (self._new, self._old):
+            if key in known:
+                return known[key]
+        return self.put(key, value=work())
+
+    def put(self, key: object, *, value: Any) -> Any:
+        """Know this from now on."""
+        if len(self._new) >= self.HALF:
+            self._old, self._new = self._new, {}
+        self._new[key] = value
+        return value
+
+
+_RECENT = _Recent()
 
 
 def _signed(head: Head) -> bytes:
@@ -122,6 +152,7 @@ class FileAnchor:
             file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
             try:
                 _write(file, 0, head)
+                _fill(file, bytes(SLOT), SLOT)  # later writes need no new room, which a full disk would not give
                 os.fsync(file)
             finally:
                 os.close(file)
@@ -159,8 +190,10 @@ class FileAnchor:
 
     def _slots(self, file: int) -> list[tuple[SignedHead, int]]:
         found = []
+        both = os.pread(file, 2 * SLOT, 0)
         for place in (0, 1):
-            text, _, digest = os.pread(file, SLOT, place * SLOT).rstrip(b" \n\0").rpartition(b" ")
+            slot = both[place * SLOT : (place + 1) * SLOT]
+            text, _, digest = slot[: slot.find(b"  ")].rpartition(b" ")
             if digest != _checked(text):
                 continue  # never written, or the machine stopped in the middle: then nothing was read for it
             try:
@@ -196,11 +229,18 @@ class FileAnchor:
 
 
 def _write(file: int, place: int, head: SignedHead) -> None:
-    text = head.text.encode()
+    said = head.text
+    _RECENT.put(said, value=head)
+    text = said.encode()
     text += b" " + _checked(text)  # half a head in front of half an older one must not pass for a head
-    if len(text) >= SLOT:
+    if len(text) + 2 >= SLOT:  # its end is found by the white space behind it
         raise LedgerError("the head is too long for its anchor; nothing was delivered. Charge with fewer digits.")
-    os.pwrite(file, text.ljust(SLOT - 1) + b"\n", place * SLOT)
+    _fill(file, text.ljust(SLOT - 1) + b"\n", place * SLOT)
+
+
+def _fill(file: int, slot: bytes, place: int) -> None:
+    if os.pwrite(file, slot, place) != len(slot):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # half a slot is no slot
 
 
 def _checked(text: bytes) -> bytes:

@@ -10,14 +10,13 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from sfumato.accounting import zcdp
 from sfumato.core.budget import Budget
 from sfumato.core.events import PrivacyEvent
 from sfumato.core.query import Dataset, check_name
 from sfumato.core.release import Release
 from sfumato.core.statement import Account
 from sfumato.core.units import Unit
-from sfumato.errors import LedgerError, NotDeclared, Refused, Unsupported
+from sfumato.errors import LedgerError, NotDeclared, Refused
 from sfumato.governance.balances import Balance
 from sfumato.governance.books import (
     Charge,
@@ -95,9 +94,16 @@ class DurableLedger:
         """The answer that a charge was settled with; None while it is open."""
         return self._read(self.answer_of(reservation))
 
-    def stored(self, key: str) -> Release | None:
-        """The answer given to the same question before, if there is one."""
-        return self._read(self.answer(key))
+    def stored(self, key: str, datasets: Sequence[Dataset] = ()) -> Release | None:
+        """The answer given to the same question before, if there is one and its datasets may still be used like this.
+
+        It costs nothing, and still goes to somebody for some purpose: terms and vetoes hold for it too.
+        """
+        text = self.answer(key)
+        if text is not None:
+            with self.ledger._store.reading() as pages:
+                self._permitted(pages, datasets, written(self.ledger._clock()), Budget.none())
+        return self._read(text)
 
     def _read(self, text: str | None) -> Release | None:
         if text is None:
@@ -146,6 +152,7 @@ class DurableLedger:
                 expires=None if lasts is None else written(datetime.fromisoformat(at) + lasts),
                 purpose=self.purpose,
                 recipient=self.recipient,
+                approvals=self._permitted(pages, asked, at, cost),
                 reads=reads,
                 losses=self._losses(pages, lines, event),
             )
@@ -154,7 +161,6 @@ class DurableLedger:
                 number, account = known.number, _same(pages, known, entry)
                 head = home._head(pages)
             else:
-                entry = replace(entry, approvals=self._permitted(pages, asked, at, cost))
                 admit(pages, entry)
                 balance = home._account(pages, self.path)
                 account = self._statement(balance.moved(cost, dict(entry.losses).get(balance.name), times=1, charges=1))
@@ -230,8 +236,9 @@ class DurableLedger:
 
     def _lines(self, pages: Pages, datasets: Sequence[Dataset]) -> tuple[str, ...]:
         """The names of all balances that a charge counts against, each once."""
-        self.ledger._account(pages, self.path)
         lines = [account_line(level) for level in levels_of(self.path)]
+        pages.gather([*lines, *(dataset_line(dataset.name) for dataset in datasets)])
+        self.ledger._account(pages, self.path)
         for dataset in datasets:
             edition = pages.edition(dataset)
             if edition is None:
@@ -245,6 +252,7 @@ class DurableLedger:
                     "read and nothing was spent. Mend the data and declare a new version."
                 )
             lines += [dataset_line(dataset.name), population_line(edition.population)]
+        pages.gather(lines)
         for line in lines:
             balance = pages.balance(line)
             if balance is not None:
@@ -277,9 +285,7 @@ class DurableLedger:
         return tuple(number for number in found if number is not None)
 
     @staticmethod
-    def _losses(
-        pages: Pages, lines: Sequence[str], event: PrivacyEvent | None
-    ) -> tuple[tuple[str, Fraction], ...]:
+    def _losses(pages: Pages, lines: Sequence[str], event: PrivacyEvent | None) -> tuple[tuple[str, Fraction], ...]:
         """What an event counts against each line that a filter keeps; what a filter cannot hold is refused."""
         found = ((line, pages.balance(line)) for line in lines)
         lost = ((line, None if balance is None else balance.lost(event)) for line, balance in found)

@@ -71,8 +71,9 @@ class MemoryLedger:
         """What may still be asked for."""
         return self._filter.left
 
-    def stored(self, key: str) -> Release | None:
-        """The answer given to the same question before, if there is one."""
+    def stored(self, key: str, datasets: Sequence[Dataset] = ()) -> Release | None:
+        """The answer given to the same question before, if there is one; terms of datasets are not kept here."""
+        del datasets
         with self._lock:
             return self._answers.get(key)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sfumato.governance.ledger import Ledger
     from sfumato.governance.minutes import Minutes
 
-__all__ = ["Held", "Level", "Overview", "Windows", "overview"]
+__all__ = ["Held", "Level", "Overview", "Windows", "minutes_now", "overview"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +129,13 @@ def overview(ledger: "Ledger") -> Overview:
         waiting=() if minutes is None else tuple(proposal.number for proposal in minutes.open),
         board=minutes is not None,
     )
+
+
+def minutes_now(ledger: "Ledger") -> "Minutes":
+    """The minutes of the board at this moment: what has expired by now is decided as expired."""
+    with ledger._store.reading() as pages:
+        end, minutes = pages.end(), pages.government().sitting()
+    return minutes.at(written(max(ledger._clock(), moment(end.at))))
 
 
 def _open(charges: Iterable[Charge]) -> dict[str, tuple[Fraction, Fraction, Fraction]]:

@@ -197,7 +197,8 @@ class Trail:
     @classmethod
     def of(cls, ledger: "Ledger") -> "Trail":
         """The trail of a ledger up to its head at this moment."""
-        return cls.read(ledger.rows(), ledger.head())
+        head = ledger.head()  # first: rows that are written from now on lie behind it
+        return cls.read(ledger.rows(), head)
 
     @classmethod
     def read(cls, rows: Iterable[Row], head: SignedHead) -> "Trail":

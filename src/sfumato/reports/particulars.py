@@ -6,14 +6,14 @@ from functools import reduce
 from sfumato.core.budget import LONGEST_TEXT
 from sfumato.core.exact import decimal_up, fraction_text
 from sfumato.core.release import Release
-from sfumato.core.statement import Statement
+from sfumato.core.statement import Account, Statement
 from sfumato.core.units import Family, Relation, Unit, User
 from sfumato.mechanisms import Gaussian, Laplace, NoisyThreshold, OptimalSelection, TopChoice
 from sfumato.reports.catalogue import counted, message, messages
 from sfumato.reports.columns import CONFIDENCE, columns_of, magnitude, row_height, shared_margins
 from sfumato.reports.conditions import condition
 from sfumato.reports.words.facts import Facts, Span
-from sfumato.reports.words.figures import span_line
+from sfumato.reports.words.figures import exact, span_line
 from sfumato.reports.words.measured import listed, ranges
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.found_keys import FoundKeys
@@ -50,13 +50,14 @@ def particulars(release: Release, language: str) -> Iterator[tuple[str, str]]:
         texts = [say("fact.range_of", value=value, low=low, high=high) for value, low, high in held]
         yield "range", _all(texts, language)
     yield "epsilon", fraction_text(said.spend.epsilon)
-    exact = fraction_text(said.spend.delta)
-    yield "delta", exact if len(exact) <= LONGEST_TEXT else f"≤ {decimal_up(said.spend.delta)}"
+    written = fraction_text(said.spend.delta)
+    yield "delta", written if len(written) <= LONGEST_TEXT else f"≤ {decimal_up(said.spend.delta)}"
     yield "margin", margins(release, language)
     yield "noise", _noise(release, language)
     yield "sensitivity", _sensitivity(release, language)
     account = said.account
-    yield "account", say("fact.account_state", name=account.name, spent=account.spent, total=account.budget)
+    spent, total = _standing(account, language)
+    yield "account", say("fact.account_state", name=account.name, spent=spent, total=total)
     yield "ledger", say("fact.ledger_memory") if account.ledger.startswith("none") else account.ledger
     yield "issued", said.issued
     yield "identifier", said.identifier
@@ -64,6 +65,19 @@ def particulars(release: Release, language: str) -> Iterator[tuple[str, str]]:
     signature = release.certificate.document.get("signature")
     if isinstance(signature, dict):
         yield "key", str(signature.get("key"))
+
+
+def _standing(account: Account, language: str) -> tuple[str, str]:
+    """What an account spent and what it may: as ε and δ, after the measure of its filter where it has one."""
+    if account.filter_cap is None or account.filter_spent is None:
+        return str(account.spent), str(account.budget)
+    order = {} if account.order is None else {"order": fraction_text(account.order)}
+    shown = (
+        message(language, f"amount.{account.method}", loss=exact(loss, up=up), **order)
+        for loss, up in ((account.filter_spent, True), (account.filter_cap, False))
+    )
+    spent, total = shown
+    return f"{spent} ({account.spent})", f"{total} ({account.budget})"
 
 
 def asked(said: Statement, language: str) -> str:

@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from sfumato.accounting.basic import cost, promised
+from sfumato.accounting.charged import charged, reading
 from sfumato.core.budget import Budget
 from sfumato.core.certificate import KIND, VERSION, Certificate, seals, signed_text
 from sfumato.core.documents import Json, canonical, encode, parse
@@ -280,8 +281,12 @@ def _price(said: Statement, event: PrivacyEvent) -> Iterator[Finding]:
 
 def _account(said: Statement) -> Iterator[Finding]:
     account = said.account
-    if not account.spent.covers(said.spend):
-        yield Finding(field="statement.account.spent", problem="is less than this release alone costs")
+    if account.method == "basic":
+        yield from _summed(said)
+    elif account.method in ("zcdp", "rdp"):
+        yield from _filtered(said)
+    else:
+        yield Finding(field="statement.account.method", problem="must be basic, zcdp or rdp")
     if not account.budget.covers(account.spent):
         yield Finding(field="statement.account.budget", problem="is less than what was spent")
     if account.releases < 1:
@@ -292,6 +297,48 @@ def _account(said: Statement) -> Iterator[Finding]:
         datetime.fromisoformat(said.issued)
     except ValueError:
         yield Finding(field="statement.issued", problem="must be a date and time")
+
+
+def _summed(said: Statement) -> Iterator[Finding]:
+    """Of an account that adds up ε and δ: it spent at least what this release costs, and has no filter."""
+    account = said.account
+    if not account.spent.covers(said.spend):
+        yield Finding(field="statement.account.spent", problem="is less than this release alone costs")
+    for name in ("order", "filter_cap", "filter_spent"):
+        if getattr(account, name) is not None:
+            yield Finding(field=f"statement.account.{name}", problem="must be null: sums of ε and δ decide")
+
+
+def _filtered(said: Statement) -> Iterator[Finding]:
+    """Of an account with a filter: what this release loses was counted, and ε and δ follow from what was."""
+    account, place = said.account, "statement.account"
+    order, cap, spent = account.order, account.filter_cap, account.filter_spent
+    if (order is None) is not (account.method == "zcdp") or (order is not None and order <= 1):
+        yield Finding(field=f"{place}.order", problem="must be an order above 1 for method rdp, else null")
+        return
+    if cap is None or spent is None:
+        name = "filter_cap" if cap is None else "filter_spent"
+        yield Finding(field=f"{place}.{name}", problem=f"must be stated for method {account.method}")
+        return
+    if not 0 < account.budget.delta < 1:
+        yield Finding(field=f"{place}.budget", problem="must have a δ between 0 and 1, at which the filter is read")
+        return
+    try:
+        lost = charged(said.event, order)
+    except SfumatoError as wrong:
+        yield Finding(field=f"{place}.method", problem=f"cannot have admitted this release: {wrong}")
+        return
+    except ImportError:
+        yield Finding(field=f"{place}.method", problem="cannot be checked for a sampled release without NumPy")
+        return
+    if spent < lost:
+        yield Finding(field=f"{place}.filter_spent", problem="is less than this release alone loses")
+    if cap < spent:
+        yield Finding(field=f"{place}.filter_cap", problem="is less than what was spent")
+    if not account.budget.covers(reading(cap, order, account.budget.delta)):
+        yield Finding(field=f"{place}.filter_cap", problem="promises less than the budget: its ε is larger")
+    derived = reading(spent, order, account.budget.delta)
+    yield from _same("spent", encode(account.spent), encode(derived), place)
 
 
 def _same(name: str, stated: Json, derived: Json, path: str = "statement") -> Iterator[Finding]:

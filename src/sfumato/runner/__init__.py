@@ -1,7 +1,8 @@
 """Carrying out a plan: its file, what is due, and the releases themselves, each period once and never twice."""
 
+from sfumato.runner.adoption import adopt
 from sfumato.runner.plan_file import PlanFile, Planned
-from sfumato.runner.run import Outcome, Runner
+from sfumato.runner.run import Fate, Outcome, Runner
 from sfumato.runner.steps import Standing, Step
 
-__all__ = ["Outcome", "PlanFile", "Planned", "Runner", "Standing", "Step"]
+__all__ = ["Fate", "Outcome", "PlanFile", "Planned", "Runner", "Standing", "Step", "adopt"]

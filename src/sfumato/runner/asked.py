@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from sfumato.core.budget import Budget
 from sfumato.core.documents import canonical
+from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
 from sfumato.core.question import Question
 from sfumato.core.units import Unit
@@ -89,15 +90,14 @@ class Asked:
         return None if moved.l2 is None else moved.l2.squared
 
     @property
-    def _limit(self) -> object:
-        return self.schema.declaration(self.unit)["limit"]
+    def _limit(self) -> Limit | None:
+        limit: Limit | None = self.schema.declaration(self.unit)["limit"]
+        return limit
 
     def text(self, **beside: str | int | None) -> str:
         """What is asked of which data, with a digest of all that the SQL and the schema come to."""
         query = replace(self.query, dataset=Dataset(name=self.dataset, edition=ANY_PERIOD))
-        return canonical(
-            {"sql": self.sql, "query": digest_of(query), "schema": digest_of(self.schema), **beside}  # type: ignore[arg-type]
-        )
+        return canonical({"sql": self.sql, "query": digest_of(query), "schema": digest_of(self.schema), **beside})
 
     def same_as(self, other: "Asked") -> bool:
         """Whether both ask the same."""

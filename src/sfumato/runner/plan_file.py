@@ -201,7 +201,7 @@ def _release(entry: Planned, facts: Mapping[str, Any], aim: Aim, beside: dict[st
             raise Unsupported(f"a mean error can be asked of counts alone; {NOT_READ}. Give a margin.")
         if aim is not Aim.LEAST_COST and not isinstance(wanted, Fixed):
             raise NotDeclared(
-                f'for {aim.value!r} the error of an answer that is not a count has no common measure; {NOT_READ}. Give '
+                f"for {aim.value!r} the error of an answer that is not a count has no common measure; {NOT_READ}. Give "
                 'wanted = { epsilon = … }, or aim = "least cost".'
             )
         if "sums" in facts:
@@ -246,9 +246,19 @@ def _target(wanted: Mapping[str, Any]) -> Margin | MeanError | Fixed | None:
 
 
 def _check_one_state(entries: list[Planned]) -> None:
-    """Refuse two paths for one version of a dataset: its name and the period's label mean one state of the data."""
+    """Refuse two paths for one version of a dataset: its name and the period's label mean one state of the data.
+
+    A question that is asked twice of it would be answered once, and one of the two releases would have no charge.
+    """
     known: dict[tuple[str, Cadence], Planned] = {}
-    for entry in entries:
+    for place, entry in enumerate(entries):
+        for before in entries[:place]:
+            if before.name.casefold() == entry.name.casefold():
+                raise InvalidInput(f"{before.name!r} and {entry.name!r} would have one folder; {NOT_READ}. Rename one.")
+            if before.every is entry.every and before.asked.same_as(entry.asked):
+                raise Refused(
+                    f"{before.name!r} and {entry.name!r} ask the same of the same periods; {NOT_READ}. Take one out."
+                )
         other = known.setdefault((entry.asked.dataset, entry.every), entry)
         if other.data.text != entry.data.text:
             raise Refused(

@@ -29,7 +29,7 @@ def gains(spent: Budget, relation: Relation) -> dict[str, Json]:
     >>> from sfumato.core.units import Relation
     >>> found = gains(Budget(epsilon=1), Relation.ADD_REMOVE)
     >>> found["accuracy"], found["belief"], found["trait"]
-    ('0.7311', '69 to 232 (from 100)', '... to 451 (from 100)')
+    ('0.7311', '39 to 232 (from 100)', '14 to 451 (from 100)')
     """
     guarantee = _guarantee(spent)
     shown: dict[str, Json] = {"epsilon": exact(spent.epsilon), "delta": exact(spent.delta)}

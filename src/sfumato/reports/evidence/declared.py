@@ -1,4 +1,4 @@
-"""What metadata need and the record does not hold: who publishes, under which licence, and where the release is found."""
+"""What metadata need and the record does not hold: who publishes, under which licence, and where to find it."""
 
 import re
 from dataclasses import dataclass

@@ -50,20 +50,24 @@ def care(charges: Sequence[Provenance]) -> Section:
     ]
     communities = [name for charge in charges for each in charge.readings for name in each.communities]
     resting = [each for charge in charges for each in _resting(charge)]
-    reasons = [each.proposal.reasons if each else None for each in resting]
+    reasons = [None if each is None else each.proposal.reasons for each in resting]
+    forbidden = [None if each is None else ", ".join(each.forbidden) or "nothing" for each in terms]
     return Section(
         title="CARE",
         source="CARE principles for Indigenous data governance",
         says=("A community that holds a veto can stop every later release; what was released before stays public.",),
         columns=("principle", "as the record states it"),
         rows=(
-            ("collective benefit: the benefit weighed", distinct(each and each.benefit for each in reasons)),
+            (
+                "collective benefit: the benefit weighed",
+                distinct(None if each is None else each.benefit for each in reasons),
+            ),
             ("authority to control: communities with a veto", distinct(communities)),
             ("authority to control: vetoes after the releases", distinct(vetoes)),
-            ("responsibility: the risk weighed", distinct(each and each.risk for each in reasons)),
-            ("responsibility: why this ε", distinct(each and each.choice for each in reasons)),
+            ("responsibility: the risk weighed", distinct(None if each is None else each.risk for each in reasons)),
+            ("responsibility: why this ε", distinct(None if each is None else each.choice for each in reasons)),
             ("ethics: what the people agreed to", distinct(_consent(each) for each in terms)),
-            ("ethics: what is forbidden", distinct(each and (", ".join(each.forbidden) or "nothing") for each in terms)),
+            ("ethics: what is forbidden", distinct(forbidden)),
         ),
         questions=(
             "Is every community that the data are about on the list, and did it choose who speaks for it?",
@@ -81,7 +85,10 @@ def fair(declared: Declared, *, published: int) -> Section:
         columns=("principle", "what is there"),
         rows=(
             ("findable", "an identifier for each release, which its certificate and the record state"),
-            ("accessible", f"where: {declared.access or NOT_DECLARED}; the certificate is a file that needs no program"),
+            (
+                "accessible",
+                f"where: {declared.access or NOT_DECLARED}; the certificate is a file that needs no program",
+            ),
             ("interoperable", "schema.org and DCAT terms; numbers as JSON, rationals as text p/q"),
             (
                 "reusable",

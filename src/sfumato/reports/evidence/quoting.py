@@ -5,13 +5,17 @@ picture or HTML, and a control character must not move a cursor. A verdict that 
 repeated either: a reader could take it for ours.
 """
 
+import json
 import re
 
-__all__ = ["WITHHELD", "plain", "quoted"]
+__all__ = ["WITHHELD", "code", "plain", "quoted"]
 
 WITHHELD = "[a verdict in the record, not repeated here]"
 _VERDICT = re.compile(r"(?:non[\s\-]?)?compl(?:iant|iance)|合规|合規", re.IGNORECASE)
-_SPECIAL = re.compile(r"[\\`*_{}\[\]<>&#|~!$^\"]|:(?=//)|(?<=www)\.|(?<=mailto):|(?<=javascript):", re.IGNORECASE)
+_SPECIAL = re.compile(
+    r"[\\`*{}\[\]<>&|~$^]|(?<!\w)_|_(?!\w)|:(?=//)|(?<=www)\.|(?<=mailto):|(?<=javascript):", re.IGNORECASE
+)
+_IN_CODE = re.compile(r"[`|<>&]")
 
 
 def plain(text: str) -> str:
@@ -33,3 +37,14 @@ def quoted(text: str) -> str:
     'a&#124;b &#60;script&#62; &#91;x&#93;(https&#58;//evil.example)'
     """
     return _SPECIAL.sub(lambda found: f"&#{ord(found[0])};", plain(text))
+
+
+def code(text: str) -> str:
+    r"""JSON as a code span; signs that could end it, or a cell, are written as JSON itself writes them.
+
+    >>> print(code('{"a|b":"`"}'))
+    `{"a\u007cb":"\u0060"}`
+    """
+    line = "".join(sign if sign.isprintable() else json.dumps(sign)[1:-1] for sign in text)
+    held = _IN_CODE.sub(lambda found: f"\\u{ord(found[0]):04x}", _VERDICT.sub(WITHHELD, line))
+    return f"`{held}`"

@@ -73,26 +73,33 @@ def _entry(charge: Provenance, release: Release, declared: Declared) -> Json:
                 "data_domain": plain(f"every table that fits the declaration of {said.dataset.name}"),
                 "unprotected_quantities": "the number of units, which is public under replace"
                 if said.unit.relation is Relation.REPLACE
-                else "none; labels, keys, bounds and limits were declared and not read off the data",
+                else "labels, keys, bounds and limits, which were declared as public",
             },
             "privacy_loss": {
                 "privacy_unit": plain(describe(said.unit)),
                 "privacy_unit_details": _neighbours(said.unit.relation)
-                + ("" if said.limit is None else plain(f"; held to {said.limit.groups} groups and "
-                   f"{said.limit.rows_per_group} rows in each")),
+                + (
+                    ""
+                    if said.limit is None
+                    else plain(f"; held to {said.limit.groups} groups and {said.limit.rows_per_group} rows in each")
+                ),
                 "privacy_parameters": parameters,
                 "privacy_parameters_details": f"exactly {said.spend}; numbers here are rounded up",
             },
             "deployment_model": {
                 "model_name": "Central",
-                "actors": plain(f"recipient: {charge.recipient or NOT_DECLARED}; the vault and whoever holds its key "
-                                "are trusted with the rows, nobody else is"),
+                "actors": plain(
+                    f"recipient: {charge.recipient or NOT_DECLARED}; the vault and whoever holds its key "
+                    "are trusted with the rows, nobody else is"
+                ),
                 "release_type": "Many releases",
                 "release_type_details": plain(
                     f"{said.account.releases} charges so far on {said.account.name}, {said.account.spent} of "
                     f"{said.account.budget}; at the cap new releases are refused"
                 ),
-                "access_type": "Non-interactive",
+                "access_type": "Interactive",
+                "access_type_details": "analysts ask through a vault and share the balances that are charged; whether "
+                "they work together makes no difference",
             },
             "accounting": {
                 "post_processing": "none: the numbers are listed as they were drawn",
@@ -100,9 +107,11 @@ def _entry(charge: Provenance, release: Release, declared: Declared) -> Json:
             },
             "implementation": {
                 "preprocessing_and_hyperparameter_tuning": "rows are held to the declared limits and bounds; "
-                "nothing was tuned on the data without a charge of its own",
-                "mechanisms": plain(f"{said.mechanism.KIND} on whole numbers, drawn exactly from the operating system's "
-                                    f"randomness; {said.code}"),
+                "what was asked through this ledger has a charge of its own, other looks at the data are unknown",
+                "mechanisms": plain(
+                    f"{said.mechanism.KIND} on whole numbers, drawn exactly from the operating system's "
+                    f"randomness; {said.code}"
+                ),
                 "justification": plain(" ".join(f"{each.benefit} {each.risk} {each.choice}" for each in reasons))
                 or NOT_DECLARED,
             },

@@ -44,7 +44,7 @@ def singling_out(charges: Sequence[Provenance], touched: Sequence[Balance]) -> S
         ),
         rows=rows,
         questions=(
-            "Is the unit that is protected the one that people would name: a person, and not one of a person's records?",
+            "Is the unit that is protected the one that people would name: a person, and not one record of a person?",
             "Are these figures acceptable to those in the data, and who asked them?",
         ),
     )
@@ -112,7 +112,7 @@ def inference(charges: Sequence[Provenance], touched: Sequence[Balance]) -> Sect
         rows=rows,
         questions=(
             "Could a true statement about a group harm its members, and were they heard?",
-            "Which beliefs does an attacker here start from? For others than 100 in 1,000: sfumato explain.",
+            "Which belief does an attacker here start from, if not 100 in 1,000?",
         ),
     )
 
@@ -121,6 +121,7 @@ def hipaa(charges: Sequence[Provenance], touched: Sequence[Balance]) -> Section:
     """The facts that an expert needs; the determination itself is the expert's."""
     terms = [reading.terms for charge in charges for reading in charge.readings]
     people = [balance for balance in touched if balance.name.startswith("population ")] or list(touched)
+    answered = [charge for charge in charges if charge.certificate is not None]
     worst = [gains(balance.spent, balance.unit.relation)["accuracy"] for balance in people]
     return Section(
         title="Facts for an expert determination",
@@ -133,13 +134,13 @@ def hipaa(charges: Sequence[Provenance], touched: Sequence[Balance]) -> Section:
         rows=(
             ("basis declared for the data", distinct(None if each is None else each.hipaa.value for each in terms)),
             ("anticipated recipients", distinct(charge.recipient for charge in charges)),
-            ("methods", distinct(_mechanism(charge) for charge in charges)),
+            ("methods", distinct(_mechanism(charge) for charge in answered)),
             ("units", distinct(describe(charge.unit) for charge in charges)),
             (
                 "best guess from even odds about any one unit, from everything charged, at most",
                 "; ".join(f"{balance.name}: {figure}" for balance, figure in zip(people, worst, strict=True)) or "none",
             ),
-            ("version of the code", distinct(charge.code for charge in charges)),
+            ("version of the code", distinct(charge.code for charge in answered)),
             ("data versions", distinct(_version(charge) for charge in charges)),
         ),
         questions=(

@@ -64,6 +64,12 @@ class _Told:
         return self.facts.subject.kind is Kind.DERIVED
 
     @property
+    def filter(self) -> list[str]:
+        """What an account adds up, where that is not ε and δ themselves."""
+        method = self.facts.account.method
+        return [] if method == "basic" else [self.say(f"account.filter_{method}")]
+
+    @property
     def photograph(self) -> str:
         person = isinstance(self.facts.unit, User | Family)
         return self.say(f"photograph.{'' if person else 'thing_'}{self.relation}")
@@ -161,7 +167,7 @@ def _public(told: _Told) -> Text:
         what=told.what(),
         risk=tuple(risk),
         error=(*told.error("accuracy."), *told.limits()),
-        budget=(told.say("account.composition"), *told.notes()),
+        budget=(told.say("account.composition"), *told.filter, *told.notes()),
     )
 
 
@@ -201,7 +207,7 @@ def _clinician(told: _Told) -> Text:
         what=told.what(),
         error=(*told.error("clinician.error_"), *further, *told.limits()),
         risk=tuple(risk),
-        budget=(told.say("clinician.budget"),),
+        budget=(told.say("clinician.budget"), *told.filter),
         order=("error", "risk", "budget"),
     )
 
@@ -217,6 +223,7 @@ def _manager(told: _Told) -> Text:
             told.say(cost, "manager.state"),
             told.say(f"manager.another_{fits}", "manager.tenfold"),
         ]
+    budget += told.filter
     if facts.account.ledger.startswith("none"):
         budget.append(told.say("account.memory"))
     # Only pure noise has one price for all: with a δ, half the margin can take up to four times the ε.
@@ -237,6 +244,7 @@ def _manager(told: _Told) -> Text:
 def _board(told: _Told) -> Text:
     own, together = _kind(told.facts.guarantee), _kind(told.facts.cumulative)
     guarantee = "board.guarantee_derived" if told.derived else f"board.guarantee_{own}"
+    budget = "board.budget_filter" if told.filter else "board.budget"
     risk = [
         told.say(guarantee, f"board.unit_{told.relation}"),
         told.say("board.cumulative"),
@@ -251,7 +259,7 @@ def _board(told: _Told) -> Text:
     return Text(
         what=told.what(),
         risk=tuple(risk),
-        budget=(told.say("board.budget"), *told.notes(), told.say("board.reasons")),
+        budget=(told.say(budget), *told.filter, *told.notes(), told.say("board.reasons")),
         error=(*told.error("accuracy."), *told.limits()),
         order=("risk", "error", "budget"),
     )

@@ -3,11 +3,12 @@
 Whatever comes later and can fill in :class:`Facts` is explained to every reader in every language, with no new code.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 
+from sfumato.accounting.charged import charged
 from sfumato.core.budget import Budget
 from sfumato.core.exact import natural, non_negative
 from sfumato.core.guarantees import Approximate, Guarantee, Pure
@@ -157,7 +158,8 @@ class Facts:
     Public: every field. ``guarantee`` is what this release promises by itself (for a derived figure, what its sources
     promise together), ``account`` how its account stood right after it, ``cost`` what a fresh one costs. ``margins`` is
     None for a model, and where numbers err differently: then ``spans`` says how exact each column is.
-    ``cut_differently`` says that the sources of a derived figure have different limits.
+    ``cut_differently`` says that the sources of a derived figure have different limits. ``lost`` is what a fresh release
+    counts against the filter of the account, where it has one.
     """
 
     subject: Subject
@@ -170,6 +172,7 @@ class Facts:
     spans: tuple[Span, ...] = ()
     repeated: bool = False
     cut_differently: bool = False
+    lost: Fraction | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.guarantee, Pure | Approximate):
@@ -205,6 +208,7 @@ class Facts:
             margins=None if margins is None else Margins(each=margins[0], joint=margins[1]),
             spans=() if margins is not None else tuple(Span.of(column) for column in columns_of(release)),
             repeated=release.repeated,
+            lost=_lost(said),
         )
 
     @classmethod
@@ -220,8 +224,7 @@ class Facts:
                 "made. Explain the releases one by one."
             )
         last = max(said, key=lambda each: each.account.releases)
-        spent = sum({each.identifier: each.spend for each in said}.values(), start=Budget.none())
-        if not last.account.spent.covers(spent):
+        if not _paid({each.identifier: each for each in said}.values(), last.account):
             raise Unsupported(
                 "the releases cost more together than their account had spent: they are of several accounts of one "
                 "name, which have no promise in common. No text was made. Explain the releases one by one."
@@ -252,6 +255,18 @@ def guarantee_of(spent: Budget) -> Pure | Approximate:
     if spent.delta == 0:
         return Pure(epsilon=spent.epsilon)
     return Approximate(epsilon=spent.epsilon, delta=spent.delta)
+
+
+def _lost(said: Statement) -> Fraction | None:
+    """What a release counts against the filter of its account; None where sums of ε and δ decide."""
+    return None if said.account.method == "basic" else charged(said.event, said.account.order)
+
+
+def _paid(said: Iterable[Statement], account: Account) -> bool:
+    """Whether what releases cost together was spent by an account: by its filter, where it has one."""
+    if account.filter_spent is None:
+        return account.spent.covers(sum((each.spend for each in said), start=Budget.none()))
+    return sum((charged(each.event, account.order) for each in said), Fraction(0)) <= account.filter_spent
 
 
 def _counted(query: Count | Aggregate | Quantiles | Marginals, said: Statement) -> Subject:

@@ -277,7 +277,7 @@ def _account(facts: Facts, language: str) -> dict[str, str]:
     ten = Budget(epsilon=TIMES * cost.epsilon, delta=min(Fraction(1), TIMES * cost.delta))
     delta = max(total.delta, spent.delta, cost.delta) > 0
     used = max(_part(spent.epsilon, total.epsilon), _part(spent.delta, total.delta))
-    return {
+    shown = {
         "account": one_line(account.name),
         "charges": counted(language, "charge", account.releases),
         "promised": amount(spent, language),
@@ -292,6 +292,29 @@ def _account(facts: Facts, language: str) -> dict[str, str]:
         "times": f"{TIMES:,}",
         "ten": amount(ten, language, delta=delta),
         "fits": f"{_fits(left, cost):,}",
+    }
+    return shown | _filter(facts, language)
+
+
+def _filter(facts: Facts, language: str) -> dict[str, str]:
+    """The same figures of an account with a filter, in the measure that it adds up."""
+    account = facts.account
+    cap, spent, each = account.filter_cap, account.filter_spent, facts.lost or Fraction(0)
+    if cap is None or spent is None:
+        return {}
+    left, order = max(Fraction(0), cap - spent), {} if account.order is None else {"order": exact(account.order)}
+
+    def measure(loss: Fraction, *, up: bool = True) -> str:
+        return message(language, f"amount.{account.method}", loss=exact(loss, up=up), **order)
+
+    return order | {
+        "spent": measure(spent),
+        "total": measure(cap, up=False),
+        "left": measure(left, up=False),
+        "used": f"{math.ceil(100 * _part(spent, cap)):,}",
+        "cost": measure(each),
+        "ten": measure(TIMES * each),
+        "fits": f"{left // each if each else 0:,}",
     }
 
 

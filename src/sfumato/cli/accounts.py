@@ -1,0 +1,205 @@
+"""The accounts of the ledger: opened, listed, shared out, divided into windows of time."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from sfumato.cli.ledger import Where, opened
+from sfumato.cli.output import AsJson, harmless, say, say_json, terminal
+from sfumato.cli.protected import Delta, Epsilon, Reason, Relation, Who, unit_of
+from sfumato.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from sfumato.governance.policies import BaseAndReserve, Proportional
+
+__all__ = ["allot", "list_accounts", "open_account", "windows"]
+
+Account = Annotated[str, typer.Argument(metavar="PATH", help="The account: institution/department/project.")]
+Span = Literal["daily", "weekly", "monthly", "quarterly", "yearly"]
+
+
+def open_account(
+    path: Account,
+    *,
+    unit: Who,
+    epsilon: Epsilon,
+    reason: Reason,
+    relation: Relation = "add/remove",
+    delta: Delta = "0",
+    method: Annotated[
+        Literal["basic", "zcdp", "rdp"],
+        typer.Option(help="The filter that decides: sums of ε and δ, zCDP, or Rényi at one order."),
+    ] = "basic",
+    order: Annotated[str | None, typer.Option(metavar="X", help="The order of a Rényi filter, such as 8.")] = None,
+    ledger: Where = None,
+    as_json: AsJson = False,
+) -> None:
+    """Open an account with its cap: the institution first, then its departments, then their projects.
+
+    A charge counts against the account and every level above it.
+
+    Example: $ sfumato account open hospital --unit user:patient_id --epsilon 4 --delta 1e-6 --reason "for 2026"
+
+    Example: $ sfumato account open hospital/oncology --unit user:patient_id --epsilon 2 --reason "weekly figures"
+    """
+    from sfumato.core.budget import Budget
+    from sfumato.core.exact import positive
+
+    cap = Budget.asked(epsilon=epsilon, delta=delta)
+    who = unit_of(unit, relation)
+    if (order is not None) is not (method == "rdp"):
+        raise InvalidInput("--order belongs to --method rdp, which needs it; nothing was changed.")
+    more = {} if order is None else {"order": positive(order, "order")}
+    with opened(ledger) as book:
+        book.open_account(path, unit=who, cap=cap, reason=reason, method=method, **more)
+    if as_json:
+        said = {"account": path, "cap": {"epsilon": str(cap.epsilon), "delta": str(cap.delta)}, "method": method}
+        say_json(said)
+    else:
+        say(f"the account {path!r} may spend {cap}.")
+
+
+def list_accounts(*, ledger: Where = None, as_json: AsJson = False) -> None:
+    """List the accounts: who is protected, the filter that decides, how often it was charged, and what is left.
+
+    Example: $ sfumato account list
+    """
+    from sfumato.core.units import describe
+
+    with opened(ledger) as book:
+        found = [balance for balance in book.balances() if balance.name.startswith("account ")]
+    if as_json:
+        say_json(
+            {
+                "accounts": [
+                    {
+                        "account": each.name.removeprefix("account "),
+                        "unit": describe(each.unit),
+                        "method": each.method,
+                        "charges": each.charges,
+                        "cap": {"epsilon": str(each.cap.epsilon), "delta": str(each.cap.delta)},
+                        "left": {"epsilon": str(each.left.epsilon), "delta": str(each.left.delta)},
+                    }
+                    for each in found
+                ]
+            }
+        )
+        return
+    if not found:
+        say("no account is open. Open one: sfumato account open NAME --unit … --epsilon … --reason …")
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for name in ("account", "protects", "filter"):
+        table.add_column(name, overflow="fold")
+    for name in ("charges", "left"):
+        table.add_column(name, justify="right", overflow="fold")
+    for each in found:
+        cells = (each.name.removeprefix("account "), describe(each.unit), each.method, str(each.charges))
+        table.add_row(*(Text(harmless(cell)) for cell in cells), Text(str(each.left)))
+    terminal().print(table)
+
+
+def allot(
+    path: Account,
+    *,
+    rule: Annotated[
+        Literal["proportional", "reserve"],
+        typer.Option(help="In proportion to planned releases, or base shares and a reserve that the board unlocks."),
+    ],
+    share: Annotated[
+        list[str],
+        typer.Option(metavar="NAME=X", help="For each account below PATH: its planned releases, or its base share."),
+    ],
+    reason: Reason,
+    ledger: Where = None,
+    as_json: AsJson = False,
+) -> None:
+    """Share the cap of an account out: open the accounts below it, each with its share, and record the rule.
+
+    Example: $ sfumato account allot hospital/oncology --rule reserve --share trials=1/2 --share audit=1/4 --reason 2026
+    """
+    from sfumato.governance.books import account_line
+
+    policy = _policy(rule, [_pair(text) for text in share])
+    with opened(ledger) as book:
+        book.allot(path, policy, reason=reason)
+        caps = {balance.name: balance.cap for balance in book.balances()}
+        locked = dict(book.government().reserves).get(path)
+    shares = {name: caps[account_line(f"{path}/{name}")] for name, _ in (_pair(text) for text in share)}
+    if as_json:
+        say_json(
+            {
+                "account": path,
+                "rule": rule,
+                "shares": {
+                    name: {"epsilon": str(cap.epsilon), "delta": str(cap.delta)} for name, cap in shares.items()
+                },
+                "reserve": locked and {"epsilon": str(locked.epsilon), "delta": str(locked.delta)},
+            }
+        )
+        return
+    for name, cap in shares.items():
+        say(f"{path}/{name}: {cap}")
+    if locked is not None:
+        say(f"reserve: {locked}, which only the board unlocks: sfumato budget request --action unlock")
+
+
+def windows(
+    path: Account,
+    *,
+    every: Annotated[Span, typer.Option(help="How long a window is.")],
+    entry: Annotated[Span, typer.Option(help="What one protected entry is: all of a person in one such period.")],
+    epsilon: Annotated[str, typer.Option(help="The cap of each window: ε.")],
+    lifetime_epsilon: Annotated[str, typer.Option(metavar="X", help="The most that a person may lose over a life: ε.")],
+    delta: Annotated[str, typer.Option(help="The δ of each window.")] = "0",
+    lifetime_delta: Annotated[str, typer.Option(metavar="X", help="The δ that goes with the lifetime.")] = "0",
+    ledger: Where = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give an account a budget for each window of time, beside its own cap. Its unit must be event, under add/remove.
+
+    A new window gives nothing back to a person: the loss over a life is kept beside the windows, and has a cap.
+
+    Example: $ sfumato account open register --unit event --epsilon 12 --reason "monthly figures"
+
+    Example: $ sfumato account windows register --every monthly --entry monthly --epsilon 1 --lifetime-epsilon 24
+    """
+    from sfumato.core.budget import Budget
+    from sfumato.governance.periods import Cadence
+    from sfumato.governance.time_windows import TimeWindows
+
+    cap = Budget.asked(epsilon=epsilon, delta=delta)
+    lifetime = Budget.asked(epsilon=lifetime_epsilon, delta=lifetime_delta)
+    with opened(ledger) as book:
+        unit = book.balance(path).unit
+        declared = TimeWindows(unit=unit, stretch=Cadence(entry), every=Cadence(every), cap=cap, lifetime=lifetime)
+        book.set_windows(path, declared)
+    if as_json:
+        say_json({"account": path, "every": every, "entry": entry})
+    else:
+        say(f"{path}: each {every} window may lose {cap}, and a person who is there all along {lifetime}.")
+
+
+def _policy(rule: str, pairs: Sequence[tuple[str, str]]) -> "Proportional | BaseAndReserve":
+    from sfumato.core.exact import rational
+    from sfumato.governance.policies import BaseAndReserve, Proportional
+
+    if rule == "reserve":
+        return BaseAndReserve(base=tuple((name, rational(text, f"the share of {name!r}")) for name, text in pairs))
+    for name, text in pairs:
+        if not text.isdecimal():
+            raise InvalidInput(
+                f"{name}={text} is no number of planned releases; nothing was allotted. Give a whole number."
+            )
+    return Proportional(planned=tuple((name, int(text)) for name, text in pairs))
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not (name and sign and value):
+        raise InvalidInput(f"{text!r} is no share; nothing was allotted. Say --share NAME=X.")
+    return name, value

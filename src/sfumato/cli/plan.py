@@ -1,0 +1,399 @@
+"""Plans on the command line: what a year of releases costs, adopting it, and carrying it out."""
+
+import time
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import ExitStack
+from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sfumato.cli.exits import Exit
+from sfumato.cli.ledger import Where, opened
+from sfumato.cli.output import AsJson, harmless, say, say_json, terminal
+from sfumato.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from sfumato.governance.plans import Line, Schedule
+    from sfumato.runner import Outcome, PlanFile, Runner, Step
+
+__all__ = ["plan"]
+
+plan = typer.Typer(
+    help="Solve a plan of repeated releases, adopt it, and carry it out: each period once.\n\n"
+    "Example: $ sfumato plan solve plan.toml",
+    no_args_is_help=True,
+)
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="The plan, in TOML; see docs/how-to/plans.md.")]
+Until = Annotated[
+    str | None, typer.Option(metavar="DATE", help="Only periods that end by this day, such as 2026-03-31.")
+]
+LEVEL, DELTA = Fraction(19, 20), Fraction(1, 10**6)
+MANY, NAMED, LONGEST_SLEEP = 5, 8, 60.0
+
+
+@plan.command()
+def solve(
+    file: File,
+    *,
+    within: Annotated[
+        Path | None,
+        typer.Option("--ledger", metavar="FILE", help="A ledger whose balances bind as well; its settings file."),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A picture of the planned year: .svg, .png or .html.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what each release of a plan costs and how exact it will be, or which constraint it breaks.
+
+    Sensitivities follow from the questions, the unit and the limits in the schemas. No data is opened and nothing is
+    spent. The tight figure is for information: it holds while the plan is carried out as it stands.
+
+    Example: $ sfumato plan solve plan.toml
+    """
+    from sfumato.runner import PlanFile
+    from sfumato.runner.adoption import levels
+
+    read = PlanFile.load(file)
+    found = read.solved(None if within is None else levels(opened(within), read))
+    say_json(_document(read, found)) if as_json else _show(read, found)
+    if plot is not None:
+        _draw(found, plot)
+        say(f"written: {plot}", error=as_json)
+
+
+@plan.command()
+def digest(file: File, *, as_json: AsJson = False) -> None:
+    """Print the digest that names a plan: what a request to the board has as its subject.
+
+    It covers every question, schema, limit, path and target: a plan that was changed has another one.
+
+    Example: $ sfumato plan digest plan.toml
+    """
+    from sfumato.runner import PlanFile
+
+    read = PlanFile.load(file)
+    if as_json:
+        say_json({"plan": read.plan.name, "year": read.plan.year, "account": read.account, "digest": read.digest})
+    else:
+        say(read.digest)
+
+
+@plan.command()
+def adopt(file: File, *, ledger: Where = None, as_json: AsJson = False) -> None:
+    """Record a plan in the ledger, solved within what its account, datasets and populations have left.
+
+    Where the ledger has a board, it must have approved a request whose subject is the plan's digest. A changed plan is
+    adopted anew; periods that were released under an earlier version are not released again.
+
+    Example: $ sfumato plan adopt plan.toml
+    """
+    from sfumato import runner
+
+    read = runner.PlanFile.load(file)
+    adopted = runner.adopt(opened(ledger), read)
+    if as_json:
+        say_json({**_document(read, adopted.schedule), "entry": adopted.number})
+        return
+    _show(read, adopted.schedule)
+    say(f"adopted: entry {adopted.number} of the ledger, digest {read.digest}")
+
+
+@plan.command()
+def run(
+    file: File,
+    *,
+    until: Until = None,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where certificates and results are written.")] = Path(
+        "releases"
+    ),
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Go on: sleep until the next period is over, until all are done.")
+    ] = False,
+    look_every: Annotated[
+        int, typer.Option(metavar="MINUTES", min=1, max=1440, help="How often --watch looks for late data.")
+    ] = 10,
+    ledger: Where = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make every release of an adopted plan that is due: its period is over (by UTC) and its data is there.
+
+    Each period is charged once and has one answer, wherever a run was cut off and however many run at once. Data that
+    comes late is released when it comes; what is missing is told and waited for. Derived figures are computed from
+    stored releases and cost nothing. A budget that is used up stops the run with the numbers.
+
+    Example: $ sfumato plan run plan.toml --out releases
+    """
+    from sfumato.runner import Fate, PlanFile, Runner
+
+    last, read, home = _day(until), PlanFile.load(file), opened(ledger)
+    told: set[tuple[str, str, str]] = set()
+    failed = False
+    while True:
+        ready = Runner.of(read, home)
+        new = []
+        for outcome in _made(ready, out, last, watched=not as_json):
+            failed = failed or outcome.fate is Fate.FAILED
+            if watch and outcome.fate in (Fate.MISSING, Fate.FAILED):
+                mark = (outcome.step.name, outcome.step.label, outcome.words)
+                if mark in told:
+                    continue
+                told.add(mark)
+            new.append(outcome)
+        _tell(new, as_json=as_json)
+        if not watch or not _sleep(ready, last, timedelta(minutes=look_every), quiet=as_json):
+            break
+        failed = False
+    if failed:
+        raise typer.Exit(Exit.REFUSED)
+
+
+@plan.command()
+def status(file: File, *, until: Until = None, ledger: Where = None, as_json: AsJson = False) -> None:
+    """Say which periods of an adopted plan are done, cut off after their charge, due, missing their data, or waiting.
+
+    Example: $ sfumato plan status plan.toml
+    """
+    from sfumato.runner import PlanFile, Runner, Standing
+
+    steps = Runner.of(PlanFile.load(file), opened(ledger)).steps(until=_day(until))
+    if as_json:
+        say_json([_step(step) for step in steps])
+        return
+    names = list(dict.fromkeys((step.name, step.source) for step in steps))
+    table = _table("release", "source", *(standing.value for standing in Standing))
+    for name, source in names:
+        counts = Counter(step.standing for step in steps if (step.name, step.source) == (name, source))
+        table.add_row(harmless(name), source.value, *(str(counts[standing]) for standing in Standing))
+    terminal().print(table)
+    for standing in (Standing.OPEN, Standing.DUE, Standing.MISSING, Standing.CLOSED):
+        for name, source in names:
+            labels = [s.label for s in steps if (s.name, s.source, s.standing) == (name, source, standing)]
+            if labels:
+                say(f"{standing.value}: {name} {_listed(labels)}")
+
+
+# ------------------------------------------------------------------------------------------------------ a schedule
+
+
+def _show(read: "PlanFile", found: "Schedule") -> None:
+    from sfumato.core.exact import decimal_up
+    from sfumato.core.units import describe
+    from sfumato.governance.plans import Accounting
+
+    letter = "ε" if found.plan.accounting is Accounting.BASIC else "ρ"
+    say(f"{read.plan.name} {read.plan.year}, charged to {read.account}; protected: {describe(read.unit)}")
+    table = _table("release", "how often", "source", f"{letter} each", "all within", f"{letter} a year")
+    for line in found.lines:
+        every = found.plan.release(line.name).every.value
+        margin = " · ".join(f"±{decimal_up(size)}" for size in _margins(read, found, line).values()) or "not known"
+        amounts = (decimal_up(line.amount, 7), margin, decimal_up(line.total, 7))
+        table.add_row(harmless(line.name), f"{every}, {line.periods}", _source(line), *amounts)
+    terminal().print(table)
+    say(
+        f"total: {letter} = {decimal_up(found.total, 7)} of {decimal_up(found.cap, 7)}; what binds is {found.binding}; "
+        f"{found.method}"
+    )
+    delta = found.plan.cap.delta or DELTA
+    say(
+        f"for information: carried out as it stands, the whole plan keeps ε = {decimal_up(found.tight(delta))} at δ = "
+        f"{decimal_up(delta)} (privacy loss distribution); what is charged is the total above"
+    )
+
+
+def _document(read: "PlanFile", found: "Schedule") -> dict[str, Any]:
+    delta = found.plan.cap.delta or DELTA
+    return {
+        "plan": read.plan.name,
+        "year": read.plan.year,
+        "account": read.account,
+        "digest": read.digest,
+        "accounting": found.plan.accounting.value,
+        "releases": [
+            {
+                "release": line.name,
+                "every": found.plan.release(line.name).every.value,
+                "periods": line.periods,
+                "source": line.source.value,
+                "of": line.of,
+                "parts": line.parts,
+                "own_share": str(line.own_share),
+                "each": str(line.amount),
+                "a_year": str(line.total),
+                "confidence": str(_level(read, line.name)),
+                "margins": {name: str(size) for name, size in _margins(read, found, line).items()},
+            }
+            for line in found.lines
+        ],
+        "total": str(found.total),
+        "cap": str(found.cap),
+        "binding": found.binding,
+        "method": found.method,
+        "tight": {"epsilon": str(found.tight(delta)), "delta": str(delta)},
+    }
+
+
+def _source(line: "Line") -> str:
+    from sfumato.governance.plans import Source
+
+    if line.source is Source.OWN:
+        return line.source.value
+    return f"{line.source.value}, {line.parts} of {harmless(str(line.of))}"
+
+
+def _level(read: "PlanFile", name: str) -> Fraction:
+    from sfumato.governance.plans import Margin
+
+    wanted = read.plan.release(name).wanted
+    return wanted.confidence if isinstance(wanted, Margin) else LEVEL
+
+
+def _margins(read: "PlanFile", found: "Schedule", line: "Line") -> dict[str, Fraction]:
+    """The margin that all numbers of a release keep together, by column; empty where it hangs on the data."""
+    from sfumato.governance.plans import Accounting
+    from sfumato.runner.figures import expected_margin
+
+    entry, level = read.entry(line.name), _level(read, line.name)
+    basic = found.plan.accounting is Accounting.BASIC
+    if entry.asked.counts:
+        margin = expected_margin(found, line.name, level) if basic else Fraction(found.margin(line.name, level))
+        return {"count": margin}
+    if not basic:
+        return {}
+    preview = entry.asked.question.preview(epsilon=line.amount, confidence=level, rows=entry.rows)
+    return dict(preview.joint_margins)
+
+
+def _draw(found: "Schedule", plot: Path) -> None:
+    """Draw how the planned charges add up over the year."""
+    from sfumato.core.budget import Budget
+    from sfumato.governance.periods import periods
+    from sfumato.governance.plans import Accounting, Source
+    from sfumato.reports.plots import burn_down, save
+
+    if found.plan.accounting is not Accounting.BASIC:
+        raise InvalidInput("the picture adds up ε, and this plan adds up ρ; no picture was drawn.")
+    charges = sorted(
+        (period.last, line.amount)
+        for line in found.lines
+        if line.source is not Source.DERIVED
+        for period in periods(found.plan.release(line.name).every, found.plan.year)
+    )
+    chart = burn_down([(day, Budget(epsilon=amount)) for day, amount in charges], found.plan.cap)
+    chart.title.text = f"{harmless(found.plan.name)} {found.plan.year}"
+    chart.title.subtitle = [f"What the plan charges, in {len(charges)} releases."]
+    save(chart, plot)
+
+
+# ------------------------------------------------------------------------------------------------------------ a run
+
+
+def _made(ready: "Runner", out: Path, until: date | None, *, watched: bool) -> "Iterable[Outcome]":
+    """The outcomes of a run, with a bar beside a long one where somebody looks."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from sfumato.runner import Fate, Standing
+
+    total = sum(step.standing in (Standing.DUE, Standing.OPEN) for step in ready.steps(until=until))
+    console = Console(stderr=True)
+    with ExitStack() as stack:
+        bar = None
+        if watched and console.is_terminal and total > MANY:
+            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+            bar = stack.enter_context(Progress(*columns, console=console, transient=True))
+            task = bar.add_task("releasing", total=total)
+        for outcome in ready.run(out, until=until):
+            if bar is not None and outcome.fate in (Fate.RELEASED, Fate.KEPT, Fate.FAILED):
+                bar.update(task, advance=1, description=harmless(f"{outcome.step.name} {outcome.step.label}"))
+            yield outcome
+
+
+def _tell(outcomes: "list[Outcome]", *, as_json: bool) -> None:
+    from sfumato.runner import Fate
+
+    if as_json:
+        for outcome in outcomes:
+            say_json(
+                {
+                    **_step(outcome.step),
+                    "fate": outcome.fate.value,
+                    "charged": str(outcome.cost.epsilon),
+                    "written": [str(file) for file in outcome.files],
+                    "words": outcome.words,
+                }
+            )
+        return
+    for fate in (Fate.RELEASED, Fate.KEPT, Fate.COMPUTED, Fate.MISSING):
+        several = [outcome for outcome in outcomes if outcome.fate is fate]
+        for name in dict.fromkeys(outcome.step.name for outcome in several):
+            mine = [outcome for outcome in several if outcome.step.name == name]
+            cost = sum((outcome.cost.epsilon for outcome in mine), Fraction(0))
+            charged = f", charged ε = {cost}" if cost else ""
+            say(f"{fate.value}: {name} {_listed([outcome.step.label for outcome in mine])}{charged}")
+    for outcome in outcomes:
+        if outcome.fate is Fate.FAILED:
+            say(f"failed: {outcome.step.name} {outcome.step.label}: {outcome.words}", error=True)
+    if not outcomes:
+        say("nothing was due")
+
+
+def _sleep(ready: "Runner", until: date | None, look_every: timedelta, *, quiet: bool) -> bool:
+    """Wait for the next period to be over, or for data that is late; False where nothing is left to wait for."""
+    from sfumato.runner import Standing
+
+    steps = ready.steps(until=until)
+    late = any(step.standing is Standing.MISSING and not step.why for step in steps)
+    waiting = any(step.standing is Standing.WAITING for step in steps)
+    now = datetime.now(UTC)
+    moments = [moment for moment in (ready.next_due(now=now) if waiting else None,) if moment is not None]
+    moments += [now + look_every] if late else []
+    if not moments:
+        return False
+    wake = min(moments)
+    if not quiet:
+        say(f"waiting until {wake.isoformat(timespec='minutes')}; Ctrl-C ends it")
+    while (left := (wake - datetime.now(UTC)).total_seconds()) > 0:
+        time.sleep(min(left, LONGEST_SLEEP))  # in pieces: the clock of a machine that slept has moved on
+    return True
+
+
+def _step(step: "Step") -> dict[str, str]:
+    return {
+        "release": step.name,
+        "period": step.label,
+        "source": step.source.value,
+        "standing": step.standing.value,
+    }
+
+
+def _listed(labels: list[str]) -> str:
+    """Some labels: all if they are few, else the ends.
+
+    >>> _listed(["2026-01", "2026-02"]), _listed([f"2026-{month:02}" for month in range(1, 13)])
+    ('2026-01, 2026-02', '2026-01 … 2026-12 (12)')
+    """
+    return ", ".join(labels) if len(labels) <= NAMED else f"{labels[0]} … {labels[-1]} ({len(labels)})"
+
+
+def _day(text: str | None) -> date | None:
+    if text is None:
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise InvalidInput(f"--until {text} is no day; nothing was done. Write it as 2026-03-31.") from None
+
+
+def _table(*columns: str) -> Any:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for place, column in enumerate(columns):
+        table.add_column(column, justify="left" if place < 3 else "right")
+    return table

@@ -1,0 +1,99 @@
+"""Requests to the board on a terminal and for programs: how each stands, and who is still needed."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from sfumato.cli.output import harmless
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from sfumato.governance.board import Proposal
+    from sfumato.governance.minutes import Minutes
+
+__all__ = ["document", "draw", "needed"]
+
+
+def needed(asked: "Proposal", minutes: "Minutes") -> list[str]:
+    """What is still missing for an approval, body by body: how many more, and of whom."""
+    from sfumato.governance.board import Choice
+
+    cast = {vote.voter: vote.choice for vote in minutes.votes(asked.number)}
+    board = minutes.board
+    bodies: list[tuple[str, tuple[str, ...], int, tuple[str, ...]]] = [("the board", board.members, board.quorum, ())]
+    for site in asked.sites:
+        local = board.committee(site)
+        bodies.append((f"the committee of {site}", local.members, local.quorum, local.representatives))
+    missing = []
+    for name, members, quorum, representatives in bodies:
+        able = [who for who in members if who != asked.proposer]
+        yes = [who for who in able if cast.get(who) is Choice.YES]
+        no = [who for who in able if cast.get(who) is Choice.NO]
+        silent = [who for who in able if who not in cast]
+        more = max(quorum, len(no) + 1) - len(yes)
+        if more > 0:
+            missing.append(f"{more} of {', '.join(silent)} for {name}")
+        elif representatives and not set(yes) & set(representatives):
+            missing.append(f"one of {', '.join(who for who in representatives if who in silent)} for {name}")
+    return missing
+
+
+def document(asked: "Proposal", minutes: "Minutes") -> dict[str, Any]:
+    """A request for programs."""
+    decision = minutes.decision(asked.number)
+    return {
+        "request": asked.number,
+        "action": asked.action.value,
+        "subject": asked.subject,
+        "by": asked.proposer,
+        "account": asked.account,
+        "datasets": list(asked.datasets),
+        "sites": list(asked.sites),
+        "amount": asked.amount and {"epsilon": str(asked.amount.epsilon), "delta": str(asked.amount.delta)},
+        "reasons": {"benefit": asked.reasons.benefit, "risk": asked.reasons.risk, "choice": asked.reasons.choice},
+        "at": asked.at,
+        "expires": asked.expires,
+        "outcome": "open" if decision is None else decision.outcome.value,
+        "why": None if decision is None else decision.why,
+        "votes": [
+            {"by": vote.voter, "vote": vote.choice.value, "reason": vote.reason, "at": vote.at}
+            for vote in minutes.votes(asked.number)
+        ],
+        "needed": needed(asked, minutes) if decision is None else [],
+    }
+
+
+def draw(found: "Sequence[Proposal]", minutes: "Minutes", console: "Console") -> None:
+    """Print the requests, newest last, each with what it waits for."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    for asked in found:
+        decision = minutes.decision(asked.number)
+        state = "open" if decision is None else decision.outcome.value
+        title = Text(f"{asked.number}  {state}: ", style="bold").append(harmless(asked.subject), style="not bold")
+        console.print(title)
+        for line in _lines(asked, minutes):
+            console.print(Padding(Text(harmless(line)), (0, 0, 0, 3)))
+
+
+def _lines(asked: "Proposal", minutes: "Minutes") -> list[str]:
+    decision = minutes.decision(asked.number)
+    about = [f"asked by {asked.proposer} on {asked.at[:10]}", asked.action.value]
+    if asked.account is not None:
+        about.append(f"account {asked.account}")
+    if asked.datasets:
+        about.append(f"datasets {', '.join(asked.datasets)}")
+    if asked.sites:
+        about.append(f"sites {', '.join(asked.sites)}")
+    if asked.amount is not None:
+        about.append(str(asked.amount))
+    lines = ["; ".join(about)]
+    votes = minutes.votes(asked.number)
+    if votes:
+        lines.append("votes: " + ", ".join(f"{vote.voter} {vote.choice.value}" for vote in votes))
+    if decision is not None:
+        lines.append(f"{decision.at[:10]}: {decision.why}")
+    else:
+        lines.append(f"needs {'; '.join(needed(asked, minutes))}; until {asked.expires}")
+    return lines

@@ -1,0 +1,176 @@
+"""The pack as one document: everything else in its folder is written from it or checked against it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sfumato.core.documents import Json
+from sfumato.core.release import Release
+from sfumato.errors import InvalidInput
+from sfumato.governance.balances import Balance
+from sfumato.governance.provenance import Fate, Provenance, Trail
+from sfumato.governance.verify import Finding
+from sfumato.reports.evidence import metadata, principles, risks, shape
+from sfumato.reports.evidence.answers import Answer, answer_of
+from sfumato.reports.evidence.declared import Declared
+from sfumato.reports.evidence.lineage import certificate_file, described
+from sfumato.reports.evidence.registry import registry
+from sfumato.version import __version__
+
+if TYPE_CHECKING:
+    from sfumato.governance.ledger import Ledger
+
+__all__ = ["NOTE", "Pack", "Scope", "pack"]
+
+NOTE = (
+    "This pack gathers what the record of a ledger says about releases, with figures that follow from their "
+    "guarantees. It gives no verdict and no legal opinion. null, or 'not declared', means that the record does not "
+    "say it; nothing was put in its place."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What a pack is about: one release (by identifier or number of its charge), an account with all below it, or all.
+
+    >>> Scope(account="hospital/oncology").by
+    'account'
+    """
+
+    release: str | None = None
+    account: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.release is not None and self.account is not None:
+            raise InvalidInput("a pack is about one release or about one account; nothing was written. Give one.")
+
+    @property
+    def by(self) -> str:
+        """Which of the three it is."""
+        return "release" if self.release is not None else "account" if self.account is not None else "all"
+
+    def of(self, trail: Trail) -> tuple[Provenance, ...]:
+        """The charges that it is about; one that was given back only where it is asked for by name."""
+        if self.release is not None:
+            return (trail.find(self.release),)
+        found = trail.within(account=self.account)
+        if self.account is not None and not found:
+            raise InvalidInput(
+                f"the record holds no charge of {self.account!r} or below it; nothing was written. "
+                "See them all: sfumato releases"
+            )
+        return tuple(charge for charge in found if charge.counts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pack:
+    """The evidence, the metadata and the certificates, ready to be written.
+
+    Guarantee: a function of the record up to its head, of the scope and of what the publisher declared; no clock and no
+    data is read. Public: all of it.
+    """
+
+    evidence: dict[str, Json]
+    fair: dict[str, Json]
+    registry: dict[str, Json]
+    certificates: dict[str, str]
+    head: str
+
+    @property
+    def sound(self) -> bool:
+        """Whether the record and every stored answer in scope verify."""
+        record, charges = self.evidence["record"], self.evidence["charges"]
+        return bool(isinstance(record, dict) and record["verified"] and isinstance(charges, dict)) and (
+            charges["unsound"] == 0  # type: ignore[index,call-overload]
+        )
+
+
+def pack(ledger: "Ledger", scope: Scope, declared: Declared | None = None) -> Pack:
+    """Gather the evidence of a ledger; what has not the shape of its schema is refused."""
+    declared = Declared() if declared is None else declared
+    findings, trail = ledger.verify(), Trail.of(ledger)
+    charges = scope.of(trail)
+    touched = _touched(charges, ledger.balances())
+    key = ledger.key.public_text
+    answers = {charge.number: answer_of(charge) for charge in charges}
+    sound = [
+        (charge, answer.release)
+        for charge in charges
+        if (answer := answers[charge.number]) is not None and answer.release is not None
+    ]
+    fair = metadata.fair(sound, declared)
+    sections = [
+        risks.singling_out(charges, touched),
+        risks.linkage(charges, touched),
+        risks.inference(charges, touched),
+        risks.hipaa(charges, touched),
+        principles.five_safes(charges, problems=len(findings) + len(trail.unread)),
+        principles.care(charges),
+        principles.fair(declared, published=len(sound)),
+    ]
+    evidence: dict[str, Json] = {
+        "kind": "sfumato.evidence",
+        "version": 1,
+        "note": NOTE,
+        "code": f"sfumato {__version__}",
+        "ledger": trail.head.head.ledger,
+        "scope": {"by": scope.by, "of": scope.release or scope.account},
+        "head": {
+            "entry": trail.head.head.number,
+            "digest": trail.head.head.digest,
+            "at": trail.head.head.at,
+            "text": trail.head.text,
+            "key": key,
+        },
+        "record": _record(findings, trail),
+        "charges": _counted(charges, trail.within(account=scope.account), answers),
+        "releases": [described(charge, answers[charge.number], key=key) for charge in charges],
+        "sections": [section.document for section in sections],
+        "questions": [
+            *(
+                f"Charge {charge.number}: {', '.join(charge.missing)} not declared."
+                for charge in charges
+                if charge.missing
+            ),
+            *(question for section in sections for question in section.questions),
+        ],
+    }
+    public = registry(sound, declared)
+    shape.check(evidence, "evidence")
+    shape.check(public, "registry")
+    return Pack(
+        evidence=evidence,
+        fair=fair,
+        registry=public,
+        certificates={certificate_file(charge.number): _file(release) for charge, release in sound},
+        head=trail.head.text,
+    )
+
+
+def _touched(charges: Sequence[Provenance], balances: Sequence[Balance]) -> list[Balance]:
+    """The balances that any of these charges counts against."""
+    names = {line.name for charge in charges for line in charge.lines}
+    lives = {name.rpartition(" × ")[0] for name in names if name.startswith("lifetime ")}  # charged several times over
+    return [balance for balance in balances if balance.name in names | lives]
+
+
+def _record(findings: Sequence[Finding], trail: Trail) -> Json:
+    return {
+        "verified": not findings and not trail.unread,
+        "findings": [{"entry": finding.entry, "problem": finding.problem} for finding in findings],
+        "unread": [{"entry": place.number, "problem": problem} for place, problem in trail.unread],
+    }
+
+
+def _counted(charges: Sequence[Provenance], near: Sequence[Provenance], answers: dict[int, Answer | None]) -> Json:
+    answered = sum(charge.fate is Fate.ANSWERED for charge in charges)
+    return {
+        "answered": answered,
+        "without_answer": sum(charge.counts for charge in charges) - answered,
+        "given_back": sum(not charge.counts for charge in near),
+        "unsound": sum(answer is not None and not answer.consistent for answer in answers.values()),
+    }
+
+
+def _file(release: Release) -> str:
+    return release.certificate.to_json()

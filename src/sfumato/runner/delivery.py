@@ -1,0 +1,147 @@
+"""What a run leaves in its folder: the certificate and a short result of each release, and derived figures.
+
+Files are written whole or not at all. They follow from the ledger: one that is lost is written again by the next run.
+"""
+
+import json
+import math
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from sfumato.core.exact import decimal_down
+from sfumato.core.release import Release
+from sfumato.governance.periods import Period
+from sfumato.governance.plans import Source
+from sfumato.inference.figure import Figure
+from sfumato.runner.figures import Weighted
+
+__all__ = ["Folder"]
+
+LEVEL = Fraction(19, 20)
+
+
+class Folder:
+    """A folder of results: one folder inside for each release, one set of files for each period."""
+
+    def __init__(self, place: Path, *, plan: str, digest: str) -> None:
+        self._place, self._plan, self._digest = place, plan, digest
+
+    def has_release(self, name: str, period: Period) -> bool:
+        """Whether both files of a release are there."""
+        return all(file.is_file() for file in self._files(name, period))
+
+    def has_figure(self, name: str, period: Period, source: Source) -> bool:
+        """Whether the file of a figure is there."""
+        return self._figure(name, period, source).is_file()
+
+    def keep_release(self, name: str, period: Period, release: Release) -> tuple[Path, ...]:
+        """Write the certificate and the result of a release."""
+        certificate, result = self._files(name, period)
+        said = release.statement
+        columns = {
+            column: {"values": [_number(value) for value in values], **_ends(ends)}
+            for column, values, ends in release.shown(LEVEL)
+        }
+        body = {
+            **self._about(name, period, Source.OWN),
+            "dataset": {"name": said.dataset.name, "version": said.dataset.edition},
+            "labels": {label: list(column) for label, column in said.query.labels().items()},
+            "columns": columns,
+            "cost": {"epsilon": str(said.spend.epsilon), "delta": str(said.spend.delta)},
+            "identifier": said.identifier,
+        }
+        _write(certificate, f"{release.certificate.text}\n")
+        _write(result, _json(body))
+        return certificate, result
+
+    def keep_figure(
+        self,
+        name: str,
+        period: Period,
+        source: Source,
+        columns: Mapping[str, Figure],
+        parts: Sequence[Weighted],
+        identifiers: Mapping[Any, str],
+    ) -> Path:
+        """Write a figure that was computed from releases, with the identifiers of these."""
+        place = self._figure(name, period, source)
+        shown = {
+            column: {"values": [_number(value) for value in figure.values], **_ends(figure.interval(LEVEL))}
+            for column, figure in columns.items()
+        }
+        labels = next(iter(columns.values())).labels
+        body = {
+            **self._about(name, period, source),
+            "labels": {label: list(column) for label, column in labels.items()},
+            "columns": shown,
+            "cost": {"epsilon": "0", "delta": "0"},
+            "made_of": [
+                {
+                    "release": part.of.release,
+                    "period": part.of.period.label,
+                    "weight": str(part.weight),
+                    "identifier": identifiers[part.of],
+                }
+                for part in parts
+            ],
+        }
+        _write(place, _json(body))
+        return place
+
+    def _about(self, name: str, period: Period, source: Source) -> dict[str, Any]:
+        return {
+            "plan": self._plan,
+            "digest": self._digest,
+            "release": name,
+            "period": {"label": period.label, "first": str(period.first), "last": str(period.last)},
+            "source": source.value,
+            "confidence": f"{decimal_down(100 * LEVEL)}%",
+        }
+
+    def _files(self, name: str, period: Period) -> tuple[Path, Path]:
+        folder = self._place / name
+        return folder / f"{period.label}.certificate.json", folder / f"{period.label}.json"
+
+    def _figure(self, name: str, period: Period, source: Source) -> Path:
+        return self._place / name / f"{period.label}.{source.value}.json"
+
+
+def _write(place: Path, text: str) -> None:
+    """Put a file in its place whole: written beside it, brought to the disk, then renamed."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    beside = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
+    try:
+        with beside.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(place)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _json(body: Mapping[str, Any]) -> str:
+    return json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _ends(ends: Sequence[tuple[Any, Any]] | None) -> dict[str, list[Any] | None]:
+    if ends is None:
+        return {"low": None, "high": None}
+    return {
+        "low": [_number(low, toward=-math.inf) for low, _ in ends],
+        "high": [_number(high, toward=math.inf) for _, high in ends],
+    }
+
+
+def _number(value: Any, *, toward: float | None = None) -> Any:
+    """A number for JSON; ends of intervals are rounded outward, and what the noise leaves open is null."""
+    if isinstance(value, str | int):
+        return value
+    number = float(value)
+    if not math.isfinite(number):
+        return None
+    return number if toward is None else math.nextafter(number, toward)

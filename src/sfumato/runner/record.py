@@ -1,0 +1,101 @@
+"""What the ledger's record says of a plan: which versions were adopted, what was charged, and the stored answers."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sfumato.core.query import Dataset
+from sfumato.core.release import Release
+from sfumato.errors import LedgerError, Refused
+from sfumato.governance.books import Charge
+from sfumato.governance.digest import digest_of
+from sfumato.governance.durable import _certificate
+from sfumato.governance.government import Adopted
+from sfumato.governance.ledger import Ledger
+from sfumato.governance.memory import State
+from sfumato.runner.plan_file import PlanFile
+from sfumato.vault import _stored
+
+__all__ = ["Record", "adopted_of", "key_of"]
+
+
+def key_of(digest: str, release: str, label: str) -> str:
+    """The idempotency key of one release: the digest of its plan, its name, and the label of its period.
+
+    >>> key_of("73422deae5e6c268e5fa3a2caaec6b5e", "visits", "2026-01")
+    'plan/73422deae5e6c268e5fa3a2caaec6b5e/visits/2026-01'
+    """
+    return f"plan/{digest}/{release}/{label}"
+
+
+def adopted_of(ledger: Ledger, file: PlanFile) -> tuple[Adopted, ...]:
+    """All adopted plans of this name and account, of any year, in order."""
+    return tuple(
+        adopted
+        for adopted in ledger.plans()
+        if adopted.account == file.account and adopted.schedule.plan.name == file.plan.name
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """A plan in a ledger.
+
+    A plan may be adopted again in another version, or for another year. What was released for a period under an earlier
+    version is the release of that period: ``digests`` are the versions of a year, the newest first.
+    """
+
+    ledger: Ledger
+    digests: dict[int, tuple[str, ...]]
+
+    @classmethod
+    def of(cls, ledger: Ledger, file: PlanFile) -> tuple["Record", Adopted]:
+        """The record of a plan, and the plan as it was adopted; refused where the file is not what was adopted."""
+        known = adopted_of(ledger, file)
+        digests: dict[int, tuple[str, ...]] = {}
+        for adopted in known:
+            plan = adopted.schedule.plan
+            digests[plan.year] = (digest_of(plan), *digests.get(plan.year, ()))
+        current = [adopted for adopted in known if adopted.schedule.plan.year == file.plan.year]
+        if not current:
+            raise Refused(
+                f"the plan {file.plan.name!r} of {file.plan.year} is not adopted for {file.account!r}; nothing was "
+                "read and nothing was spent. Adopt it: sfumato plan adopt"
+            )
+        newest = current[-1]
+        if newest.schedule.plan != file.plan:
+            raise Refused(
+                f"the file says the plan {file.digest}, and entry {newest.number} of the ledger adopted "
+                f"{digests[file.plan.year][0]}: a question, a schema, a path or a target differs. Nothing was read "
+                "and nothing was spent. Bring the adopted file back, or have this one adopted."
+            )
+        return cls(ledger=ledger, digests=digests), newest
+
+    def keys(self, release: str, label: str, year: int) -> tuple[str, ...]:
+        """The keys under which a period may have been released, the newest version's first."""
+        return tuple(key_of(digest, release, label) for digest in self.digests.get(year, ()))
+
+    def charges(self, keys: Iterable[str]) -> dict[str, Charge]:
+        """The charges that were made under these keys."""
+        with self.ledger._store.reading() as pages:
+            found = {key: pages.charge_named(key) for key in keys}
+        return {key: charge for key, charge in found.items() if charge is not None}
+
+    @staticmethod
+    def population(ledger: Ledger, dataset: str) -> str | None:
+        """The people that a dataset is about; None where it is not declared."""
+        with ledger._store.reading() as pages:
+            return pages.population(dataset)
+
+    def answer(self, charge: Charge) -> Release:
+        """The stored answer to a charge, verified."""
+        if charge.state is not State.COMMITTED or charge.answer is None:
+            raise LedgerError(f"charge {charge.number} has no answer; nothing was delivered.")
+        with self.ledger._store.reading() as pages:
+            text = _certificate(pages, charge.answer, None)
+        return _stored(text)
+
+    def closed(self, datasets: Iterable[Dataset]) -> set[Dataset]:
+        """Those of some versions that were closed after their engine failed."""
+        with self.ledger._store.reading() as pages:
+            found = {dataset: pages.edition(dataset) for dataset in datasets}
+        return {dataset for dataset, edition in found.items() if edition is not None and edition.closed}

@@ -1,0 +1,251 @@
+"""The runner: it makes the releases of an adopted plan that are due, each period once, and computes what follows.
+
+Every release goes through a vault under an idempotency key of its plan, its name and its period. Wherever a run is cut
+off, the next one finishes the open charge, or hands out the answer that was stored.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from enum import Enum
+from pathlib import Path
+
+from sfumato.core.budget import Budget
+from sfumato.core.query import Dataset
+from sfumato.core.release import Release
+from sfumato.errors import EngineFailed
+from sfumato.governance.books import Charge
+from sfumato.governance.ledger import Ledger
+from sfumato.governance.memory import State
+from sfumato.governance.periods import Period, periods
+from sfumato.governance.plans import Schedule, Source
+from sfumato.runner.adoption import check_carried_out
+from sfumato.runner.delivery import Folder
+from sfumato.runner.figures import Recipe, Weighted, computed
+from sfumato.runner.plan_file import PlanFile
+from sfumato.runner.record import Record, key_of
+from sfumato.runner.steps import Ingredient, Standing, Step, due_at
+from sfumato.vault import Vault
+
+__all__ = ["Fate", "Outcome", "Runner"]
+
+
+class Fate(Enum):
+    """What became of a step in a run."""
+
+    RELEASED = "released"
+    KEPT = "written again"
+    COMPUTED = "computed"
+    MISSING = "missing"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """A step of a run: what became of it, what it cost, and the files that it left."""
+
+    step: Step
+    fate: Fate
+    cost: Budget = field(default_factory=Budget.none)
+    files: tuple[Path, ...] = ()
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runner:
+    """An adopted plan, ready to be carried out.
+
+    Guarantee: whatever is killed, restarted or run twice at once, a period of a release is charged once and has one
+    answer. Assumes: the file of a period is whole when it appears (written elsewhere, then renamed), and a dataset's
+    name with a period's label means this data and no other.
+    """
+
+    file: PlanFile
+    record: Record
+    schedule: Schedule
+
+    @classmethod
+    def of(cls, file: PlanFile, ledger: Ledger) -> "Runner":
+        """The runner of a plan file; refused unless exactly this plan is the newest one adopted."""
+        check_carried_out(file)
+        record, adopted = Record.of(ledger, file)
+        return cls(file=file, record=record, schedule=adopted.schedule)
+
+    def steps(self, *, until: date | None = None, today: date | None = None) -> tuple[Step, ...]:
+        """All steps of the plan's year, in the order in which they are made."""
+        return self._looked(until, today).steps
+
+    def next_due(self, *, now: datetime | None = None) -> datetime | None:
+        """When the next period is over; None where all are."""
+        moment = datetime.now(UTC) if now is None else now
+        year = self.file.plan.year
+        ends = {due_at(period) for entry in self.file.entries for period in periods(entry.every, year)}
+        return min((end for end in ends if end > moment), default=None)
+
+    def run(self, out: Path, *, until: date | None = None, today: date | None = None) -> Iterator[Outcome]:
+        """Make what is due, in order; each outcome is told when it is durable.
+
+        A missing file, or one that cannot be read, is told and passed over. A budget that is used up, and anything that
+        is refused, stops the run with its numbers; what was made before stands.
+        """
+        folder = Folder(out, plan=self.file.plan.name, digest=self.file.digest)
+        looked = self._looked(until, today)
+        answers = dict(looked.answers)
+        for step in looked.steps:
+            if step.source is not Source.OWN:
+                made = self._computed(step, folder, answers)
+            elif step.standing is Standing.DONE:
+                made = self._kept(step, folder, answers)
+            elif step.standing in (Standing.DUE, Standing.OPEN):
+                made = self._released(step, folder, answers)
+            else:
+                made = _passed(step)
+            if made is not None:
+                yield made
+
+    # ---------------------------------------------------------------------------------------------- how it stands
+
+    def _looked(self, until: date | None, today: date | None) -> "_Looked":
+        """How every step stands."""
+        now = datetime.now(UTC).date() if today is None else today
+        plan, recipe = self.file.plan, Recipe(schedule=self.schedule)
+        own: list[tuple[str, Period]] = []
+        figures: list[tuple[str, Period, tuple[Weighted, ...]]] = []
+        for line in self.schedule.lines:
+            for period in periods(plan.release(line.name).every, plan.year):
+                if line.source is not Source.DERIVED:
+                    own.append((line.name, period))
+                if line.source is not Source.OWN:
+                    figures.append((line.name, period, recipe.of(line.name, period)))
+        wanted = {Ingredient(name, period) for name, period in own}
+        wanted |= {part.of for _, _, parts in figures for part in parts}
+        answers = self._answers(wanted)
+        standing = self._standings(own, answers, now)
+        steps = [
+            Step(name=name, period=period, source=Source.OWN, standing=standing[Ingredient(name, period)])
+            for name, period in own
+        ]
+        for name, period, parts in figures:
+            of = [standing.get(part.of, Standing.MISSING) for part in parts if part.of not in answers]
+            state = Standing.DONE if not of else _worst(of) if period.last < now else Standing.WAITING
+            why = "" if any(part.of in standing for part in parts) else "its parts are in no adopted plan"
+            source = self.schedule.line(name).source
+            steps.append(Step(name=name, period=period, source=source, standing=state, why=why))
+        order = {entry.name: place for place, entry in enumerate(self.file.entries)}
+        steps.sort(key=lambda step: (step.period.last, step.source is not Source.OWN, order[step.name]))
+        kept = tuple(step for step in steps if until is None or step.period.last <= until)
+        return _Looked(steps=kept, answers=answers)
+
+    def _answers(self, wanted: set[Ingredient]) -> dict[Ingredient, Charge]:
+        """The committed charge of each release that has one, under whichever version of the plan."""
+        keys = {of: self.record.keys(of.release, of.period.label, of.period.last.year) for of in wanted}
+        charges = self.record.charges(key for several in keys.values() for key in several)
+        found: dict[Ingredient, Charge] = {}
+        for of, several in keys.items():
+            done = [charges[key] for key in several if key in charges and charges[key].state is State.COMMITTED]
+            if done:
+                found[of] = done[0]
+        return found
+
+    def _standings(
+        self, own: list[tuple[str, Period]], answers: Mapping[Ingredient, Charge], now: date
+    ) -> dict[Ingredient, Standing]:
+        left = [Ingredient(name, period) for name, period in own if Ingredient(name, period) not in answers]
+        charges = self.record.charges(self._key(of.release, of.period) for of in left if of.period.last < now)
+        closed = self.record.closed(self._dataset(of.release, of.period) for of in left if of.period.last < now)
+        found = {Ingredient(name, period): Standing.DONE for name, period in own}
+        for of in left:
+            if of.period.last >= now:
+                found[of] = Standing.WAITING
+            elif self._dataset(of.release, of.period) in closed:
+                found[of] = Standing.CLOSED
+            elif not self._path(of.release, of.period).is_file():
+                found[of] = Standing.MISSING
+            else:
+                found[of] = Standing.OPEN if self._key(of.release, of.period) in charges else Standing.DUE
+        return found
+
+    def _key(self, name: str, period: Period) -> str:
+        return key_of(self.file.digest, name, period.label)
+
+    def _path(self, name: str, period: Period) -> Path:
+        return self.file.entry(name).data.inside(self.file.folder, period)
+
+    def _dataset(self, name: str, period: Period) -> Dataset:
+        return Dataset(name=self.file.entry(name).asked.dataset, edition=period.label)
+
+    # ------------------------------------------------------------------------------------------------ what is made
+
+    def _released(self, step: Step, folder: Folder, answers: dict[Ingredient, Charge]) -> Outcome:
+        """Charge, read, draw and store under the step's key; then write its files."""
+        name, period = step.name, step.period
+        entry, key = self.file.entry(name), self._key(name, period)
+        dataset = self._dataset(name, period)
+        self.record.ledger.declare_version(dataset)
+        vault = Vault(
+            unit=self.file.unit,
+            ledger=self.record.ledger,
+            account=self.file.account,
+            purpose=self.file.purpose,
+            recipient=self.file.recipient,
+            population=entry.asked.schema.population,
+        )
+        table = vault.table(self._path(name, period), schema=entry.asked.schema, version=dataset.edition)
+        question = table.sql(entry.asked.sql)
+        try:
+            release = question.release(epsilon=self.schedule.line(name).amount, idempotency=key)
+        except EngineFailed as wrong:
+            return Outcome(step=step, fate=Fate.FAILED, words=str(wrong))
+        charge = self.record.charges([key]).get(key)
+        if charge is not None:
+            answers[Ingredient(name, period)] = charge
+        files = folder.keep_release(name, period, release)
+        return Outcome(step=step, fate=Fate.RELEASED, cost=release.charged, files=files)
+
+    def _kept(self, step: Step, folder: Folder, answers: Mapping[Ingredient, Charge]) -> Outcome | None:
+        """Write the files of a release that was made before, where they are lost."""
+        if folder.has_release(step.name, step.period):
+            return None
+        release = self.record.answer(answers[Ingredient(step.name, step.period)])
+        files = folder.keep_release(step.name, step.period, release)
+        return Outcome(step=step, fate=Fate.KEPT, files=files)
+
+    def _computed(self, step: Step, folder: Folder, answers: Mapping[Ingredient, Charge]) -> Outcome | None:
+        """Compute a figure from stored releases, once all of them are there."""
+        if folder.has_figure(step.name, step.period, step.source):
+            return None
+        parts = Recipe(schedule=self.schedule).of(step.name, step.period)
+        if any(part.of not in answers for part in parts):
+            return _passed(step)
+        releases: dict[Ingredient, Release] = {part.of: self.record.answer(answers[part.of]) for part in parts}
+        columns = computed(parts, releases.__getitem__)
+        identifiers = {of: release.statement.identifier for of, release in releases.items()}
+        file = folder.keep_figure(step.name, step.period, step.source, columns, parts, identifiers)
+        return Outcome(step=step, fate=Fate.COMPUTED, files=(file,))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Looked:
+    """How all steps stand, and the charges of those that have an answer."""
+
+    steps: tuple[Step, ...]
+    answers: Mapping[Ingredient, Charge]
+
+
+WORST = (Standing.CLOSED, Standing.MISSING, Standing.WAITING, Standing.OPEN, Standing.DUE)
+
+
+def _worst(several: list[Standing]) -> Standing:
+    return next((each for each in WORST if each in several), Standing.DUE)
+
+
+def _passed(step: Step) -> Outcome | None:
+    """What is told of a step that cannot be made now."""
+    match step.standing:
+        case Standing.MISSING:
+            words = step.why or ("its data is not there" if step.source is Source.OWN else "parts of it are not there")
+            return Outcome(step=step, fate=Fate.MISSING, words=words)
+        case Standing.CLOSED:
+            words = "its data was closed after an engine failed while reading it; nothing more is read of it"
+            return Outcome(step=step, fate=Fate.FAILED, words=words)
+    return None
