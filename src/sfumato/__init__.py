@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sfumato.core.limits import Limit
     from sfumato.core.units import client, edge, event, family, node, record, user, weight
     from sfumato.engines.expressions import coalesce, col, greatest, least, when
+    from sfumato.governance.ledger import Ledger
     from sfumato.reports.verify import load
     from sfumato.tables.asking import (
         correlation,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Budget": ("sfumato.core.budget", "Budget"),
+    "Ledger": ("sfumato.governance.ledger", "Ledger"),
     "Limit": ("sfumato.core.limits", "Limit"),
     "Schema": ("sfumato.tables.schema", "Schema"),
     "Vault": ("sfumato.vault", "Vault"),
@@ -63,6 +65,7 @@ _HOME = {
 
 __all__ = [
     "Budget",
+    "Ledger",
     "Limit",
     "Schema",
     "Vault",

@@ -70,7 +70,8 @@ class Vault:
     memory the budget is forgotten when the process ends.
 
     With ``ledger=…, account="institution/department/project"`` the budget is that account's, and every dataset must be
-    declared in the ledger; ``ledger`` is an open one, or its address with the ``key`` and ``anchor`` to open it.
+    declared in the ledger; ``ledger`` is an open one, its settings file (``sfumato ledger init``), or its
+    address with the ``key`` and ``anchor`` to open it.
     ``purpose`` and ``recipient`` say what releases are for and who gets them: data with terms are used within them.
 
     >>> import pyarrow as pa, sfumato as sf
@@ -454,14 +455,21 @@ def _charged_to(
     recipient: str | None,
 ) -> "DurableLedger":
     """The account of a durable ledger."""
+    from sfumato.governance import settings
     from sfumato.governance.ledger import Ledger
 
     if account is None:
         raise NotDeclared("a ledger has many accounts; nothing was done. Say account='institution/department/project'.")
     if not isinstance(ledger, Ledger):
-        if key is None or anchor is None:
-            raise NotDeclared("a ledger is opened with its key and its anchor; nothing was done. Say key=…, anchor=….")
-        ledger = Ledger.open(ledger, key=key, anchor=anchor)
+        if key is None and anchor is None:
+            ledger = settings.opened(ledger)
+        elif key is None or anchor is None:
+            raise NotDeclared(
+                "a ledger is opened by its settings file, or with its key and its anchor; nothing was done. "
+                "Say key=…, anchor=…."
+            )
+        else:
+            ledger = Ledger.open(ledger, key=key, anchor=anchor)
     elif anchor is not None:
         raise InvalidInput("an open ledger has its anchor already; nothing was done. Leave anchor out.")
     return ledger.account(account, unit=unit, reader=_stored, purpose=purpose, recipient=recipient)

@@ -535,3 +535,49 @@ def test_a_replay_of_decisions_follows_from_the_record_alone(home: Home) -> None
         assert replay(pages.rows()).decided == pages.government()
     assert datetime.fromisoformat(ledger.minutes().decisions[0].at).tzinfo == UTC
     assert Dataset(name="visits", edition="2026-10") == VISITS
+
+
+def test_a_corrected_claim_counts_at_its_new_price_even_beyond_the_cap(home: Home) -> None:
+    """Broken twin: without the entry the account would go on spending as if nothing had happened."""
+    ledger = furnished(home, project=Budget(epsilon="3/10"))
+    number = charged(ledger)
+    charged(ledger)
+    dear = Budget(epsilon="1/4", delta="1/100000")
+    with pytest.raises(NotDeclared, match="say in reason"):
+        ledger.reprice(number, cost=dear, reason=" ")
+    with pytest.raises(LedgerError, match="would cost less"):
+        ledger.reprice(number, cost=Budget(epsilon="1/20"), reason="a mistake")
+    ledger.reprice(number, cost=dear, reason="the sensitivity was twice as large")
+    for balance in ledger.balances():
+        assert balance.spent == dear + TENTH
+    assert ledger.head().head.epsilon == Fraction(35, 100)
+    with pytest.raises(BudgetExceeded):
+        account(ledger).reserve(Budget(epsilon="1/1000"), datasets=[VISITS])
+    with pytest.raises(LedgerError, match="no charge 999"):
+        ledger.reprice(999, cost=dear, reason="which?")
+    same_books(ledger)
+
+
+def test_a_filter_is_used_up_by_a_correction_that_says_nothing_of_its_loss(home: Home) -> None:
+    from sfumato.core.events import DiscreteLaplace
+
+    ledger = home.create()
+    cap = Budget(epsilon=2, delta="1/1000000")
+    ledger.open_account("hospital", unit=PATIENT, cap=cap, reason="decided by the tests", method="zcdp")
+    ledger.declare_population("patients", unit=PATIENT, cap=cap, reason="decided by the tests")
+    ledger.declare_dataset(VISITS, population="patients", cap=cap)
+    one = ledger.account("hospital", unit=PATIENT)
+    numbers = [
+        one.reserve(TENTH, datasets=[VISITS], event=DiscreteLaplace(l1=Fraction(1), scale=Fraction(10))).number
+        for _ in range(2)
+    ]
+    before = ledger.balance("hospital").filter_left
+    double = DiscreteLaplace(l1=Fraction(2), scale=Fraction(10))
+    ledger.reprice(numbers[0], cost=TENTH + TENTH, reason="l1 was 2", event=double)
+    left = ledger.balance("hospital").filter_left
+    assert before is not None
+    assert left is not None
+    assert 0 < left < before
+    ledger.reprice(numbers[1], cost=TENTH + TENTH, reason="nobody knows")
+    assert ledger.balance("hospital").filter_left == 0
+    same_books(ledger)

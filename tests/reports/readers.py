@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any
 
 import sfumato as sf
+from sfumato.accounting.charged import reading
 from sfumato.core import units
 from sfumato.core.guarantees import Approximate, Pure
 from sfumato.core.query import Dataset
@@ -112,6 +113,22 @@ def facts(
     )
 
 
+def kept_by_a_filter(kind: Kind = Kind.TABLE, promise: str = "delta", order: int | None = None, **other: Any) -> Facts:
+    """Facts of an account that adds up ρ, or with ``order`` Rényi losses there: a third of its cap is used."""
+    made = facts(kind, promise=promise, **other)
+    cap, at = Fraction(3, 100), None if order is None else Fraction(order)
+    account = replace(
+        made.account,
+        budget=sf.Budget(epsilon=2, delta=DELTA),
+        spent=reading(cap / 3, at, DELTA),
+        method="zcdp" if order is None else "rdp",
+        order=at,
+        filter_cap=cap,
+        filter_spent=cap / 3,
+    )
+    return replace(made, account=account, lost=None if kind is Kind.DERIVED else Fraction(1, 800))
+
+
 def measured(
     measures: tuple[Measure | Quantile, ...] = MEASURES,
     unit: Unit | None = None,
@@ -164,3 +181,6 @@ def every() -> Iterator[Facts]:
     yield replace(unsaid, subject=replace(unsaid.subject, choice=Found(enough=23)))
     yield facts(Kind.TOP, limited=True, filtered=True)
     yield facts(epsilon=Fraction(40), spent=Fraction(40), total=Fraction(100), promise="delta")
+    for order, kind in product((None, 20), (Kind.TABLE, Kind.NUMBER, Kind.DERIVED)):
+        yield kept_by_a_filter(kind, order=order)
+    yield kept_by_a_filter(promise=PROMISES[2], repeated=True)

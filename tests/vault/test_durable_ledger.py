@@ -106,7 +106,7 @@ def test_what_a_vault_on_a_ledger_must_be_told(home: Home, tmp_path: Path) -> No
     ledger.open_account("research", unit=PATIENT, cap=sf.Budget(epsilon=1, delta=1e-6), reason="a", method="zcdp")
     with pytest.raises(errors.NotDeclared, match="account="):
         Vault(unit=PATIENT, ledger=ledger)
-    with pytest.raises(errors.NotDeclared, match="key and its anchor"):
+    with pytest.raises(errors.NotDeclared, match="no settings file|which key and which anchor"):
         Vault(unit=PATIENT, ledger=home.url, account=ACCOUNT)
     with pytest.raises(errors.NotDeclared, match="belong to a ledger"):
         Vault(unit=PATIENT, account=ACCOUNT, budget=sf.Budget(epsilon=1), name="trial")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from sfumato.cli.ledger import Where, opened
+from sfumato.cli.ledger import Method, Order, Where, opened
 from sfumato.cli.output import AsJson, harmless, say, say_json, terminal
 from sfumato.cli.protected import Delta, Epsilon, Reason, Relation, Who, unit_of
 from sfumato.errors import InvalidInput
@@ -27,11 +27,8 @@ def open_account(
     reason: Reason,
     relation: Relation = "add/remove",
     delta: Delta = "0",
-    method: Annotated[
-        Literal["basic", "zcdp", "rdp"],
-        typer.Option(help="The filter that decides: sums of ε and δ, zCDP, or Rényi at one order."),
-    ] = "basic",
-    order: Annotated[str | None, typer.Option(metavar="X", help="The order of a Rényi filter, such as 8.")] = None,
+    method: Method = "basic",
+    order: Order = None,
     ledger: Where = None,
     as_json: AsJson = False,
 ) -> None:
@@ -44,15 +41,11 @@ def open_account(
     Example: $ sfumato account open hospital/oncology --unit user:patient_id --epsilon 2 --reason "weekly figures"
     """
     from sfumato.core.budget import Budget
-    from sfumato.core.exact import positive
 
     cap = Budget.asked(epsilon=epsilon, delta=delta)
     who = unit_of(unit, relation)
-    if (order is not None) is not (method == "rdp"):
-        raise InvalidInput("--order belongs to --method rdp, which needs it; nothing was changed.")
-    more = {} if order is None else {"order": positive(order, "order")}
     with opened(ledger) as book:
-        book.open_account(path, unit=who, cap=cap, reason=reason, method=method, **more)
+        book.open_account(path, unit=who, cap=cap, reason=reason, method=method, order=order)
     if as_json:
         said = {"account": path, "cap": {"epsilon": str(cap.epsilon), "delta": str(cap.delta)}, "method": method}
         say_json(said)

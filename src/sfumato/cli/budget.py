@@ -311,7 +311,8 @@ def _vote(
     if as_json:
         say_json({"request": number, "vote": choice.lower(), "outcome": _outcome(decision), "needed": missing})
     elif decision is None:
-        say(f"request {number}: {by} votes {choice.lower()}. Still needed: {'; '.join(missing)}.")
+        done = "abstains" if choice == "ABSTAIN" else f"votes {choice.lower()}"
+        say(f"request {number}: {by} {done}. Still needed: {'; '.join(missing)}.")
     else:
         say(f"request {number} is {decision.outcome.value}: {decision.why}.")
 

@@ -30,11 +30,13 @@ class Signs:
     branch: str
     last: str
     line: str
-    letters: tuple[str, str, str]
+    letters: tuple[str, str, str, str]
 
 
-FULL = Signs(spent="█", open="▒", left="·", branch="├─ ", last="└─ ", line="│  ", letters=("ε", "δ", "ρ"))
-PLAIN = Signs(spent="#", open="=", left=".", branch="|- ", last="`- ", line="|  ", letters=("eps", "delta", "rho"))
+FULL = Signs(spent="█", open="▒", left="·", branch="├─ ", last="└─ ", line="│  ", letters=("ε", "δ", "ρ", "α"))
+PLAIN = Signs(
+    spent="#", open="=", left=".", branch="|- ", last="`- ", line="|  ", letters=("eps", "delta", "rho", "alpha")
+)
 """For a terminal that knows ASCII alone."""
 
 
@@ -85,6 +87,7 @@ def draw(found: "Overview", console: "Console") -> None:
     for each in found.windows:
         rows.append(_Row(name=f"{each.every} windows of {each.account}"))
         rows += [_Row(name=level.name, losses=_losses(level, signs)) for level in each.charged]
+        rows.append(_Row(name="a whole life", losses=_losses(each.life, signs)))
     if not rows:
         console.print(Text("No account is open yet. Open one: sfumato account open NAME --unit … --epsilon …"))
         return
@@ -127,18 +130,22 @@ def _people(found: "Overview", signs: Signs) -> list[_Row]:
 
 def _losses(level: "Level", signs: Signs) -> Sequence[_Loss]:
     """The lines of a balance: what decides first."""
-    epsilon, delta, rho = signs.letters
+    epsilon, delta, rho, alpha = signs.letters
     kept, cap = level.balance, level.balance.cap
-    if kept.rho is not None:
-        room = max(Fraction(0), kept.rho - kept.rho_spent)
-        spent = kept.spent.epsilon
+    if kept.filter_cap is not None and kept.filter_spent is not None and kept.filter_left is not None:
         return (
-            _Loss(letter=rho, spent=kept.rho_spent - level.open_rho, open=level.open_rho, left=room, cap=kept.rho),
+            _Loss(
+                letter=rho if kept.order is None else alpha,
+                spent=kept.filter_spent - level.open_loss,
+                open=level.open_loss,
+                left=kept.filter_left,
+                cap=kept.filter_cap,
+            ),
             _Loss(
                 letter=epsilon,
-                spent=spent,
+                spent=kept.spent.epsilon,
                 open=Fraction(0),
-                left=max(Fraction(0), cap.epsilon - spent),
+                left=kept.left.epsilon,
                 cap=cap.epsilon,
                 bar=False,
             ),
@@ -235,35 +242,34 @@ def _figures(loss: _Loss, *, held: bool) -> list[str]:
 def _notes(found: "Overview", signs: Signs) -> Iterable[str]:
     from sfumato.core.exact import decimal_up
 
-    epsilon, delta, rho = signs.letters
+    epsilon, delta, rho, alpha = signs.letters
 
     def words(budget: "Budget") -> str:
         return str(budget).replace("ε", epsilon).replace("δ", delta).replace("≤", "<=" if signs is PLAIN else "≤")
 
     for level in (*found.accounts, *found.populations):
-        if level.balance.rho is not None:
-            at = f"{delta} = {decimal_up(level.balance.cap.delta)}"
-            yield f"{level.name} is kept by a zCDP filter: {rho} decides, and its {epsilon} is stated at {at}"
+        kept = level.balance
+        if kept.filter_cap is not None:
+            sign, name = (rho, "zCDP filter") if kept.order is None else (alpha, f"Renyi filter of order {kept.order}")
+            at = f"{delta} = {decimal_up(kept.cap.delta)}"
+            yield f"{level.name} is kept by a {name}: {sign} decides; the {epsilon} spent is read at {at}"
     for path, locked in found.reserves:
         yield f"{path}: a reserve of {words(locked)} is locked; the board unlocks it (sfumato budget request)"
-    kept = {level.name: level.balance for level in found.accounts}
-    for path, balance in kept.items():
+    by_path = {level.name: level.balance for level in found.accounts}
+    for path, balance in by_path.items():
         above = ["/".join(path.split("/")[:depth]) for depth in range(1, path.count("/") + 1)]
-        short = [level for level in above if kept[level].left.epsilon < balance.left.epsilon]
+        short = [level for level in above if by_path[level].left.epsilon < balance.left.epsilon]
         if short:
-            least = min(short, key=lambda level: kept[level].left.epsilon)
-            yield f"{path} can ask for no more than {words(kept[least].left)}, which is what {least} has left"
+            least = min(short, key=lambda level: by_path[level].left.epsilon)
+            yield f"{path} can ask for no more than {words(by_path[least].left)}, which is what {least} has left"
     for held in found.datasets:
         if held.vetoed_by:
             yield f"{held.level.name}: vetoed by {', '.join(held.vetoed_by)}; nothing is released from it"
         if held.closed:
             yield f"{held.level.name}: version {', '.join(held.closed)} is closed after its engine failed"
     for each in found.windows:
-        most = "" if each.lifetime_cap is None else f", of {words(each.lifetime_cap)} at the most"
-        yield (
-            f"{each.account}: a person who was there all along has lost {words(each.lifetime)}{most}; windows do not "
-            "give anything back"
-        )
+        lost = words(each.life.balance.spent)
+        yield f"{each.account}: a person who was there all along has lost {lost}; windows do not give anything back"
     if found.waiting:
         number = len(found.waiting)
         yield f"{number} request{'s wait' if number > 1 else ' waits'} for the board: sfumato budget requests"
@@ -294,8 +300,7 @@ def document(found: "Overview") -> dict[str, Any]:
                 "every": each.every,
                 "cap": _exact(each.cap),
                 "charged": [_standing(level) for level in each.charged],
-                "lifetime": _exact(each.lifetime),
-                "lifetime_cap": None if each.lifetime_cap is None else _exact(each.lifetime_cap),
+                "lifetime": _standing(each.life) | {"name": "lifetime"},
             }
             for each in found.windows
         ],
@@ -308,9 +313,10 @@ def _standing(level: "Level") -> dict[str, Any]:
     from sfumato.core.units import describe
 
     kept = level.balance
-    rho = None
-    if kept.rho is not None:
-        rho = {"cap": str(kept.rho), "spent": str(kept.rho_spent), "reserved": str(level.open_rho)}
+    filtered = None
+    if kept.filter_cap is not None:
+        filtered = {"cap": str(kept.filter_cap), "spent": str(kept.filter_spent), "reserved": str(level.open_loss)}
+        filtered |= {} if kept.order is None else {"order": str(kept.order)}
     return {
         "name": level.name,
         "unit": describe(kept.unit),
@@ -318,7 +324,8 @@ def _standing(level: "Level") -> dict[str, Any]:
         "spent": _exact(kept.spent),
         "reserved": {"epsilon": str(level.open_epsilon), "delta": str(level.open_delta)},
         "left": _exact(kept.left),
-        "rho": rho,
+        "method": kept.method,
+        "filter": filtered,
         "charges": kept.charges,
     }
 

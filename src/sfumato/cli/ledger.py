@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sfumato.governance.ledger import Ledger
     from sfumato.governance.settings import Settings
 
-__all__ = ["Method", "Where", "ledger", "opened"]
+__all__ = ["Method", "Order", "Where", "ledger", "opened"]
 
 ledger = typer.Typer(
     help="Make, verify, publish and export the ledger; declare populations, datasets and their terms. Reads no "
@@ -34,7 +34,11 @@ Where = Annotated[
         "--ledger", metavar="FILE", help="The ledger's settings file; else SFUMATO_LEDGER names it, else ./ledger.toml."
     ),
 ]
-Method = Annotated[str, typer.Option(metavar="NAME", help="The filter that decides: basic (sums of ε and δ), or zcdp.")]
+Method = Annotated[
+    Literal["basic", "zcdp", "rdp"],
+    typer.Option(help="The filter that decides: sums of ε and δ, zCDP, or Rényi at one order."),
+]
+Order = Annotated[str | None, typer.Option(metavar="X", help="The order of a Rényi filter, which needs one, such as 20.")]
 Out = Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Where to write; never overwritten.")]
 
 
@@ -248,6 +252,7 @@ def population(
     relation: Relation = "add/remove",
     delta: Delta = "0",
     method: Method = "basic",
+    order: Order = None,
     ledger: Where = None,
     as_json: AsJson = False,
 ) -> None:
@@ -260,7 +265,7 @@ def population(
     cap = Budget.asked(epsilon=epsilon, delta=delta)
     who = unit_of(unit, relation)
     with opened(ledger) as book:
-        book.declare_population(name, unit=who, cap=cap, reason=reason, method=method)
+        book.declare_population(name, unit=who, cap=cap, reason=reason, method=method, order=order)
     _declared(f"the population {name!r} may lose {cap} in all", {"population": name}, as_json=as_json)
 
 

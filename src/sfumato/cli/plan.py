@@ -60,7 +60,11 @@ def solve(
     from sfumato.runner.adoption import levels
 
     read = PlanFile.load(file)
-    found = read.solved(None if within is None else levels(opened(within), read))
+    if within is None:
+        found = read.solved()
+    else:
+        with opened(within) as home:
+            found = read.solved(levels(home, read))
     say_json(_document(read, found)) if as_json else _show(read, found)
     if plot is not None:
         _draw(found, plot)
@@ -96,7 +100,8 @@ def adopt(file: File, *, ledger: Where = None, as_json: AsJson = False) -> None:
     from sfumato import runner
 
     read = runner.PlanFile.load(file)
-    adopted = runner.adopt(opened(ledger), read)
+    with opened(ledger) as home:
+        adopted = runner.adopt(home, read)
     if as_json:
         say_json({**_document(read, adopted.schedule), "entry": adopted.number})
         return
@@ -129,26 +134,16 @@ def run(
 
     Example: $ sfumato plan run plan.toml --out releases
     """
-    from sfumato.runner import Fate, PlanFile, Runner
+    from sfumato.runner import PlanFile, Runner
 
-    last, read, home = _day(until), PlanFile.load(file), opened(ledger)
+    last, read = _day(until), PlanFile.load(file)
     told: set[tuple[str, str, str]] = set()
-    failed = False
-    while True:
-        ready = Runner.of(read, home)
-        new = []
-        for outcome in _made(ready, out, last, watched=not as_json):
-            failed = failed or outcome.fate is Fate.FAILED
-            if watch and outcome.fate in (Fate.MISSING, Fate.FAILED):
-                mark = (outcome.step.name, outcome.step.label, outcome.words)
-                if mark in told:
-                    continue
-                told.add(mark)
-            new.append(outcome)
-        _tell(new, as_json=as_json)
-        if not watch or not _sleep(ready, last, timedelta(minutes=look_every), quiet=as_json):
-            break
-        failed = False
+    with opened(ledger) as home:
+        while True:
+            ready = Runner.of(read, home)
+            failed = _pass(ready, out, last, told, as_json=as_json)
+            if not watch or not _sleep(ready, last, timedelta(minutes=look_every), quiet=as_json):
+                break
     if failed:
         raise typer.Exit(Exit.REFUSED)
 
@@ -161,7 +156,9 @@ def status(file: File, *, until: Until = None, ledger: Where = None, as_json: As
     """
     from sfumato.runner import PlanFile, Runner, Standing
 
-    steps = Runner.of(PlanFile.load(file), opened(ledger)).steps(until=_day(until))
+    read, last = PlanFile.load(file), _day(until)
+    with opened(ledger) as home:
+        steps = Runner.of(read, home).steps(until=last)
     if as_json:
         say_json([_step(step) for step in steps])
         return
@@ -242,7 +239,7 @@ def _source(line: "Line") -> str:
     from sfumato.governance.plans import Source
 
     if line.source is Source.OWN:
-        return line.source.value
+        return "released"
     return f"{line.source.value}, {line.parts} of {harmless(str(line.of))}"
 
 
@@ -293,6 +290,27 @@ def _draw(found: "Schedule", plot: Path) -> None:
 # ------------------------------------------------------------------------------------------------------------ a run
 
 
+def _pass(ready: "Runner", out: Path, until: date | None, told: set[tuple[str, str, str]], *, as_json: bool) -> bool:
+    """Make what is due and tell it, also where something stops it; what is missing is told once. Whether any failed."""
+    from sfumato.runner import Fate
+
+    new: list[Outcome] = []
+    failed = whole = False
+    try:
+        for outcome in _made(ready, out, until, watched=not as_json):
+            failed = failed or outcome.fate is Fate.FAILED
+            mark = (outcome.step.name, outcome.step.label, outcome.words)
+            if mark not in told:
+                new.append(outcome)
+            if outcome.fate in (Fate.MISSING, Fate.FAILED):
+                told.add(mark)
+        whole = True
+    finally:
+        if new or whole:
+            _tell(new, as_json=as_json)
+    return failed
+
+
 def _made(ready: "Runner", out: Path, until: date | None, *, watched: bool) -> "Iterable[Outcome]":
     """The outcomes of a run, with a bar beside a long one where somebody looks."""
     from rich.console import Console
@@ -318,8 +336,8 @@ def _tell(outcomes: "list[Outcome]", *, as_json: bool) -> None:
     from sfumato.runner import Fate
 
     if as_json:
-        for outcome in outcomes:
-            say_json(
+        say_json(
+            [
                 {
                     **_step(outcome.step),
                     "fate": outcome.fate.value,
@@ -327,7 +345,9 @@ def _tell(outcomes: "list[Outcome]", *, as_json: bool) -> None:
                     "written": [str(file) for file in outcome.files],
                     "words": outcome.words,
                 }
-            )
+                for outcome in outcomes
+            ]
+        )
         return
     for fate in (Fate.RELEASED, Fate.KEPT, Fate.COMPUTED, Fate.MISSING):
         several = [outcome for outcome in outcomes if outcome.fate is fate]

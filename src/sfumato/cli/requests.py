@@ -74,7 +74,7 @@ def draw(found: "Sequence[Proposal]", minutes: "Minutes", console: "Console") ->
         title = Text(f"{asked.number}  {state}: ", style="bold").append(harmless(asked.subject), style="not bold")
         console.print(title)
         for line in _lines(asked, minutes):
-            console.print(Padding(Text(harmless(line)), (0, 0, 0, 3)))
+            console.print(Padding(Text(harmless(line)), (0, 0, 0, 3), expand=False))
 
 
 def _lines(asked: "Proposal", minutes: "Minutes") -> list[str]:

@@ -53,7 +53,7 @@ def encode(value: object) -> Json:
             return encode(value.value)
         case tuple() | list():
             return [encode(item) for item in value]
-        case _ if (names := _names(type(value))) is not None:
+        case _ if (names := _names(type(value))) is not None:  # type: ignore[arg-type]
             body = {name: encode(getattr(value, name)) for name in names}
             return {"kind": value.KIND, "version": value.VERSION, **body}  # type: ignore[attr-defined]
     raise InvalidInput(f"a {type(value).__name__} cannot be written into a document; nothing was written.")

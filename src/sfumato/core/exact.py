@@ -33,6 +33,8 @@ def rational(value: Exact, name: str) -> Fraction:
     >>> rational(0.1, "epsilon"), rational("1/3", "epsilon")
     (Fraction(1, 10), Fraction(1, 3))
     """
+    if type(value) is Fraction:
+        return value
     if isinstance(value, bool) or not isinstance(value, int | float | str | Fraction | Decimal):
         raise InvalidInput(f"{name} is {type(value).__name__}; nothing was done. Give {type_error}.")
     if isinstance(value, int | Fraction):

@@ -109,6 +109,8 @@ class Balance:
     def admit(self, cost: Budget, loss: Fraction | None) -> None:
         """Refuse a charge that does not fit, with the numbers; equality fits."""
         if self.filter_cap is None or self.filter_left is None:
+            if self._fits(cost):
+                return
             if not self.cap.covers(Budget(epsilon=self.epsilon_spent, delta=min(Fraction(1), self.delta_spent))):
                 raise self._exceeded("nothing", str(cost))  # a recovered gap went beyond the cap
             BasicFilter(budget=self.cap, spent=self.spent).after(cost, self.name)
@@ -120,13 +122,13 @@ class Balance:
 
     def moved(self, cost: Budget, loss: Fraction | None, *, times: int, charges: int) -> "Balance":
         """The balance with a charge entered (``times=1``) or given back (``times=-1``)."""
-        lost = Fraction(0) if loss is None or self.filter_cap is None else times * loss
+        lost = Fraction(0) if loss is None or self.filter_cap is None else loss
         return replace(
             self,
-            epsilon_spent=self.epsilon_spent + times * cost.epsilon,
-            delta_spent=self.delta_spent + times * cost.delta,
-            rho_spent=self.rho_spent + (lost if self.order is None else 0),
-            loss_spent=self.loss_spent + (0 if self.order is None else lost),
+            epsilon_spent=_sum(self.epsilon_spent, times, cost.epsilon),
+            delta_spent=_sum(self.delta_spent, times, cost.delta),
+            rho_spent=_sum(self.rho_spent, times, lost) if self.order is None else self.rho_spent,
+            loss_spent=self.loss_spent if self.order is None else _sum(self.loss_spent, times, lost),
             charges=self.charges + charges,
         )
 
@@ -155,6 +157,11 @@ class Balance:
             return replace(self, cap=cap, loss=max(self.loss, RDPFilter.within(cap, order=self.order).loss))
         return replace(self, cap=cap)
 
+    def _fits(self, cost: Budget) -> bool:
+        """Whether sums stay within the cap: then the rest of a refusal need not be worked out."""
+        within = self.epsilon_spent + cost.epsilon <= self.cap.epsilon
+        return within and min(Fraction(1), _sum(self.delta_spent, 1, cost.delta)) <= self.cap.delta
+
     @property
     def _filter(self) -> str:
         return "zCDP" if self.order is None else f"Rényi (order {fraction_text(self.order)})"
@@ -175,6 +182,13 @@ class Balance:
             "Nothing was read and nothing was spent.\n"
             "Ask for less, or have whoever answers for the budget raise it."
         )
+
+
+def _sum(amount: Fraction, times: int, more: Fraction) -> Fraction:
+    """The sum; most of what is added to a balance is zero, and exact sums take their time."""
+    if not more:
+        return amount
+    return amount + more if times == 1 else amount + times * more
 
 
 def _written(amount: Fraction, *, up: bool) -> str:

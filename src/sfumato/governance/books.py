@@ -26,6 +26,7 @@ from sfumato.governance.entries import (
     PopulationDeclared,
     Recovered,
     Released,
+    Repriced,
     Reserved,
     Row,
     Started,
@@ -276,13 +277,15 @@ def apply(books: Books, row: Row, entry: Entry) -> None:
         case LedgerOpened():
             books.put_government(Government(ledger=entry.identifier))
         case AccountOpened():
-            books.put_balance(_opened(account_line(entry.path), entry))
+            books.put_balance(_opened(books, account_line(entry.path), entry))
         case PopulationDeclared():
-            books.put_balance(_opened(population_line(entry.name), entry))
+            books.put_balance(_opened(books, population_line(entry.name), entry))
         case DatasetDeclared():
             line = dataset_line(entry.dataset.name)
             if books.population(entry.dataset.name) not in (None, entry.population):
                 raise LedgerError(f"the versions of {entry.dataset.name!r} are about different people; not entered.")
+            if books.edition(entry.dataset) is not None:
+                raise LedgerError(f"this version of {entry.dataset.name!r} is declared already; nothing was changed.")
             if books.balance(line) is None:
                 people = _known(books, population_line(entry.population))
                 books.put_balance(Balance(name=line, unit=people.unit, cap=entry.cap))
@@ -313,6 +316,9 @@ def apply(books: Books, row: Row, entry: Entry) -> None:
             for balance in books.balances():
                 books.put_balance(balance.used_up(entry.gap))
             epsilon, delta = epsilon + entry.gap.epsilon, delta + entry.gap.delta
+        case Repriced():
+            more = _reprice(books, entry)
+            epsilon, delta = epsilon + more.epsilon, delta + more.delta
     books.put_totals(
         Totals(number=row.number, digest=row.digest, at=entry.at, epsilon=epsilon, delta=delta, governed=governed)
     )
@@ -369,7 +375,9 @@ def asked_for(books: Books, name: str) -> Balance:
     return balance
 
 
-def _opened(name: str, entry: AccountOpened | PopulationDeclared) -> Balance:
+def _opened(books: Books, name: str, entry: AccountOpened | PopulationDeclared) -> Balance:
+    if books.balance(name) is not None:
+        raise LedgerError(f"{name!r} is there already, and a second opening would empty it; nothing was changed.")
     return Balance(name=name, unit=entry.unit, cap=entry.cap, rho=entry.rho, order=entry.order, loss=entry.loss)
 
 
@@ -394,6 +402,21 @@ def _give_back(books: Books, number: int, state: State) -> None:
     books.put_charge(replace(charge, state=state))
 
 
+def _reprice(books: Books, entry: Repriced) -> Budget:
+    """Count a charge at its new cost; how much more that is."""
+    charge = books.charge(entry.charge)
+    if charge is None or charge.state is State.RELEASED:
+        raise LedgerError(f"charge {entry.charge} is unknown or was given back; nothing was changed.")
+    before, after = dict(charge.losses), dict(entry.losses)
+    lower = any(line not in after or after[line] < loss for line, loss in before.items()) or set(after) - set(before)
+    if not entry.cost.covers(charge.cost) or lower:
+        raise LedgerError(f"charge {entry.charge} would cost less than before; nothing was changed.")
+    _move(books, charge.lines, charge.cost, before, times=-1)
+    _move(books, charge.lines, entry.cost, after, times=1)
+    books.put_charge(replace(charge, cost=entry.cost, losses=entry.losses))
+    return entry.cost - charge.cost
+
+
 def _move(books: Books, lines: Sequence[str], cost: Budget, losses: Mapping[str, Fraction], *, times: int) -> None:
     for line in lines:
         balance, draw = _drawn_on(books, line, cost)
@@ -402,6 +425,8 @@ def _move(books: Books, lines: Sequence[str], cost: Budget, losses: Mapping[str,
 
 def _drawn_on(books: Books, line: str, cost: Budget) -> tuple[Balance, Budget]:
     """The balance that a line of a charge draws on, and what it draws: a life loses what all entries read lose."""
+    if not line.startswith(("lifetime ", "window ")):
+        return _known(books, line), cost
     life, times, entries = line.rpartition(" × ")
     if times and line.startswith("lifetime "):
         return _known(books, life), grouped(cost, int(entries))

@@ -40,6 +40,7 @@ __all__ = [
     "PopulationDeclared",
     "Recovered",
     "Released",
+    "Repriced",
     "Reserved",
     "Row",
     "Started",
@@ -280,6 +281,23 @@ class Recovered:
     approvals: tuple[tuple[str, str], ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repriced:
+    """A charge that turned out to cost more than was said when it was made: a claim was corrected.
+
+    It counts even where it goes beyond a cap, since what was released is known. ``losses`` are what it counts now
+    against each line that a filter keeps.
+    """
+
+    KIND: ClassVar[str] = "ledger.repriced"
+    VERSION: ClassVar[int] = 1
+    at: str
+    charge: int
+    cost: Budget
+    losses: tuple[tuple[str, Fraction], ...]
+    reason: str
+
+
 Entry = (
     LedgerOpened
     | AccountOpened
@@ -298,6 +316,7 @@ Entry = (
     | Released
     | Expired
     | Recovered
+    | Repriced
 )
 
 ENTRIES = Registry(
@@ -308,7 +327,7 @@ ENTRIES = Registry(
             *(Proportional, BaseAndReserve, TimeWindows),
             *(LedgerOpened, AccountOpened, PopulationDeclared, DatasetDeclared, DatasetClosed),
             *(TermsDeclared, PolicyDeclared, WindowsDeclared, BoardSeated, Acted, PlanAdopted),
-            *(Reserved, Started, Committed, Released, Expired, Recovered),
+            *(Reserved, Started, Committed, Released, Expired, Recovered, Repriced),
         )
     )
 )

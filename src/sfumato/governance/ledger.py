@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from sfumato.core.budget import Budget
+from sfumato.core.events import PrivacyEvent
 from sfumato.core.exact import Exact
 from sfumato.core.query import Dataset, check_name
 from sfumato.core.release import Release
@@ -26,6 +27,7 @@ from sfumato.governance.entries import (
     LedgerOpened,
     PopulationDeclared,
     Recovered,
+    Repriced,
     Row,
 )
 from sfumato.governance.governed import Governed
@@ -271,6 +273,26 @@ class Ledger(Governed):
         """A charge and what became of it."""
         with self._store.reading() as pages:
             return pages.known(number)
+
+    def reprice(self, number: int, *, cost: Budget, reason: str, event: PrivacyEvent | None = None) -> None:
+        """Count a past charge at what it really cost, after a claim was corrected; never at less than before.
+
+        The new cost counts even beyond a cap: what was released is known. Where a filter keeps a balance, ``event``
+        says what the release really was; without it the filter is used up.
+        """
+        if not reason.strip():
+            raise NotDeclared("a new price is a correction: say in reason='…' of what. Nothing was changed.")
+
+        def make(pages: Pages, at: str) -> list[Entry]:
+            losses = []
+            for line, loss in pages.known(number).losses:
+                balance = pages.balance(line)
+                now = None if balance is None or event is None else balance.lost(event)
+                room = Fraction(0) if balance is None else balance.filter_left or Fraction(0)
+                losses.append((line, loss + room if now is None else max(loss, now)))
+            return [Repriced(at=at, charge=number, cost=cost, losses=tuple(losses), reason=reason)]
+
+        self._enter(make)
 
     def expire(self) -> tuple[int, ...]:
         """Settle stale charges and name them.

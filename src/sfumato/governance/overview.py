@@ -37,7 +37,8 @@ class Level:
     balance: Balance
     open_epsilon: Fraction
     open_delta: Fraction
-    open_rho: Fraction
+    open_loss: Fraction
+    """In the terms of the balance's filter, where it has one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +60,7 @@ class Windows:
     every: str
     cap: Budget
     charged: tuple[Level, ...]
-    lifetime: Budget
-    lifetime_cap: Budget | None
+    life: Level
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,6 @@ class Overview:
 def overview(ledger: "Ledger") -> Overview:
     """How a ledger stands now."""
     with ledger._store.reading() as pages:
-        ledger._check_anchor(pages)
         end, government = pages.end(), pages.government()
         now = written(max(ledger._clock(), moment(end.at)))
         balances = {balance.name: balance for balance in pages.balances()}
@@ -112,8 +111,7 @@ def overview(ledger: "Ledger") -> Overview:
             every=declared.every.value,
             cap=declared.cap,
             charged=of(window_line(path, "")),
-            lifetime=ledger.window_standing(path).lifetime,
-            lifetime_cap=balances[lifetime_line(path)].cap if lifetime_line(path) in balances else None,
+            life=levels[lifetime_line(path)],
         )
         for path, declared in sorted(government.windows.items())
     ]
@@ -139,23 +137,24 @@ def minutes_now(ledger: "Ledger") -> "Minutes":
 
 
 def _open(charges: Iterable[Charge]) -> dict[str, tuple[Fraction, Fraction, Fraction]]:
-    """What open charges take of each balance, as ε, δ and ρ."""
+    """What open charges take of each balance: ε, δ, and the loss in the terms of its filter."""
     held: dict[str, tuple[Fraction, Fraction, Fraction]] = {}
     for charge in charges:
+        losses = dict(charge.losses)
         for line in charge.lines:
             life, times, entries = line.rpartition(" × ")
             several = bool(times) and line.startswith(lifetime_line(""))
             name, cost = (life, grouped(charge.cost, int(entries))) if several else (line, charge.cost)
-            epsilon, delta, rho = held.get(name, (Fraction(0), Fraction(0), Fraction(0)))
-            held[name] = (epsilon + cost.epsilon, delta + cost.delta, rho + dict(charge.losses).get(line, Fraction(0)))
+            epsilon, delta, loss = held.get(name, (Fraction(0), Fraction(0), Fraction(0)))
+            held[name] = (epsilon + cost.epsilon, delta + cost.delta, loss + losses.get(line, 0))
     return held
 
 
 def _level(line: str, balance: Balance, held: Mapping[str, tuple[Fraction, Fraction, Fraction]]) -> Level:
-    epsilon, delta, rho = held.get(line, (Fraction(0), Fraction(0), Fraction(0)))
+    epsilon, delta, loss = held.get(line, (Fraction(0), Fraction(0), Fraction(0)))
     kind, _, name = line.partition(" ")
     shown = name.rpartition(" ")[2] if kind == "window" else name
-    return Level(name=shown, balance=balance, open_epsilon=epsilon, open_delta=delta, open_rho=rho)
+    return Level(name=shown, balance=balance, open_epsilon=epsilon, open_delta=delta, open_loss=loss)
 
 
 def _locked(reserves: Iterable[tuple[str, Budget]], minutes: "Minutes | None") -> "Iterable[tuple[str, Budget]]":

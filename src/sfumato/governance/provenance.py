@@ -188,7 +188,16 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trail:
-    """The provenance of every charge up to a signed head, and what of the record could not be read."""
+    """The provenance of every charge up to a signed head, and what of the record could not be read.
+
+    >>> from fractions import Fraction
+    >>> from sfumato.core.signature import SigningKey
+    >>> from sfumato.governance.anchor import Head
+    >>> row = Row.after(0, "0" * 64, LedgerOpened(at="2026-01-01T00:00:00+00:00", identifier="a", key="b"))
+    >>> head = Head(ledger="a", number=1, digest=row.digest, at="2026-01-01", epsilon=Fraction(0), delta=Fraction(0))
+    >>> Trail.read([row], SignedHead.sign(head, SigningKey.new())).charges
+    ()
+    """
 
     charges: tuple[Provenance, ...]
     unread: tuple[tuple[Place, str], ...]

@@ -199,7 +199,7 @@ class Pages:
             "epsilon": _text(charge.cost.epsilon),
             "delta": _text(charge.cost.delta),
             "losses": canonical(encode(charge.losses)),
-            "lines": canonical(list(charge.lines)),
+            "lines": _lines_text(charge.lines),
             "idempotency": charge.idempotency,
             "request": charge.request,
             "queued": charge.queued,
@@ -620,6 +620,11 @@ def _unit(text: str) -> Unit:
 @lru_cache(maxsize=256)
 def _unit_text(unit: Unit) -> str:
     return canonical(encode(unit))
+
+
+@lru_cache(maxsize=4096)
+def _lines_text(lines: tuple[str, ...]) -> str:
+    return canonical(list(lines))
 
 
 @lru_cache(maxsize=4096)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import lru_cache
 from typing import TypedDict
 
 from sfumato.accounting.filters import RDPFilter, ZCDPFilter, open_filter
@@ -27,6 +28,7 @@ class FilterCap(TypedDict):
     loss: Fraction | None
 
 
+@lru_cache(maxsize=1024)
 def levels_of(path: str) -> tuple[str, ...]:
     """All levels of a path, from the root down.
 

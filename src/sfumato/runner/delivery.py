@@ -99,7 +99,7 @@ class Folder:
             "release": name,
             "period": {"label": period.label, "first": str(period.first), "last": str(period.last)},
             "source": source.value,
-            "confidence": f"{decimal_down(100 * LEVEL)}%",
+            "interval": f"each number with {decimal_down(100 * LEVEL)}% confidence",
         }
 
     def _files(self, name: str, period: Period) -> tuple[Path, Path]:

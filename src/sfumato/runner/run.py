@@ -200,7 +200,8 @@ class Runner:
         if charge is not None:
             answers[Ingredient(name, period)] = charge
         files = folder.keep_release(name, period, release)
-        return Outcome(step=step, fate=Fate.RELEASED, cost=release.charged, files=files)
+        fate = Fate.KEPT if release.repeated else Fate.RELEASED  # another runner was first, and its answer counts
+        return Outcome(step=step, fate=fate, cost=release.charged, files=files)
 
     def _kept(self, step: Step, folder: Folder, answers: Mapping[Ingredient, Charge]) -> Outcome | None:
         """Write the files of a release that was made before, where they are lost."""

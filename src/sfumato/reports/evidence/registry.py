@@ -1,8 +1,12 @@
-"""The public registry of releases; under ``entry``, the fields of the OpenDP Deployments Registry, tiers 1 to 3."""
+"""The public registry of releases; under ``entry``, the fields of the OpenDP Deployments Registry, tiers 1 to 3.
+
+That registry shows its strings as Markdown, so they are quoted as such; the fields beside ``entry`` are plain text.
+"""
 
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 from sfumato.core.documents import Json
 from sfumato.core.exact import fraction_text
@@ -11,7 +15,7 @@ from sfumato.core.units import Relation, describe
 from sfumato.errors import SfumatoError
 from sfumato.governance.provenance import Provenance
 from sfumato.reports.evidence.declared import Declared
-from sfumato.reports.evidence.quoting import plain
+from sfumato.reports.evidence.quoting import plain, quoted
 from sfumato.reports.evidence.sections import NOT_DECLARED
 from sfumato.reports.particulars import asked, margins
 
@@ -49,18 +53,21 @@ def _listed(charge: Provenance, release: Release, declared: Declared) -> Json:
 
 def _entry(charge: Provenance, release: Release, declared: Declared) -> Json:
     said = release.statement
-    reasons = [each.proposal.reasons for each in charge.approvals]
+    weighed = [each.proposal.reasons for each in charge.approvals]
+    reasons = [f"benefit: {each.benefit}; risk: {each.risk}; why this ε: {each.choice}" for each in weighed]
+    limit = said.limit
+    held = "" if limit is None else f"; at most {limit.rows_per_group} rows of a unit in each of {limit.groups} groups"
     basic: dict[str, Json] = {
-        "name": plain(f"{said.dataset.name} {said.dataset.edition}: {asked(said, 'en')}"),
-        "data_curators": [plain(declared.publisher or NOT_DECLARED)],
-        "intended_use": plain(charge.purpose or NOT_DECLARED),
+        "name": quoted(f"{said.dataset.name} {said.dataset.edition}: {asked(said, 'en')}"),
+        "data_curators": [quoted(declared.publisher or NOT_DECLARED)],
+        "intended_use": quoted(charge.purpose or NOT_DECLARED),
         "data_product_type": "Summary statistics",
-        "data_product_region": plain(declared.region or NOT_DECLARED),
-        "description": plain(f"{asked(said, 'en')}; {_error(release)}"),
+        "data_product_region": quoted(declared.region or NOT_DECLARED),
+        "description": quoted(f"{asked(said, 'en')}; {_error(release)}"),
         "publication_date": said.issued[:10],
     }
     known = declared.publisher is not None and declared.region is not None and charge.purpose is not None
-    parameters: dict[str, Json] = {"epsilon": _above(said.spend.epsilon), "delta": _above(said.spend.delta)}  # type: ignore[dict-item]
+    parameters: Any = {"epsilon": _above(said.spend.epsilon), "delta": _above(said.spend.delta)}
     balances = ", ".join(line.name for line in charge.lines)
     return {
         "url_slug": f"sfumato-{said.identifier}",
@@ -70,30 +77,25 @@ def _entry(charge: Provenance, release: Release, declared: Declared) -> Json:
             "basic": basic,
             "dp_variant": {
                 "variant_name": "Approximate DP" if said.spend.delta else "Pure DP",
-                "data_domain": plain(f"every table that fits the declaration of {said.dataset.name}"),
+                "data_domain": quoted(f"every table that fits the declaration of {said.dataset.name}"),
                 "unprotected_quantities": "the number of units, which is public under replace"
                 if said.unit.relation is Relation.REPLACE
                 else "labels, keys, bounds and limits, which were declared as public",
             },
             "privacy_loss": {
-                "privacy_unit": plain(describe(said.unit)),
-                "privacy_unit_details": _neighbours(said.unit.relation)
-                + (
-                    ""
-                    if said.limit is None
-                    else plain(f"; held to {said.limit.groups} groups and {said.limit.rows_per_group} rows in each")
-                ),
+                "privacy_unit": quoted(describe(said.unit)),
+                "privacy_unit_details": f"{_neighbours(said.unit.relation)}{held}",
                 "privacy_parameters": parameters,
                 "privacy_parameters_details": f"exactly {said.spend}; numbers here are rounded up",
             },
             "deployment_model": {
                 "model_name": "Central",
-                "actors": plain(
-                    f"recipient: {charge.recipient or NOT_DECLARED}; the vault and whoever holds its key "
-                    "are trusted with the rows, nobody else is"
+                "actors": quoted(
+                    f"recipient: {charge.recipient or NOT_DECLARED}; whoever runs the vault is trusted with the rows, "
+                    "and no reader is"
                 ),
                 "release_type": "Many releases",
-                "release_type_details": plain(
+                "release_type_details": quoted(
                     f"{said.account.releases} charges so far on {said.account.name}, {said.account.spent} of "
                     f"{said.account.budget}; at the cap new releases are refused"
                 ),
@@ -103,23 +105,22 @@ def _entry(charge: Provenance, release: Release, declared: Declared) -> Json:
             },
             "accounting": {
                 "post_processing": "none: the numbers are listed as they were drawn",
-                "composition": plain(f"sequential; charged to {balances}"),
+                "composition": quoted(f"sequential; charged to {balances}"),
             },
             "implementation": {
                 "preprocessing_and_hyperparameter_tuning": "rows are held to the declared limits and bounds; "
                 "what was asked through this ledger has a charge of its own, other looks at the data are unknown",
-                "mechanisms": plain(
-                    f"{said.mechanism.KIND} on whole numbers, drawn exactly from the operating system's "
-                    f"randomness; {said.code}"
+                "mechanisms": quoted(
+                    f"{said.mechanism.KIND}, in whole-number arithmetic, with the randomness of the operating system; "
+                    f"{said.code}"
                 ),
-                "justification": plain(" ".join(f"{each.benefit} {each.risk} {each.choice}" for each in reasons))
-                or NOT_DECLARED,
+                "justification": quoted("; ".join(reasons) or NOT_DECLARED),
             },
             "administrative": {
-                "sources": plain(declared.access or NOT_DECLARED),
+                "sources": declared.access or NOT_DECLARED,
                 "notes": f"written from entry {charge.number} of the ledger {said.account.ledger}; "
                 f"licence: {declared.licence or NOT_DECLARED}",
-                "registry_authors": [plain(declared.publisher or NOT_DECLARED)],
+                "registry_authors": [quoted(declared.publisher or NOT_DECLARED)],
             },
         },
     }

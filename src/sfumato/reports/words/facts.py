@@ -158,7 +158,7 @@ class Facts:
     Public: every field. ``guarantee`` is what this release promises by itself (for a derived figure, what its sources
     promise together), ``account`` how its account stood right after it, ``cost`` what a fresh one costs. ``margins`` is
     None for a model, and where numbers err differently: then ``spans`` says how exact each column is.
-    ``cut_differently`` says that the sources of a derived figure have different limits. ``lost`` is what a fresh release
+    ``cut_differently`` says that the sources of a derived figure have different limits. ``lost`` is what a fresh one
     counts against the filter of the account, where it has one.
     """
 
