@@ -7,7 +7,7 @@ out in plain Python.
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
@@ -393,10 +393,26 @@ def _shares(batch: Batch, table: Sequence[Held], places: dict[int, int | None]) 
 # ----------------------------------------------------------------------------------------------------------- the hunt
 
 
-def hunt(plans: int, *, several: int = PLANS, same_each_time: bool = False) -> int:
+def hunt(plans: int, *, several: int = PLANS) -> int:
     """Judge so many random plans, several to a batch; raises at the first that fails. The number judged comes back."""
     judged = 0
 
+    def turn(batch: Batch) -> None:
+        nonlocal judged
+        judged += judge(batch)
+
+    _each(turn, plans, several=several, same_each_time=False)
+    return judged
+
+
+def drawn(plans: int, *, several: int) -> list[Batch]:
+    """The batches of a hunt that is the same each time, to be judged again and again."""
+    found: list[Batch] = []
+    _each(found.append, plans, several=several, same_each_time=True)
+    return found
+
+
+def _each(turn: Callable[[Batch], None], plans: int, *, several: int, same_each_time: bool) -> None:
     @settings(
         max_examples=-(-plans // several),
         deadline=None,
@@ -406,11 +422,9 @@ def hunt(plans: int, *, several: int = PLANS, same_each_time: bool = False) -> i
         suppress_health_check=list(HealthCheck),
     )
     @given(batch=batches(several))
-    def turn(batch: Batch) -> None:
-        nonlocal judged
-        judged += judge(batch)
+    def draw(batch: Batch) -> None:
+        turn(batch)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HypothesisWarning)  # a batch is long to write down
-        turn()
-    return judged
+        draw()

@@ -103,7 +103,6 @@ def test_two_vaults_of_two_departments_share_the_people(home: Home, declare: Dec
 
 def test_what_a_vault_on_a_ledger_must_be_told(home: Home, tmp_path: Path) -> None:
     ledger = furnished(home, project=ROOMY)
-    ledger.open_account("research", unit=PATIENT, cap=sf.Budget(epsilon=1, delta=1e-6), reason="a", method="zcdp")
     with pytest.raises(errors.NotDeclared, match="account="):
         Vault(unit=PATIENT, ledger=ledger)
     with pytest.raises(errors.NotDeclared, match="no settings file|which key and which anchor"):
@@ -114,7 +113,5 @@ def test_what_a_vault_on_a_ledger_must_be_told(home: Home, tmp_path: Path) -> No
         Vault(unit=PATIENT, ledger=ledger, account=ACCOUNT, budget=sf.Budget(epsilon=1))
     with pytest.raises(errors.InvalidInput, match="Leave anchor out"):
         Vault(unit=PATIENT, ledger=ledger, account=ACCOUNT, anchor=home.anchor)
-    with pytest.raises(errors.Unsupported, match="zCDP"):
-        Vault(unit=PATIENT, ledger=ledger, account="research", population=1000)
     with pytest.raises(errors.Refused, match="does not cover"):
         Vault(unit=sf.record(relation="add/remove"), ledger=ledger, account=ACCOUNT, population=100)

@@ -7,18 +7,18 @@ from contextlib import ExitStack
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sfumato.cli.exits import Exit
 from sfumato.cli.ledger import Where, opened
 from sfumato.cli.output import AsJson, harmless, say, say_json, terminal
+from sfumato.cli.schedules import document, draw, plain_table, show
 from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from sfumato.governance.plans import Line, Schedule
-    from sfumato.runner import Outcome, PlanFile, Runner, Step
+    from sfumato.runner import Outcome, Runner, Step
 
 __all__ = ["plan"]
 
@@ -32,7 +32,6 @@ File = Annotated[Path, typer.Argument(metavar="FILE", help="The plan, in TOML; s
 Until = Annotated[
     str | None, typer.Option(metavar="DATE", help="Only periods that end by this day, such as 2026-03-31.")
 ]
-LEVEL, DELTA = Fraction(19, 20), Fraction(1, 10**6)
 MANY, NAMED, LONGEST_SLEEP = 5, 8, 60.0
 
 
@@ -65,9 +64,9 @@ def solve(
     else:
         with opened(within) as home:
             found = read.solved(levels(home, read))
-    say_json(_document(read, found)) if as_json else _show(read, found)
+    say_json(document(read, found)) if as_json else show(read, found)
     if plot is not None:
-        _draw(found, plot)
+        draw(found, plot)
         say(f"written: {plot}", error=as_json)
 
 
@@ -103,9 +102,9 @@ def adopt(file: File, *, ledger: Where = None, as_json: AsJson = False) -> None:
     with opened(ledger) as home:
         adopted = runner.adopt(home, read)
     if as_json:
-        say_json({**_document(read, adopted.schedule), "entry": adopted.number})
+        say_json({**document(read, adopted.schedule), "entry": adopted.number})
         return
-    _show(read, adopted.schedule)
+    show(read, adopted.schedule)
     say(f"adopted: entry {adopted.number} of the ledger, digest {read.digest}")
 
 
@@ -163,7 +162,7 @@ def status(file: File, *, until: Until = None, ledger: Where = None, as_json: As
         say_json([_step(step) for step in steps])
         return
     names = list(dict.fromkeys((step.name, step.source) for step in steps))
-    table = _table("release", "source", *(standing.value for standing in Standing))
+    table = plain_table("release", "source", *(standing.value for standing in Standing))
     for name, source in names:
         counts = Counter(step.standing for step in steps if (step.name, step.source) == (name, source))
         table.add_row(harmless(name), source.value, *(str(counts[standing]) for standing in Standing))
@@ -173,118 +172,6 @@ def status(file: File, *, until: Until = None, ledger: Where = None, as_json: As
             labels = [s.label for s in steps if (s.name, s.source, s.standing) == (name, source, standing)]
             if labels:
                 say(f"{standing.value}: {name} {_listed(labels)}")
-
-
-# ------------------------------------------------------------------------------------------------------ a schedule
-
-
-def _show(read: "PlanFile", found: "Schedule") -> None:
-    from sfumato.core.exact import decimal_up
-    from sfumato.core.units import describe
-    from sfumato.governance.plans import Accounting
-
-    letter = "ε" if found.plan.accounting is Accounting.BASIC else "ρ"
-    say(f"{read.plan.name} {read.plan.year}, charged to {read.account}; protected: {describe(read.unit)}")
-    table = _table("release", "how often", "source", f"{letter} each", "all within", f"{letter} a year")
-    for line in found.lines:
-        every = found.plan.release(line.name).every.value
-        margin = " · ".join(f"±{decimal_up(size)}" for size in _margins(read, found, line).values()) or "not known"
-        amounts = (decimal_up(line.amount, 7), margin, decimal_up(line.total, 7))
-        table.add_row(harmless(line.name), f"{every}, {line.periods}", _source(line), *amounts)
-    terminal().print(table)
-    say(
-        f"total: {letter} = {decimal_up(found.total, 7)} of {decimal_up(found.cap, 7)}; what binds is {found.binding}; "
-        f"{found.method}"
-    )
-    delta = found.plan.cap.delta or DELTA
-    say(
-        f"for information: carried out as it stands, the whole plan keeps ε = {decimal_up(found.tight(delta))} at δ = "
-        f"{decimal_up(delta)} (privacy loss distribution); what is charged is the total above"
-    )
-
-
-def _document(read: "PlanFile", found: "Schedule") -> dict[str, Any]:
-    delta = found.plan.cap.delta or DELTA
-    return {
-        "plan": read.plan.name,
-        "year": read.plan.year,
-        "account": read.account,
-        "digest": read.digest,
-        "accounting": found.plan.accounting.value,
-        "releases": [
-            {
-                "release": line.name,
-                "every": found.plan.release(line.name).every.value,
-                "periods": line.periods,
-                "source": line.source.value,
-                "of": line.of,
-                "parts": line.parts,
-                "own_share": str(line.own_share),
-                "each": str(line.amount),
-                "a_year": str(line.total),
-                "confidence": str(_level(read, line.name)),
-                "margins": {name: str(size) for name, size in _margins(read, found, line).items()},
-            }
-            for line in found.lines
-        ],
-        "total": str(found.total),
-        "cap": str(found.cap),
-        "binding": found.binding,
-        "method": found.method,
-        "tight": {"epsilon": str(found.tight(delta)), "delta": str(delta)},
-    }
-
-
-def _source(line: "Line") -> str:
-    from sfumato.governance.plans import Source
-
-    if line.source is Source.OWN:
-        return "released"
-    return f"{line.source.value}, {line.parts} of {harmless(str(line.of))}"
-
-
-def _level(read: "PlanFile", name: str) -> Fraction:
-    from sfumato.governance.plans import Margin
-
-    wanted = read.plan.release(name).wanted
-    return wanted.confidence if isinstance(wanted, Margin) else LEVEL
-
-
-def _margins(read: "PlanFile", found: "Schedule", line: "Line") -> dict[str, Fraction]:
-    """The margin that all numbers of a release keep together, by column; empty where it hangs on the data."""
-    from sfumato.governance.plans import Accounting
-    from sfumato.runner.figures import expected_margin
-
-    entry, level = read.entry(line.name), _level(read, line.name)
-    basic = found.plan.accounting is Accounting.BASIC
-    if entry.asked.counts:
-        margin = expected_margin(found, line.name, level) if basic else Fraction(found.margin(line.name, level))
-        return {"count": margin}
-    if not basic:
-        return {}
-    preview = entry.asked.question.preview(epsilon=line.amount, confidence=level, rows=entry.rows)
-    return dict(preview.joint_margins)
-
-
-def _draw(found: "Schedule", plot: Path) -> None:
-    """Draw how the planned charges add up over the year."""
-    from sfumato.core.budget import Budget
-    from sfumato.governance.periods import periods
-    from sfumato.governance.plans import Accounting, Source
-    from sfumato.reports.plots import burn_down, save
-
-    if found.plan.accounting is not Accounting.BASIC:
-        raise InvalidInput("the picture adds up ε, and this plan adds up ρ; no picture was drawn.")
-    charges = sorted(
-        (period.last, line.amount)
-        for line in found.lines
-        if line.source is not Source.DERIVED
-        for period in periods(found.plan.release(line.name).every, found.plan.year)
-    )
-    chart = burn_down([(day, Budget(epsilon=amount)) for day, amount in charges], found.plan.cap)
-    chart.title.text = f"{harmless(found.plan.name)} {found.plan.year}"
-    chart.title.subtitle = [f"What the plan charges, in {len(charges)} releases."]
-    save(chart, plot)
 
 
 # ------------------------------------------------------------------------------------------------------------ a run
@@ -408,12 +295,3 @@ def _day(text: str | None) -> date | None:
         return date.fromisoformat(text)
     except ValueError:
         raise InvalidInput(f"--until {text} is no day; nothing was done. Write it as 2026-03-31.") from None
-
-
-def _table(*columns: str) -> Any:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for place, column in enumerate(columns):
-        table.add_column(column, justify="left" if place < 3 else "right")
-    return table

@@ -179,6 +179,7 @@ class Runner:
     def _released(self, step: Step, folder: Folder, answers: dict[Ingredient, Charge]) -> Outcome:
         """Charge, read, draw and store under the step's key; then write its files."""
         name, period = step.name, step.period
+        Record.of(self.record.ledger, self.file)  # refuses once another version of the plan was adopted meanwhile
         entry, key = self.file.entry(name), self._key(name, period)
         dataset = self._dataset(name, period)
         self.record.ledger.declare_version(dataset)
