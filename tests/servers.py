@@ -5,6 +5,7 @@ Where one is not installed its tests are skipped with the reason, or fail if SFU
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,25 +23,18 @@ from tests.parts import absent, package
 
 USER, PASSWORD = "steward", "pass@word:7/x?y"  # of a private server that lives as long as the tests
 PATIENCE = 60.0
+QUICK = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "shared_buffers": "32MB"}
 UNCLOSED = r"unclosed <socket.*laddr=.'127\.0\.0\.1'.*raddr=.'127\.0\.0\.1'"
 
 
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
-    """The URL of an empty database on a private server that only this machine reaches.
-
-    Its default collation is not bytewise (English, by ICU), so that a comparison which trusts the database shows.
-    """
+    """The URL of an empty database on a private server that only this machine reaches."""
     package("psycopg")
-    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda found: int(found.parts[-3]))
-    if not programs:
+    if postgres_programs() is None:
         absent("no PostgreSQL server is installed in /usr/lib/postgresql")
-    folder = Path(tempfile.mkdtemp(prefix="sfumato-postgres-"))
-    try:
-        with _served(folder, programs[-1].parent) as port:
-            yield f"postgresql://{USER}:{_quoted(PASSWORD)}@127.0.0.1:{port}/postgres"
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with private_postgres(**QUICK) as server:
+        yield server.url
 
 
 @pytest.fixture(scope="session")
@@ -81,18 +75,46 @@ def spark(request: pytest.FixtureRequest) -> Iterator[Any]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-class _served:  # noqa: N801 - used as a word: with _served(...) as port
-    """A server in a folder, from its first start to its stop."""
+def postgres_programs() -> Path | None:
+    """Where the programs of the newest installed PostgreSQL are."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda program: int(program.parts[-3]))
+    return found[-1].parent if found else None
 
-    def __init__(self, folder: Path, programs: Path) -> None:
-        self.folder, self.programs = folder, programs
+
+@contextmanager
+def private_postgres(**settings: str) -> Iterator["Server"]:
+    """A server of one's own, thrown away afterwards.
+
+    Its default collation is not bytewise (English, by ICU), so that a comparison which trusts the database shows.
+    """
+    programs = postgres_programs()
+    if programs is None:
+        raise FileNotFoundError("no PostgreSQL server is installed in /usr/lib/postgresql")
+    folder = Path(tempfile.mkdtemp(prefix="sfumato-postgres-"))
+    try:
+        with Server(folder, programs, settings) as server:
+            yield server
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class Server:
+    """A PostgreSQL server in a folder, from its first start to its stop."""
+
+    def __init__(self, folder: Path, programs: Path, settings: dict[str, str]) -> None:
+        self.folder, self.programs, self.settings = folder, programs, settings
         # PostgreSQL refuses to run as root, so there it runs as the user that its package made.
         self.owner: dict[str, Any] = {}
         if os.geteuid() == 0:
             self.owner = {"user": "postgres", "group": "postgres", "extra_groups": []}
             shutil.chown(folder, "postgres", "postgres")
 
-    def __enter__(self) -> int:
+    @property
+    def url(self) -> str:
+        """Its first database."""
+        return f"postgresql://{USER}:{_quoted(PASSWORD)}@127.0.0.1:{self.port}/postgres"
+
+    def __enter__(self) -> "Server":
         secret = self.folder / "password"
         secret.write_text(PASSWORD)
         secret.chmod(0o644)  # inside a folder that only its owner can enter
@@ -100,16 +122,17 @@ class _served:  # noqa: N801 - used as a word: with _served(...) as port
         words += ["--pwfile", secret, "-E", "UTF8", "--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en-US"]
         subprocess.run([*words, "--no-sync"], check=True, cwd=self.folder, stdout=subprocess.DEVNULL, **self.owner)
         for _ in range(5):  # another program may take the port that was free a moment ago
-            port = _free_port()
-            if self._started(port):
-                return port
+            self.port = _free_port()
+            if self.start():
+                return self
         pytest.fail("the private PostgreSQL did not start: " + (self.folder / "log").read_text()[-2000:])
 
-    def _started(self, port: int) -> bool:
+    def start(self) -> bool:
+        """Start it, for the first time or again; whether it answers."""
         import psycopg
 
-        settings = {"listen_addresses": "127.0.0.1", "port": port, "unix_socket_directories": "", "fsync": "off"}
-        settings |= {"synchronous_commit": "off", "full_page_writes": "off", "shared_buffers": "32MB"}
+        port = self.port
+        settings = {"listen_addresses": "127.0.0.1", "port": port, "unix_socket_directories": "", **self.settings}
         words = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         # Tests that are killed cannot stop their server; then it is told to stop itself.
         alone = ["setpriv", "--pdeathsig", "INT"] if shutil.which("setpriv") else []
@@ -128,11 +151,15 @@ class _served:  # noqa: N801 - used as a word: with _served(...) as port
                 psycopg.connect(host="127.0.0.1", port=port, user=USER, password=PASSWORD, dbname="postgres").close()
                 return True
             time.sleep(0.05)
-        self.__exit__()
+        self.stop()
         return False
 
     def __exit__(self, *_: object) -> None:
-        self.server.send_signal(2)  # a fast shutdown: open sessions are ended
+        self.stop()
+
+    def stop(self, how: int = signal.SIGINT) -> None:
+        """Stop it: open sessions are ended (SIGINT), or everything at once, as in a crash (SIGQUIT)."""
+        self.server.send_signal(how)
         try:
             self.server.wait(PATIENCE)
         except subprocess.TimeoutExpired:

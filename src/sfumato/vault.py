@@ -6,25 +6,25 @@ deliver. No row is read and no noise is drawn before the charge counts.
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sfumato.accounting.basic import cost, promised
+from sfumato.core.area import Answer, Area
 from sfumato.core.budget import Budget
 from sfumato.core.certificate import Certificate
 from sfumato.core.documents import canonical, encode
-from sfumato.core.exact import Exact, natural, non_negative, rational
+from sfumato.core.exact import Exact, natural, non_negative
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Mechanism, Query, check_name
+from sfumato.core.query import Mechanism, Query, check_name
 from sfumato.core.question import Preview
 from sfumato.core.release import Release
 from sfumato.core.signature import SigningKey
 from sfumato.core.statement import Statement
-from sfumato.core.units import Relation, Unit
-from sfumato.engines.sources import Source
+from sfumato.core.units import Unit
 from sfumato.errors import EngineFailed, InvalidInput, LedgerError, NotDeclared, Refused, Unsupported
 from sfumato.governance.memory import MemoryLedger
 from sfumato.laws.margins import level_of
@@ -34,13 +34,9 @@ from sfumato.reports.declarations import DECLARATIONS
 from sfumato.reports.presenter import Reports
 from sfumato.reports.verify import parsed, verify
 from sfumato.reports.waiting import waiting
-from sfumato.tables.answering import TABLE_QUERIES, Answer, TableQuery, check_parts, drawn, mechanism_for
-from sfumato.tables.contribution import contribution
-from sfumato.tables.execution import Beside, check_columns, exact_numbers
-from sfumato.tables.keys import KeyValue, keys_of
+from sfumato.tables.area import Tables
+from sfumato.tables.keys import KeyValue
 from sfumato.tables.public import PublicTable
-from sfumato.tables.queries.aggregate import Aggregate
-from sfumato.tables.queries.count import Count
 from sfumato.tables.schema import Schema
 from sfumato.tables.table import Table
 from sfumato.version import __version__
@@ -50,15 +46,6 @@ if TYPE_CHECKING:
     from sfumato.governance.ledger import Ledger
 
 __all__ = ["Vault"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Holding:
-    """What the vault keeps of a declared table."""
-
-    source: Source
-    limit: Limit | None
-    number: int | None
 
 
 class Vault:
@@ -126,9 +113,8 @@ class Vault:
         self._name = name
         self._key = key if isinstance(key, SigningKey) else SigningKey.new() if key is None else SigningKey.load(key)
         self._ledger = MemoryLedger(account=name, budget=budget) if durable is None else durable
-        self._holdings: dict[Dataset, _Holding] = {}
-        self._public: dict[Dataset, PublicTable] = {}
-        self._secret = secrets.token_hex(16)
+        self._tables = Tables(unit=unit, name=name, budget=budget)
+        self._areas: tuple[Area[Any], ...] = (self._tables,)
 
     @property
     def unit(self) -> Unit:
@@ -188,38 +174,17 @@ class Vault:
         >>> table.dataset
         Dataset(name='people', edition='1')
         """
-        types = None
-        if schema is not None:
-            schema = schema if isinstance(schema, Schema) else Schema.load(schema)
-            said, types = schema.declaration(self.unit), schema.types
-            if schema.population is not None:
-                self.budget.judged(schema.population)
-            name, version, limit = name or said["name"], version or said["version"], limit or said["limit"]
-            bounds, keys = {**said["bounds"], **(bounds or {})}, {**said["keys"], **(keys or {})}
-            number = schema.number if number is None and self.unit.relation is Relation.REPLACE else number
-        if name is None:
-            raise NotDeclared("a table needs a public name, which its releases state. Say name='visits'.")
-        dataset = Dataset(name=name, edition=secrets.token_hex(8) if version is None else version)
-        if any(known.name == name for known in self._public):
-            raise Refused(f"a public table is called {name!r} already; nothing was done. Give the table another name.")
-        if dataset in self._holdings:
-            raise Refused(
-                f"{name!r} version {version!r} is declared already, and stored answers would be mixed with those of "
-                "other rows. Nothing was done. Give the new state of the data a version of its own."
-            )
-        ranges = {column: _range(column, pair) for column, pair in (bounds or {}).items()}
-        declared = {column: keys_of(column, values) for column, values in (keys or {}).items()}
-        contribution(self.unit, limit)  # refuses a unit or a limit that does not fit rows
-        if number is not None and self.unit.relation is not Relation.REPLACE:
-            raise Refused(
-                "the number of units is secret under add/remove, and saying it would undo that. Nothing was done. "
-                "Leave it out, or protect units under replace."
-            )
-        if number is not None:
-            natural(number, "number")
-        single = limit is None or (limit.groups, limit.rows_per_group) == (1, 1)
-        self._holdings[dataset] = _Holding(source=Source(data, types), limit=limit, number=number)
-        return Table(gate=self, dataset=dataset, keys=declared, bounds=ranges, number=number if single else None)
+        return self._tables.declare(
+            self,
+            data,
+            schema=schema,
+            name=name,
+            version=version,
+            limit=limit,
+            bounds=bounds,
+            keys=keys,
+            number=number,
+        )
 
     def public(self, data: object, *, name: str | None = None, version: str = "1") -> PublicTable:
         """Declare a public table, to be joined with private ones: a Parquet or CSV file, or a data frame.
@@ -232,21 +197,15 @@ class Vault:
         >>> list(places.columns)
         ['hospital', 'region']
         """
-        if name is None:
-            raise NotDeclared("a public table needs a name, which its columns are called by. Say name='hospitals'.")
-        table = PublicTable.of(data, Dataset(name=name, edition=version))
-        if table.dataset in self._public or any(known.name == name for known in self._holdings):
-            raise Refused(f"a table {name!r} is declared already; nothing was done. Give it another name or version.")
-        self._public[table.dataset] = table
-        return table
+        return self._tables.public(data, name=name, version=version)
 
     def preview(
         self, query: Query, spend: Budget, *, confidence: Exact = Fraction(19, 20), rows: int | None = None
     ) -> Preview:
         """Say what error to expect; opens no data and spends nothing."""
-        asked, holding = self._held(query)
-        sensitivity = query.sensitivity(self.unit, holding.limit)
-        mechanism = mechanism_for(asked, sensitivity, self.unit, spend)
+        area = self._area(query)
+        sensitivity = query.sensitivity(self.unit, area.limit(query))
+        mechanism = area.mechanism(query, sensitivity, spend)
         level = level_of(confidence)
         if rows is not None:
             natural(rows, "rows")
@@ -255,7 +214,7 @@ class Vault:
         return Preview(
             spend=cost(promised(mechanism.loss(sensitivity), spend)),
             unit=self.unit,
-            limit=holding.limit,
+            limit=area.limit(query),
             sensitivity=sensitivity,
             mechanism=mechanism,
             numbers=max(1, len(next(iter(query.labels().values()), ()))),
@@ -278,14 +237,14 @@ class Vault:
         column: str | None = None,
     ) -> Fraction:
         """Find the least ε that keeps a margin, at a δ that may be spent; opens no data and spends nothing."""
-        asked, holding = self._held(query)
-        sensitivity = query.sensitivity(self.unit, holding.limit)
+        area = self._area(query)
+        sensitivity = query.sensitivity(self.unit, area.limit(query))
 
         def mechanism(epsilon: Fraction) -> Mechanism:
-            return mechanism_for(asked, sensitivity, self.unit, Budget(epsilon=epsilon, delta=delta))
+            return area.mechanism(query, sensitivity, Budget(epsilon=epsilon, delta=delta))
 
-        if isinstance(asked, Count) and isinstance(margin, int):
-            numbers = asked.size if joint else 1
+        if query.measure is not None and query.size is not None and isinstance(margin, int):
+            numbers = query.size if joint else 1
             return least_epsilon(mechanism, margin=margin, confidence=confidence, numbers=numbers)
         level, wanted = level_of(confidence), non_negative(margin, "margin")
         if rows is not None:
@@ -322,27 +281,28 @@ class Vault:
         the data, which an account with windows of time asks for.
         """
         spend = Budget.asked(epsilon=spend.epsilon, delta=spend.delta)
-        asked, holding = self._held(query)
-        sensitivity = asked.sensitivity(self.unit, holding.limit)
-        mechanism = mechanism_for(asked, sensitivity, self.unit, spend)
+        area = self._area(query)
+        limit, private = area.limit(query), area.private(query)
+        sensitivity = query.sensitivity(self.unit, limit)
+        mechanism = area.mechanism(query, sensitivity, spend)
         event = mechanism.loss(sensitivity)
         guarantee = promised(event, spend)
         charge = cost(guarantee)
-        question = canonical([encode(part) for part in (query, self.unit, holding.limit, charge, mechanism)])
-        stored = None if fresh else self._ledger.stored(question, self._private(asked))
+        question = canonical([encode(part) for part in (query, self.unit, limit, charge, mechanism)])
+        stored = None if fresh else self._ledger.stored(question, private)
         if stored is not None:
             return replace(stored, charged=Budget.none(), repeated=True)
-        closed = next((dataset for dataset in self._private(asked) if self._ledger.closed(dataset)), None)
+        closed = next((dataset for dataset in private if self._ledger.closed(dataset)), None)
         if closed is not None:
             raise Refused(
                 f"{closed.name!r} was closed after its engine failed: whether another question fails could tell "
                 "what a row holds. Nothing was read and nothing was spent. Mend the data and declare a new version."
             )
-        check_columns(asked, self._beside(asked), self.unit)
+        area.check_fit(query)
 
         reservation = self._ledger.reserve(
             charge,
-            datasets=self._private(asked),
+            datasets=private,
             event=event,
             idempotency=idempotency,
             lasts=_lasts(idempotency),
@@ -352,11 +312,11 @@ class Vault:
         if given is not None:
             return given
         issued = datetime.now(UTC).isoformat(timespec="seconds")
-        answer = self._noisy(asked, holding, mechanism)
+        answer = _noisy(area, query, mechanism)
         if answer is None:
-            self._ledger.close(self._private(asked))
+            self._ledger.close(private)
             raise EngineFailed(
-                f"the engine stopped while it read {asked.dataset.name!r}. Rows may have been read, so the charge of "
+                f"the engine stopped while it read {query.dataset.name!r}. Rows may have been read, so the charge of "
                 f"{reservation.cost} is kept; no number was released, and this version of the data is closed. "
                 "Check the data, then declare it as a new version."
             )
@@ -366,7 +326,7 @@ class Vault:
             code=f"sfumato {__version__}",
             dataset=query.dataset,
             unit=self.unit,
-            limit=holding.limit,
+            limit=limit,
             query=query,
             sensitivity=sensitivity,
             mechanism=mechanism,
@@ -394,54 +354,23 @@ class Vault:
             return given  # another process finished the same request first: its answer is the one that counts
         return release
 
-    def _held(self, query: Query) -> tuple[TableQuery, _Holding]:
-        if type(query) not in TABLE_QUERIES:  # a subclass could state a sensitivity of its own
-            raise Unsupported(
-                f"this vault cannot answer {type(query).__name__}; nothing was read and nothing was spent."
-            )
-        check_parts(query)
-        asked: TableQuery = query  # type: ignore[assignment]
-        for dataset in self._private(asked):
-            self._check_known(dataset, dataset in self._holdings)
-        for join in asked.joins:
-            if join.public:
-                self._check_known(join.dataset, join.dataset in self._public)
-                self._public[join.dataset].check_unique([there for _, there in join.on])
-        holding = self._holdings[asked.dataset]
-        if isinstance(asked, Aggregate) and asked.number not in (None, holding.number):
-            raise Refused(
-                f"the number of units that this asks with was not declared for {asked.dataset.name!r}; nothing was "
-                "read and nothing was spent. Declare number=… with the table."
-            )
-        return asked, holding
+    def _area(self, query: Query) -> Area[Any]:
+        """The area that answers a query, once it has been checked."""
+        for area in self._areas:
+            if area.answers(query):
+                area.check(query)
+                return area
+        raise Unsupported(f"this vault cannot answer {type(query).__name__}; nothing was read and nothing was spent.")
 
-    def _check_known(self, dataset: Dataset, known: bool) -> None:  # noqa: FBT001 - reads as one sentence
-        if not known:
-            raise InvalidInput(
-                f"vault {self.name!r} holds no dataset {dataset.name!r} version {dataset.edition!r}; "
-                "nothing was read and nothing was spent. Declare it with vault.table(...) or vault.public(...)."
-            )
 
-    @staticmethod
-    def _private(query: TableQuery) -> list[Dataset]:
-        """The private datasets that a query reads."""
-        return [query.dataset, *(join.dataset for join in query.joins if not join.public)]
-
-    def _beside(self, query: TableQuery) -> Beside:
-        """The sources of all tables that a query names."""
-        private = {join.dataset: self._holdings[join.dataset].source for join in query.joins if not join.public}
-        public = {join.dataset: self._public[join.dataset] for join in query.joins if join.public}
-        return Beside(own=self._holdings[query.dataset].source, private=private, public=public)
-
-    def _noisy(self, query: TableQuery, holding: _Holding, mechanism: Mechanism) -> Answer | None:
-        """Read and draw; None where that failed. Exact numbers, and an engine's words that may quote data, end here."""
-        try:
-            with waiting(f"reading {query.dataset.name}"):
-                beside = self._beside(query)
-                exact = exact_numbers(query, beside, unit=self.unit, limit=holding.limit, secret=self._secret)
-            return drawn(mechanism, exact, SystemWords())
-        except Exception:  # noqa: BLE001 - whatever is raised, the charge is kept and nothing is quoted
-            return None
+def _noisy(area: Area[Any], query: Query, mechanism: Mechanism) -> Answer | None:
+    """Read and draw; None where that failed. Exact numbers, and an engine's words that may quote data, end here."""
+    try:
+        with waiting(f"reading {query.dataset.name}"):
+            exact = area.read(query)
+        return area.draw(mechanism, exact, SystemWords())
+    except Exception:  # noqa: BLE001 - whatever is raised, the charge is kept and nothing is quoted
+        return None
 
 
 def _charged_to(
@@ -501,13 +430,3 @@ def _chosen(names: Sequence[str], column: str | None) -> str:
     if column is None or column not in names:
         raise InvalidInput(f"say column=…, one of {', '.join(names)}; nothing was done.")
     return column
-
-
-def _range(column: str, pair: tuple[Exact, Exact]) -> tuple[Fraction, Fraction]:
-    if not isinstance(pair, tuple | list) or len(pair) != 2:
-        raise InvalidInput(f"the bounds of {column!r} are not a pair; nothing was done. Give (low, high).")
-    lower, upper = pair
-    low, high = rational(lower, f"lower bound of {column!r}"), rational(upper, f"upper bound of {column!r}")
-    if low > high:
-        raise InvalidInput(f"the bounds of {column!r} are the wrong way round; nothing was done. Give (low, high).")
-    return low, high

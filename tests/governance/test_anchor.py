@@ -256,3 +256,18 @@ def test_an_anchor_that_cannot_be_written_stops_the_charge(home: Home, monkeypat
     assert ledger.balance("hospital").spent == HALF  # reserved in the record: it counts, and nothing was read
     charged(home.open())
     assert ledger.verify() == ()
+
+
+def test_half_a_head_is_no_anchor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system may write less than it was given, and say so only in a number."""
+    key, anchor = SigningKey.new(), FileAnchor(tmp_path / "anchor")
+    first, second = (signed(key, number) for number in (1, 2))
+    anchor.create(first)
+    write = os.pwrite
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "pwrite", lambda file, text, place: write(file, text[:100], place))
+        with pytest.raises(LedgerError, match="No space left on device"):
+            anchor.advance(second, durable=True)
+    assert anchor.last() == first
+    anchor.advance(second, durable=True)
+    assert anchor.last() == second

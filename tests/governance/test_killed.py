@@ -50,21 +50,25 @@ def test_kill_at_every_step_of_a_charge(home: Home) -> None:
 
 @pytest.mark.parametrize("kills", [24, pytest.param(500, marks=pytest.mark.long)])
 def test_eight_spenders_at_once_that_are_killed_anywhere(home: Home, kills: int) -> None:
-    """Rounds of eight, about nine in ten of them killed, until this many were; the cap is reached on the way."""
-    fits = kills // 2
+    """Rounds of eight, nine in ten of them killed, at every step in turn, until this many were and a cap is reached."""
+    fits = max(8, kills * 5 // 8)
     furnished(home, hospital=Budget(epsilon=fits * THIRD)).close()
     _, words = run(home, "whole", 0)
     steps, told, killed, turn = int(words[2]), {"whole": words[:2]}, 0, 0
+    waiting: list[int] = []
+    met: set[int] = set()
     while killed < kills or not any("refused" in words for words in told.values()):
         turn += 1
         names = [f"{turn}.{number}" for number in range(8)]
-        # A refusal takes fewer steps than a charge: there the kill comes early.
-        reach = 12 if any("refused" in words for words in told.values()) else steps * 10 // 9
-        spenders = [started(home, name, 1 + secrets.randbelow(reach)) for name in names]
-        for name, spender in zip(names, spenders, strict=True):
+        if len(waiting) < 8:  # all steps, and some that no charge reaches, in a new order
+            waiting += sorted(range(1, steps * 10 // 9 + 1), key=lambda _: secrets.randbelow(2**32))
+        chosen = [waiting.pop() for _ in names]
+        spenders = [started(home, name, step) for name, step in zip(names, chosen, strict=True)]
+        for name, step, spender in zip(names, chosen, spenders, strict=True):
             code, told[name] = finished(*spender)
             assert code in (0, -9), name
             killed += code == -9
+            met |= {step} if code == -9 else set()
         ledger = home.open()
         if turn % 4 == 0:  # no charge was entered above a cap, and all books follow from the record
             assert ledger.verify() == ()
@@ -78,4 +82,5 @@ def test_eight_spenders_at_once_that_are_killed_anywhere(home: Home, kills: int)
             assert "committed" not in told[name] or answer is not None
         ledger.close()
     assert home.open().verify() == ()
+    assert kills < 500 or met == set(range(1, steps + 1))
     assert spent == fits * THIRD  # somebody was refused, so all was spent

@@ -86,7 +86,7 @@ def refused(vault: Vault, query: Any, error: type[Exception], words: str) -> Non
             ask()
         assert "nothing was" in str(caught.value).lower()
     assert vault.spent == NOTHING
-    assert vault._closed == set()
+    assert vault._ledger._closed == set()
 
 
 JOINS: list[tuple[str, Join, type[Exception], str]] = [
@@ -334,7 +334,7 @@ def test_tables_that_no_engine_reads_together_are_refused_before_the_charge(vaul
         with pytest.raises(errors.Unsupported, match=r"do not lie in one place.*nothing was spent"):
             vault.release(query, SPEND)
     assert vault.spent == NOTHING
-    assert vault._closed == set()
+    assert vault._ledger._closed == set()
 
 
 def test_columns_of_one_name_are_refused_before_the_charge() -> None:

@@ -212,10 +212,11 @@ def _list(rows: Sequence[_Row], signs: Signs) -> "RenderableType":
     for row in rows:
         drawn.append(f"{harmless(row.name)}\n", style="" if row.losses else "bold")
         for loss in row.losses:
-            spent, held, left, cap = (*_figures(loss, held=True), "")[:4]
+            spent, held, left, cap = _figures(loss, held=True)
             reserved = f" ({held} reserved)" if held else ""
+            rest = f", {left} left" if left else ""
             drawn.append(f"{harmless(row.stem)}{loss.letter} ").append_text(_drawn(loss, NARROWEST, signs))
-            drawn.append(f" {spent}{reserved} of {cap}, {left} left\n")
+            drawn.append(f" {spent}{reserved} of {cap}{rest}\n")
     drawn.rstrip()
     return drawn
 
@@ -225,10 +226,10 @@ def _drawn(loss: _Loss, size: int, signs: Signs) -> "Text":
 
     if not loss.bar:
         return Text(" " * size)
-    text = Text(bar(loss.spent, loss.open, loss.cap, width=size, signs=signs))
-    text.highlight_words([signs.spent], "red" if loss.left == 0 else "cyan")
-    text.highlight_words([signs.open], "yellow")
-    return text
+    text = bar(loss.spent, loss.open, loss.cap, width=size, signs=signs)
+    solid, light = text.count(signs.spent), text.count(signs.open)
+    drawn = Text(text[:solid], style="red" if loss.left == 0 else "cyan")
+    return drawn.append(text[solid : solid + light], style="yellow").append(text[solid + light :], style="default")
 
 
 def _figures(loss: _Loss, *, held: bool) -> list[str]:
@@ -236,11 +237,12 @@ def _figures(loss: _Loss, *, held: bool) -> list[str]:
     from sfumato.core.exact import decimal_down, decimal_up
 
     middle = [decimal_up(loss.open) if loss.open else ""] if held else []
-    return [decimal_up(loss.spent), *middle, decimal_down(loss.left), decimal_down(loss.cap)]
+    left = decimal_down(loss.left) if loss.bar else ""
+    return [decimal_up(loss.spent), *middle, left, decimal_down(loss.cap)]
 
 
 def _notes(found: "Overview", signs: Signs) -> Iterable[str]:
-    from sfumato.core.exact import decimal_up
+    from sfumato.core.exact import decimal_down, decimal_up
 
     epsilon, delta, rho, alpha = signs.letters
 
@@ -251,8 +253,11 @@ def _notes(found: "Overview", signs: Signs) -> Iterable[str]:
         kept = level.balance
         if kept.filter_cap is not None:
             sign, name = (rho, "zCDP filter") if kept.order is None else (alpha, f"Renyi filter of order {kept.order}")
-            at = f"{delta} = {decimal_up(kept.cap.delta)}"
-            yield f"{level.name} is kept by a {name}: {sign} decides; the {epsilon} spent is read at {at}"
+            at, pure = f"{delta} = {decimal_up(kept.cap.delta)}", decimal_down(kept.left.epsilon)
+            yield (
+                f"{level.name} is kept by a {name}: {sign} decides, and the {epsilon} spent is read at {at}; noise "
+                f"without a {delta} may still ask for {epsilon} = {pure}"
+            )
     for path, locked in found.reserves:
         yield f"{path}: a reserve of {words(locked)} is locked; the board unlocks it (sfumato budget request)"
     by_path = {level.name: level.balance for level in found.accounts}

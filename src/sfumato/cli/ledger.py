@@ -38,7 +38,7 @@ Method = Annotated[
     Literal["basic", "zcdp", "rdp"],
     typer.Option(help="The filter that decides: sums of ε and δ, zCDP, or Rényi at one order."),
 ]
-Order = Annotated[str | None, typer.Option(metavar="X", help="The order of a Rényi filter, which needs one, such as 20.")]
+Order = Annotated[str | None, typer.Option(metavar="X", help="The order of a Rényi filter, such as 20; it needs one.")]
 Out = Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Where to write; never overwritten.")]
 
 

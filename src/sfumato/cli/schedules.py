@@ -38,9 +38,10 @@ def show(read: "PlanFile", found: "Schedule") -> None:
         f"{found.method}"
     )
     delta = found.plan.cap.delta or DELTA
+    tight = decimal_up(found.tight(delta), 7)
     say(
-        f"for information: carried out as it stands, the whole plan keeps ε = {decimal_up(found.tight(delta), 7)} at δ = "
-        f"{decimal_up(delta)} (privacy loss distribution); what is charged is the total above"
+        f"for information: carried out as it stands, the whole plan keeps ε = {tight} at δ = {decimal_up(delta)} "
+        "(privacy loss distribution); what is charged is the total above"
     )
 
 

@@ -105,7 +105,7 @@ def file_of(given: str | Path | None = None) -> Path:
             f"settings file that sfumato ledger init wrote, such as {NAME}."
         )
     place = Path(given)
-    if place.is_dir():
+    if place.is_dir() or not (place.suffix or place.is_file()):
         return place / NAME
     return place if place.suffix == ".toml" else place.with_suffix(".toml")
 

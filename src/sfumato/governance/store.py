@@ -484,9 +484,10 @@ class Store:
             run(connection.cursor(), begin)
         except self._errors as wrong:
             gone = engine.dialect.is_disconnect(wrong, connection.dbapi_connection, None)  # type: ignore[arg-type]
-            connection.invalidate()
             if not gone:
+                connection.close()
                 raise
+            connection.invalidate()
             engine.dispose()
             connection = engine.raw_connection()
             run(connection.cursor(), begin)
@@ -515,7 +516,8 @@ class Store:
         try:
             yield
         except self._errors as wrong:
-            reason = str(getattr(wrong, "orig", None) or type(wrong).__name__).strip().splitlines()[0]
+            cause = getattr(wrong, "orig", None) if isinstance(wrong, SQLAlchemyError) else wrong
+            reason = (str(cause or "").strip() or type(wrong).__name__).splitlines()[0]
             raise LedgerError(
                 f"the ledger {self.name} cannot be used: {reason}. No row was read and no answer was delivered; "
                 f"{outcome}. Mend the database and try again."

@@ -70,6 +70,11 @@ def filter_of(cap: Budget, method: str, order: Exact | None = None) -> FilterCap
             "cap a δ, or keep the account by sums."
         )
     match open_filter(cap, method=method, order=order):
+        case ZCDPFilter(rho=most) | RDPFilter(loss=most) if most == 0:
+            raise InvalidInput(
+                f"a {method} filter within {cap} would admit nothing at all: at this δ the least loss reads as more. "
+                "Nothing was changed. Give a higher cap, or a Rényi filter a higher order."
+            )
         case ZCDPFilter(rho=rho):
             return {"rho": rho, "order": None, "loss": None}
         case RDPFilter(order=chosen, loss=loss):

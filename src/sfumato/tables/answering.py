@@ -5,6 +5,7 @@ from fractions import Fraction
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
+from sfumato.core.area import Answer
 from sfumato.core.budget import Budget
 from sfumato.core.query import Dataset, Mechanism
 from sfumato.core.sensitivity import Sensitivity
@@ -26,14 +27,12 @@ from sfumato.tables.queries.top import TopGroups
 if TYPE_CHECKING:
     from sfumato.noise import Words
 
-__all__ = ["TABLE_QUERIES", "Answer", "TableQuery", "check_parts", "drawn", "mechanism_for"]
+__all__ = ["TABLE_QUERIES", "TableQuery", "check_parts", "drawn", "mechanism_for"]
 
 TableQuery = Count | Aggregate | Quantiles | FoundKeys | TopGroups | Marginals
 TABLE_QUERIES = (Count, Aggregate, Quantiles, FoundKeys, TopGroups, Marginals)
 PARTS = frozenset((*TABLE_QUERIES, Dataset, Join, Keys, *MEASURES, *EXPRESSIONS))
 PLAIN = frozenset((str, int, bool, Fraction, NoneType, Operator, Part, Sign, Type))
-Answer = tuple[tuple[int, ...], tuple[tuple[str | int | bool, ...], ...]]
-"""The noisy numbers, and the keys that were found."""
 
 
 def check_parts(part: object) -> None:

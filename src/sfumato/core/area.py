@@ -1,0 +1,52 @@
+"""An area: what a vault needs of one kind of data. It knows tables, graphs and streams by the same few words."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeVar
+
+from sfumato.core.budget import Budget
+from sfumato.core.limits import Limit
+from sfumato.core.query import Dataset, Mechanism, Query
+from sfumato.core.sensitivity import Sensitivity
+
+__all__ = ["Answer", "Area"]
+
+Asked = TypeVar("Asked", contravariant=True)
+
+Answer = tuple[tuple[int, ...], tuple[tuple[str | int | bool, ...], ...]]
+"""The noisy numbers, and the keys that were found."""
+
+
+class Area(Protocol[Asked]):
+    """Declared data of one kind, and how its queries are answered. Nothing here charges; the vault does."""
+
+    def answers(self, query: Query) -> bool:
+        """Whether this query is one of this area; told by its exact class, since a subclass could say anything."""
+        ...
+
+    def check(self, query: Asked) -> None:
+        """Refuse a query with foreign parts, or about data that is not declared; reads nothing."""
+        ...
+
+    def limit(self, query: Asked) -> Limit | None:
+        """How much of each person counts in the data that is asked."""
+        ...
+
+    def private(self, query: Asked) -> Sequence[Dataset]:
+        """The private datasets that a query reads."""
+        ...
+
+    def mechanism(self, query: Asked, moved: Sensitivity, spend: Budget) -> Mechanism:
+        """The mechanism with the least error that a spend allows."""
+        ...
+
+    def check_fit(self, query: Asked) -> None:
+        """Refuse a query that does not fit the names and types of the data; no row is read."""
+        ...
+
+    def read(self, query: Asked) -> Any:
+        """Read the data, after the charge. Sensitive: the result is exact and must meet noise before anyone sees it."""
+        ...
+
+    def draw(self, mechanism: Mechanism, exact: Any, words: Any) -> Answer:
+        """Draw the answer from what was read; ``words`` are random bits. Sensitive: ``exact``."""
+        ...

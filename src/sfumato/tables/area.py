@@ -1,0 +1,177 @@
+"""The tables that a vault holds, and how their questions are answered."""
+
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core.area import Answer
+from sfumato.core.budget import Budget
+from sfumato.core.exact import Exact, natural, rational
+from sfumato.core.limits import Limit
+from sfumato.core.query import Dataset, Mechanism, Query
+from sfumato.core.question import Gate
+from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.units import Relation, Unit
+from sfumato.engines.sources import Source
+from sfumato.errors import InvalidInput, NotDeclared, Refused
+from sfumato.tables.answering import TABLE_QUERIES, TableQuery, check_parts, drawn, mechanism_for
+from sfumato.tables.contribution import contribution
+from sfumato.tables.execution import Beside, check_columns, exact_numbers
+from sfumato.tables.keys import KeyValue, keys_of
+from sfumato.tables.public import PublicTable
+from sfumato.tables.queries.aggregate import Aggregate
+from sfumato.tables.schema import Schema
+from sfumato.tables.table import Table
+
+if TYPE_CHECKING:
+    from sfumato.noise import Words
+
+__all__ = ["Tables"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Holding:
+    """What is kept of a declared table."""
+
+    source: Source
+    limit: Limit | None
+    number: int | None
+
+
+class Tables:
+    """Declared tables: private ones with their limits, and public ones to join them with."""
+
+    def __init__(self, *, unit: Unit, name: str, budget: Budget) -> None:
+        self._unit, self._name, self._budget = unit, name, budget
+        self._holdings: dict[Dataset, _Holding] = {}
+        self._public: dict[Dataset, PublicTable] = {}
+        self._secret = secrets.token_hex(16)
+
+    def declare(
+        self,
+        gate: Gate,
+        data: object,
+        *,
+        schema: Schema | str | Path | None,
+        name: str | None,
+        version: str | None,
+        limit: Limit | None,
+        bounds: Mapping[str, tuple[Exact, Exact]] | None,
+        keys: Mapping[str, Iterable[KeyValue | date]] | None,
+        number: int | None,
+    ) -> Table:
+        """Keep a table and hand out what an analyst asks it with; no row is read."""
+        types = None
+        if schema is not None:
+            schema = schema if isinstance(schema, Schema) else Schema.load(schema)
+            said, types = schema.declaration(self._unit), schema.types
+            if schema.population is not None:
+                self._budget.judged(schema.population)
+            name, version, limit = name or said["name"], version or said["version"], limit or said["limit"]
+            bounds, keys = {**said["bounds"], **(bounds or {})}, {**said["keys"], **(keys or {})}
+            number = schema.number if number is None and self._unit.relation is Relation.REPLACE else number
+        if name is None:
+            raise NotDeclared("a table needs a public name, which its releases state. Say name='visits'.")
+        dataset = Dataset(name=name, edition=secrets.token_hex(8) if version is None else version)
+        if any(known.name == name for known in self._public):
+            raise Refused(f"a public table is called {name!r} already; nothing was done. Give the table another name.")
+        if dataset in self._holdings:
+            raise Refused(
+                f"{name!r} version {version!r} is declared already, and stored answers would be mixed with those of "
+                "other rows. Nothing was done. Give the new state of the data a version of its own."
+            )
+        ranges = {column: _range(column, pair) for column, pair in (bounds or {}).items()}
+        declared = {column: keys_of(column, values) for column, values in (keys or {}).items()}
+        contribution(self._unit, limit)  # refuses a unit or a limit that does not fit rows
+        if number is not None and self._unit.relation is not Relation.REPLACE:
+            raise Refused(
+                "the number of units is secret under add/remove, and saying it would undo that. Nothing was done. "
+                "Leave it out, or protect units under replace."
+            )
+        if number is not None:
+            natural(number, "number")
+        single = limit is None or (limit.groups, limit.rows_per_group) == (1, 1)
+        self._holdings[dataset] = _Holding(source=Source(data, types), limit=limit, number=number)
+        return Table(gate=gate, dataset=dataset, keys=declared, bounds=ranges, number=number if single else None)
+
+    def public(self, data: object, *, name: str | None, version: str) -> PublicTable:
+        """Keep a public table."""
+        if name is None:
+            raise NotDeclared("a public table needs a name, which its columns are called by. Say name='hospitals'.")
+        table = PublicTable.of(data, Dataset(name=name, edition=version))
+        if table.dataset in self._public or any(known.name == name for known in self._holdings):
+            raise Refused(f"a table {name!r} is declared already; nothing was done. Give it another name or version.")
+        self._public[table.dataset] = table
+        return table
+
+    def answers(self, query: Query) -> bool:
+        """Whether this is a question about tables; a subclass could state a sensitivity of its own."""
+        return type(query) in TABLE_QUERIES
+
+    def check(self, query: TableQuery) -> None:
+        """Refuse a query with foreign parts, or about data that is not declared."""
+        check_parts(query)
+        for dataset in self.private(query):
+            self._check_known(dataset, dataset in self._holdings)
+        for join in query.joins:
+            if join.public:
+                self._check_known(join.dataset, join.dataset in self._public)
+                self._public[join.dataset].check_unique([there for _, there in join.on])
+        number = self._holdings[query.dataset].number
+        if isinstance(query, Aggregate) and query.number not in (None, number):
+            raise Refused(
+                f"the number of units that this asks with was not declared for {query.dataset.name!r}; nothing was "
+                "read and nothing was spent. Declare number=… with the table."
+            )
+
+    def limit(self, query: TableQuery) -> Limit | None:
+        """How much of each person counts."""
+        return self._holdings[query.dataset].limit
+
+    def private(self, query: TableQuery) -> list[Dataset]:
+        """The private datasets that a query reads."""
+        return [query.dataset, *(join.dataset for join in query.joins if not join.public)]
+
+    def mechanism(self, query: TableQuery, moved: Sensitivity, spend: Budget) -> Mechanism:
+        """The mechanism with the least error that a spend allows."""
+        return mechanism_for(query, moved, self._unit, spend)
+
+    def check_fit(self, query: TableQuery) -> None:
+        """Refuse a query that does not fit the names and types of the columns; no row is read."""
+        check_columns(query, self._beside(query), self._unit)
+
+    def read(self, query: TableQuery) -> Any:
+        """Add up in the engine. Sensitive: the result is exact."""
+        limit = self._holdings[query.dataset].limit
+        return exact_numbers(query, self._beside(query), unit=self._unit, limit=limit, secret=self._secret)
+
+    def draw(self, mechanism: Mechanism, exact: Any, words: "Words") -> Answer:
+        """Draw the answer from what the engine found. Sensitive: ``exact``."""
+        return drawn(mechanism, exact, words)
+
+    def _check_known(self, dataset: Dataset, known: bool) -> None:  # noqa: FBT001 - reads as one sentence
+        if not known:
+            raise InvalidInput(
+                f"vault {self._name!r} holds no dataset {dataset.name!r} version {dataset.edition!r}; "
+                "nothing was read and nothing was spent. Declare it with vault.table(...) or vault.public(...)."
+            )
+
+    def _beside(self, query: TableQuery) -> Beside:
+        """The sources of all tables that a query names."""
+        private = {join.dataset: self._holdings[join.dataset].source for join in query.joins if not join.public}
+        public = {join.dataset: self._public[join.dataset] for join in query.joins if join.public}
+        return Beside(own=self._holdings[query.dataset].source, private=private, public=public)
+
+
+def _range(column: str, pair: tuple[Exact, Exact]) -> tuple[Fraction, Fraction]:
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise InvalidInput(f"the bounds of {column!r} are not a pair; nothing was done. Give (low, high).")
+    lower, upper = pair
+    low, high = rational(lower, f"lower bound of {column!r}"), rational(upper, f"upper bound of {column!r}")
+    if low > high:
+        raise InvalidInput(f"the bounds of {column!r} are the wrong way round; nothing was done. Give (low, high).")
+    return low, high

@@ -1,0 +1,65 @@
+"""A small institution in a folder, made by commands, and the files that its people wrote."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Run = Callable[..., Any]
+
+TERMS = """kind = "terms"
+version = 1
+dataset = "visits"
+purposes = ["research"]
+ground = "public task"
+condition = "public health"
+hipaa = "not subject to HIPAA"
+until = 2028-12-31
+"""
+BOARD = """kind = "board"
+version = 1
+members = ["ada", "ben", "cho", "dai"]
+quorum = 2
+
+[[communities]]
+name = "riverside"
+representatives = ["eva"]
+datasets = ["visits"]
+"""
+REASONS = """kind = "reasons"
+version = 1
+benefit = "beds are planned by it"
+risk = "a rare case could be guessed"
+choice = "±6 is enough"
+"""
+FILES = {"visits-terms.toml": TERMS, "board.toml": BOARD, "reasons.toml": REASONS}
+
+
+def written(folder: Path) -> None:
+    """Write what people declare."""
+    for name, text in FILES.items():
+        (folder / name).write_text(text, "utf-8")
+
+
+def done(run: Run, *words: object) -> str:
+    """Run a command that must succeed; what it printed."""
+    outcome = run(*words)
+    assert outcome.exit_code == 0, (words, outcome.stderr, outcome.exception)
+    return str(outcome.stdout)
+
+
+def refused(run: Run, *words: object, code: int = 1) -> str:
+    """Run a command that must be refused with a message; what it said."""
+    outcome = run(*words)
+    assert outcome.exit_code == code, (words, outcome.stdout)
+    assert isinstance(outcome.exception, SystemExit)
+    return str(outcome.stderr)
+
+
+def furnished(run: Run) -> None:
+    """A hospital with a department, people and a dataset, in the folder that commands run in."""
+    who = ("--unit", "user:patient_id")
+    done(run, "ledger", "init")
+    done(run, "account", "open", "hospital", *who, "--epsilon", 4, "--delta", "1e-6", "--reason", "for 2026")
+    done(run, "account", "open", "hospital/oncology", *who, "--epsilon", 2, "--delta", "1e-6", "--reason", "figures")
+    done(run, "ledger", "population", "patients", *who, "--epsilon", 8, "--delta", "1e-6", "--reason", "lifetime")
+    done(run, "ledger", "dataset", "visits", "--version", "1", "--population", "patients", "--epsilon", 4)
