@@ -261,7 +261,7 @@ def test_an_anchor_that_cannot_be_written_stops_the_charge(home: Home, monkeypat
 def test_half_a_head_is_no_anchor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The system may write less than it was given, and say so only in a number."""
     key, anchor = SigningKey.new(), FileAnchor(tmp_path / "anchor")
-    first, second = (signed(key, number) for number in (1, 2))
+    first, second = head_at(1, key), head_at(2, key)
     anchor.create(first)
     write = os.pwrite
     with monkeypatch.context() as broken:
