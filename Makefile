@@ -13,10 +13,10 @@ run: $(READY)            ## set up, then: private releases with error bars and a
 	$(BIN)/sfumato demo
 
 test: $(READY)           ## set up, then all tests
-	$(BIN)/python -m pytest -n $(JOBS) -m "not long" --cov --cov-report=term
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not long" --cov --cov-report=term
 
 test-all: $(READY)       ## the long versions too
-	SFUMATO_LONG=1 $(BIN)/python -m pytest -n $(JOBS)
+	SFUMATO_LONG=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 lint: $(READY)           ## style, types, layers
 	$(BIN)/ruff check .

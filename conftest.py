@@ -1,3 +1,3 @@
 """Loads what the whole test suite shares."""
 
-pytest_plugins = ["tests.claims.plugin", "tests.servers"]
+pytest_plugins = ["tests.claims.plugin", "tests.measured", "tests.servers"]

@@ -1,5 +1,6 @@
 """A small signed release on disk, and a way to run commands."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,15 +12,20 @@ from typer.testing import CliRunner
 import sfumato as sf
 from sfumato.cli.app import app
 from sfumato.core.signature import SigningKey
+from tests.cli.institution import furnished, governed, written
 
 Run = Callable[..., Any]
+
+
+def _run() -> Run:
+    runner = CliRunner(env={"COLUMNS": "200", "TERM": "dumb", "NO_COLOR": "1"})
+    return lambda *words: runner.invoke(app, [str(word) for word in words])
 
 
 @pytest.fixture
 def run() -> Run:
     """Run a command and return what became of it."""
-    runner = CliRunner(env={"COLUMNS": "200", "TERM": "dumb", "NO_COLOR": "1"})
-    return lambda *words: runner.invoke(app, [str(word) for word in words])
+    return _run()
 
 
 @pytest.fixture(scope="session")
@@ -51,3 +57,37 @@ def place(tmp_path: Path, made: dict[str, bytes]) -> Path:
     for name, content in made.items():
         (tmp_path / name).write_bytes(content)
     return tmp_path
+
+
+@pytest.fixture(scope="session")
+def institutions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two institutions, made once for all tests: plain, and seated with terms and a board."""
+    folder = tmp_path_factory.mktemp("institutions")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("SFUMATO_LEDGER", raising=False)
+        for name in ("plain", "seated"):
+            (folder / name).mkdir()
+            patch.chdir(folder / name)
+            written(folder / name)
+            furnished(_run())
+        governed(_run())
+    return folder
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, institutions: Path) -> Path:
+    """The folder of a furnished institution, in which commands run."""
+    return _moved_into(institutions / "plain", tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def seated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, institutions: Path) -> Path:
+    """The same with terms and a board."""
+    return _moved_into(institutions / "seated", tmp_path, monkeypatch)
+
+
+def _moved_into(source: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(source, folder, dirs_exist_ok=True)
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("SFUMATO_LEDGER", raising=False)
+    return folder

@@ -63,3 +63,9 @@ def furnished(run: Run) -> None:
     done(run, "account", "open", "hospital/oncology", *who, "--epsilon", 2, "--delta", "1e-6", "--reason", "figures")
     done(run, "ledger", "population", "patients", *who, "--epsilon", 8, "--delta", "1e-6", "--reason", "lifetime")
     done(run, "ledger", "dataset", "visits", "--version", "1", "--population", "patients", "--epsilon", 4)
+
+
+def governed(run: Run) -> None:
+    """Terms and a board for it."""
+    done(run, "ledger", "terms", "visits-terms.toml")
+    done(run, "budget", "board", "board.toml", "--by", "director", "--reason", "decided")

@@ -3,27 +3,20 @@
 import json
 import shutil
 import sqlite3
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from sfumato.cli.exits import Exit
 from sfumato.cli.protected import unit_of
-from sfumato.core.units import describe, weight
+from sfumato.core.budget import Budget
+from sfumato.core.query import Dataset
+from sfumato.core.units import describe, user, weight
 from sfumato.errors import InvalidInput
 from sfumato.governance import settings
 from sfumato.governance.entries import Row
-from tests.cli.institution import done, furnished, refused, written
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run) -> Path:
-    """The folder of a furnished institution, in which commands run."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("SFUMATO_LEDGER", raising=False)
-    furnished(run)
-    written(tmp_path)
-    return tmp_path
+from tests.cli.institution import done, refused
 
 
 def rewritten(database: Path, statement: str) -> None:
@@ -90,7 +83,7 @@ def test_a_sound_ledger_verifies_and_agrees_with_its_published_heads(run, here):
     done(run, "ledger", "dataset", "visits", "--version", "2", "--population", "patients", "--epsilon", 4)
     done(run, "ledger", "head", "-o", "second.json")
     said = done(run, "ledger", "verify", "--head", "first.json", "--head", "second.json")
-    assert "7 entries" in said
+    assert "6 entries" in said
     assert "2 published heads agree" in said
     assert json.loads(done(run, "ledger", "verify", "--json")) == {"holds": True, "heads": 0, "findings": []}
     assert "is there already" in refused(run, "ledger", "head", "-o", "first.json")
@@ -123,24 +116,23 @@ def test_a_restored_backup_is_refused_verified_as_short_and_recovered_by_a_decis
         assert "restored from an old backup" in refused(run, *words)
     outcome = run("ledger", "verify")
     assert outcome.exit_code == Exit.FOUND_WRONG
-    assert "entry 7: is missing" in outcome.stdout
+    assert "entry 6: is missing" in outcome.stdout
     assert "say why" in refused(run, "ledger", "recover", "--reason", " ")
     assert "--charge-epsilon" in refused(run, "ledger", "recover", "--reason", "x", "--charge-delta", "0.1")
-    told = json.loads(
-        done(run, "ledger", "recover", "--reason", "the disk failed", "--charge-epsilon", "1/2", "--json")
-    )
-    assert told == {"entry": 8, "lost": 1, "charged": {"epsilon": "1/2", "delta": "0"}}
+    decided = ("ledger", "recover", "--reason", "the disk failed", "--charge-epsilon", "1/2", "--json")
+    told = json.loads(done(run, *decided))
+    assert told == {"entry": 7, "lost": 1, "charged": {"epsilon": "1/2", "delta": "0"}}
     spent = json.loads(done(run, "budget", "show", "--json"))["accounts"][0]["spent"]
     assert spent == {"epsilon": "1/2", "delta": "0"}
-    assert "8 entries" in done(run, "ledger", "verify")
+    assert "7 entries" in done(run, "ledger", "verify")
     assert "there is nothing to recover" in refused(run, "ledger", "recover", "--reason", "again")
 
 
 def test_the_export_is_the_record_and_its_digests_follow(run, here):
     lines = done(run, "ledger", "export").splitlines()
     rows = [json.loads(line) for line in lines]
-    assert [row["number"] for row in rows] == list(range(1, 7))
-    assert done(run, "ledger", "export", "-o", "record.jsonl") == "written: record.jsonl (6 entries)\n"
+    assert [row["number"] for row in rows] == list(range(1, 6))
+    assert done(run, "ledger", "export", "-o", "record.jsonl") == "written: record.jsonl (5 entries)\n"
     assert (here / "record.jsonl").read_text("utf-8").splitlines() == lines
     assert json.loads(done(run, "ledger", "export", "--json")) == rows
     ledger = settings.opened(here)
@@ -162,10 +154,9 @@ def test_terms_are_declared_and_a_broken_file_changes_nothing(run, here):
     assert "'visits' may be used for research until 2028-12-31" in done(run, "ledger", "terms", "visits-terms.toml")
     (here / "broken.toml").write_text('kind = "terms"\nversion = 1\n', "utf-8")
     assert "broken.toml: until is missing" in refused(run, "ledger", "terms", "broken.toml")
-    assert "7 entries" in done(run, "ledger", "verify")
+    assert "6 entries" in done(run, "ledger", "verify")
 
 
-@pytest.mark.parametrize("epsilon", ["0", "-1", "nan", "inf", "1e999", "", "one"])
 @pytest.mark.parametrize(
     "words",
     [
@@ -175,21 +166,19 @@ def test_terms_are_declared_and_a_broken_file_changes_nothing(run, here):
     ],
     ids=" ".join,
 )
-def test_an_amount_that_is_none_changes_nothing(run, here, words, epsilon):
-    said = refused(run, *words, f"--epsilon={epsilon}")
-    assert "epsilon" in said
-    assert "6 entries" in done(run, "ledger", "verify")
+def test_an_amount_that_is_none_changes_nothing(run, here, words):
+    for epsilon in ("0", "-1", "nan", "inf", "1e999", "", "one"):
+        assert "epsilon" in refused(run, *words, f"--epsilon={epsilon}")
+    assert "5 entries" in done(run, "ledger", "verify")
 
 
 def test_accounts_are_opened_from_the_top_and_listed(run, here):
     who = ("--unit", "user:patient_id", "--reason", "x")
-    assert "'hospital/surgery' is not open" in refused(
-        run, "account", "open", "hospital/surgery/a", *who, "--epsilon", 1
-    )
-    assert "is open already" in refused(run, "account", "open", "hospital", *who, "--epsilon", 1)
-    assert "do not add up" in refused(
-        run, "account", "open", "hospital/x", "--unit", "record", "--epsilon", 1, *who[2:]
-    )
+    one = ("--epsilon", 1)
+    assert "'hospital/surgery' is not open" in refused(run, "account", "open", "hospital/surgery/a", *who, *one)
+    assert "is open already" in refused(run, "account", "open", "hospital", *who, *one)
+    other = ("--unit", "record", "--reason", "x")
+    assert "do not add up" in refused(run, "account", "open", "hospital/x", *other, *one)
     words = ("--delta", "1e-6", "--epsilon", 1, "--method")
     assert "--order" not in done(run, "account", "open", "hospital/rho", *who, *words, "zcdp")
     assert "order" in refused(run, "account", "open", "hospital/alpha", *who, *words, "rdp")
@@ -244,7 +233,7 @@ def test_units_are_read(text, words):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "person", "user", "user:", "record:x", "family:3", "family:x:id", "node:", "node:x"]
+    "text", ["", "person", "user", "user:", "record:x", "family:3", "family:x:i", "node:", "node:x"]
 )
 def test_what_is_no_unit_is_refused(text):
     with pytest.raises(InvalidInput, match="is no unit"):
@@ -252,12 +241,6 @@ def test_what_is_no_unit_is_refused(text):
 
 
 def test_stale_charges_are_settled(run, here):
-    from datetime import timedelta
-
-    from sfumato.core.budget import Budget
-    from sfumato.core.query import Dataset
-    from sfumato.core.units import user
-
     ledger = settings.opened(here)
     account = ledger.account("hospital/oncology", unit=user("patient_id", relation="add/remove"))
     for queued in (True, False):
@@ -268,8 +251,8 @@ def test_stale_charges_are_settled(run, here):
     before = json.loads(done(run, "budget", "show", "--json"))["accounts"][1]
     assert before["reserved"]["epsilon"] == before["spent"]["epsilon"] == "1/2"
     said = done(run, "ledger", "expire")
-    assert "charge 7: given back, nothing was read" in said
-    assert "charge 8: counts as spent" in said
+    assert "charge 6: given back, nothing was read" in said
+    assert "charge 7: counts as spent" in said
     after = json.loads(done(run, "budget", "show", "--json"))["accounts"][1]
     assert (after["reserved"]["epsilon"], after["spent"]["epsilon"]) == ("0", "1/4")
     assert json.loads(done(run, "ledger", "expire", "--json")) == {"charges": []}

@@ -20,6 +20,15 @@ from tests.documents import CLASSES
 KEYS_1 = {"kind": "keys", "version": 1, "column": "region", "values": ["north", "south"]}
 DATASET_1 = {"kind": "dataset", "version": 1, "name": "visits", "edition": "2026-10"}
 COUNT_1 = {"kind": "query.count", "version": 1, "dataset": DATASET_1, "where": None, "by": [KEYS_1]}
+ACCOUNT_1 = {
+    "kind": "account",
+    "version": 1,
+    "name": "trial",
+    "ledger": "none (in memory)",
+    "budget": {"kind": "budget", "version": 1, "epsilon": "1/1", "delta": "0/1"},
+    "spent": {"kind": "budget", "version": 1, "epsilon": "1/1", "delta": "0/1"},
+    "releases": 1,
+}
 STATEMENT_1 = {
     "kind": "statement",
     "version": 1,
@@ -43,18 +52,10 @@ STATEMENT_1 = {
     "event": {"kind": "event.discrete_laplace", "version": 1, "l1": "2/1", "scale": "2/1"},
     "guarantee": {"kind": "guarantee.pure", "version": 1, "epsilon": "1/1"},
     "spend": {"kind": "budget", "version": 1, "epsilon": "1/1", "delta": "0/1"},
-    "account": {
-        "kind": "account",
-        "version": 1,
-        "name": "trial",
-        "ledger": "none (in memory)",
-        "budget": {"kind": "budget", "version": 1, "epsilon": "1/1", "delta": "0/1"},
-        "spent": {"kind": "budget", "version": 1, "epsilon": "1/1", "delta": "0/1"},
-        "releases": 1,
-    },
+    "account": ACCOUNT_1,
     "values": [3, -1],
 }
-OLDER: list[dict[str, Any]] = [KEYS_1, COUNT_1, STATEMENT_1]
+OLDER: list[dict[str, Any]] = [KEYS_1, COUNT_1, ACCOUNT_1, STATEMENT_1]
 older = pytest.mark.parametrize("body", OLDER, ids=lambda body: body["kind"])
 
 
@@ -71,6 +72,8 @@ def test_what_was_not_there_yet_is_what_it_always_meant() -> None:
     assert statement.query == count
     assert statement.found == ()
     assert statement.values == (3, -1)
+    assert statement.account.method == "basic"
+    assert (statement.account.order, statement.account.filter_cap, statement.account.filter_spent) == (None, None, None)
     assert statement.query.sensitivity(statement.unit, statement.limit) == statement.sensitivity
 
 
@@ -85,7 +88,7 @@ def test_an_older_document_may_not_lack_what_it_had_then(body: dict[str, Any]) -
 
 @older
 def test_a_document_of_today_may_not_lack_the_new_fields(body: dict[str, Any]) -> None:
-    with pytest.raises(InvalidInput, match=r"^document\.(value|joins|found) is missing"):
+    with pytest.raises(InvalidInput, match=r"^document\.(value|joins|found|method) is missing"):
         DECLARATIONS.decode(body | {"version": 2})
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from sfumato.core.budget import Budget
 from sfumato.errors import BudgetExceeded
-from sfumato.governance import store
+from sfumato.governance import rows
 from tests.governance.homes import VISITS, Home
 
 COST = Budget(epsilon="1/3")
@@ -67,7 +67,7 @@ def _spend(home: Home, request: str, last: int, write: int) -> None:
 
         return stepped
 
-    store.run, store.commit = around(store.run), around(store.commit)
+    rows.run, rows.commit = around(rows.run), around(rows.commit)
     os.pwrite, os.fdatasync = around(os.pwrite), around(os.fdatasync)
 
     reservation = account.reserve(COST, datasets=[VISITS], idempotency=request)

@@ -13,7 +13,8 @@ import sqlalchemy as sa
 from sfumato.core.budget import Budget
 from sfumato.errors import BudgetExceeded
 from sfumato.governance.durable import DurableLedger
-from sfumato.governance.store import BALANCE, Pages
+from sfumato.governance.pages import Pages
+from sfumato.governance.rows import BALANCE
 from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished
 
 TENTH = Budget(epsilon="1/10")

@@ -56,7 +56,7 @@ def lite(tmp_path: Path) -> Home:
 
 def institution(home: Home, clock: Clock | None = None) -> Ledger:
     caps = dict.fromkeys(("hospital", "department", "project", "dataset", "population"), ROOMY)
-    return furnished(home, clock=clock, **caps)  # type: ignore[arg-type]
+    return furnished(home, clock=clock, **caps)
 
 
 def released(ledger: Ledger, epsilon: str = "1/2", **use: Any) -> Release:
@@ -101,7 +101,7 @@ def test_a_release_resolves_to_data_code_question_unit_consent_and_approval(home
     assert json.loads(found.question or "")[0] == json.loads(release.certificate.text)["statement"]["query"]
     assert found.certificate == release.certificate.text
     for field in ("limit", "sensitivity", "mechanism"):
-        assert found.statement[field] == release.certificate.document["statement"][field]  # type: ignore[index,call-overload]
+        assert found.statement[field] == release.certificate.document["statement"][field]
     (approval,) = found.approvals
     assert (approval.proposal.number, approval.proposal.reasons) == (number, WHY)
     assert [(one.vote.voter, one.vote.choice) for one in approval.ballots] == [

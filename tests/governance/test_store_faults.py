@@ -23,7 +23,8 @@ from sfumato.errors import InvalidInput, LedgerError
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.memory import Reservation
 from sfumato.governance.migrations import migrate, newest, present
-from sfumato.governance.store import Store, commit, run
+from sfumato.governance.rows import commit, run
+from sfumato.governance.store import Store
 from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished, postgres_home, sqlite_home
 from tests.parts import absent, package
 from tests.servers import QUICK, postgres_programs, private_postgres
@@ -167,8 +168,8 @@ def test_a_database_that_goes_away_in_the_middle_fails_closed(
             home.execute(GOODBYE)
         (commit if len(given) == 1 else run)(*given)
 
-    monkeypatch.setattr("sfumato.governance.store.run", leave)
-    monkeypatch.setattr("sfumato.governance.store.commit", leave)
+    monkeypatch.setattr("sfumato.governance.rows.run", leave)
+    monkeypatch.setattr("sfumato.governance.rows.commit", leave)
     outcome = "whether it was written is not known" if moment == "commit" else "nothing was changed"
     with pytest.raises(LedgerError, match=outcome):
         account.reserve(HALF, datasets=[VISITS], idempotency="once")
@@ -197,7 +198,7 @@ def test_a_server_that_stops_in_the_middle_and_comes_back(tmp_path: Path, monkey
                 server.stop(signal.SIGQUIT)
             run(cursor, statement, values)
 
-        monkeypatch.setattr("sfumato.governance.store.run", leave)
+        monkeypatch.setattr("sfumato.governance.rows.run", leave)
         with pytest.raises(LedgerError, match="no answer was delivered; nothing was changed"):
             account.reserve(HALF, datasets=[VISITS], idempotency="second")
         with pytest.raises(LedgerError, match="no answer was delivered; nothing was changed"):
@@ -246,17 +247,17 @@ def test_a_ledger_of_newer_code_is_refused(home: Home) -> None:
 
 
 def test_the_tables_of_the_statements_are_those_of_the_migrations(home: Home) -> None:
-    from sfumato.governance.store import _TABLES, KEYS
+    from sfumato.governance.rows import KEYS, TABLES
 
     ledger = furnished(home)
     with ledger._store._connected().connect() as connection:
         assert present(connection) == newest()
         found = sa.inspect(connection)
-        for table in _TABLES.tables.values():
+        for table in TABLES.tables.values():
             assert {column.name for column in table.columns} == {each["name"] for each in found.get_columns(table.name)}
             if table.name in KEYS:
                 assert found.get_pk_constraint(table.name)["constrained_columns"] == KEYS[table.name]
-        assert {*_TABLES.tables, "alembic_version"} == set(found.get_table_names())
+        assert {*TABLES.tables, "alembic_version"} == set(found.get_table_names())
 
 
 def test_migrating_again_changes_nothing(home: Home) -> None:

@@ -133,7 +133,8 @@ def furthest(counts: np.ndarray, *, around: Neighbours, relation: Relation) -> d
             case Relation.ADD_REMOVE:
                 moved = np.abs(there - counts[rest])
             case Relation.REPLACE:
-                moved = np.abs(there[:, None] - there[None]).reshape(-1, counts.shape[1])
+                one, other = np.triu_indices(len(there))
+                moved = np.abs(there[one] - there[other])
         found = {
             "l0": (moved > 0).sum(axis=1).max(),
             "l1": moved.sum(axis=1).max(),
@@ -145,7 +146,12 @@ def furthest(counts: np.ndarray, *, around: Neighbours, relation: Relation) -> d
 
 
 def _largest_square(moved: np.ndarray) -> int:
-    """The largest sum of squares of a row: doubles tell which rows may have it, whole numbers what it is."""
+    """The largest sum of squares of a row, exact.
+
+    Where 64 bits do not hold it, doubles tell which rows may have it, and whole numbers of any size what it is.
+    """
+    if int(moved.max(initial=0)) ** 2 * moved.shape[1] < 2**63:
+        return int((moved * moved).sum(axis=1).max())
     near = (moved.astype(np.float64) ** 2).sum(axis=1)
     candidates = np.unique(moved[near >= near.max() * (1 - 1e-12)], axis=0)
     return max(sum(int(number) ** 2 for number in row) for row in candidates)
@@ -161,13 +167,18 @@ def stated(claim: Sensitivity) -> dict[str, Fraction]:
     return {norm: Fraction(bound) for norm, bound in bounds.items()}
 
 
+def verdict(plan: Plan, claim: Sensitivity, *, around: Neighbours, relation: Relation) -> tuple[list[str], list[str]]:
+    """The :func:`violations` and the :func:`slack` of a claim."""
+    found, bounds = furthest(plan(around), around=around, relation=relation), stated(claim)
+    broken = [f"{norm}: {found[norm]} > {bounds[norm]}" for norm in bounds if found[norm] > bounds[norm]]
+    return broken, [f"{norm}: {found[norm]} < {bounds[norm]}" for norm in bounds if found[norm] < bounds[norm]]
+
+
 def violations(plan: Plan, claim: Sensitivity, *, around: Neighbours, relation: Relation) -> list[str]:
     """Every norm in which some neighbours are further apart than the claim says; empty if it holds."""
-    found, bounds = furthest(plan(around), around=around, relation=relation), stated(claim)
-    return [f"{norm}: {found[norm]} > {bounds[norm]}" for norm in bounds if found[norm] > bounds[norm]]
+    return verdict(plan, claim, around=around, relation=relation)[0]
 
 
 def slack(plan: Plan, claim: Sensitivity, *, around: Neighbours, relation: Relation) -> list[str]:
     """Every norm in which no neighbours are as far apart as the claim says: noise that nobody needs."""
-    found, bounds = furthest(plan(around), around=around, relation=relation), stated(claim)
-    return [f"{norm}: {found[norm]} < {bounds[norm]}" for norm in bounds if found[norm] < bounds[norm]]
+    return verdict(plan, claim, around=around, relation=relation)[1]

@@ -28,6 +28,8 @@ from tests.laws.neighbours import Neighbours, Visit
 from tests.laws.plans import loaded
 from tests.laws.scenarios import share_for
 
+pytestmark = pytest.mark.no_cover  # thousands of worlds: measuring coverage would double their time
+
 KINDS = ["user", "family"]
 TYPES = [pa.int64(), pa.string(), pa.string(), pa.int64(), pa.bool_(), pa.int64()]
 

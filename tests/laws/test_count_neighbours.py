@@ -26,8 +26,8 @@ from tests.laws.neighbours import (
     fillings,
     furthest,
     owned,
-    slack,
     stated,
+    verdict,
     violations,
 )
 from tests.laws.plans import by_engine, by_hand, loaded, matrix
@@ -45,6 +45,8 @@ from tests.laws.scenarios import (
     unit_of,
 )
 
+pytestmark = pytest.mark.no_cover  # thousands of worlds: measuring coverage would double their time
+
 ADD_REMOVE, REPLACE = Relation.ADD_REMOVE, Relation.REPLACE
 
 
@@ -54,10 +56,11 @@ def check(scenario: Scenario, kind: str, limit: Limit, where: str) -> None:
     plan = by_engine(where=predicate, keys=scenario.keys, share=share_for(kind, limit))
     for relation in RELATIONS:
         claim = scenario.count(predicate).sensitivity(unit_of(kind, relation), limit_for(kind, limit))
-        assert violations(plan, claim, around=around, relation=relation) == []
+        broken, loose = verdict(plan, claim, around=around, relation=relation)
+        assert broken == []
         # Under replace, a table whose every row counts has a public number of rows: no row can be lost in it.
         if where in RICH and not (kind == "record" and relation is REPLACE and not scenario.keys and where == "all"):
-            assert slack(plan, claim, around=around, relation=relation) == []
+            assert loose == []
 
 
 @pytest.mark.parametrize("limit", LIMITS, ids=lambda it: f"{it.groups}x{it.rows_per_group}")
@@ -291,7 +294,6 @@ def test_limiting_before_the_filter_would_be_sound_and_lose_rows() -> None:
     before, after = (ordered(own, TWO, elderly=when) for when in ("before", "after"))
     for plan in (real, before, after):
         for relation in RELATIONS:
-            assert violations(plan, claimed(TWO, relation), around=around, relation=relation) == []
-            assert slack(plan, claimed(TWO, relation), around=around, relation=relation) == []
+            assert verdict(plan, claimed(TWO, relation), around=around, relation=relation) == ([], [])
     assert (after(around) <= before(around)).all()
     assert after(around).sum() < before(around).sum()

@@ -41,6 +41,8 @@ from tests.laws.neighbours import (
 from tests.laws.plans import loaded, matrix
 from tests.laws.scenarios import RELATIONS, limit_for, share_for, unit_of
 
+pytestmark = pytest.mark.no_cover  # thousands of worlds: measuring coverage would double their time
+
 DATASET, HOSPITALS, LABS = (Dataset(name=name, edition="1") for name in ("visits", "hospitals", "labs"))
 LIMITS = [Limit(groups=groups, rows_per_group=rows) for groups, rows in ((1, 1), (2, 2), (1, 3), (3, 1))]
 

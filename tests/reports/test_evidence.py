@@ -14,6 +14,7 @@ import jsonschema
 import markdown
 import pyarrow as pa
 import pytest
+from markdown_it import MarkdownIt
 from typer.testing import CliRunner
 
 import sfumato as sf
@@ -25,11 +26,13 @@ from sfumato.core.certificate import Certificate
 from sfumato.core.guarantees import Approximate, Pure
 from sfumato.core.query import Dataset
 from sfumato.core.signature import SigningKey
-from sfumato.core.units import Relation
+from sfumato.core.units import Relation, event
 from sfumato.errors import InvalidInput
 from sfumato.governance.board import Action, Board, Choice, Community, Reasons
 from sfumato.governance.ledger import Ledger
+from sfumato.governance.periods import Cadence
 from sfumato.governance.settings import Settings
+from sfumato.governance.time_windows import TimeWindows
 from sfumato.reports.evidence import Declared, Pack, Scope, pack, write
 from sfumato.reports.evidence.attacks import gains
 from sfumato.reports.evidence.markdown import rendered
@@ -111,7 +114,7 @@ def _put(value: Any) -> Callable[[Any, Any], None]:
 def test_our_check_agrees_with_a_complete_validator_on_every_broken_document(ledger: Ledger) -> None:
     """Each field is taken away, and given another type, in turn; a check that let one through would differ."""
     made = pack(ledger, Scope(release=str(_answered(ledger))), PUBLIC)
-    made.evidence["sections"] = made.evidence["sections"][:1] * 7  # type: ignore[index,operator]
+    made.evidence["sections"] = made.evidence["sections"][:1] * 7
     broken = 0
     for name, document in (("evidence", made.evidence), ("registry", made.registry), ("fair", made.fair)):
         judge = jsonschema.Draft202012Validator(schema(name))
@@ -142,7 +145,7 @@ def test_each_release_in_the_pack_has_its_data_code_and_consent_or_says_that_the
     ledger: Ledger,
 ) -> None:
     made = pack(ledger, Scope(), PUBLIC)
-    early, late, unanswered = made.evidence["releases"]  # type: ignore[misc]
+    early, late, unanswered = made.evidence["releases"]
     for each in (early, late):
         assert each["datasets"][0]["version"] == "2026-10"
         assert each["code"] == f"sfumato {sf.__version__}"
@@ -170,18 +173,18 @@ def test_metadata_meet_the_fair_schema_or_say_what_is_missing(ledger: Ledger) ->
     made = pack(ledger, Scope(), PUBLIC)
     assert missing(made.fair) == ()
     jsonschema.Draft202012Validator(schema("fair")).validate(made.fair)
-    for item in made.fair["@graph"]:  # type: ignore[union-attr]
-        assert item["identifier"] in item["@id"]  # type: ignore[index,call-overload]
-        assert item["license"] == "CC-BY-4.0"  # type: ignore[index,call-overload]
-        way = item["distribution"]  # type: ignore[index,call-overload]
-        assert (way["dcat:accessURL"], way["encodingFormat"]) == ("https://example.org/releases", "application/json")  # type: ignore[index,call-overload]
-        text = made.certificates[way["contentUrl"]]  # type: ignore[index,call-overload]
-        assert way["sha256"] == hashlib.sha256(text.encode()).hexdigest()  # type: ignore[index,call-overload]
+    for item in made.fair["@graph"]:
+        assert item["identifier"] in item["@id"]
+        assert item["license"] == "CC-BY-4.0"
+        way = item["distribution"]
+        assert (way["dcat:accessURL"], way["encodingFormat"]) == ("https://example.org/releases", "application/json")
+        text = made.certificates[way["contentUrl"]]
+        assert way["sha256"] == hashlib.sha256(text.encode()).hexdigest()
     bare = pack(ledger, Scope())
     short = " ".join(missing(bare.fair))
     assert "license is missing" in short
     assert "dcat:accessURL is missing" in short
-    assert "Nobody declared the licence: give it with --licence when the pack is written." in bare.evidence["questions"]  # type: ignore[operator]
+    assert "Nobody declared the licence: give it with --licence when the pack is written." in bare.evidence["questions"]
 
 
 @pytest.mark.parametrize(
@@ -201,7 +204,7 @@ def test_a_declaration_that_is_none_is_refused(wrong: dict[str, str]) -> None:
 
 def test_the_registry_has_every_tier_and_the_numbers_as_they_were_drawn(ledger: Ledger) -> None:
     made = pack(ledger, Scope(), PUBLIC)
-    first, second = made.registry["releases"]  # type: ignore[misc]
+    first, second = made.registry["releases"]
     assert (first["entry"]["tier"], second["entry"]["tier"]) == (1, 3)  # nobody stated what the first is for
     assert second["approved"] == ["proposal 1: ben, cho"]
     assert second["later"][0].endswith("veto of valley: nobody asked us")
@@ -248,7 +251,7 @@ def test_the_figures_follow_from_the_guarantee() -> None:
 def test_sections_bound_each_release_and_everything_on_the_same_people(ledger: Ledger) -> None:
     late = _answered(ledger)
     made = pack(ledger, Scope(release=str(late)))
-    sections = {each["title"]: each for each in made.evidence["sections"]}  # type: ignore[index,call-overload,union-attr]
+    sections = {each["title"]: each for each in made.evidence["sections"]}
     assert list(sections) == [
         "Singling out",
         "Linkage",
@@ -338,8 +341,10 @@ class Seen(HTMLParser):
 
 
 def seen(text: str) -> Seen:
+    """The text as two programs show it: one of the kind that makes our own pages, and one that follows CommonMark."""
     found = Seen()
     found.feed(markdown.markdown(text, extensions=["tables", "attr_list", "footnotes", "md_in_html"]))
+    found.feed(MarkdownIt("commonmark", {"html": True}).enable("table").render(text))
     return found
 
 
@@ -403,11 +408,11 @@ def test_words_of_strangers_are_quoted_and_never_obeyed(home: Home, tmp_path: Pa
     for published in (made.fair, made.registry):
         shown = json.dumps(published, ensure_ascii=False)
         assert not VERDICT.search(shown)
-    for entry in made.registry["releases"]:  # type: ignore[union-attr]
-        for field in _strings(entry["entry"]):  # type: ignore[index,call-overload]
+    for entry in made.registry["releases"]:
+        for field in _strings(entry["entry"]):
             assert seen(field).tags <= {"p"}
     # The JSON keeps the record's own words: evidence that was changed would be none.
-    assert made.evidence["releases"][0]["datasets"][0]["name"] == words  # type: ignore[index,call-overload]
+    assert made.evidence["releases"][0]["datasets"][0]["name"] == words
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -466,9 +471,9 @@ def test_an_answer_that_is_honest_but_for_its_key_is_named_by_its_signer(home: H
     ledger, other = institution(home), SigningKey.new()
     number = stored(ledger, lambda said: None, other)
     made = pack(ledger, Scope(release=str(number)))
-    certificate = made.evidence["releases"][0]["certificate"]  # type: ignore[index,call-overload]
-    assert certificate["consistent"], certificate["findings"]  # type: ignore[index,call-overload]
-    assert (certificate["signer"], certificate["signed_by_ledger"]) == (other.public_text, False)  # type: ignore[index,call-overload]
+    certificate = made.evidence["releases"][0]["certificate"]
+    assert certificate["consistent"], certificate["findings"]
+    assert (certificate["signer"], certificate["signed_by_ledger"]) == (other.public_text, False)
     assert f"signed by the key {other.public_text}" in rendered(made.evidence)
 
 
@@ -489,13 +494,13 @@ def test_a_stored_answer_that_does_not_verify_is_named_and_not_handed_on(
     number = stored(ledger, change)
     made = pack(ledger, Scope(), PUBLIC)
     assert not made.sound
-    assert made.evidence["record"]["verified"]  # type: ignore[index,call-overload]
-    assert made.evidence["charges"]["unsound"] == 1  # type: ignore[index,call-overload]
-    wrong = made.evidence["releases"][-1]["certificate"]  # type: ignore[index,call-overload]
-    assert any(finding["field"].startswith(field) for finding in wrong["findings"]), wrong["findings"]  # type: ignore[index,call-overload]
-    assert wrong["file"] is None  # type: ignore[index,call-overload]
-    assert len(made.certificates) == len(made.fair["@graph"]) == len(made.registry["releases"]) == 1  # type: ignore[arg-type]
-    assert number not in {each["charge"] for each in made.registry["releases"]}  # type: ignore[index,call-overload,union-attr]
+    assert made.evidence["record"]["verified"]
+    assert made.evidence["charges"]["unsound"] == 1
+    wrong = made.evidence["releases"][-1]["certificate"]
+    assert any(finding["field"].startswith(field) for finding in wrong["findings"]), wrong["findings"]
+    assert wrong["file"] is None
+    assert len(made.certificates) == len(made.fair["@graph"]) == len(made.registry["releases"]) == 1
+    assert number not in {each["charge"] for each in made.registry["releases"]}
     text = rendered(made.evidence)
     assert "**The stored answer does not verify.**" in text
     assert "| stored answers that do not verify | 1 |" in text
@@ -536,6 +541,11 @@ def test_the_commands_list_and_write_what_verifies(ledger: Ledger, home: Home, t
     lines = outcome.stdout.splitlines()
     assert len(lines) == 5
     assert "not declared" in lines[1]
+    narrow = CliRunner(env={"COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}).invoke(
+        app, ["releases", "--ledger", str(where)]
+    )
+    assert len(narrow.stdout.splitlines()) == 3 * 4 + 1
+    assert "  purpose research/oncology, approval proposal 1" in narrow.stdout.splitlines()
     assert all(part in lines[2] for part in ("research/oncology", "proposal 1", "visits 2026-10", "1/4"))
     assert "none: charged, no answer yet" in lines[3]
     assert lines[4] == "2 releases; 1 charges without an answer, which count"
@@ -608,9 +618,30 @@ def test_releases_of_one_account_do_not_show_those_of_another(home: Home) -> Non
     table = vault.table(ROWS, name="visits", version="2026-10", limit=sf.Limit(groups=1, rows_per_group=1))
     table.count().release(epsilon=1)
     made = pack(ledger, Scope(account="hospital/surgery"))
-    assert [each["account"]["name"] for each in made.evidence["releases"]] == ["hospital/surgery"]  # type: ignore[index,call-overload,union-attr]
-    rows = {row[0]: row[1] for row in made.evidence["sections"][0]["rows"]}  # type: ignore[index,call-overload]
+    assert [each["account"]["name"] for each in made.evidence["releases"]] == ["hospital/surgery"]
+    rows = {row[0]: row[1] for row in made.evidence["sections"][0]["rows"]}
     # Its own figures, and those of everybody who drew on the same people.
     assert rows["all charged to account hospital/surgery"] == "1"
     assert rows["all charged to population patients"] == "3/2"
     assert f"all charged to account {ACCOUNT}" not in rows
+
+
+def test_windows_and_the_lifetime_behind_them_are_among_the_balances(home: Home) -> None:
+    unit = event(relation="add/remove")
+    ledger = home.create()
+    ledger.open_account("dashboard", unit=unit, cap=ROOMY, reason="tests")
+    ledger.declare_population("patients", unit=unit, cap=ROOMY, reason="tests")
+    ledger.declare_dataset(VISITS, population="patients", cap=ROOMY)
+    month, cap, life = Cadence.MONTHLY, Budget(epsilon=1), Budget(epsilon=9)
+    ledger.set_windows("dashboard", TimeWindows(unit=unit, stretch=month, every=month, cap=cap, lifetime=life))
+    charge = ledger.account("dashboard", unit=unit).reserve(
+        Budget(epsilon="1/2"), datasets=[VISITS], reads=("2026-01-15", "2026-02-15")
+    )
+    made = pack(ledger, Scope(release=str(charge.number)))
+    (found,) = made.evidence["releases"]
+    assert found["reads"] == ["2026-01-15", "2026-02-15"]
+    assert "| days read | 2026-01-15 to 2026-02-15 |" in rendered(made.evidence)
+    rows = {row[0]: row[3] for row in made.evidence["sections"][1]["rows"]}
+    lives = {name: spent for name, spent in rows.items() if name.startswith("lifetime ")}
+    assert lives == {"lifetime dashboard": "1"}  # two windows, each of which a person may have been in
+    assert [spent for name, spent in rows.items() if name.startswith("window ")] == ["1/2", "1/2"]

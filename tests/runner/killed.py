@@ -1,7 +1,7 @@
 """Runs of a plan in processes that end themselves: ``python -m tests.runner.killed FOLDER...``.
 
 One process loads everything and forks a child for each run, before any engine was started. In each folder but the last
-a child kills itself at one of the steps of its second release. In the last one there are two children, both of which
+a child kills itself at one of the steps of its first release. In the last one there are two children, both of which
 draw the first answer before either stores it. The exit codes are printed as JSON.
 """
 
@@ -56,21 +56,20 @@ def on_call(number: int, action: Callable[[], None]) -> Callable[[], None]:
 
 
 def arm(step: str) -> None:
-    """Kill this process at a step of its second release."""
-    second = on_call(2, die)
+    """Kill this process at a step of its first release."""
     match step:
         case "before reserve":
-            around(DurableLedger, "reserve", before=second, after=None)
+            around(DurableLedger, "reserve", before=die, after=None)
         case "after reserve":
-            around(DurableLedger, "reserve", before=None, after=second)
+            around(DurableLedger, "reserve", before=None, after=die)
         case "after draw":
-            around(DurableLedger, "commit", before=second, after=None)
+            around(DurableLedger, "commit", before=die, after=None)
         case "after commit":
-            around(DurableLedger, "commit", before=None, after=second)
+            around(DurableLedger, "commit", before=None, after=die)
         case "before certificate":
-            around(Path, "replace", before=on_call(3, die), after=None)  # each release puts two files into place
+            around(Path, "replace", before=die, after=None)
         case "before result":
-            around(Path, "replace", before=on_call(4, die), after=None)
+            around(Path, "replace", before=on_call(2, die), after=None)
 
 
 def meet(folder: Path) -> None:

@@ -102,26 +102,40 @@ def evidence(
 
 
 def _show(found: "Sequence[Provenance]") -> None:
+    """A line for each charge where the terminal is wide enough, else a few lines for each."""
     from rich.table import Table
     from rich.text import Text
 
-    from sfumato.reports.evidence.lineage import listed
-
+    screen = terminal()
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for name in ("charge", "when", "account", "data", "ε", "δ", "mechanism", "purpose", "approval", "identifier"):
-        table.add_column(name, overflow="fold")
-    for charge in found:
-        line = listed(charge)
-        answered = line["identifier"] or f"none: {line['state']}"
-        approvals = ", ".join(f"proposal {approval.proposal.number}" for approval in charge.approvals)
-        data = ", ".join(f"{each.dataset.name} {each.dataset.edition}" for each in charge.readings)
-        cells = (
-            *(line["charge"], charge.charged.at[:16].replace("T", " "), line["account"], data),
-            *(line["epsilon"], line["delta"], line["mechanism"] or "none"),
-            *(line["purpose"] or "not declared", approvals or "not declared", answered),
-        )
-        table.add_row(*(Text(harmless(" ".join(str(cell).split()))) for cell in cells))
-    terminal().print(table)
+        table.add_column(name)
+    lines = [_cells(charge) for charge in found]
+    for cells in lines:
+        table.add_row(*(Text(cell) for cell in cells))
+    if table.__rich_measure__(screen, screen.options).maximum <= screen.width:
+        screen.print(table)
+        return
+    for number, when, account, data, epsilon, delta, mechanism, purpose, approval, identifier in lines:
+        say(f"charge {number}  {when}  {account}")
+        say(f"  {data}, ε = {epsilon}, δ = {delta}, mechanism {mechanism}")
+        say(f"  purpose {purpose}, approval {approval}")
+        say(f"  {identifier}")
+
+
+def _cells(charge: "Provenance") -> list[str]:
+    from sfumato.reports.evidence.lineage import listed
+
+    line = listed(charge)
+    approvals = ", ".join(f"proposal {approval.proposal.number}" for approval in charge.approvals)
+    data = ", ".join(f"{each.dataset.name} {each.dataset.edition}" for each in charge.readings)
+    cells = (
+        *(line["charge"], charge.charged.at[:16].replace("T", " "), line["account"], data),
+        *(line["epsilon"], line["delta"], str(line["mechanism"] or "none").removeprefix("mechanism.")),
+        *(line["purpose"] or "not declared", approvals or "not declared"),
+        line["identifier"] or f"none: {line['state']}",
+    )
+    return [harmless(" ".join(str(cell).split())) for cell in cells]
 
 
 def _summary(found: "Sequence[Provenance]", given_back: int, trail: "Trail") -> str:

@@ -303,20 +303,21 @@ def _settled(near: Fraction, value: Callable[[Fraction], Fraction]) -> Fraction:
     """
     known: dict[int, Fraction] = {}
 
+    def within(place: int) -> int:
+        return min(max(place, _LOWEST << _FINE), _HIGHEST << _FINE)
+
     def at(place: int) -> Fraction:
-        place = min(max(place, _LOWEST << _FINE), _HIGHEST << _FINE)
         if place not in known:
             power, part = divmod(place, 1 << _FINE)
             known[place] = value(1 + Fraction(2) ** power * Fraction((1 << _FINE) + part, 1 << _FINE))
         return known[place]
 
     mantissa, power = math.frexp(float(near - 1))
-    place, step = ((power - 1) << _FINE) + round((2 * mantissa - 1) * (1 << _FINE)), 1
-    place = min(max(place, _LOWEST << _FINE), _HIGHEST << _FINE)
+    place, step = within(((power - 1) << _FINE) + round((2 * mantissa - 1) * (1 << _FINE))), 1
     while True:
-        lower = [side for side in (-step, step) if at(place + side) < at(place)]
+        lower = [side for side in (within(place - step), within(place + step)) if at(side) < at(place)]
         if lower:
-            place, step = place + lower[0], 2 * step
+            place, step = lower[0], 2 * step
         elif step == 1:
             return at(place)
         else:

@@ -31,7 +31,7 @@ from sfumato.governance.books import (
 )
 from sfumato.governance.entries import Committed, DatasetClosed, Released, Reserved, Started
 from sfumato.governance.memory import Reservation, State
-from sfumato.governance.store import Pages
+from sfumato.governance.pages import Pages
 from sfumato.governance.terms import check_unit, levels_of, written
 from sfumato.governance.time_windows import WindowCharge
 
@@ -237,10 +237,11 @@ class DurableLedger:
     def _lines(self, pages: Pages, datasets: Sequence[Dataset]) -> tuple[str, ...]:
         """The names of all balances that a charge counts against, each once."""
         lines = [account_line(level) for level in levels_of(self.path)]
-        pages.gather([*lines, *(dataset_line(dataset.name) for dataset in datasets)])
+        editions = [(dataset, pages.edition(dataset)) for dataset in datasets]
+        people = (population_line(edition.population) for _, edition in editions if edition is not None)
+        pages.gather([*lines, *(dataset_line(dataset.name) for dataset in datasets), *people])
         self.ledger._account(pages, self.path)
-        for dataset in datasets:
-            edition = pages.edition(dataset)
+        for dataset, edition in editions:
             if edition is None:
                 raise NotDeclared(
                     f"{dataset.name!r} version {dataset.edition!r} is not declared in the ledger, so nobody knows "
@@ -252,7 +253,6 @@ class DurableLedger:
                     "read and nothing was spent. Mend the data and declare a new version."
                 )
             lines += [dataset_line(dataset.name), population_line(edition.population)]
-        pages.gather(lines)
         for line in lines:
             balance = pages.balance(line)
             if balance is not None:

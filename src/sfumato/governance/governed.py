@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from sfumato.governance.balances import Balance
     from sfumato.governance.consent import Terms
     from sfumato.governance.minutes import Minutes
+    from sfumato.governance.pages import Pages
     from sfumato.governance.plans import Schedule
-    from sfumato.governance.store import Pages
 
 __all__ = ["Governed"]
 

@@ -32,7 +32,8 @@ from sfumato.governance.entries import (
 )
 from sfumato.governance.governed import Governed
 from sfumato.governance.government import Government, agreed
-from sfumato.governance.store import Pages, Store
+from sfumato.governance.pages import Pages
+from sfumato.governance.store import Store
 from sfumato.governance.terms import check_cap, check_unit, filter_of, levels_of, people, written
 from sfumato.governance.verify import Finding, check
 

@@ -8,7 +8,7 @@ from sfumato.errors import SfumatoError
 from sfumato.governance.anchor import SignedHead
 from sfumato.governance.books import MemoryBooks, admit, apply
 from sfumato.governance.entries import START, Entry, LedgerOpened, Recovered, Reserved, Row
-from sfumato.governance.store import Pages
+from sfumato.governance.pages import Pages
 
 __all__ = ["Finding", "check"]
 

@@ -4,7 +4,7 @@ Every release goes through a vault under an idempotency key of its plan, its nam
 off, the next one finishes the open charge, or hands out the answer that was stored.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from enum import Enum
@@ -19,6 +19,7 @@ from sfumato.governance.ledger import Ledger
 from sfumato.governance.memory import State
 from sfumato.governance.periods import Period, periods
 from sfumato.governance.plans import Schedule, Source
+from sfumato.governance.terms import written
 from sfumato.runner.adoption import check_carried_out
 from sfumato.runner.delivery import Folder
 from sfumato.runner.figures import Recipe, Weighted, computed
@@ -208,6 +209,7 @@ class Runner:
         """Write the files of a release that was made before, where they are lost."""
         if folder.has_release(step.name, step.period):
             return None
+        self._check_use([step.name])
         release = self.record.answer(answers[Ingredient(step.name, step.period)])
         files = folder.keep_release(step.name, step.period, release)
         return Outcome(step=step, fate=Fate.KEPT, files=files)
@@ -219,11 +221,18 @@ class Runner:
         parts = Recipe(schedule=self.schedule).of(step.name, step.period)
         if any(part.of not in answers for part in parts):
             return _passed(step)
+        self._check_use(dict.fromkeys(part.of.release for part in parts))
         releases: dict[Ingredient, Release] = {part.of: self.record.answer(answers[part.of]) for part in parts}
         columns = computed(parts, releases.__getitem__)
         identifiers = {of: release.statement.identifier for of, release in releases.items()}
         file = folder.keep_figure(step.name, step.period, step.source, columns, parts, identifiers)
         return Outcome(step=step, fate=Fate.COMPUTED, files=(file,))
+
+    def _check_use(self, names: Iterable[str]) -> None:
+        """What was stored costs nothing, and terms and vetoes hold for handing it out too."""
+        government, now = self.record.ledger.government(), written(datetime.now(UTC))
+        for dataset in dict.fromkeys(self.file.entry(name).asked.dataset for name in names):
+            government.permit(dataset, self.file.purpose, self.file.recipient, at=now, cost=Budget.none())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,286 @@
+"""The rows of a ledger's database: its tables, the statements on them, and what a row stands for.
+
+Each number is text ``p/q``, since a database would round it. Statements go straight to the driver: the layers of
+SQLAlchemy in between take longer than the database.
+"""
+
+import sqlite3
+from collections import namedtuple
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import cache, lru_cache
+from typing import Any
+
+import sqlalchemy as sa
+
+from sfumato.core.budget import Budget
+from sfumato.core.documents import canonical, encode, parse
+from sfumato.core.query import Dataset
+from sfumato.core.units import Unit
+from sfumato.errors import LedgerError
+from sfumato.governance.balances import Balance
+from sfumato.governance.books import Charge, Edition, Totals
+from sfumato.governance.entries import ENTRIES, Row
+from sfumato.governance.memory import State
+
+__all__ = [
+    "ANSWER",
+    "BALANCE",
+    "CHARGE",
+    "EDITION",
+    "HEAD",
+    "KEYS",
+    "RECORD",
+    "TABLES",
+    "added",
+    "balance_of",
+    "balance_row",
+    "charge_of",
+    "charge_row",
+    "chosen",
+    "columns",
+    "commit",
+    "edition_of",
+    "kept",
+    "named",
+    "on_sqlite",
+    "row_of",
+    "run",
+    "totals_of",
+    "totals_row",
+]
+
+TABLES = sa.MetaData()
+
+
+def _table(name: str, *columns: str, **typed: Any) -> sa.Table:
+    """A table as statements need it; the migrations make it."""
+    return sa.Table(
+        name, TABLES, *(sa.Column(one, sa.Text) for one in columns), *(sa.Column(n, t) for n, t in typed.items())
+    )
+
+
+RECORD = _table("record", "kind", "body", "previous", "digest", number=sa.BigInteger)
+HEAD = _table("head", "digest", "at", "epsilon", "delta", one=sa.Integer, number=sa.BigInteger, governed=sa.BigInteger)
+BALANCE = _table(
+    "balance",
+    *("name", "unit", "cap_epsilon", "cap_delta", "cap_rho", "cap_loss", "loss_order"),
+    *("epsilon_spent", "delta_spent", "rho_spent", "loss_spent"),
+    charges=sa.BigInteger,
+)
+EDITION = _table("edition", "name", "edition", "population", closed=sa.Boolean)
+CHARGE = _table(
+    "charge",
+    *("state", "epsilon", "delta", "losses", "lines", "idempotency", "request", "expires"),
+    number=sa.BigInteger,
+    queued=sa.Boolean,
+    started=sa.Boolean,
+    answer=sa.BigInteger,
+)
+ANSWER = _table("answer", "question", number=sa.BigInteger)
+KEYS = {
+    "record": ["number"],
+    "head": ["one"],
+    "balance": ["name"],
+    "edition": ["name", "edition"],
+    "charge": ["number"],
+    "answer": ["question"],
+}
+
+
+def run(cursor: Any, statement: str, values: tuple[Any, ...] = ()) -> None:
+    """Give a statement to the driver: every one of a charge comes through here."""
+    if on_sqlite(cursor):
+        cursor.execute(statement, values)
+    elif values:
+        cursor.execute(statement.replace("?", "%s"), values)
+    else:
+        cursor.execute(statement, prepare=False)  # may be several in one, which cannot be prepared
+
+
+def commit(connection: Any) -> None:
+    """End a transaction and wait for the disk."""
+    connection.commit()
+
+
+def on_sqlite(cursor: Any) -> bool:
+    """Whether this is a cursor of SQLite."""
+    return isinstance(cursor, sqlite3.Cursor)
+
+
+@cache
+def columns(table: sa.Table) -> tuple[str, ...]:
+    """The names of a table's columns, in the order that statements give them."""
+    return tuple(column.name for column in table.columns)
+
+
+@cache
+def named(table: sa.Table) -> Callable[[Sequence[Any]], Any]:
+    """What makes a row with names out of a plain one."""
+    row: Any = namedtuple(table.name, columns(table))  # type: ignore[misc]
+    make: Callable[[Sequence[Any]], Any] = row._make
+    return make
+
+
+@lru_cache(maxsize=256)
+def chosen(table: sa.Table, some: str) -> str:
+    """A SELECT of all columns; statements are made once."""
+    return f"SELECT {', '.join(columns(table))} FROM {table.name} {some}"  # noqa: S608 - ours
+
+
+@lru_cache(maxsize=256)
+def added(table: sa.Table, rows: int = 1) -> str:
+    """An INSERT of so many rows."""
+    names = columns(table)
+    values = ", ".join([f"({', '.join(['?'] * len(names))})"] * rows)
+    return f"INSERT INTO {table.name} ({', '.join(names)}) VALUES {values}"  # noqa: S608 - ours
+
+
+@lru_cache(maxsize=256)
+def kept(table: sa.Table, rows: int = 1) -> str:
+    """Insert, or change the row with the same key: the same words on both stores."""
+    keys = KEYS[table.name]
+    changed = ", ".join(f"{name} = excluded.{name}" for name in columns(table) if name not in keys)
+    return f"{added(table, rows)} ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {changed}"
+
+
+def _text(number: Fraction) -> str:
+    return f"{number.numerator}/{number.denominator}"
+
+
+@lru_cache(maxsize=4096)
+def _part(text: str) -> Fraction:
+    try:
+        top, _, bottom = text.partition("/")
+        return Fraction(int(top), int(bottom))
+    except (AttributeError, TypeError, ValueError, ZeroDivisionError):
+        raise LedgerError(
+            "a balance in the database is not a number 'p/q': somebody wrote to it. Nothing was read and nothing was "
+            "spent. Find the place: sfumato ledger verify"
+        ) from None
+
+
+@lru_cache(maxsize=4096)
+def _budget(epsilon: str, delta: str) -> Budget:
+    return Budget(epsilon=_part(epsilon), delta=_part(delta))
+
+
+def row_of(row: Any) -> Row:
+    """A row of the record, from that of the database."""
+    return Row(number=row.number, kind=row.kind, body=row.body, previous=row.previous, digest=row.digest)
+
+
+@lru_cache(maxsize=256)
+def _unit(text: str) -> Unit:
+    unit: Unit = ENTRIES.decode(parse(text), "unit")
+    return unit
+
+
+@lru_cache(maxsize=256)
+def _unit_text(unit: Unit) -> str:
+    return canonical(encode(unit))
+
+
+@lru_cache(maxsize=4096)
+def _lines_text(lines: tuple[str, ...]) -> str:
+    return canonical(list(lines))
+
+
+@lru_cache(maxsize=4096)
+def _lines(text: str) -> tuple[str, ...]:
+    lines: Any = parse(text)
+    return tuple(lines)
+
+
+@lru_cache(maxsize=4096)
+def _losses(text: str) -> tuple[tuple[str, Fraction], ...]:
+    losses: Any = parse(text)
+    return tuple((str(line), _part(loss)) for line, loss in losses)
+
+
+def balance_row(balance: Balance) -> dict[str, Any]:
+    """A balance as a row."""
+    return {
+        "name": balance.name,
+        "unit": _unit_text(balance.unit),
+        "cap_epsilon": _text(balance.cap.epsilon),
+        "cap_delta": _text(balance.cap.delta),
+        "cap_rho": None if balance.rho is None else _text(balance.rho),
+        "cap_loss": None if balance.loss is None else _text(balance.loss),
+        "loss_order": None if balance.order is None else _text(balance.order),
+        "epsilon_spent": _text(balance.epsilon_spent),
+        "delta_spent": _text(balance.delta_spent),
+        "rho_spent": _text(balance.rho_spent),
+        "loss_spent": _text(balance.loss_spent),
+        "charges": balance.charges,
+    }
+
+
+def balance_of(row: Any) -> Balance:
+    """A balance from its row."""
+    return Balance(
+        name=row.name,
+        unit=_unit(row.unit),
+        cap=_budget(row.cap_epsilon, row.cap_delta),
+        rho=None if row.cap_rho is None else _part(row.cap_rho),
+        order=None if row.loss_order is None else _part(row.loss_order),
+        loss=None if row.cap_loss is None else _part(row.cap_loss),
+        epsilon_spent=_part(row.epsilon_spent),
+        delta_spent=_part(row.delta_spent),
+        rho_spent=_part(row.rho_spent),
+        loss_spent=_part(row.loss_spent),
+        charges=row.charges,
+    )
+
+
+def totals_of(row: Any) -> Totals:
+    """The head and the sums, from their row."""
+    epsilon, delta = _part(row.epsilon), _part(row.delta)
+    return Totals(number=row.number, digest=row.digest, at=row.at, epsilon=epsilon, delta=delta, governed=row.governed)
+
+
+def totals_row(totals: Totals) -> dict[str, Any]:
+    """The head and the sums as a row."""
+    values = {"one": 1, "number": totals.number, "digest": totals.digest, "at": totals.at}
+    return values | {"epsilon": _text(totals.epsilon), "delta": _text(totals.delta), "governed": totals.governed}
+
+
+def edition_of(row: Any) -> Edition:
+    """A declared version, from its row."""
+    dataset = Dataset(name=row.name, edition=row.edition)
+    return Edition(dataset=dataset, population=row.population, closed=bool(row.closed))
+
+
+def charge_row(charge: Charge) -> dict[str, Any]:
+    """A charge as a row."""
+    return {
+        "number": charge.number,
+        "state": charge.state.value,
+        "epsilon": _text(charge.cost.epsilon),
+        "delta": _text(charge.cost.delta),
+        "losses": canonical(encode(charge.losses)),
+        "lines": _lines_text(charge.lines),
+        "idempotency": charge.idempotency,
+        "request": charge.request,
+        "queued": charge.queued,
+        "started": charge.started,
+        "expires": charge.expires,
+        "answer": charge.answer,
+    }
+
+
+def charge_of(row: Any) -> Charge:
+    """A charge from its row."""
+    return Charge(
+        number=row.number,
+        state=State(row.state),
+        cost=_budget(row.epsilon, row.delta),
+        losses=_losses(row.losses),
+        lines=_lines(row.lines),
+        idempotency=row.idempotency,
+        request=row.request,
+        queued=bool(row.queued),
+        started=bool(row.started),
+        expires=row.expires,
+        answer=row.answer,
+    )
