@@ -273,3 +273,12 @@ def test_names_cannot_play_tricks_with_the_terminal(run, seated):
         said = done(run, *words)
         assert "\x1b" not in said
     assert "[red]\\x1b[2J" in done(run, "budget", "requests")
+
+
+def test_a_plan_is_asked_for_by_its_file(run, here):
+    """Nothing is copied by hand: the request names the plan's digest and its account; --plan elsewhere is refused."""
+    governed(run)
+    for words in (("raise", "--epsilon", 1), ("plan", "--subject", "by hand"), ("plan", "--account", "hospital")):
+        said = refused(run, "budget", "request", "--as", "ada", "--action", *words, "--plan", "plan.toml",
+                       "--reasons", "reasons.toml")  # fmt: skip
+        assert "nothing was asked" in said or "could not be read" in said

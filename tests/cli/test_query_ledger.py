@@ -89,19 +89,8 @@ def test_terms_and_board_decide_before_anything_is_read(run, seated):
     charged = ("--account", "hospital/oncology")
     assert "states no purpose" in refused(run, *ask(seated, *charged))
     assert "no approval of 'visits'" in refused(run, *ask(seated, *charged, *USE))
-    done(
-        run,
-        "budget",
-        "request",
-        "--as",
-        "ada",
-        "--action",
-        "dataset",
-        "--dataset",
-        "visits",
-        "--reasons",
-        "reasons.toml",
-    )
+    asked = ("--as", "ada", "--action", "dataset", "--dataset", "visits", "--reasons", "reasons.toml")
+    done(run, "budget", "request", *asked)
     done(run, "budget", "approve", 1, "--as", "ben")
     assert "no approval of 'visits'" in refused(run, *ask(seated, *charged, *USE))  # the quorum is not reached
     done(run, "budget", "approve", 1, "--as", "cho")

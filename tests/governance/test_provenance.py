@@ -171,6 +171,8 @@ def test_later_vetoes_are_part_of_the_story_and_earlier_ones_are_not(lite: Home)
 def test_a_raise_before_the_charge_is_named_with_its_reasons(lite: Home) -> None:
     ledger = institution(lite)
     approved(ledger)
+    ledger.open_account("hospital/surgery", unit=PATIENT, cap=ROOMY, reason="tests")
+    passed(ledger, asked(ledger, Action.RAISE, account="hospital/surgery", amount=Budget(epsilon=1)))
     raised = asked(ledger, Action.RAISE, account=ACCOUNT, amount=Budget(epsilon=1))
     passed(ledger, raised)
     elsewhere = asked(ledger, Action.RAISE, account="population patients", amount=Budget(epsilon=1))

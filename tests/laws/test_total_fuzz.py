@@ -13,18 +13,18 @@ from tests.laws.scenarios import share_for
 pytestmark = pytest.mark.no_cover  # thousands of plans: measuring coverage would double their time
 
 PLANS, MANY = 2_000, 50_000
-PARTS = 4
+PARTS = 4  # which workers share
 
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_two_thousand_plans_obey_their_claims(part: int) -> None:
-    """In parts, which workers share."""
     assert hunt(PLANS // PARTS) >= PLANS // PARTS, part
 
 
 @pytest.mark.long
-def test_fifty_thousand_plans_obey_their_claims() -> None:
-    assert hunt(MANY) >= MANY
+@pytest.mark.parametrize("part", range(PARTS))
+def test_fifty_thousand_plans_obey_their_claims(part: int) -> None:
+    assert hunt(MANY // PARTS) >= MANY // PARTS, part
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))

@@ -119,6 +119,9 @@ def request(
         str | None, typer.Option(metavar="TEXT", help="Its title; of a plan, the digest that names it.")
     ] = None,
     board: Annotated[Path | None, typer.Option(metavar="FILE", help="The new board, where that is asked for.")] = None,
+    plan: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The plan to adopt: its account and its digest are taken.")
+    ] = None,
     benefit: Annotated[str, typer.Option(metavar="TEXT", help="What is gained.")] = "",
     risk: Annotated[str, typer.Option(metavar="TEXT", help="What those in the data risk.")] = "",
     choice: Annotated[str, typer.Option(metavar="TEXT", help="Why this much, and neither more nor less.")] = "",
@@ -147,13 +150,16 @@ def request(
     why = _reasons(benefit, risk, choice, reasons)
     amount = None if epsilon is None and delta == "0" else Budget(epsilon=epsilon or "0", delta=delta)
     signing = _key(key)
+    title, where = _subject(kind.value, subject, board, [*([account] if account else []), *(dataset or ())]), account
+    if plan is not None:
+        title, where = _planned(kind.value, plan, subject, account)
     with opened(ledger) as book:
         number = book.propose(
             by=by,
             action=kind,
-            subject=_subject(kind.value, subject, board, [*([account] if account else []), *(dataset or ())]),
+            subject=title,
             reasons=why,
-            account=account,
+            account=where,
             datasets=tuple(dataset or ()),
             sites=tuple(site or _sites(book, dataset or ())),
             amount=amount,
@@ -350,6 +356,18 @@ def _subject(action: str, said: str | None, board: Path | None, about: list[str]
     if board is not None:
         raise InvalidInput("--board goes with --action board; nothing was asked.")
     return said or f"{action}: {', '.join(about) or 'no account or dataset named'}"
+
+
+def _planned(action: str, plan: Path, said: str | None, account: str | None) -> tuple[str, str]:
+    """The digest of a plan and the account that it is charged to."""
+    from sfumato.runner import PlanFile
+
+    if action != "adopt a plan" or said is not None:
+        raise InvalidInput("--plan goes with --action plan, and with no subject; nothing was asked.")
+    read = PlanFile.load(plan)
+    if account not in (None, read.account):
+        raise InvalidInput(f"{plan} is charged to {read.account!r}, and not to {account!r}; nothing was asked.")
+    return read.digest, read.account
 
 
 def _sites(book: "Ledger", datasets: list[str] | tuple[str, ...]) -> tuple[str, ...]:

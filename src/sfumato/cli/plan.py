@@ -162,7 +162,7 @@ def status(file: File, *, until: Until = None, ledger: Where = None, as_json: As
         say_json([_step(step) for step in steps])
         return
     names = list(dict.fromkeys((step.name, step.source) for step in steps))
-    table = plain_table("release", "source", *(standing.value for standing in Standing))
+    table = plain_table("release", "source", *(standing.value for standing in Standing), words=2)
     for name, source in names:
         counts = Counter(step.standing for step in steps if (step.name, step.source) == (name, source))
         table.add_row(harmless(name), source.value, *(str(counts[standing]) for standing in Standing))

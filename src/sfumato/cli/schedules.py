@@ -26,7 +26,7 @@ def show(read: "PlanFile", found: "Schedule") -> None:
 
     letter = "ε" if found.plan.accounting is Accounting.BASIC else "ρ"
     say(f"{read.plan.name} {read.plan.year}, charged to {read.account}; protected: {describe(read.unit)}")
-    table = plain_table("release", "how often", "source", f"{letter} each", "all within", f"{letter} a year")
+    table = plain_table("release", "how often", "source", f"{letter} each", "all within", f"{letter} a year", words=3)
     for line in found.lines:
         every = found.plan.release(line.name).every.value
         margin = " · ".join(f"±{decimal_up(size)}" for size in _margins(read, found, line).values()) or "not known"
@@ -133,11 +133,11 @@ def draw(found: "Schedule", plot: Path) -> None:
     save(chart, plot)
 
 
-def plain_table(*columns: str) -> "Table":
-    """A table without lines; numbers from the fourth column on."""
+def plain_table(*columns: str, words: int) -> "Table":
+    """A table without lines: some columns of words, then numbers."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for place, column in enumerate(columns):
-        table.add_column(column, justify="left" if place < 3 else "right")
+        table.add_column(column, justify="left" if place < words else "right")
     return table

@@ -158,15 +158,13 @@ class Registry:
         return cls
 
     def _value(self, value: Json, hint: Any, path: str) -> Any:
-        options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-        if value is None and types.NoneType in options:  # before an enumeration refuses it
-            return None
-        for option in options:
-            origin = typing.get_origin(option)
+        plain, options = _options(hint)
+        if type(value) in plain:
+            return value
+        for option, inner in options:
             if option is Fraction and isinstance(value, str):
                 return _fraction(value, path)
-            if origin is tuple and isinstance(value, list):
-                inner = typing.get_args(option)
+            if inner and isinstance(value, list):
                 hints = [inner[0]] * len(value) if inner[-1] is Ellipsis else inner
                 if len(hints) != len(value):
                     raise InvalidInput(f"{path} must have {len(hints)} entries; the document was not read.")
@@ -180,9 +178,22 @@ class Registry:
                 return value
         if isinstance(value, dict):
             document = self.decode(value, path)
-            if any(_meets(document, option) for option in options):
+            if any(_meets(document, option) for option, _ in options):
                 return document
         raise InvalidInput(f"{path} has the wrong type; the document was not read.")
+
+
+@cache
+def _options(hint: Any) -> tuple[frozenset[type], tuple[tuple[Any, tuple[Any, ...]], ...]]:
+    """The types that a field may have, each with the types inside a tuple; first those that are taken as they are."""
+    options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    plain: list[type] = [types.NoneType] if types.NoneType in options else []  # before an enumeration refuses it
+    if not any(option is Fraction or (isinstance(option, type) and issubclass(option, Enum)) for option in options):
+        plain += [option for option in options if option in (str, bool, int)]
+    inside = tuple(
+        (option, typing.get_args(option) if typing.get_origin(option) is tuple else ()) for option in options
+    )
+    return frozenset(plain), inside
 
 
 @cache

@@ -4,14 +4,15 @@ from collections.abc import Sequence
 
 from sfumato.core.documents import Json, encode
 from sfumato.core.exact import fraction_text
+from sfumato.core.statement import Statement
 from sfumato.core.units import describe
 from sfumato.errors import SfumatoError
 from sfumato.governance.provenance import Approval, Later, Line, Place, Provenance, Reading
 from sfumato.reports.evidence.answers import Answer
 from sfumato.reports.explain import explain
-from sfumato.reports.particulars import margins
+from sfumato.reports.particulars import asked, margins
 
-__all__ = ["certificate_file", "described", "listed"]
+__all__ = ["about", "certificate_file", "described", "listed"]
 
 LANGUAGES = ("en", "zh")
 STATED = ("issued", "limit", "query", "sensitivity", "mechanism", "law", "event", "guarantee", "values", "found")
@@ -24,6 +25,14 @@ def certificate_file(number: int) -> str:
     'certificates/charge-12.json'
     """
     return f"certificates/charge-{number}.json"
+
+
+def about(said: Statement) -> str:
+    """What was asked, in one line; the kind of the question where there are no words for it yet."""
+    try:
+        return asked(said, "en")
+    except SfumatoError:
+        return said.query.KIND
 
 
 def listed(charge: Provenance) -> dict[str, Json]:

@@ -12,10 +12,9 @@ from sfumato.core.release import Release
 from sfumato.core.units import describe
 from sfumato.governance.provenance import Provenance
 from sfumato.reports.evidence.declared import Declared
-from sfumato.reports.evidence.lineage import certificate_file
+from sfumato.reports.evidence.lineage import about, certificate_file
 from sfumato.reports.evidence.quoting import plain
 from sfumato.reports.evidence.shape import problems, schema
-from sfumato.reports.particulars import asked
 
 __all__ = ["CONTEXT", "fair", "missing"]
 
@@ -39,8 +38,8 @@ def missing(document: dict[str, Json]) -> tuple[str, ...]:
 
 def _dataset(charge: Provenance, release: Release, declared: Declared) -> Json:
     said = release.statement
-    name = f"{said.dataset.name} {said.dataset.edition}: {asked(said, 'en')}"
-    words = f"{asked(said, 'en')}, with noise for {describe(said.unit)} at {said.spend}"
+    name = f"{said.dataset.name} {said.dataset.edition}: {about(said)}"
+    words = f"{about(said)}, with noise for {describe(said.unit)} at {said.spend}"
     shown: dict[str, Json] = {
         "@type": ["Dataset", "dcat:Dataset"],
         "@id": f"urn:sfumato:release:{said.identifier}",

@@ -15,9 +15,10 @@ from sfumato.core.units import Relation, describe
 from sfumato.errors import SfumatoError
 from sfumato.governance.provenance import Provenance
 from sfumato.reports.evidence.declared import Declared
+from sfumato.reports.evidence.lineage import about
 from sfumato.reports.evidence.quoting import plain, quoted
 from sfumato.reports.evidence.sections import NOT_DECLARED
-from sfumato.reports.particulars import asked, margins
+from sfumato.reports.particulars import margins
 
 __all__ = ["registry"]
 
@@ -58,12 +59,12 @@ def _entry(charge: Provenance, release: Release, declared: Declared) -> Json:
     limit = said.limit
     held = "" if limit is None else f"; at most {limit.rows_per_group} rows of a unit in each of {limit.groups} groups"
     basic: dict[str, Json] = {
-        "name": quoted(f"{said.dataset.name} {said.dataset.edition}: {asked(said, 'en')}"),
+        "name": quoted(f"{said.dataset.name} {said.dataset.edition}: {about(said)}"),
         "data_curators": [quoted(declared.publisher or NOT_DECLARED)],
         "intended_use": quoted(charge.purpose or NOT_DECLARED),
         "data_product_type": "Summary statistics",
         "data_product_region": quoted(declared.region or NOT_DECLARED),
-        "description": quoted(f"{asked(said, 'en')}; {_error(release)}"),
+        "description": quoted(f"{about(said)}; {_error(release)}"),
         "publication_date": said.issued[:10],
     }
     known = declared.publisher is not None and declared.region is not None and charge.purpose is not None
