@@ -16,6 +16,7 @@ from sfumato.core.units import event, user
 from sfumato.governance import settings
 from sfumato.governance.overview import overview
 from tests.cli.institution import BOARD, done, refused
+from tests.runner.clinic import ACCOUNT, HEAD, MONTHS, SCHEMA
 
 WHY = ("--reasons", "reasons.toml")
 
@@ -275,10 +276,15 @@ def test_names_cannot_play_tricks_with_the_terminal(run, seated):
     assert "[red]\\x1b[2J" in done(run, "budget", "requests")
 
 
-def test_a_plan_is_asked_for_by_its_file(run, here):
+def test_a_plan_is_asked_for_by_its_file(run, seated):
     """Nothing is copied by hand: the request names the plan's digest and its account; --plan elsewhere is refused."""
-    governed(run)
+    (seated / "visits.toml").write_text(SCHEMA, "utf-8")
+    (seated / "plan.toml").write_text((HEAD + MONTHS).replace(ACCOUNT, "hospital/oncology"), "utf-8")
+    ask = ("budget", "request", "--as", "ada", "--plan", "plan.toml", *WHY, "--action")
     for words in (("raise", "--epsilon", 1), ("plan", "--subject", "by hand"), ("plan", "--account", "hospital")):
-        said = refused(run, "budget", "request", "--as", "ada", "--action", *words, "--plan", "plan.toml",
-                       "--reasons", "reasons.toml")  # fmt: skip
-        assert "nothing was asked" in said or "could not be read" in said
+        assert "nothing was asked" in refused(run, *ask, *words)
+    digest = done(run, "plan", "digest", "plan.toml").strip()
+    assert f"request 1: {digest}" in done(run, *ask, "plan")
+    ledger = settings.opened(seated)
+    assert ledger.minutes().proposal(1).account == "hospital/oncology"
+    ledger.close()
