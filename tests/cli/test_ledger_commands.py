@@ -256,3 +256,75 @@ def test_stale_charges_are_settled(run, here):
     after = json.loads(done(run, "budget", "show", "--json"))["accounts"][1]
     assert (after["reserved"]["epsilon"], after["spent"]["epsilon"]) == ("0", "1/4")
     assert json.loads(done(run, "ledger", "expire", "--json")) == {"charges": []}
+
+
+def test_where_a_board_sits_its_quorum_agrees_to_a_recovery(run, seated):
+    shutil.copy(seated / "ledger.db", seated / "backup.db")
+    done(run, "ledger", "dataset", "laboratory", "--version", "1", "--population", "patients", "--epsilon", 1)
+    shutil.copy(seated / "backup.db", seated / "ledger.db")
+    words = ("ledger", "recover", "--reason", "the disk failed")
+    for few in ((), ("--by", "ada"), ("--by", "ada", "--by", "zoe"), ("--by", "ada", "--by", "ada")):
+        refused(run, *words, *few)
+    assert "restored from an old backup" in refused(run, "budget", "show")
+    assert "1 entry lost" in done(run, *words, "--by", "ada", "--by", "ben")
+    done(run, "ledger", "verify")
+
+
+def test_a_lost_anchor_is_refused_until_somebody_says_what_to_charge(run, here):
+    (here / "ledger.anchor").unlink()
+    assert "the anchor" in refused(run, "budget", "show")
+    outcome = run("ledger", "verify")
+    assert outcome.exit_code == Exit.FOUND_WRONG
+    assert "is missing" in outcome.stdout
+    assert "nobody knows what the lost entries charged" in refused(run, "ledger", "recover", "--reason", "x")
+    done(run, "ledger", "recover", "--reason", "x", "--charge-epsilon", 1)
+    assert json.loads(done(run, "budget", "show", "--json"))["accounts"][0]["spent"]["epsilon"] == "1"
+
+
+def test_the_commands_work_on_a_server_too(run, tmp_path, monkeypatch, postgres_url):
+    from tests.governance.homes import dropped, postgres_home
+
+    home = postgres_home(tmp_path, postgres_url)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SFUMATO_LEDGER", raising=False)
+    try:
+        assert "warning" not in done(run, "ledger", "init", "--url", home.url)
+        done(run, "account", "open", "hospital", "--unit", "user:id", "--epsilon", 1, "--reason", "x")
+        done(run, "ledger", "population", "people", "--unit", "user:id", "--epsilon", 1, "--reason", "x")
+        done(run, "ledger", "dataset", "visits", "--version", "1", "--population", "people", "--epsilon", 1)
+        assert "hospital" in done(run, "budget", "show")
+        assert "4 entries" in done(run, "ledger", "verify")
+        assert "is there already" in refused(run, "ledger", "init")
+        assert "holds a ledger already" in refused(run, "ledger", "init", "again", "--url", home.url)
+    finally:
+        dropped(home, postgres_url)
+
+
+def test_an_auditor_verifies_an_export_with_a_head_and_a_key_alone(run, here, tmp_path):
+    """From the public head any edited, removed, moved or cut-off entry is found, without database or secret key."""
+    done(run, "ledger", "export", "-o", "record.jsonl")
+    done(run, "ledger", "head", "-o", "head.json")
+    public = (here / "ledger.key.pub").read_text("utf-8").strip()
+    lines = (here / "record.jsonl").read_text("utf-8").splitlines(keepends=True)
+    for name in ("ledger.db", "ledger.key", "ledger.anchor", "ledger.toml"):
+        (here / name).unlink()
+    ask = ("ledger", "verify", "--export", "record.jsonl")
+    assert "Nothing outside the file was asked" in done(run, *ask)
+    assert "1 published head and the trusted key agree" in done(run, *ask, "--head", "head.json", "--key", public)
+    broken = {
+        "edited": [*lines[:2], lines[2].replace('"reason":"', '"reason":"not '), *lines[3:]],
+        "removed": [*lines[:2], *lines[3:]],
+        "moved": [lines[0], lines[2], lines[1], *lines[3:]],
+        "cut": lines[:-1],
+    }
+    for name, text in broken.items():
+        (here / "record.jsonl").write_text("".join(text), "utf-8")
+        outcome = run(*ask, "--head", "head.json", "--key", public)
+        assert outcome.exit_code == Exit.FOUND_WRONG, name
+        assert "This export does not hold" in outcome.stdout
+    (here / "record.jsonl").write_text("".join(lines), "utf-8")
+    other = run(*ask, "--head", "head.json", "--key", "0" * 64)
+    assert "another key than the one that is trusted" in other.stdout
+    for text in ("", "{}\n", "not json\n", '{"number":1}\n', lines[0].replace('"number":1', '"number":"1"')):
+        (here / "record.jsonl").write_text(text, "utf-8")
+        assert "nothing was verified" in refused(run, *ask)

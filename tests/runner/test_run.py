@@ -19,6 +19,7 @@ from sfumato.governance.periods import Cadence, periods
 from sfumato.governance.plans import Source
 from sfumato.reports.verify import verify
 from sfumato.runner import Fate, Outcome, PlanFile, Runner, Standing, adopt
+from sfumato.vault import Vault
 from tests.runner.clinic import (
     ACCOUNT,
     HEAD,
@@ -174,6 +175,23 @@ def test_data_that_changes_after_its_release_changes_nothing(clinic: Clinic, led
     assert ledger.balance(ACCOUNT).charges == 1
 
 
+def test_the_same_question_that_was_asked_outside_the_plan_is_not_drawn_again(clinic: Clinic, ledger: Ledger) -> None:
+    file = clinic.write_plan(HEAD + FIXED + QUARTERS)
+    adopt(ledger, file)
+    fill(clinic, *months(1, 2, 3))
+    asked = file.entry("months").asked
+    ledger.declare_version(Dataset(name="visits", edition="2024-01"))
+    table = Vault(unit=file.unit, ledger=ledger, account=ACCOUNT).table(
+        clinic.data(months(1)[0]), schema=asked.schema, version="2024-01"
+    )
+    first = table.sql(asked.sql).release(epsilon=1)
+    outcomes = ran(clinic, ledger, until=date(2024, 3, 31))
+    assert [outcome.fate for outcome in outcomes] == [Fate.KEPT, Fate.RELEASED, Fate.RELEASED, Fate.COMPUTED]
+    assert result(clinic, "months", "2024-01")["identifier"] == first.statement.identifier
+    assert ledger.balance(ACCOUNT).epsilon_spent == 3
+    assert ran(clinic, ledger, until=date(2024, 3, 31)) == []
+
+
 def test_a_budget_that_is_used_up_stops_the_run_with_the_numbers(tmp_path: Path) -> None:
     clinic = built(tmp_path, cap=Budget(epsilon=12))
     ledger = clinic.ledger()
@@ -251,6 +269,7 @@ def test_a_week_needs_days_that_an_older_plan_released(clinic: Clinic, ledger: L
     week = date(2025, 1, 5)
     outcomes = ran(clinic, ledger, until=week)
     assert labels(outcomes, Fate.MISSING) == ["2025-W01"]
+    assert outcomes[-1].words == "it needs periods of another year that were not released"
     assert labels(outcomes, Fate.RELEASED) == [day.label for day in first[2:]]
     adopt(ledger, clinic.write_plan(base))
     ran(clinic, ledger)

@@ -112,19 +112,33 @@ def verify(
         list[Path] | None,
         typer.Option(metavar="FILE", help="A head that was published; give as many as you have."),
     ] = None,
+    export: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Verify this export instead; needs neither the database nor its key."),
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option(metavar="KEY", help="With --export: the public key that you trust, or its file.")
+    ] = None,
     ledger: Where = None,
     as_json: AsJson = False,
 ) -> None:
     """Check every entry, the balances that follow from them, the anchor and the heads; name whatever is wrong.
 
     Goes through the whole record, also of a ledger that is refused. Whoever can rewrite the record and the anchor and
-    holds the key is found by a published head alone.
+    holds the key is found by a published head alone. An auditor does the same with an export and published heads.
 
     Example: $ sfumato ledger verify
+
+    Example: $ sfumato ledger verify --export record.jsonl --head head.json --key ledger.key.pub
     """
     from sfumato.governance import settings
 
     heads = [_head(file) for file in head or ()]
+    if export is not None:
+        _verify_export(export, heads, key, as_json=as_json)
+        return
+    if key is not None:
+        raise InvalidInput("--key goes with --export: a ledger has its own key. Nothing was verified.")
     with closing(settings.unchecked(ledger)) as book:
         found = book.verify(*heads)
         end = None if found else book.head().head
@@ -337,6 +351,63 @@ def expire(*, ledger: Where = None, as_json: AsJson = False) -> None:
 
 def _declared(words: str, about: dict[str, str], *, as_json: bool) -> None:
     say_json({"declared": about}) if as_json else say(f"{words}.")
+
+
+def _verify_export(file: Path, heads: "list[SignedHead]", key: str | None, *, as_json: bool) -> None:
+    """Hold an export to itself, to the heads and to the key, and say what follows and what does not."""
+    from sfumato.core.signature import read_public_key
+    from sfumato.governance.verify import check_record
+
+    trusted = None if key is None else read_public_key(key)
+    end = 0
+
+    def rows() -> "Iterator[Row]":
+        nonlocal end
+        with file.open(encoding="utf-8") as lines:
+            for line in lines:
+                row = _exported(line, file, end + 1)
+                end = row.number
+                yield row
+
+    try:
+        found = tuple(check_record(rows(), heads=tuple(heads), key=trusted))
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{file} is no export of a ledger; nothing was verified.") from None
+    if end == 0:
+        raise InvalidInput(f"{file} holds no entry; nothing was verified.")
+    if as_json:
+        findings = [{"entry": each.entry, "problem": each.problem} for each in found]
+        say_json({"holds": not found, "heads": len(heads), "trusted": trusted is not None, "findings": findings})
+    elif found:
+        say("\n".join(str(each) for each in found))
+        say(f"This export does not hold: {_counted(len(found), 'finding')}.")
+    else:
+        say(f"{_counted(end, 'entry', 'entries')}: each is in its place, unchanged, and follows from those before.")
+        if not heads or trusted is None:
+            say("Nothing outside the file was asked: give a published head and the key that you trust.")
+        else:
+            say(f"{_counted(len(heads), 'published head')} and the trusted key agree.")
+    if found:
+        raise typer.Exit(Exit.FOUND_WRONG)
+
+
+def _exported(line: str, file: Path, number: int) -> "Row":
+    """A line of an export as a row; the text of its entry is taken as it stands, because it was hashed so."""
+    from sfumato.core.documents import canonical, parse
+    from sfumato.governance.entries import Row
+
+    try:
+        whole = parse(line)
+        shape = {"number": int, "previous": str, "digest": str, "entry": dict}
+        if not isinstance(whole, dict) or {name: type(value) for name, value in whole.items()} != shape:
+            raise InvalidInput("another shape")
+        entry = whole["entry"]
+        body, kind = canonical(entry), str(entry.get("kind")) if isinstance(entry, dict) else ""
+        return Row(int(str(whole["number"])), kind, body, str(whole["previous"]), str(whole["digest"]))
+    except SfumatoError:
+        raise InvalidInput(
+            f"{file}: line {number} is no entry of a ledger; nothing was verified. Get one: sfumato ledger export"
+        ) from None
 
 
 def _head(file: Path) -> "SignedHead":

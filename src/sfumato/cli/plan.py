@@ -238,10 +238,10 @@ def _tell(outcomes: "list[Outcome]", *, as_json: bool) -> None:
         return
     for fate in (Fate.RELEASED, Fate.KEPT, Fate.COMPUTED, Fate.MISSING):
         several = [outcome for outcome in outcomes if outcome.fate is fate]
-        for name in dict.fromkeys(outcome.step.name for outcome in several):
-            mine = [outcome for outcome in several if outcome.step.name == name]
+        for name, why in dict.fromkeys((outcome.step.name, outcome.step.why) for outcome in several):
+            mine = [outcome for outcome in several if (outcome.step.name, outcome.step.why) == (name, why)]
             cost = sum((outcome.cost.epsilon for outcome in mine), Fraction(0))
-            charged = f", charged ε = {cost}" if cost else ""
+            charged = f", charged ε = {cost}" if cost else f" ({why})" if why and fate is Fate.MISSING else ""
             say(f"{fate.value}: {name} {_listed([outcome.step.label for outcome in mine])}{charged}")
     for outcome in outcomes:
         if outcome.fate is Fate.FAILED:

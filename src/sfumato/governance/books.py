@@ -256,6 +256,8 @@ def admit(books: Books, entry: Reserved) -> None:
     for line in entry.lines:
         balance, draw = _drawn_on(books, line, entry.cost)
         balance.admit(draw, losses.get(line))
+        if _short(balance, draw, losses.get(line)):
+            continue
         after = balance.moved(draw, losses.get(line), times=1, charges=1)
         parts = (after.epsilon_spent, after.delta_spent, after.rho_spent, after.loss_spent)
         if max(part.denominator for part in parts) > MOST_PARTS:
@@ -263,6 +265,14 @@ def admit(books: Books, entry: Reserved) -> None:
                 f"the charges of {line!r} have so many different denominators that their sum could not be written "
                 "down any more. Nothing was read and nothing was spent. Ask with fewer digits."
             )
+
+
+def _short(balance: Balance, draw: Budget, loss: Fraction | None) -> bool:
+    """Whether the sums are sure to be short enough to write down: a denominator divides the product of those added."""
+    kept = (balance.epsilon_spent, balance.delta_spent, balance.rho_spent, balance.loss_spent)
+    most = max(part.denominator for part in kept)
+    new = max(draw.epsilon.denominator, draw.delta.denominator, 1 if loss is None else loss.denominator)
+    return most * new <= MOST_PARTS
 
 
 def apply(books: Books, row: Row, entry: Entry) -> None:

@@ -10,7 +10,7 @@ from sfumato.governance.books import MemoryBooks, admit, apply
 from sfumato.governance.entries import START, Entry, LedgerOpened, Recovered, Reserved, Row
 from sfumato.governance.pages import Pages
 
-__all__ = ["Finding", "check"]
+__all__ = ["Finding", "check", "check_record"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,15 +25,23 @@ class Finding:
 
 
 def check(pages: Pages, *, heads: tuple[SignedHead, ...], key: str | None = None) -> Iterator[Finding]:
-    """Everything that is wrong with a ledger, in the order of the record.
+    """Everything that is wrong with a ledger and its books, in the order of the record: see :func:`check_record`."""
+    return check_record(pages.rows(), heads=heads, key=key, kept=pages)
+
+
+def check_record(
+    rows: Iterable[Row], *, heads: tuple[SignedHead, ...], key: str | None = None, kept: Pages | None = None
+) -> Iterator[Finding]:
+    """Everything that is wrong with a record, in its order; an auditor needs no more than its export and the heads.
 
     ``heads`` are signed heads to hold it to: the anchor's, and any that were published. ``key`` is the public key that
-    the reader trusts; without it the one that the record states. Time and memory grow linearly with the record.
+    the reader trusts; without it the one that the record states. ``kept`` are the books of the database, if they are
+    to follow from it too. Time and memory grow linearly with the record.
     """
     books, readable = MemoryBooks(), True
     number, digest, trusted = 0, START, key
     wanted = list(heads)
-    for row in pages.rows():
+    for row in rows:
         entry = _safe(row)
         yield from _linked(row, entry, number, digest)
         number, digest = row.number, row.digest
@@ -59,9 +67,9 @@ def check(pages: Pages, *, heads: tuple[SignedHead, ...], key: str | None = None
     for head in heads:
         if trusted is None or not head.holds(trusted):
             yield Finding(entry=head.head.number, problem="the signature of a head of this entry does not hold")
-    if readable:
+    if readable and kept is not None:
         try:
-            yield from _compared(books, pages)
+            yield from _compared(books, kept)
         except (SfumatoError, ValueError) as wrong:
             yield Finding(entry=0, problem=f"the books cannot be read: {wrong}")
 

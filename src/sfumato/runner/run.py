@@ -91,7 +91,7 @@ class Runner:
         """
         folder = Folder(out, plan=self.file.plan.name, digest=self.file.digest)
         looked = self._looked(until, today)
-        answers = dict(looked.answers)
+        answers: _Answers = dict(looked.answers)
         for step in looked.steps:
             if step.source is not Source.OWN:
                 made = self._computed(step, folder, answers)
@@ -129,7 +129,8 @@ class Runner:
         for name, period, parts in figures:
             of = [standing.get(part.of, Standing.MISSING) for part in parts if part.of not in answers]
             state = Standing.DONE if not of else _worst(of) if period.last < now else Standing.WAITING
-            why = "" if any(part.of in standing for part in parts) else "its parts are in no adopted plan"
+            elsewhere = any(part.of not in standing and part.of not in answers for part in parts)
+            why = "it needs periods of another year that were not released" if elsewhere else ""
             source = self.schedule.line(name).source
             steps.append(Step(name=name, period=period, source=source, standing=state, why=why))
         order = {entry.name: place for place, entry in enumerate(self.file.entries)}
@@ -177,7 +178,7 @@ class Runner:
 
     # ------------------------------------------------------------------------------------------------ what is made
 
-    def _released(self, step: Step, folder: Folder, answers: dict[Ingredient, Charge]) -> Outcome:
+    def _released(self, step: Step, folder: Folder, answers: "_Answers") -> Outcome | None:
         """Charge, read, draw and store under the step's key; then write its files."""
         name, period = step.name, step.period
         Record.of(self.record.ledger, self.file)  # refuses once another version of the plan was adopted meanwhile
@@ -198,23 +199,23 @@ class Runner:
             release = question.release(epsilon=self.schedule.line(name).amount, idempotency=key)
         except EngineFailed as wrong:
             return Outcome(step=step, fate=Fate.FAILED, words=str(wrong))
-        charge = self.record.charges([key]).get(key)
-        if charge is not None:
-            answers[Ingredient(name, period)] = charge
+        answers[Ingredient(name, period)] = release
+        if release.repeated and folder.has_release(name, period):
+            return None  # somebody asked the very same before, outside the plan: that answer is the one, and is free
         files = folder.keep_release(name, period, release)
-        fate = Fate.KEPT if release.repeated else Fate.RELEASED  # another runner was first, and its answer counts
+        fate = Fate.KEPT if release.repeated else Fate.RELEASED
         return Outcome(step=step, fate=fate, cost=release.charged, files=files)
 
-    def _kept(self, step: Step, folder: Folder, answers: Mapping[Ingredient, Charge]) -> Outcome | None:
+    def _kept(self, step: Step, folder: Folder, answers: "_Answers") -> Outcome | None:
         """Write the files of a release that was made before, where they are lost."""
         if folder.has_release(step.name, step.period):
             return None
         self._check_use([step.name])
-        release = self.record.answer(answers[Ingredient(step.name, step.period)])
+        release = self._answer(Ingredient(step.name, step.period), answers)
         files = folder.keep_release(step.name, step.period, release)
         return Outcome(step=step, fate=Fate.KEPT, files=files)
 
-    def _computed(self, step: Step, folder: Folder, answers: Mapping[Ingredient, Charge]) -> Outcome | None:
+    def _computed(self, step: Step, folder: Folder, answers: "_Answers") -> Outcome | None:
         """Compute a figure from stored releases, once all of them are there."""
         if folder.has_figure(step.name, step.period, step.source):
             return None
@@ -222,17 +223,25 @@ class Runner:
         if any(part.of not in answers for part in parts):
             return _passed(step)
         self._check_use(dict.fromkeys(part.of.release for part in parts))
-        releases: dict[Ingredient, Release] = {part.of: self.record.answer(answers[part.of]) for part in parts}
+        releases = {part.of: self._answer(part.of, answers) for part in parts}
         columns = computed(parts, releases.__getitem__)
         identifiers = {of: release.statement.identifier for of, release in releases.items()}
         file = folder.keep_figure(step.name, step.period, step.source, columns, parts, identifiers)
         return Outcome(step=step, fate=Fate.COMPUTED, files=(file,))
+
+    def _answer(self, of: Ingredient, answers: "_Answers") -> Release:
+        found = answers[of]
+        return found if isinstance(found, Release) else self.record.answer(found)
 
     def _check_use(self, names: Iterable[str]) -> None:
         """What was stored costs nothing, and terms and vetoes hold for handing it out too."""
         government, now = self.record.ledger.government(), written(datetime.now(UTC))
         for dataset in dict.fromkeys(self.file.entry(name).asked.dataset for name in names):
             government.permit(dataset, self.file.purpose, self.file.recipient, at=now, cost=Budget.none())
+
+
+_Answers = dict[Ingredient, Charge | Release]
+"""What was released before, by its charge, and what this run has released."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
