@@ -10,7 +10,7 @@ from time import process_time
 
 import pytest
 
-ENOUGH = 0.5  # seconds of one test function, all its cases together
+ENOUGH = 2.0  # seconds of one test function, all its cases together
 
 spent: Counter[str] = Counter()
 

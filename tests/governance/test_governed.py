@@ -23,6 +23,7 @@ from sfumato.governance.ledger import Ledger
 from sfumato.governance.periods import Cadence
 from sfumato.governance.plans import Aim, Fixed, Plan, PlannedRelease, Schedule, solve
 from sfumato.governance.policies import BaseAndReserve, Proportional
+from sfumato.governance.provenance import Trail
 from sfumato.governance.time_windows import TimeWindows
 from sfumato.tables import Table
 from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished
@@ -556,6 +557,36 @@ def test_a_corrected_claim_counts_at_its_new_price_even_beyond_the_cap(home: Hom
     with pytest.raises(LedgerError, match="no charge 999"):
         ledger.reprice(999, cost=dear, reason="which?")
     same_books(ledger)
+    (first, second) = Trail.of(ledger).charges
+    assert [note.what for note in first.later] == ["re-priced to ε = 1/4, δ = 1/100000"]
+    assert second.later == ()
+
+
+def test_a_plan_is_held_to_the_filter_of_its_account(home: Home) -> None:
+    ledger = home.create()
+    cap = Budget(epsilon=4, delta="1/1000000")
+    for path, method in (("sums", "basic"), ("filtered", "zcdp")):
+        ledger.open_account(path, unit=PATIENT, cap=cap, reason="decided by the tests", method=method)
+    many = year("1/30", cap="20")  # 365 releases: 12.2 by sums, and 0.2 as a sum of ρ
+    with pytest.raises(Refused, match="has a cap of"):
+        ledger.adopt_plan("sums", many)
+    ledger.adopt_plan("filtered", many)
+    with pytest.raises(Refused, match="has a cap of"):
+        ledger.adopt_plan("filtered", year("1/5", cap="100"))
+    same_books(ledger)
+
+
+def test_a_filter_that_admits_more_than_its_cap_is_found(home: Home) -> None:
+    """Whoever holds the ledger's key can write such an entry; a replay does not take it."""
+    from sfumato.governance.entries import AccountOpened
+
+    ledger = home.create()
+    cap = Budget(epsilon=1, delta="1/1000000")
+    entry = AccountOpened(
+        at=ledger.head().head.at, path="x", unit=PATIENT, cap=cap, rho=Fraction(100), reason="a trick"
+    )
+    with pytest.raises(LedgerError, match="admits more than its cap"), ledger._store.writing() as pages:
+        pages.append(entry)
 
 
 def test_a_filter_is_used_up_by_a_correction_that_says_nothing_of_its_loss(home: Home) -> None:

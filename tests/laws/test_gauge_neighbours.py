@@ -12,12 +12,11 @@ import pytest
 
 from sfumato.core.limits import Limit
 from sfumato.core.units import Relation
-from sfumato.engines.gauges import Gauge
 from sfumato.tables.blocks import _reach
 from sfumato.tables.contribution import Reach, contribution, joint_reach
 from tests.laws import gauge_by_hand as by_hand
 from tests.laws.neighbours import verdict, violations
-from tests.laws.readings import EVERYONE, GAUGES, LAYOUTS, Layout, load, totals
+from tests.laws.readings import EVERYONE, GAUGES, LAYOUTS, Layout, Reading, load, totals
 from tests.laws.scenarios import LIMITS, RELATIONS, limit_for, share_for, unit_of
 
 pytestmark = pytest.mark.no_cover  # thousands of worlds: measuring coverage would double their time
@@ -134,26 +133,30 @@ def test_the_engine_adds_up_as_by_hand_where_no_group_is_left_out() -> None:
     assert numbers(layout, "user", limit).tolist() == [worked_out(world, layout, limit) for world in around.worlds]
 
 
-def worked_out(world: tuple[Any, ...], layout: Layout, limit: Limit) -> list[int]:
+def worked_out(world: tuple[Reading, ...], layout: Layout, limit: Limit) -> list[int]:
     """Every gauge of one world in plain Python, all groups of each person kept."""
     places = {value: place for place, value in enumerate(layout.keys[0].values)}
-    rows: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    rows: dict[tuple[str, int], list[Reading]] = {}
     for row in world:
         if row.person is not None:
-            rows.setdefault((row.person, places.get(row.zip, len(places))), []).append(row._asdict())
+            cell = places.get(row.zip, len(places))
+            rows.setdefault((row.person, cell), []).append(row._replace(person=None, zip=None))
     found: list[int] = []
-    for gauge, reach in zip(GAUGES.values(), ALONE.values(), strict=True):
-        found += _flat(gauge, reach, rows, layout.cells, limit)
+    for name, reach in ALONE.items():
+        parts = [[0] * layout.cells for _ in range(reach.numbers)]
+        for (_, cell), some in rows.items():
+            for part, amount in enumerate(_of_person(name, tuple(some), limit)):
+                parts[part][cell] += amount
+        found += [number for part in parts for number in part]
     return found
 
 
-def _flat(gauge: Gauge, reach: Reach, rows: dict[tuple[str, int], list[Any]], cells: int, limit: Limit) -> list[int]:
-    parts = [[0] * cells for _ in range(reach.numbers)]
-    for (_, cell), some in rows.items():
-        sums = [sum(column) for column in zip(*(by_hand.of_row(gauge, row) for row in some), strict=True)]
-        for part, amount in enumerate(by_hand.of_person(gauge, sums, limit.rows_per_group)):
-            parts[part][cell] += amount
-    return [number for part in parts for number in part]
+@cache
+def _of_person(name: str, rows: tuple[Reading, ...], limit: Limit) -> list[int]:
+    """What the rows of one person in one group come to; most persons are in many worlds."""
+    gauge = GAUGES[name]
+    sums = [sum(column) for column in zip(*(by_hand.of_row(gauge, row._asdict()) for row in rows), strict=True)]
+    return by_hand.of_person(gauge, sums, limit.rows_per_group)
 
 
 # -------------------------------------------------------------------------------------------------- broken twins

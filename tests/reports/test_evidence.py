@@ -104,6 +104,10 @@ def _removed(inner: Any, name: Any) -> None:
     del inner[name]
 
 
+def _added(inner: Any, name: Any) -> None:
+    inner[name] = {**inner[name], "surprise": True} if isinstance(inner[name], dict) else {"surprise": True}
+
+
 def _put(value: Any) -> Callable[[Any, Any], None]:
     def change(inner: Any, name: Any) -> None:
         inner[name] = value
@@ -119,7 +123,7 @@ def test_our_check_agrees_with_a_complete_validator_on_every_broken_document(led
     for name, document in (("evidence", made.evidence), ("registry", made.registry), ("fair", made.fair)):
         judge = jsonschema.Draft202012Validator(schema(name))
         for path in list(_places(document))[1:]:
-            for change in (_removed, _put(None), _put(7), _put("?"), _put({"surprise": True}), _put(True)):
+            for change in (_removed, _added, _put(None), _put(7), _put("?"), _put(True)):
                 other = _changed(document, path, change)
                 ours = list(problems(other, schema(name)))
                 assert bool(ours) is not judge.is_valid(other), (name, path, ours)

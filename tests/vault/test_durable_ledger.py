@@ -105,7 +105,7 @@ def test_what_a_vault_on_a_ledger_must_be_told(home: Home, tmp_path: Path) -> No
     ledger = furnished(home, project=ROOMY)
     with pytest.raises(errors.NotDeclared, match="account="):
         Vault(unit=PATIENT, ledger=ledger)
-    with pytest.raises(errors.NotDeclared, match="no settings file|which key and which anchor"):
+    with pytest.raises(errors.NotDeclared, match=r"no settings file|which key and which anchor"):
         Vault(unit=PATIENT, ledger=home.url, account=ACCOUNT)
     with pytest.raises(errors.NotDeclared, match="belong to a ledger"):
         Vault(unit=PATIENT, account=ACCOUNT, budget=sf.Budget(epsilon=1), name="trial")

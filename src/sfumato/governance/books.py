@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Protocol
 
+from sfumato.accounting.charged import reading
 from sfumato.core.budget import Budget
 from sfumato.core.documents import canonical, encode
 from sfumato.core.query import Dataset
@@ -388,6 +389,9 @@ def asked_for(books: Books, name: str) -> Balance:
 def _opened(books: Books, name: str, entry: AccountOpened | PopulationDeclared) -> Balance:
     if books.balance(name) is not None:
         raise LedgerError(f"{name!r} is there already, and a second opening would empty it; nothing was changed.")
+    most = entry.rho if entry.order is None else entry.loss
+    if most is not None and not entry.cap.covers(reading(most, entry.order, entry.cap.delta)):
+        raise LedgerError(f"the filter of {name!r} admits more than its cap; nothing was changed.")
     return Balance(name=name, unit=entry.unit, cap=entry.cap, rho=entry.rho, order=entry.order, loss=entry.loss)
 
 

@@ -235,9 +235,10 @@ class Governed(ABC):
         """What each window of an account has lost, and a person who was there all along."""
         if path not in self.government().windows:
             raise NotDeclared(f"the account {path!r} has no windows; nothing was done.")
-        start, life = window_line(path, ""), lifetime_line(path)
+        life = lifetime_line(path)
         found = self.balances()
-        lost = [(one.name.removeprefix(start), one.spent) for one in found if one.name.startswith(start)]
+        labels = [(one, one.name.rpartition(" ")[2]) for one in found]
+        lost = [(label, one.spent) for one, label in labels if one.name == window_line(path, label)]
         whole = next(one.spent for one in found if one.name == life)
         return WindowStanding(windows=tuple(sorted(lost)), lifetime=whole)
 
@@ -249,7 +250,7 @@ class Governed(ABC):
             unit = schedule.plan.unit
             if balance.name != account_line(account) or not _same_people(balance.unit, unit):
                 raise Refused(f"{account!r} is no account with the unit of this plan; nothing was changed.")
-            if balance.filter_cap is None and not balance.cap.covers(schedule.guarantee):
+            if not _bears(balance, schedule):
                 raise Refused(
                     f"the plan promises {schedule.guarantee}, and {account!r} has a cap of {balance.cap}; nothing was "
                     "changed. Plan for less, or request a raise."
@@ -271,6 +272,15 @@ class Governed(ABC):
             return [Acted(at=at, act=done, signature=signed(self.identifier, done, key))]
 
         self._enter(make)
+
+
+def _bears(balance: "Balance", schedule: "Schedule") -> bool:
+    """Whether a whole plan fits the cap of an account that nothing else is charged to."""
+    if balance.filter_cap is None:
+        return balance.cap.covers(schedule.guarantee)
+    losses = [balance.lost(event) or 0 for event in set(schedule.events())]
+    counts = [schedule.events().count(event) for event in set(schedule.events())]
+    return sum(loss * count for loss, count in zip(losses, counts, strict=True)) <= balance.filter_cap
 
 
 def _same_people(one: Unit, other: Unit) -> bool:

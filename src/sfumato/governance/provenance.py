@@ -31,6 +31,7 @@ from sfumato.governance.entries import (
     PopulationDeclared,
     Recovered,
     Released,
+    Repriced,
     Reserved,
     Row,
     TermsDeclared,
@@ -275,6 +276,7 @@ class _Walk:
     settled: dict[int, tuple[Place, Committed | Released | Expired]] = field(default_factory=dict)
     closed: dict[Dataset, int] = field(default_factory=dict)
     by_dataset: dict[str, list[Later]] = field(default_factory=dict)
+    by_charge: dict[int, list[Later]] = field(default_factory=dict)
     for_all: list[Later] = field(default_factory=list)
     unread: list[tuple[Place, str]] = field(default_factory=list)
 
@@ -319,6 +321,11 @@ class _Walk:
                 self._reserved(place, entry)
             case Committed() | Released() | Expired():
                 self.settled[entry.charge] = (place, entry)
+            case Repriced():
+                what = f"re-priced to {entry.cost}"
+                self.by_charge.setdefault(entry.charge, []).append(
+                    Later(place=place, what=what, who="", reason=entry.reason)
+                )
             case Recovered():
                 what = f"record recovered: {entry.lost} entries lost, {entry.gap} charged to every balance"
                 self.for_all.append(Later(place=place, what=what, who="", reason=entry.reason))
@@ -419,6 +426,7 @@ class _Walk:
     def _later(self, number: int, entry: Reserved) -> tuple[Later, ...]:
         names = dict.fromkeys(dataset.name for dataset in entry.datasets)
         notes = [note for name in names for note in self.by_dataset.get(name, ())]
+        notes += self.by_charge.get(number, ())
         return tuple(
             sorted(
                 (note for note in (*notes, *self.for_all) if note.place.number > number),
