@@ -142,6 +142,7 @@ def at_the_limits() -> list[Asked]:
     ]
 
 
+@pytest.mark.no_cover  # measuring would double its time
 def test_what_is_as_deep_and_large_as_is_let_through_runs_everywhere(source: Source, slow: bool) -> None:
     asked = at_the_limits()[::14] if slow else at_the_limits()
     assert differences(asked, ask(asked, source, at_once=4), rows(LENGTH)) == []
@@ -176,6 +177,7 @@ def deepest(work: Callable[[], object]) -> int:
     return most
 
 
+@pytest.mark.no_cover  # measuring would double its time
 @settings(
     max_examples=1000 if LONG else 20,
     deadline=None,

@@ -82,5 +82,5 @@ def test_eight_spenders_at_once_that_are_killed_anywhere(home: Home, kills: int)
             assert "committed" not in told[name] or answer is not None
         ledger.close()
     assert home.open().verify() == ()
-    assert kills < 500 or met == set(range(1, steps + 1))
+    assert kills < 500 or met >= set(range(1, steps + 1))  # those who wait for others take some steps more
     assert spent == fits * THIRD  # somebody was refused, so all was spent

@@ -188,6 +188,7 @@ def test_a_table_refuses_more_words_than_there_are() -> None:
         AliasTable.of([1] * 9, width=4)
 
 
+@pytest.mark.no_cover  # measuring would triple its time
 def test_the_residual_draw_refines_until_it_is_decided() -> None:
     columns = Columns(law=laplace("2"), shift=0)
     units = columns.table(width=8).counted()
