@@ -307,6 +307,7 @@ class Vault:
             idempotency=idempotency,
             lasts=_lasts(idempotency),
             reads=reads,
+            question=question,
         )
         given = None if idempotency is None else self._ledger.given(reservation)
         if given is not None:

@@ -134,7 +134,7 @@ def test_recovery_charges_the_gap_to_every_balance(home: Home) -> None:
     backup = Backup(home)
     charged(ledger, times=2)
     account = ledger.account(ACCOUNT, unit=PATIENT)
-    account.release(account.reserve(Budget(epsilon="1/4"), datasets=[VISITS]))
+    account.release(account.reserve(Budget(epsilon="1/4"), datasets=[VISITS], queued=True))
     published = ledger.head()
     backup.restore()
     given: dict[str, Any] = {"key": home.key, "anchor": home.anchor}

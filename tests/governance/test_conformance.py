@@ -208,7 +208,7 @@ def test_an_answer_is_stored_with_its_commit_and_found_by_its_question(home: Hom
 def test_a_charge_that_is_given_back_leaves_no_trace_in_the_balances(home: Home) -> None:
     ledger = furnished(home)
     account = ledger.account(ACCOUNT, unit=PATIENT)
-    account.release(account.reserve(THIRD, datasets=[VISITS]))
+    account.release(account.reserve(THIRD, datasets=[VISITS], queued=True))
     assert set(spent(ledger).values()) == {0}
     assert {balance.charges for balance in ledger.balances()} == {0}
     assert ledger.head().head.epsilon == Fraction(1, 3)  # the sum that a recovery charges never goes back
@@ -229,11 +229,15 @@ def test_an_idempotency_key_gives_the_same_reservation_and_its_answer(home: Home
     assert account.answer_of(retried) == '{"answer":1}'
     with pytest.raises(Refused, match="another request"):
         account.reserve(Budget(epsilon="1/4"), datasets=[VISITS], idempotency="request-7")
-    other = account.reserve(THIRD, datasets=[VISITS], idempotency="request-8")
+    other = account.reserve(THIRD, datasets=[VISITS], idempotency="request-8", queued=True)
     account.release(other)
     with pytest.raises(LedgerError, match="released"):
-        account.reserve(THIRD, datasets=[VISITS], idempotency="request-8")
-    assert account.spent == Budget(epsilon="2/3")
+        account.reserve(THIRD, datasets=[VISITS], idempotency="request-8", queued=True)
+    asked = account.reserve(THIRD, datasets=[VISITS], idempotency="request-9", question="how many?")
+    assert account.reserve(THIRD, datasets=[VISITS], idempotency="request-9", question="how many?") == asked
+    with pytest.raises(Refused, match="another request"):
+        account.reserve(THIRD, datasets=[VISITS], idempotency="request-9", question="who?")
+    assert account.spent == Budget(epsilon=1)
 
 
 def test_a_stale_charge_counts_unless_nothing_was_read(home: Home) -> None:
@@ -355,7 +359,7 @@ def test_the_record_alone_gives_the_books_bit_for_bit(home: Home) -> None:
             Budget(epsilon=Fraction(1, number + 3), delta=Fraction(1, 10**9 + number)),
             datasets=[VISITS],
             idempotency=f"request-{number}",
-            queued=number % 4 == 3,
+            queued=number % 4 in (2, 3),
             lasts=timedelta(minutes=1) if number % 2 else None,
         )
         match number % 4:

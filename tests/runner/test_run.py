@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from datetime import date
@@ -13,17 +14,21 @@ import pytest
 
 from sfumato.core.budget import Budget
 from sfumato.core.query import Dataset
+from sfumato.core.question import Question
+from sfumato.core.units import family
 from sfumato.errors import BudgetExceeded, NotDeclared, Refused, Unsupported
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.periods import Cadence, periods
 from sfumato.governance.plans import Source
 from sfumato.reports.verify import verify
 from sfumato.runner import Fate, Outcome, PlanFile, Runner, Standing, adopt
+from sfumato.runner.record import key_of
 from sfumato.vault import Vault
 from tests.runner.clinic import (
     ACCOUNT,
     HEAD,
     MONTHS,
+    PATIENT,
     QUARTERS,
     QUESTION,
     Clinic,
@@ -322,3 +327,73 @@ def test_a_dataset_that_nobody_declared_and_a_plan_in_rho_are_not_adopted(clinic
     assert file.solved().total == 6
     with pytest.raises(Unsupported, match="adds up ρ"):
         adopt(ledger, file)
+
+
+HIJACKS = {
+    "its question": ("SELECT sex, COUNT(*) FROM visits WHERE cost < 3 GROUP BY sex", "2024-01", PATIENT),
+    "the version of its data": ("SELECT sex, COUNT(*) FROM visits GROUP BY sex", "2024-02", PATIENT),
+    "its unit": (
+        "SELECT sex, COUNT(*) FROM visits GROUP BY sex",
+        "2024-01",
+        family(1, "patient_id", relation="add/remove"),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", HIJACKS)
+def test_an_answer_that_somebody_else_stored_under_the_key_of_a_release_is_not_published(
+    clinic: Clinic, ledger: Ledger, what: str
+) -> None:
+    sql, version, unit = HIJACKS[what]
+    file = clinic.write_plan(HEAD + FIXED + QUARTERS)
+    adopt(ledger, file)
+    fill(clinic, *months(1, 2, 3))
+    ledger.declare_version(Dataset(name="visits", edition=version))
+    table = Vault(unit=unit, ledger=ledger, account=ACCOUNT).table(
+        clinic.data(months(1)[0]), schema=file.entry("months").asked.schema, version=version
+    )
+    table.sql(sql).release(epsilon=1, idempotency=key_of(file.digest, "months", "2024-01"))
+    with pytest.raises(Refused, match=rf"'months' for 2024-01, and is not what was planned: {what} differs"):
+        ran(clinic, ledger, until=date(2024, 3, 31))
+    assert not clinic.out.exists()
+    (clinic.out / "months").mkdir(parents=True)
+    for name in ("2024-01.json", "2024-01.certificate.json"):  # as if the period had been published
+        (clinic.out / "months" / name).write_text("{}", "utf-8")
+    with pytest.raises(Refused, match=f"{what} differs"):
+        ran(clinic, ledger, until=date(2024, 3, 31))
+    assert not (clinic.out / "quarters").exists()
+
+
+def test_a_stored_answer_that_the_ledger_hands_out_for_a_key_is_held_to_the_question(
+    clinic: Clinic, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the answer was stored between the look and the release, and the ledger did not mind."""
+    file = clinic.write_plan(HEAD + FIXED)
+    adopt(ledger, file)
+    fill(clinic, *months(1))
+    ledger.declare_version(Dataset(name="visits", edition="2024-01"))
+    table = Vault(unit=file.unit, ledger=ledger, account=ACCOUNT).table(
+        clinic.data(months(1)[0]), schema=file.entry("months").asked.schema, version="2024-01"
+    )
+    other = table.sql("SELECT sex, COUNT(*) FROM visits WHERE cost < 3 GROUP BY sex").release(epsilon=1)
+    monkeypatch.setattr(Question, "release", lambda *_, **__: other)
+    with pytest.raises(Refused, match="its question differs"):
+        ran(clinic, ledger, until=date(2024, 1, 31))
+    assert not clinic.out.exists()
+
+
+def test_periods_that_answered_another_version_s_question_are_kept_and_not_added_up(
+    clinic: Clinic, ledger: Ledger
+) -> None:
+    adopt(ledger, clinic.write_plan(HEAD + FIXED))
+    fill(clinic, *months(1, 2, 3, 4))
+    ran(clinic, ledger, until=date(2024, 1, 31))
+    dearer = (HEAD + FIXED + QUARTERS).replace("FROM visits", "FROM visits WHERE cost > 50")
+    adopt(ledger, clinic.write_plan(dearer))
+    shutil.rmtree(clinic.out)
+    outcomes = ran(clinic, ledger, until=date(2024, 4, 30))
+    assert labels(outcomes, Fate.KEPT) == ["2024-01"]
+    assert labels(outcomes, Fate.RELEASED) == ["2024-02", "2024-03", "2024-04"]
+    (failed,) = [outcome for outcome in outcomes if outcome.fate is Fate.FAILED]
+    assert failed.words.startswith("2024-01 answered what an earlier version of the plan asked")
+    assert not (clinic.out / "quarters").exists()

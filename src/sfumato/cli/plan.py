@@ -74,7 +74,8 @@ def solve(
 def digest(file: File, *, as_json: AsJson = False) -> None:
     """Print the digest that names a plan: what a request to the board has as its subject.
 
-    It covers every question, schema, limit, path and target: a plan that was changed has another one.
+    It covers every question, schema, limit, path and target: a plan that was changed has another one. Paths are covered
+    as they are written; the folder that they are taken from, where the plan lies, is the steward's word.
 
     Example: $ sfumato plan digest plan.toml
     """

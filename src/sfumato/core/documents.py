@@ -21,6 +21,7 @@ from sfumato.errors import InvalidInput, Unsupported
 __all__ = ["Document", "Json", "Registry", "canonical", "encode", "parse"]
 
 MOST_DIGITS = 80
+MOST_BITS = 13_000  # of each part of a rational: its text is read up to 4,000 signs
 
 _PLAIN = frozenset({type(None), bool, int, str})
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
@@ -48,6 +49,8 @@ def encode(value: object) -> Json:
         case None | bool() | int() | str():
             return value.value if isinstance(value, Enum) else value
         case Fraction():
+            if max(value.numerator.bit_length(), value.denominator.bit_length()) > MOST_BITS:
+                raise InvalidInput("a number has so many digits that it could not be read again; nothing was written.")
             return f"{value.numerator}/{value.denominator}"
         case Enum():
             return encode(value.value)

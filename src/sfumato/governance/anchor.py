@@ -8,6 +8,7 @@ import errno
 import fcntl
 import hashlib
 import os
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -168,6 +169,18 @@ class FileAnchor:
             return None
         with self._locked(fcntl.LOCK_SH) as file:
             return max(self._slots(file), key=lambda slot: slot[0].head.number)[0]
+
+    def readable(self) -> SignedHead | None:
+        """The head that was anchored last; None also where the file holds none that can be read."""
+        try:
+            return self.last()
+        except LedgerError:
+            return None
+
+    def set_aside(self) -> None:
+        """Make room for a new anchor; what cannot be read is kept under another name."""
+        if self.path.exists():
+            self.path.rename(self.path.with_name(f"{self.path.name}.unreadable-{secrets.token_hex(4)}"))
 
     def advance(self, head: SignedHead, *, durable: bool) -> None:
         """Move forward to a head; nothing where a later one is anchored."""

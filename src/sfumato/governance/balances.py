@@ -132,6 +132,14 @@ class Balance:
             charges=self.charges + charges,
         )
 
+    def exhausted(self) -> "Balance":
+        """The balance with nothing left."""
+        left = Budget(
+            epsilon=max(Fraction(0), self.cap.epsilon - self.epsilon_spent),
+            delta=max(Fraction(0), self.cap.delta - self.delta_spent),
+        )
+        return self.used_up(left)
+
     def used_up(self, gap: Budget) -> "Balance":
         """The balance with a gap of lost entries charged: nobody knows what they lost, so a filter is used up."""
         return self.moved(gap, self.filter_left, times=1, charges=0)

@@ -4,6 +4,7 @@ Each document states one thing that happened and is never changed. What follows 
 :class:`sfumato.governance.minutes.Minutes` and by nothing else.
 """
 
+import unicodedata
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -120,6 +121,7 @@ class Board:
     committees: tuple[Committee, ...] = ()
     communities: tuple[Community, ...] = ()
     keys: tuple[tuple[str, str], ...] = ()
+    proposers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _body("the board", self.members, self.quorum)
@@ -131,6 +133,20 @@ class Board:
                 raise InvalidInput(
                     f"the key of {name!r} is not a public key of 64 hexadecimal digits; nothing was done."
                 )
+            if name not in self.people:
+                raise InvalidInput(f"{name!r} has a key and sits nowhere; nothing was done.")
+        _distinct("the keys", tuple(key for _, key in self.keys), empty=True)
+        _distinct("the proposers", self.proposers, empty=True)
+        spelt = {_folded(name) for name in self.people}
+        if len(spelt) < len(self.people):
+            raise InvalidInput("two names of the board differ by their spelling alone; nothing was done.")
+
+    @property
+    def people(self) -> frozenset[str]:
+        """Everybody who may act: members, committees, representatives, proposers."""
+        local = (name for committee in self.committees for name in committee.members)
+        spoken = (name for community in self.communities for name in community.representatives)
+        return frozenset((*self.members, *self.proposers, *local, *spoken))
 
     def committee(self, site: str) -> Committee:
         """The committee of a site."""
@@ -205,6 +221,10 @@ class Proposal:
             raise InvalidInput("a proposal for an amount of 0 asks for nothing; nothing was done.")
         if self.action is Action.DATASET and not self.datasets:
             raise NotDeclared("a proposal to open a dataset needs its name; nothing was done.")
+        if self.action is Action.DATASET and (self.account is not None or self.amount is not None):
+            raise InvalidInput(
+                "opening a dataset gives no amount to an account; nothing was done. Propose a raise or a plan for that."
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -293,6 +313,12 @@ def moment(text: str) -> datetime:
     if when.tzinfo is None:
         raise InvalidInput(f"{text!r} has no offset from UTC; nothing was done. Write 2026-01-31T12:00:00+00:00.")
     return when
+
+
+def _folded(name: str) -> str:
+    """A name without what the eye does not see: case, width, spaces around it, signs that do not print."""
+    plain = unicodedata.normalize("NFKC", name).casefold()
+    return "".join(sign for sign in plain if sign.isprintable()).strip()
 
 
 def _named(text: object, what: str) -> None:

@@ -7,17 +7,21 @@ rationals and on any :class:`Books`, so that a replay of the record gives the sa
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from fractions import Fraction
+from math import ceil
 from typing import Protocol
 
 from sfumato.accounting.charged import reading
 from sfumato.core.budget import Budget
 from sfumato.core.documents import canonical, encode
 from sfumato.core.query import Dataset
-from sfumato.errors import LedgerError
+from sfumato.errors import LedgerError, NotDeclared
 from sfumato.governance.balances import Balance
+from sfumato.governance.board import Proposal
 from sfumato.governance.entries import (
     AccountOpened,
+    Acted,
     Committed,
     DatasetClosed,
     DatasetDeclared,
@@ -54,6 +58,7 @@ __all__ = [
     "question_key",
     "replay",
     "request_of",
+    "touched",
     "window_line",
 ]
 
@@ -142,6 +147,10 @@ class Books(Protocol):
         """Keep a balance in place of the one with the same name."""
         ...
 
+    def gather(self, names: Sequence[str]) -> None:
+        """Say which balances will be looked at, so that they can be read together."""
+        ...
+
     def edition(self, dataset: Dataset) -> Edition | None:
         """A declared version of a dataset."""
         ...
@@ -152,6 +161,10 @@ class Books(Protocol):
 
     def population(self, name: str) -> str | None:
         """The people that a dataset is about, in all its versions."""
+        ...
+
+    def datasets(self, population: str) -> set[str]:
+        """The names of all datasets about some people."""
         ...
 
     def charge(self, number: int) -> Charge | None:
@@ -202,6 +215,9 @@ class MemoryBooks:
         """All balances, by name."""
         return [self.kept[name] for name in sorted(self.kept)]
 
+    def gather(self, names: Sequence[str]) -> None:
+        """Nothing: all are in memory."""
+
     def put_balance(self, balance: Balance) -> None:
         """Keep a balance in place of the one with the same name."""
         self.kept[balance.name] = balance
@@ -217,6 +233,10 @@ class MemoryBooks:
     def population(self, name: str) -> str | None:
         """The people that a dataset is about, in all its versions."""
         return next((each.population for each in self.editions.values() if each.dataset.name == name), None)
+
+    def datasets(self, population: str) -> set[str]:
+        """The names of all datasets about some people."""
+        return {each.dataset.name for each in self.editions.values() if each.population == population}
 
     def charge(self, number: int) -> Charge | None:
         """A charge by its number."""
@@ -261,7 +281,9 @@ def admit(books: Books, entry: Reserved) -> None:
             continue
         after = balance.moved(draw, losses.get(line), times=1, charges=1)
         parts = (after.epsilon_spent, after.delta_spent, after.rho_spent, after.loss_spent)
-        if max(part.denominator for part in parts) > MOST_PARTS:
+        # A plain decimal always finds room, so that nobody's odd fractions can shut a balance for the others.
+        plain = all(10**30 % part.denominator == 0 for part in (entry.cost.epsilon, entry.cost.delta))
+        if max(part.denominator for part in parts) > MOST_PARTS * (10**30 if plain else 1):
             raise LedgerError(
                 f"the charges of {line!r} have so many different denominators that their sum could not be written "
                 "down any more. Nothing was read and nothing was spent. Ask with fewer digits."
@@ -281,6 +303,9 @@ def apply(books: Books, row: Row, entry: Entry) -> None:
     totals = books.totals()
     epsilon, delta = (Fraction(0), Fraction(0)) if totals is None else (totals.epsilon, totals.delta)
     governed = 0 if totals is None else totals.governed
+    _check_time(totals, entry)
+    if isinstance(entry, LedgerOpened) is not (totals is None):
+        raise LedgerError("a record is opened once, by its first entry; nothing was changed.")
     if isinstance(entry, GOVERNING):
         _govern(books, row.number, entry)
         governed = row.number
@@ -299,7 +324,7 @@ def apply(books: Books, row: Row, entry: Entry) -> None:
                 raise LedgerError(f"this version of {entry.dataset.name!r} is declared already; nothing was changed.")
             if books.balance(line) is None:
                 people = _known(books, population_line(entry.population))
-                books.put_balance(Balance(name=line, unit=people.unit, cap=entry.cap))
+                books.put_balance(_begun(books, Balance(name=line, unit=people.unit, cap=entry.cap)))
             books.put_edition(Edition(dataset=entry.dataset, population=entry.population))
         case DatasetClosed():
             edition = books.edition(entry.dataset)
@@ -310,7 +335,7 @@ def apply(books: Books, row: Row, entry: Entry) -> None:
             losses = losses_of(books, entry)
             _move(books, entry.lines, entry.cost, losses, times=1)
             books.put_charge(_charge(row.number, entry, losses))
-            epsilon, delta = epsilon + entry.cost.epsilon, delta + entry.cost.delta
+            epsilon, delta = _added(epsilon, entry.cost.epsilon), _added(delta, entry.cost.delta)
         case Started():
             books.put_charge(replace(_open(books, entry.charge), started=True))
         case Committed():
@@ -323,13 +348,12 @@ def apply(books: Books, row: Row, entry: Entry) -> None:
         case Expired():
             books.put_charge(replace(_open(books, entry.charge), state=State.EXPIRED))
         case Recovered():
-            books.government().check_recovery(entry)
             for balance in books.balances():
-                books.put_balance(balance.used_up(entry.gap))
-            epsilon, delta = epsilon + entry.gap.epsilon, delta + entry.gap.delta
+                books.put_balance(balance.exhausted() if _is_life(balance) else balance.used_up(entry.gap))
+            epsilon, delta = _added(epsilon, entry.gap.epsilon), _added(delta, entry.gap.delta)
         case Repriced():
             more = _reprice(books, entry)
-            epsilon, delta = epsilon + more.epsilon, delta + more.delta
+            epsilon, delta = _added(epsilon, more.epsilon), _added(delta, more.delta)
     books.put_totals(
         Totals(number=row.number, digest=row.digest, at=entry.at, epsilon=epsilon, delta=delta, governed=governed)
     )
@@ -343,11 +367,15 @@ def replay(rows: Iterable[Row]) -> MemoryBooks:
     return books
 
 
+_ASKED = ("purpose", "recipient", "reads", "losses", "question")
+"""What later versions of a charge state too."""
+
+
 def request_of(entry: Reserved) -> str:
     """A digest of what was asked for, to tell a retry from another request under the same key."""
     parts: tuple[object, ...] = (
         *(entry.account.name, entry.unit, entry.datasets, entry.cost, entry.rho, entry.queued),
-        *(part for part in (entry.purpose, entry.recipient, entry.reads, entry.losses or None) if part is not None),
+        *((name, getattr(entry, name)) for name in _ASKED if getattr(entry, name)),
     )
     return hashlib.sha256(canonical([encode(part) for part in parts]).encode()).hexdigest()
 
@@ -367,15 +395,37 @@ def losses_of(books: Books, entry: Reserved) -> dict[str, Fraction]:
 def _govern(books: Books, number: int, entry: Entry) -> None:
     """Enter a decision or a declaration, and raise the caps that were decided by it."""
     before = books.government()
+    if isinstance(entry, Acted) and isinstance(entry.act, Proposal):
+        _check_touched(books, before, entry.act)
     after = before.after(number, entry)
     for proposal in before.raises(after):
         if proposal.amount is not None:
-            balance = asked_for(books, str(proposal.account))
-            books.put_balance(balance.raised(proposal.amount))
+            balance = asked_for(books, str(proposal.account)).raised(proposal.amount)
+            # What was lost is not known in the terms of a filter: it stays used up, also of a higher cap.
+            books.put_balance(balance if after.lost is None else balance.used_up(Budget.none()))
     if isinstance(entry, WindowsDeclared) and entry.windows.lifetime is not None:
         name, cap = lifetime_line(entry.path), entry.windows.lifetime
-        books.put_balance(Balance(name=name, unit=entry.windows.unit, cap=cap))
+        books.put_balance(_begun(books, Balance(name=name, unit=entry.windows.unit, cap=cap)))
     books.put_government(after)
+
+
+def touched(books: Books, name: str | None) -> set[str]:
+    """The datasets whose people a change of this balance concerns."""
+    kind, _, rest = (name or "").partition(" ")
+    return {rest} if kind == "dataset" else books.datasets(rest) if kind == "population" else set()
+
+
+def _check_touched(books: Books, government: Government, proposal: Proposal) -> None:
+    """A proposal names every dataset that it concerns and all their sites, so that those are asked who can say no."""
+    if not touched(books, proposal.account) <= set(proposal.datasets):
+        raise NotDeclared(f"a proposal about {proposal.account!r} names all its datasets; it was not entered.")
+    for dataset in proposal.datasets:
+        missing = government.sites_of(dataset) - set(proposal.sites)
+        if missing:
+            raise NotDeclared(
+                f"{dataset!r} comes from {', '.join(sorted(missing))} too, whose committee has to decide; the proposal "
+                "was not entered. Name all its sites."
+            )
 
 
 def asked_for(books: Books, name: str) -> Balance:
@@ -389,10 +439,44 @@ def asked_for(books: Books, name: str) -> Balance:
 def _opened(books: Books, name: str, entry: AccountOpened | PopulationDeclared) -> Balance:
     if books.balance(name) is not None:
         raise LedgerError(f"{name!r} is there already, and a second opening would empty it; nothing was changed.")
+    books.government().check_opening(name, entry.cap)
     most = entry.rho if entry.order is None else entry.loss
     if most is not None and not entry.cap.covers(reading(most, entry.order, entry.cap.delta)):
         raise LedgerError(f"the filter of {name!r} admits more than its cap; nothing was changed.")
-    return Balance(name=name, unit=entry.unit, cap=entry.cap, rho=entry.rho, order=entry.order, loss=entry.loss)
+    return _begun(
+        books,
+        Balance(name=name, unit=entry.unit, cap=entry.cap, rho=entry.rho, order=entry.order, loss=entry.loss),
+    )
+
+
+def _begun(books: Books, balance: Balance) -> Balance:
+    """A balance that is opened now. After a recovery it may have been open before, in the entries that were lost."""
+    lost = books.government().lost
+    if lost is None:
+        return balance
+    return balance.exhausted() if _is_life(balance) else balance.used_up(lost)
+
+
+def _is_life(balance: Balance) -> bool:
+    """Whether this is the balance of a lifetime, whose charges are multiples of those that totals add up."""
+    return balance.name.startswith("lifetime ")
+
+
+def _added(total: Fraction, more: Fraction) -> Fraction:
+    """The sum, rounded up to 60 digits once it has more than 100: an anchor has room for so many and no more."""
+    whole = total + more
+    return whole if whole.denominator <= 10**100 else Fraction(ceil(whole * 10**60), 10**60)
+
+
+def _check_time(totals: Totals | None, entry: Entry) -> None:
+    """Entries follow one another in time; only a recovery may set a clock right that ran ahead."""
+    try:
+        now = datetime.fromisoformat(entry.at)
+        back = totals is not None and now < datetime.fromisoformat(totals.at) and not isinstance(entry, Recovered)
+    except (ValueError, TypeError):
+        raise LedgerError("an entry does not say when it was made; nothing was changed.") from None
+    if now.tzinfo is None or back:
+        raise LedgerError("an entry was made before the one that it follows; nothing was changed.")
 
 
 def _charge(number: int, entry: Reserved, losses: Mapping[str, Fraction]) -> Charge:
@@ -412,6 +496,8 @@ def _charge(number: int, entry: Reserved, losses: Mapping[str, Fraction]) -> Cha
 
 def _give_back(books: Books, number: int, state: State) -> None:
     charge = _open(books, number)
+    if charge.started:
+        raise LedgerError(f"rows may have been read for charge {number}: it counts. Nothing was changed.")
     _move(books, charge.lines, charge.cost, dict(charge.losses), times=-1)
     books.put_charge(replace(charge, state=state))
 
@@ -421,6 +507,8 @@ def _reprice(books: Books, entry: Repriced) -> Budget:
     charge = books.charge(entry.charge)
     if charge is None or charge.state is State.RELEASED:
         raise LedgerError(f"charge {entry.charge} is unknown or was given back; nothing was changed.")
+    if max(part.denominator for part in (entry.cost.epsilon, entry.cost.delta)) > 10**60:
+        raise LedgerError("a price of so many digits could not be written down; nothing was changed. Use fewer.")
     before, after = dict(charge.losses), dict(entry.losses)
     lower = any(line not in after or after[line] < loss for line, loss in before.items()) or set(after) - set(before)
     if not entry.cost.covers(charge.cost) or lower:
@@ -442,12 +530,12 @@ def _drawn_on(books: Books, line: str, cost: Budget) -> tuple[Balance, Budget]:
     if not line.startswith(("lifetime ", "window ")):
         return _known(books, line), cost
     life, times, entries = line.rpartition(" × ")
-    if times and line.startswith("lifetime "):
+    if times and line.startswith("lifetime ") and entries.isdecimal():
         return _known(books, life), grouped(cost, int(entries))
     path, _, _ = line.removeprefix("window ").rpartition(" ")
     windows = books.government().windows.get(path) if line.startswith("window ") else None
     if windows is not None and books.balance(line) is None:
-        return Balance(name=line, unit=windows.unit, cap=windows.cap), cost
+        return _begun(books, Balance(name=line, unit=windows.unit, cap=windows.cap)), cost
     return _known(books, line), cost
 
 

@@ -4,6 +4,7 @@ This checks what was declared against what was declared. It is not legal advice,
 stays inside the declarations, nothing more.
 """
 
+import unicodedata
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
@@ -185,5 +186,12 @@ _NOT_DONE = "Nothing was read and nothing was spent. Change the use, or have the
 
 
 def _path(purpose: object) -> None:
-    if not isinstance(purpose, str) or not all(step and step == step.strip() for step in purpose.split("/")):
+    steps = purpose.split("/") if isinstance(purpose, str) else [""]
+    if not all(step and step == step.strip() and step not in (".", "..") for step in steps):
         raise InvalidInput(f"{purpose!r} is not a purpose; nothing was done. Write a path such as research/oncology.")
+    plain = unicodedata.normalize("NFKC", str(purpose)).casefold()
+    if plain != purpose or not plain.isprintable() or any(unicodedata.category(sign) == "Cf" for sign in plain):
+        raise InvalidInput(
+            f"{purpose!r} could be taken for another purpose; nothing was done. Write it in small letters and with "
+            "nothing that does not print."
+        )

@@ -20,20 +20,15 @@ from sfumato.errors import LedgerError, NotDeclared, Refused
 from sfumato.governance.balances import Balance
 from sfumato.governance.books import (
     Charge,
-    account_line,
     admit,
-    dataset_line,
-    lifetime_line,
-    population_line,
     question_key,
     request_of,
-    window_line,
 )
+from sfumato.governance.charging import approvals_of, lines_of, standing_lines
 from sfumato.governance.entries import Committed, DatasetClosed, Released, Reserved, Started
 from sfumato.governance.memory import Reservation, State
 from sfumato.governance.pages import Pages
-from sfumato.governance.terms import check_unit, levels_of, written
-from sfumato.governance.time_windows import WindowCharge
+from sfumato.governance.terms import written
 
 if TYPE_CHECKING:
     from sfumato.governance.ledger import Ledger
@@ -74,7 +69,8 @@ class DurableLedger:
     def left_for(self, datasets: Sequence[Dataset]) -> Budget:
         """What may still be asked for of these datasets: the least over all balances that would be charged."""
         with self.ledger._store.reading() as pages:
-            found = [pages.balance(line) for line in self._lines(pages, datasets)]
+            lines = standing_lines(pages, self.path, unit=self.unit, datasets=datasets)
+            found = [pages.balance(line) for line in lines]
         rooms = [balance.left for balance in found if balance is not None]
         return Budget(epsilon=min(room.epsilon for room in rooms), delta=min(room.delta for room in rooms))
 
@@ -102,7 +98,7 @@ class DurableLedger:
         text = self.answer(key)
         if text is not None:
             with self.ledger._store.reading() as pages:
-                self._permitted(pages, datasets, written(self.ledger._clock()), Budget.none())
+                self._permitted(pages, datasets, self.ledger._time(pages), Budget.none())
         return self._read(text)
 
     def _read(self, text: str | None) -> Release | None:
@@ -122,13 +118,15 @@ class DurableLedger:
         queued: bool = False,
         lasts: timedelta | None = None,
         reads: tuple[str, str] | None = None,
+        question: str | None = None,
     ) -> Reservation:
         """Charge before anything is read, or refuse with the numbers and change nothing.
 
         ``datasets`` are all private ones that will be read. ``event`` says what filters of ρ or Rényi loss count. The
         same ``idempotency`` key gives the same reservation again. A ``queued`` charge must be :meth:`start`-ed before
         a row is read; after ``lasts`` a charge is stale (:meth:`Ledger.expire`). ``reads`` are the first and the last
-        day of the data, which an account with windows of time needs.
+        day of the data, which an account with windows of time needs. ``question`` is the canonical question: under one
+        key no other can be asked.
         """
         if not datasets:
             raise NotDeclared("a charge names the datasets that will be read; nothing was read and nothing was spent.")
@@ -138,7 +136,7 @@ class DurableLedger:
         with home._store.writing() as pages:
             home._check_anchor(pages)
             at = home._time(pages)
-            lines = (*self._lines(pages, asked), *self._windows(pages, cost, reads))
+            lines = lines_of(pages, self.path, unit=self.unit, datasets=asked, cost=cost, reads=reads)
             entry = Reserved(
                 at=at,
                 account=self._statement(home._account(pages, self.path)),
@@ -154,6 +152,7 @@ class DurableLedger:
                 recipient=self.recipient,
                 approvals=self._permitted(pages, asked, at, cost),
                 reads=reads,
+                question=None if question is None else question_key(question),
                 losses=self._losses(pages, lines, event),
             )
             known = None if idempotency is None else pages.charge_named(idempotency)
@@ -205,14 +204,15 @@ class DurableLedger:
         home._anchor.advance(head, durable=False)
 
     def release(self, reservation: Reservation) -> None:
-        """Give a charge back; only for data that was never read."""
+        """Give a charge back: one that was queued and never started, so that no row was read for it."""
         home = self.ledger
         with home._store.writing() as pages:
             home._check_anchor(pages)
             charge = pages.reserved(reservation.number)
-            if charge.queued and charge.started:
+            if charge.started:
                 raise Refused(
-                    f"charge {charge.number} was started, so rows may have been read: it counts. Nothing was changed."
+                    f"rows may have been read for charge {charge.number}: it counts. Nothing was changed. "
+                    "Only a charge that was queued and never started is given back."
                 )
             head = home._append(pages, Released(at=home._time(pages), charge=charge.number))
         home._anchor.advance(head, durable=False)
@@ -221,6 +221,7 @@ class DurableLedger:
         """Let no row of these versions be read any more, in any process."""
         home, head = self.ledger, None
         with home._store.writing() as pages:
+            home._check_anchor(pages)
             for dataset in datasets:
                 edition = pages.edition(dataset)
                 if edition is not None and not edition.closed:
@@ -234,55 +235,8 @@ class DurableLedger:
             edition = pages.edition(dataset)
         return edition is not None and edition.closed
 
-    def _lines(self, pages: Pages, datasets: Sequence[Dataset]) -> tuple[str, ...]:
-        """The names of all balances that a charge counts against, each once."""
-        lines = [account_line(level) for level in levels_of(self.path)]
-        editions = [(dataset, pages.edition(dataset)) for dataset in datasets]
-        people = (population_line(edition.population) for _, edition in editions if edition is not None)
-        pages.gather([*lines, *(dataset_line(dataset.name) for dataset in datasets), *people])
-        self.ledger._account(pages, self.path)
-        for dataset, edition in editions:
-            if edition is None:
-                raise NotDeclared(
-                    f"{dataset.name!r} version {dataset.edition!r} is not declared in the ledger, so nobody knows "
-                    "whose budget it draws on. Nothing was read and nothing was spent. Declare it with its population."
-                )
-            if edition.closed:
-                raise Refused(
-                    f"{dataset.name!r} version {dataset.edition!r} was closed after its engine failed. Nothing was "
-                    "read and nothing was spent. Mend the data and declare a new version."
-                )
-            lines += [dataset_line(dataset.name), population_line(edition.population)]
-        for line in lines:
-            balance = pages.balance(line)
-            if balance is not None:
-                check_unit(balance, self.unit)
-        return tuple(dict.fromkeys(lines))
-
-    def _windows(self, pages: Pages, cost: Budget, reads: tuple[str, str] | None) -> list[str]:
-        """The windows that a charge counts in, and the lifetimes, for every level that has windows."""
-        found: list[str] = []
-        declared = pages.government().windows
-        for level in levels_of(self.path):
-            windows = declared.get(level)
-            if windows is None:
-                continue
-            if reads is None:
-                raise NotDeclared(
-                    f"{level!r} has a budget for each window of time, and this release does not say which days it "
-                    "reads. Nothing was read and nothing was spent. Say reads=('2026-01-01', '2026-01-31')."
-                )
-            charge = WindowCharge(first=reads[0], last=reads[1], cost=cost)
-            found += [window_line(level, window.label) for window in windows.windows(charge)]
-            found.append(lifetime_line(level, windows.entries(charge)))
-        return found
-
     def _permitted(self, pages: Pages, datasets: Sequence[Dataset], at: str, cost: Budget) -> tuple[int, ...]:
-        """The approvals that a release of these datasets rests on; refused where it may not be made."""
-        government = pages.government()
-        names = sorted({dataset.name for dataset in datasets})
-        found = [government.permit(name, self.purpose, self.recipient, at=at, cost=cost) for name in names]
-        return tuple(number for number in found if number is not None)
+        return approvals_of(pages, datasets, purpose=self.purpose, recipient=self.recipient, at=at, cost=cost)
 
     @staticmethod
     def _losses(pages: Pages, lines: Sequence[str], event: PrivacyEvent | None) -> tuple[tuple[str, Fraction], ...]:

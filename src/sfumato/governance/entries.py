@@ -24,6 +24,7 @@ from sfumato.governance.policies import BaseAndReserve, Proportional
 from sfumato.governance.time_windows import TimeWindows
 
 __all__ = [
+    "CHARGING",
     "ENTRIES",
     "START",
     "AccountOpened",
@@ -216,6 +217,7 @@ class Reserved:
     recipient: str | None = None
     approvals: tuple[int, ...] = ()
     reads: tuple[str, str] | None = None
+    question: str | None = None
     losses: tuple[tuple[str, Fraction], ...] = ()
 
 
@@ -318,6 +320,9 @@ Entry = (
     | Recovered
     | Repriced
 )
+
+CHARGING = (Reserved, Started, Committed, Released, Expired)
+"""The entries of a charge, which are many."""
 
 ENTRIES = Registry(
     dict.fromkeys(

@@ -23,7 +23,7 @@ from sfumato.governance.board import (
     Vote,
     Withdrawal,
 )
-from sfumato.governance.books import account_line, asked_for, dataset_line, lifetime_line, window_line
+from sfumato.governance.books import account_line, asked_for, dataset_line, lifetime_line, touched, window_line
 from sfumato.governance.entries import (
     AccountOpened,
     Acted,
@@ -34,7 +34,7 @@ from sfumato.governance.entries import (
     TermsDeclared,
     WindowsDeclared,
 )
-from sfumato.governance.government import Adopted, Government, signed
+from sfumato.governance.government import Adopted, Government
 from sfumato.governance.policies import BaseAndReserve, Proportional
 from sfumato.governance.terms import check_cap, levels_of, people, written
 from sfumato.governance.time_windows import TimeWindows, WindowStanding
@@ -138,6 +138,8 @@ class Governed(ABC):
                 asked_for(now.pages, account)
             for dataset in datasets if action is Action.DATASET else ():
                 asked_for(now.pages, dataset_line(dataset))  # people and cap are fixed before anybody votes
+            named = (*datasets, *sorted(touched(now.pages, account) - set(datasets)))
+            where = {site for dataset in named for site in now.government.sites_of(dataset)}
             return Proposal(
                 number=number,
                 at=now.at,
@@ -145,8 +147,8 @@ class Governed(ABC):
                 proposer=by,
                 action=action,
                 account=account,
-                datasets=tuple(datasets),
-                sites=tuple(sites),
+                datasets=named,
+                sites=(*sites, *sorted(where - set(sites))),
                 amount=amount,
                 subject=subject,
                 reasons=reasons,
@@ -269,7 +271,7 @@ class Governed(ABC):
             government = pages.government()
             government.sitting()
             done = act(_Now(pages, at, government))
-            return [Acted(at=at, act=done, signature=signed(self.identifier, done, key))]
+            return [Acted(at=at, act=done, signature=government.signed(done, key))]
 
         self._enter(make)
 

@@ -7,7 +7,7 @@ from sfumato.core.budget import Budget
 from sfumato.core.documents import canonical, encode
 from sfumato.core.signature import SigningKey, signature_holds
 from sfumato.errors import LedgerError, NotDeclared, Refused
-from sfumato.governance.board import Action, Board, BoardEntry, Outcome, Proposal, Vote
+from sfumato.governance.board import Action, Board, BoardEntry, Choice, Outcome, Proposal, Vote, Withdrawal
 from sfumato.governance.consent import Terms, Use
 from sfumato.governance.digest import digest_of
 from sfumato.governance.entries import (
@@ -28,9 +28,9 @@ from sfumato.governance.time_windows import TimeWindows
 if TYPE_CHECKING:
     from sfumato.governance.plans.schedule import Schedule
 
-__all__ = ["GOVERNING", "Adopted", "Government", "actor", "agreed", "signed"]
+__all__ = ["GOVERNING", "Adopted", "Government", "actor", "agreed"]
 
-GOVERNING = (BoardSeated, Acted, TermsDeclared, PolicyDeclared, WindowsDeclared, PlanAdopted)
+GOVERNING = (BoardSeated, Acted, TermsDeclared, PolicyDeclared, WindowsDeclared, PlanAdopted, Recovered)
 """The entries that change it."""
 
 
@@ -57,6 +57,10 @@ class Government:
     terms: dict[str, tuple[Terms, int]] = field(default_factory=dict)
     windows: dict[str, TimeWindows] = field(default_factory=dict)
     plans: tuple[Adopted, ...] = ()
+    shared: tuple[str, ...] = ()
+    seated: int = 0
+    lost: Budget | None = None
+    """What recoveries have charged to every balance; None where nothing was ever lost."""
 
     def after(self, number: int, entry: Entry) -> "Government":
         """The state with one entry more, or a refusal that says why it may not be entered."""
@@ -71,10 +75,10 @@ class Government:
             case TermsDeclared():
                 made = 0 if self.minutes is None else len(self.minutes.entries)
                 return replace(self, terms={**self.terms, entry.terms.dataset: (entry.terms, made)})
-            case PolicyDeclared(policy=BaseAndReserve()):
-                reserves = (*self.reserves, (entry.path, entry.reserve))
-                minutes_then = None if self.minutes is None else replace(self.minutes, reserves=reserves)
-                return replace(self, reserves=reserves, minutes=minutes_then)
+            case PolicyDeclared():
+                return self._shared_out(entry)
+            case Recovered():
+                return self._recovered(entry)
             case WindowsDeclared():
                 return replace(self, windows={**self.windows, entry.path: entry.windows})
             case PlanAdopted():
@@ -127,20 +131,72 @@ class Government:
         if len({name for name, _ in entry.approvals} & set(board.members)) < board.quorum:
             raise Refused(f"recovery needs {board.quorum} members of the board to agree, by name and key. {_LOST}")
 
+    def check_opening(self, line: str, cap: Budget) -> None:
+        """Refuse new people, or a new tree of accounts, that no board decided on where there is one."""
+        kind, _, name = line.partition(" ")
+        if self.minutes is None or (kind == "account" and "/" in name):
+            return
+        asked = self.minutes.approved(Action.EXCEPTION)
+        if not any(proposal.subject == line and proposal.amount == cap for proposal in asked):
+            raise Refused(
+                f"{line!r} with {cap} was not decided by the board; nothing was changed. Request an exception with the "
+                f"subject {line!r} and this amount: sfumato budget request --action exception"
+            )
+
+    def sites_of(self, dataset: str) -> set[str]:
+        """The sites that the terms of a dataset name."""
+        return set(self.terms[dataset][0].sites) if dataset in self.terms else set()
+
+    def _shared_out(self, entry: PolicyDeclared) -> "Government":
+        if entry.path in self.shared:
+            raise Refused(f"the cap of {entry.path!r} is shared out already; nothing was changed.")
+        shared = (*self.shared, entry.path)
+        if not isinstance(entry.policy, BaseAndReserve):
+            return replace(self, shared=shared)
+        reserves = (*self.reserves, (entry.path, entry.reserve))
+        minutes = None if self.minutes is None else replace(self.minutes, reserves=reserves)
+        return replace(self, reserves=reserves, minutes=minutes, shared=shared)
+
+    def _recovered(self, entry: Recovered) -> "Government":
+        """After a loss nobody knows of vetoes and new terms among the lost entries: all approvals end."""
+        self.check_recovery(entry)
+        made = 0 if self.minutes is None else len(self.minutes.entries)
+        ended = {name: (terms, made) for name, (terms, _) in self.terms.items()}
+        return replace(self, terms=ended, lost=(self.lost or Budget.none()) + entry.gap)
+
     def _seated(self, entry: BoardSeated) -> "Government":
         if self.minutes is None:
             return replace(self, minutes=Minutes(board=entry.board, reserves=self.reserves))
         wanted = digest_of(entry.board)
         for proposal in self.minutes.approved(Action.BOARD):
-            if proposal.subject == wanted and proposal.number == entry.proposal:
-                return replace(self, minutes=replace(self.minutes, board=entry.board))
+            if proposal.subject == wanted and proposal.number == entry.proposal and proposal.number > self.seated:
+                self._check_communities(entry.board, proposal.number)
+                return replace(self, minutes=replace(self.minutes, board=entry.board), seated=proposal.number)
         raise Refused(
             f"the board changes by its own decision: no approved proposal names this board ({wanted}). Nothing was "
             "changed. Request it: sfumato budget request --action board"
         )
 
+    def _check_communities(self, board: Board, proposal: int) -> None:
+        """A community keeps its veto and its speakers unless one of them agreed to the change."""
+        minutes = self.sitting()
+        agreed = {vote.voter for vote in minutes.votes(proposal) if vote.choice is Choice.YES}
+        then = {community.name: community for community in board.communities}
+        for community in minutes.board.communities:
+            new = then.get(community.name)
+            kept = new is not None and set(community.datasets) <= set(new.datasets)
+            if (not kept or new is None or set(new.representatives) != set(community.representatives)) and not (
+                agreed & set(community.representatives)
+            ):
+                raise Refused(
+                    f"this board would change what {community.name!r} can say, and none of its representatives voted "
+                    f"for proposal {proposal}. Nothing was changed. Propose it again, and let them vote first."
+                )
+
     def _check_plan(self, entry: PlanAdopted) -> None:
         wanted = digest_of(entry.schedule.plan)
+        if not entry.schedule.plan.cap.covers(entry.schedule.guarantee):
+            raise Refused(f"the amounts of this plan ({wanted}) go beyond the cap that it states; nothing was changed.")
         if any(digest_of(plan.schedule.plan) == wanted and plan.account == entry.account for plan in self.plans):
             raise Refused(f"this plan ({wanted}) is adopted already; nothing was changed.")
         if self.minutes is not None and not any(
@@ -162,12 +218,17 @@ class Government:
                     f"no terms are declared for {dataset!r}; the proposal was not entered. Declare them first: "
                     "sfumato ledger terms"
                 )
-            sites = set(self.terms[dataset][0].sites)
-            if not sites <= set(act.sites):
-                raise NotDeclared(
-                    f"{dataset!r} comes from {', '.join(sorted(sites - set(act.sites)))} too, whose committee has to "
-                    "decide; the proposal was not entered. Name all its sites."
-                )
+
+    def signed(self, act: BoardEntry, key: SigningKey | None) -> str | None:
+        """The signature of an act: for one ledger and no other, and a vote for the proposal as it stands."""
+        return None if key is None else key.sign(self._text(act))
+
+    def _text(self, act: BoardEntry) -> bytes:
+        about = encode(self.sitting().proposal(act.proposal)) if isinstance(act, Vote | Withdrawal) else None
+        try:
+            return canonical(["an act of the board", self.ledger, encode(act), about]).encode()
+        except UnicodeEncodeError:
+            raise LedgerError("an act holds text that has no bytes; it was not entered.") from None
 
     def _check_signature(self, entry: Acted, board: Board) -> None:
         name = actor(entry.act)
@@ -176,7 +237,7 @@ class Government:
             return
         if key is None:
             raise Refused(f"the board knows no key of {name!r}; the act was not entered. Leave the signature out.")
-        if entry.signature is None or not signature_holds(key, entry.signature, _text(self.ledger, entry.act)):
+        if entry.signature is None or not signature_holds(key, entry.signature, self._text(entry.act)):
             raise Refused(
                 f"{name!r} acts by signature, and this act is not signed with the key that the board knows. "
                 "It was not entered. Give your own key."
@@ -193,11 +254,6 @@ def actor(act: BoardEntry) -> str:
     return act.by if hasattr(act, "by") else act.voter
 
 
-def signed(ledger: str, act: BoardEntry, key: SigningKey | None) -> str | None:
-    """The signature of an act, for one ledger and no other."""
-    return None if key is None else key.sign(_text(ledger, act))
-
-
 def agreed(ledger: str, entry: Recovered, key: SigningKey | None) -> str:
     """A member's agreement to a recovery; empty where the board knows no key of that member."""
     return "" if key is None else key.sign(_recovery(ledger, entry))
@@ -208,10 +264,3 @@ _LOST = "Nothing was changed, and the ledger stays shut."
 
 def _recovery(ledger: str, entry: Recovered) -> bytes:
     return canonical(["a recovery", ledger, entry.reason, entry.anchored, entry.lost, encode(entry.gap)]).encode()
-
-
-def _text(ledger: str, act: BoardEntry) -> bytes:
-    try:
-        return canonical(["an act of the board", ledger, encode(act)]).encode()
-    except UnicodeEncodeError:
-        raise LedgerError("an act holds text that has no bytes; it was not entered.") from None

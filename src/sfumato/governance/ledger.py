@@ -124,7 +124,7 @@ class Ledger(Governed):
         if not reason.strip():
             raise NotDeclared("a recovery is a decision: say why in reason='…'. Nothing was changed.")
         ledger = cls._opened(url, key=key, anchor=anchor, clock=clock)
-        last = ledger._anchor.last()
+        last = ledger._anchor.readable()
         with ledger._store.writing() as pages:
             totals = pages.end()
             lost, least = ledger._gap(pages, totals, last)
@@ -137,7 +137,11 @@ class Ledger(Governed):
             if charge is not None:
                 gap = Budget(epsilon=max(gap.epsilon, charge.epsilon), delta=max(gap.delta, charge.delta))
             entry = Recovered(
-                at=ledger._time(pages), reason=reason, anchored="" if last is None else last.text, lost=lost, gap=gap
+                at=written(ledger._clock()),
+                reason=reason,
+                anchored="" if last is None else last.text,
+                lost=lost,
+                gap=gap,
             )
             given = (approvals or {}).items()
             entry = replace(
@@ -146,6 +150,7 @@ class Ledger(Governed):
             pages.append(entry, after=totals.number + lost)
             head = ledger._head(pages)
         if last is None:
+            ledger._anchor.set_aside()
             ledger._anchor.create(head)
         else:
             ledger._anchor.advance(head, durable=True)
@@ -318,12 +323,12 @@ class Ledger(Governed):
 
     def verify(self, *heads: SignedHead) -> tuple[Finding, ...]:
         """Everything that is wrong with the record, its books and its anchor, held to published ``heads`` too."""
-        anchored = self._anchor.last()
+        anchored = self._anchor.readable()
         with self._store.reading() as pages:
             known = heads if anchored is None else (*heads, anchored)
             found = tuple(check(pages, heads=known, key=self._key.public_text))
         if anchored is None:
-            found = (*found, Finding(entry=0, problem=f"the anchor {self._anchor.path} is missing"))
+            found = (*found, Finding(entry=0, problem=f"the anchor {self._anchor.path} is missing or cannot be read"))
         return found
 
     def export(self) -> list[str]:
@@ -396,7 +401,8 @@ class Ledger(Governed):
         if now < last - SKEW:
             raise LedgerError(
                 f"the clock says {written(now)} and the record is at {totals.at}: the clock was set back, or the "
-                "record was written by one that ran ahead. Nothing was read and nothing was spent. Set the clock."
+                "record was written by one that ran ahead. Nothing was read and nothing was spent. Set the clock; if "
+                "it is right, decide to go on: sfumato ledger recover"
             )
         return written(max(now, last))
 
@@ -437,6 +443,10 @@ class Ledger(Governed):
             if (number, digest) != (totals.number, totals.digest):
                 raise LedgerError("the head in the books is not the end of the record; nothing was done.")
 
+    def _ran_ahead(self, totals: Totals) -> bool:
+        """Whether the last entry was made by a clock that this one is far behind."""
+        return self._clock() < datetime.fromisoformat(totals.at) - SKEW
+
     def _gap(self, pages: Pages, totals: Totals, last: SignedHead | None) -> tuple[int, Budget | None]:
         """How many entries are lost, and the most that they can have charged to any balance, if that is known."""
         if last is None:
@@ -445,6 +455,8 @@ class Ledger(Governed):
             raise LedgerError(f"the anchor {self._anchor.path} is not signed for this ledger; nothing was changed.")
         row = pages.row(last.head.number)
         if row is not None and row.digest == last.head.digest:
+            if self._ran_ahead(totals):
+                return 0, Budget.none()  # nothing is lost: an entry was made by a clock that ran ahead
             raise Refused("the record holds all that was anchored; there is nothing to recover. Nothing was changed.")
         epsilon, delta = last.head.epsilon, last.head.delta
         if row is None:  # else the two went apart at an entry that nobody knows

@@ -91,12 +91,13 @@ class MemoryLedger:
         idempotency: str | None = None,
         lasts: timedelta | None = None,
         reads: tuple[str, str] | None = None,
+        question: str | None = None,
     ) -> Reservation:
         """Charge before anything is read, or refuse with the numbers and change nothing.
 
         All datasets are charged to the one account, by sums: what is read, and how it is blurred, does not matter here.
         """
-        del datasets, event, lasts
+        del datasets, event, lasts, question
         if idempotency is not None or reads is not None:
             raise NotDeclared(
                 "idempotency keys and windows of time need a ledger that outlives its process; nothing was read and "

@@ -180,6 +180,11 @@ class Minutes:
                 f"the next proposal has the number {len(self.proposals) + 1}, and {proposal.number} was given; "
                 "it was not entered."
             )
+        if proposal.proposer not in self.board.people:
+            raise Refused(
+                f"{proposal.proposer!r} is not known to the board; the proposal was not entered. Members, committees, "
+                "representatives and those named as proposers may ask, under one name each."
+            )
         if proposal.action is Action.UNLOCK and not self._unlockable(proposal):
             raise Refused(
                 f"{_left(self._locked(proposal))}; proposal {proposal.number} would unlock {proposal.amount}. "

@@ -13,7 +13,7 @@ from sfumato.errors import LedgerError
 from sfumato.governance import rows
 from sfumato.governance.balances import Balance
 from sfumato.governance.books import Charge, Edition, Totals, apply
-from sfumato.governance.entries import START, Entry, LedgerOpened, Recovered, Row
+from sfumato.governance.entries import CHARGING, START, Entry, LedgerOpened, Recovered, Row
 from sfumato.governance.government import GOVERNING, Government
 from sfumato.governance.memory import State
 from sfumato.governance.rows import (
@@ -215,6 +215,10 @@ class Pages:
         """The rows of the record after a number, in order, a page at a time."""
         return map(row_of, self._paged(RECORD, "number", after))
 
+    def datasets(self, population: str) -> set[str]:
+        """The names of all datasets about some people."""
+        return {row.name for row in self._all(EDITION, "WHERE population = ?", (population,))}
+
     def append(self, entry: Entry, *, after: int | None = None) -> Row:
         """Write an entry at the end of the record, and what follows from it into the books."""
         totals = self.totals()
@@ -222,6 +226,8 @@ class Pages:
         if isinstance(entry, Recovered) and after is not None:
             number = max(number, after)
         row = Row.after(number, previous, entry)
+        if not isinstance(entry, CHARGING) and row.entry != entry:  # charges are checked by who makes them
+            raise LedgerError("an entry could not be read as it was written; nothing was changed.")
         self._put(RECORD, {name: getattr(row, name) for name in columns(RECORD)})
         apply(self, row, entry)
         return row

@@ -5,7 +5,6 @@ Paths in the file are taken from the folder that it lies in, so that a ledger ca
 
 import json
 import os
-import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,10 +57,9 @@ class Settings:
         """The database without a password, to be shown."""
         if "://" not in self.url:
             return self.url
-        from sqlalchemy.engine import make_url
+        from sfumato.governance.store import shown
 
-        shown = make_url(self.url).render_as_string(hide_password=True)
-        return re.sub(r"(?i)(?<=password=)[^&]*", "***", shown)
+        return shown(self.url)
 
     @property
     def same_disk(self) -> bool | None:

@@ -6,6 +6,7 @@ on the same numbers.
 """
 
 import os
+import re
 import threading
 import weakref
 from collections.abc import Iterator
@@ -28,7 +29,7 @@ from sfumato.governance.migrations import migrate, newest, present
 from sfumato.governance.pages import Pages
 from sfumato.governance.rows import HEAD, chosen
 
-__all__ = ["Store"]
+__all__ = ["Store", "shown"]
 
 PATIENCE = 60  # seconds to wait for other writers
 
@@ -59,7 +60,7 @@ class Store:
     @property
     def name(self) -> str:
         """What messages call the database; without a password."""
-        return self.url.database or "" if self.lite else self.url.render_as_string(hide_password=True)
+        return self.url.database or "" if self.lite else shown(self.url)
 
     @property
     def lite(self) -> bool:
@@ -201,6 +202,16 @@ class Store:
                 f"the ledger {self.name} cannot be used: {reason}. No row was read and no answer was delivered; "
                 f"{outcome}. Mend the database and try again."
             ) from None
+
+
+def shown(address: str | URL) -> str:
+    """An address to be printed: the password is left out, also where it stands among the options.
+
+    >>> shown("postgresql://ada:secret@db/ledger"), shown("postgresql://db/ledger?user=ada&password=secret")
+    ('postgresql://ada:***@db/ledger', 'postgresql://db/ledger?user=ada&password=***')
+    """
+    text = make_url(address).render_as_string(hide_password=True)
+    return re.sub(r"(?i)(?<=password=)[^&]*", "***", text)
 
 
 def _dispose(engine: sa.Engine, process: int) -> None:

@@ -37,6 +37,8 @@ def levels_of(path: str) -> tuple[str, ...]:
     """
     check_name(path, "the path of an account")
     parts = path.split("/")
+    if parts[0].partition(" ")[0] in ("account", "dataset", "population", "window", "lifetime") and " " in parts[0]:
+        raise InvalidInput(f"{path!r} reads like the name of a balance; nothing was done. Call the account otherwise.")
     if any(not part or part != part.strip() for part in parts):
         raise InvalidInput(
             f"{path!r} is no path of an account; nothing was done. Write institution/department/project."

@@ -7,6 +7,7 @@ from typing import Any
 from sfumato.errors import SfumatoError
 from sfumato.governance.anchor import SignedHead
 from sfumato.governance.books import MemoryBooks, admit, apply
+from sfumato.governance.charging import check_charge
 from sfumato.governance.entries import START, Entry, LedgerOpened, Recovered, Reserved, Row
 from sfumato.governance.pages import Pages
 
@@ -45,10 +46,11 @@ def check_record(
         entry = _safe(row)
         yield from _linked(row, entry, number, digest)
         number, digest = row.number, row.digest
-        for head in [head for head in wanted if head.head.number <= row.number]:
-            wanted.remove(head)
-            given_up = isinstance(entry, Recovered) and row.number - entry.lost <= head.head.number < row.number
-            if not given_up and (head.head.number, head.head.digest) != (row.number, row.digest):
+        reached = [head for head in wanted if head.head.number <= row.number]
+        wanted = [head for head in wanted if head.head.number > row.number]
+        given_up = [head for head in reached if _given_up(head, row, entry)]
+        for head in reached:
+            if head not in given_up and (head.head.number, head.head.digest) != (row.number, row.digest):
                 yield Finding(entry=head.head.number, problem="is not the one that a signed head states")
         if row.number == 1 and isinstance(entry, LedgerOpened):
             trusted = entry.key if trusted is None else trusted
@@ -61,6 +63,10 @@ def check_record(
             readable = problem is None
             if problem is not None:
                 yield Finding(entry=row.number, problem=problem)
+        for head in given_up:
+            after = books.head
+            if after is None or after.epsilon < head.head.epsilon or after.delta < head.head.delta:
+                yield Finding(entry=row.number, problem="gave up a signed head without charging what that head states")
     for head in wanted:
         place = head.head.number
         yield Finding(entry=place, problem=f"is missing: a signed head states it, and the record ends at {number}")
@@ -74,11 +80,17 @@ def check_record(
             yield Finding(entry=0, problem=f"the books cannot be read: {wrong}")
 
 
+def _given_up(head: SignedHead, row: Row, entry: Entry | None) -> bool:
+    """Whether a recovery went on after the entry of a head was lost."""
+    return isinstance(entry, Recovered) and row.number - entry.lost <= head.head.number < row.number
+
+
 def _entered(books: MemoryBooks, row: Row, entry: Entry | None) -> str | None:
     """Enter a row into the replayed books; what keeps it from being entered, if anything does."""
     try:
         entry = row.entry if entry is None else entry
         if isinstance(entry, Reserved):
+            check_charge(books, entry)
             admit(books, entry)
         apply(books, row, entry)
     except SfumatoError as wrong:

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sfumato.core.budget import Budget
-from sfumato.core.documents import canonical
+from sfumato.core.documents import canonical, parse
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset
+from sfumato.core.query import Dataset, Query
 from sfumato.core.question import Question
 from sfumato.core.units import Unit
 from sfumato.errors import InvalidInput, Refused, Unsupported
@@ -19,7 +19,7 @@ from sfumato.tables.queries.count import Count
 from sfumato.tables.schema import Schema
 from sfumato.vault import Vault
 
-__all__ = ["ANY_PERIOD", "Asked"]
+__all__ = ["ANY_PERIOD", "Asked", "is_asked"]
 
 ANY_PERIOD = "{period}"
 """Stands for the version of the data in what is said of all periods."""
@@ -96,8 +96,7 @@ class Asked:
 
     def text(self, **beside: str | int | None) -> str:
         """What is asked of which data, with a digest of all that the SQL and the schema come to."""
-        query = replace(self.query, dataset=Dataset(name=self.dataset, edition=ANY_PERIOD))
-        return canonical({"sql": self.sql, "query": digest_of(query), "schema": digest_of(self.schema), **beside})
+        return canonical({"sql": self.sql, "query": _digest(self.query), "schema": digest_of(self.schema), **beside})
 
     def same_as(self, other: "Asked") -> bool:
         """Whether both ask the same."""
@@ -118,3 +117,16 @@ class Asked:
             )
 
         return least
+
+
+def is_asked(query: Query, text: str | None) -> bool:
+    """Whether a query is the one that a planned release asks by its text (:meth:`Asked.text`), of whichever period."""
+    try:
+        asked = None if text is None else parse(text)
+    except InvalidInput:
+        return False  # planned in other words than a file's: nothing says which query was meant
+    return isinstance(query, Count | Aggregate) and isinstance(asked, dict) and asked.get("query") == _digest(query)
+
+
+def _digest(query: Count | Aggregate) -> str:
+    return digest_of(replace(query, dataset=Dataset(name=query.dataset.name, edition=ANY_PERIOD)))

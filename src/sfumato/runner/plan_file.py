@@ -64,8 +64,10 @@ class Planned:
 class PlanFile:
     """A plan as it was written down, with everything that carrying it out needs.
 
-    Guarantee: :attr:`digest` covers every question, schema, limit and path, so that a decision on it is one on what
-    will be asked. Public: every field; no data is opened.
+    Guarantee: :attr:`digest` covers every question, schema and limit, and every path as it is written, so that a
+    decision on it is one on what will be asked. Assumes: relative paths are taken from ``folder``, where the file lies,
+    and the digest does not cover it: that the files there hold the data that their names say is the steward's word.
+    Public: every field; no data is opened.
     """
 
     folder: Path

@@ -1,10 +1,11 @@
 """What the ledger's record says of a plan: which versions were adopted, what was charged, and the stored answers."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sfumato.core.query import Dataset
 from sfumato.core.release import Release
+from sfumato.core.statement import Statement
 from sfumato.errors import LedgerError, Refused
 from sfumato.governance.books import Charge
 from sfumato.governance.digest import digest_of
@@ -12,10 +13,13 @@ from sfumato.governance.durable import _certificate
 from sfumato.governance.government import Adopted
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.memory import State
+from sfumato.governance.plans import Plan
+from sfumato.runner.asked import is_asked
 from sfumato.runner.plan_file import PlanFile
+from sfumato.runner.steps import Ingredient
 from sfumato.vault import _stored
 
-__all__ = ["Record", "adopted_of", "key_of"]
+__all__ = ["Record", "adopted_of", "check_planned", "key_of"]
 
 
 def key_of(digest: str, release: str, label: str) -> str:
@@ -36,25 +40,52 @@ def adopted_of(ledger: Ledger, file: PlanFile) -> tuple[Adopted, ...]:
     )
 
 
+def check_planned(plan: Plan, of: Ingredient, said: Statement) -> None:
+    """Refuse an answer to anything but what a plan asks of a period: question, unit and version of the data."""
+    planned = plan.release(of.release)
+    differs = [
+        what
+        for what, same in (
+            ("its question", is_asked(said.query, planned.question)),
+            ("its unit", said.unit == plan.unit),
+            ("the version of its data", said.dataset == said.query.dataset and said.dataset.edition == of.period.label),
+            ("its sensitivity", said.sensitivity.l1 is not None and said.sensitivity.l1.value == planned.l1),
+        )
+        if not same
+    ]
+    if differs:
+        raise Refused(
+            f"release {said.identifier} is stored under the key of {of.release!r} for {of.period.label}, and is not "
+            f"what was planned: {' and '.join(differs)} differs. Somebody else used the key. Nothing was published and "
+            "nothing was computed from it. Look at it: sfumato releases. Then give the release another name and adopt "
+            "that plan."
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
     """A plan in a ledger.
 
     A plan may be adopted again in another version, or for another year. What was released for a period under an earlier
-    version is the release of that period: ``digests`` are the versions of a year, the newest first.
+    version is the release of that period: ``digests`` are the versions of a year, the newest first, and ``plans`` what
+    each of them says.
     """
 
     ledger: Ledger
     digests: dict[int, tuple[str, ...]]
+    plans: dict[str, Plan] = field(default_factory=dict)
 
     @classmethod
     def of(cls, ledger: Ledger, file: PlanFile) -> tuple["Record", Adopted]:
         """The record of a plan, and the plan as it was adopted; refused where the file is not what was adopted."""
         known = adopted_of(ledger, file)
         digests: dict[int, tuple[str, ...]] = {}
+        plans: dict[str, Plan] = {}
         for adopted in known:
             plan = adopted.schedule.plan
-            digests[plan.year] = (digest_of(plan), *digests.get(plan.year, ()))
+            digest = digest_of(plan)
+            digests[plan.year] = (digest, *digests.get(plan.year, ()))
+            plans[digest] = plan
         current = [adopted for adopted in known if adopted.schedule.plan.year == file.plan.year]
         if not current:
             raise Refused(
@@ -68,7 +99,7 @@ class Record:
                 f"{digests[file.plan.year][0]}: a question, a schema, a path or a target differs. Nothing was read "
                 "and nothing was spent. Bring the adopted file back, or have this one adopted."
             )
-        return cls(ledger=ledger, digests=digests), newest
+        return cls(ledger=ledger, digests=digests, plans=plans), newest
 
     def keys(self, release: str, label: str, year: int) -> tuple[str, ...]:
         """The keys under which a period may have been released, the newest version's first."""
@@ -86,13 +117,23 @@ class Record:
         with ledger._store.reading() as pages:
             return pages.population(dataset)
 
-    def answer(self, charge: Charge) -> Release:
-        """The stored answer to a charge, verified."""
+    def answer(self, charge: Charge, of: Ingredient) -> Release:
+        """The stored answer to a charge, verified, and held to the version of the plan whose key it was made under.
+
+        A key can be worked out by anybody: that an answer was stored under it does not say that the runner asked.
+        """
         if charge.state is not State.COMMITTED or charge.answer is None:
             raise LedgerError(f"charge {charge.number} has no answer; nothing was delivered.")
         with self.ledger._store.reading() as pages:
             text = _certificate(pages, charge.answer, None)
-        return _stored(text)
+        release = _stored(text)
+        for digest in self.digests.get(of.period.last.year, ()):
+            if charge.idempotency == key_of(digest, of.release, of.period.label):
+                check_planned(self.plans[digest], of, release.statement)
+                return release
+        raise LedgerError(
+            f"charge {charge.number} was not made for {of.release!r} of {of.period.label}; nothing was done."
+        )
 
     def closed(self, datasets: Iterable[Dataset]) -> set[Dataset]:
         """Those of some versions that were closed after their engine failed."""

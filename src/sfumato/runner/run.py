@@ -21,10 +21,11 @@ from sfumato.governance.periods import Period, periods
 from sfumato.governance.plans import Schedule, Source
 from sfumato.governance.terms import written
 from sfumato.runner.adoption import check_carried_out
+from sfumato.runner.asked import is_asked
 from sfumato.runner.delivery import Folder
 from sfumato.runner.figures import Recipe, Weighted, computed
 from sfumato.runner.plan_file import PlanFile
-from sfumato.runner.record import Record, key_of
+from sfumato.runner.record import Record, check_planned, key_of
 from sfumato.runner.steps import Ingredient, Standing, Step, due_at
 from sfumato.vault import Vault
 
@@ -57,8 +58,10 @@ class Runner:
     """An adopted plan, ready to be carried out.
 
     Guarantee: whatever is killed, restarted or run twice at once, a period of a release is charged once and has one
-    answer. Assumes: the file of a period is whole when it appears (written elsewhere, then renamed), and a dataset's
-    name with a period's label means this data and no other.
+    answer, and what is published is an answer to the planned question, for the planned unit, about that period: one
+    that somebody else stored under the key of a release stops the run. Assumes: the file of a period is whole when it
+    appears (written elsewhere, then renamed), and a dataset's name with a period's label means this data and no other:
+    which folder a plan is run in, and so which files its paths mean, is the steward's word.
     """
 
     file: PlanFile
@@ -199,7 +202,9 @@ class Runner:
             release = question.release(epsilon=self.schedule.line(name).amount, idempotency=key)
         except EngineFailed as wrong:
             return Outcome(step=step, fate=Fate.FAILED, words=str(wrong))
-        answers[Ingredient(name, period)] = release
+        of = Ingredient(name, period)
+        check_planned(self.file.plan, of, release.statement)  # what comes back may have been stored by anybody
+        answers[of] = release
         if release.repeated and folder.has_release(name, period):
             return None  # somebody asked the very same before, outside the plan: that answer is the one, and is free
         files = folder.keep_release(name, period, release)
@@ -224,6 +229,10 @@ class Runner:
             return _passed(step)
         self._check_use(dict.fromkeys(part.of.release for part in parts))
         releases = {part.of: self._answer(part.of, answers) for part in parts}
+        other = [of.period.label for of, release in releases.items() if not self._asks(of, release)]
+        if other:
+            words = f"{', '.join(other)} answered what an earlier version of the plan asked; they do not add up with it"
+            return Outcome(step=step, fate=Fate.FAILED, words=words)
         columns = computed(parts, releases.__getitem__)
         identifiers = {of: release.statement.identifier for of, release in releases.items()}
         file = folder.keep_figure(step.name, step.period, step.source, columns, parts, identifiers)
@@ -231,7 +240,12 @@ class Runner:
 
     def _answer(self, of: Ingredient, answers: "_Answers") -> Release:
         found = answers[of]
-        return found if isinstance(found, Release) else self.record.answer(found)
+        return found if isinstance(found, Release) else self.record.answer(found, of)
+
+    def _asks(self, of: Ingredient, release: Release) -> bool:
+        """Whether a release answers what this version of the plan asks."""
+        said = release.statement
+        return said.unit == self.file.unit and is_asked(said.query, self.file.plan.release(of.release).question)
 
     def _check_use(self, names: Iterable[str]) -> None:
         """What was stored costs nothing, and terms and vetoes hold for handing it out too."""

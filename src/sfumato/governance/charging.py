@@ -1,0 +1,110 @@
+"""What a charge counts against and rests on: worked out when it is made, and again by whoever verifies the record."""
+
+from collections.abc import Sequence
+
+from sfumato.core.budget import Budget
+from sfumato.core.query import Dataset
+from sfumato.core.units import Unit
+from sfumato.errors import InvalidInput, LedgerError, NotDeclared, Refused
+from sfumato.governance.books import (
+    Books,
+    account_line,
+    dataset_line,
+    lifetime_line,
+    population_line,
+    window_line,
+)
+from sfumato.governance.entries import Reserved
+from sfumato.governance.terms import check_unit, levels_of
+from sfumato.governance.time_windows import WindowCharge
+
+__all__ = ["approvals_of", "check_charge", "lines_of", "standing_lines"]
+
+
+def lines_of(
+    books: Books,
+    path: str,
+    *,
+    unit: Unit,
+    datasets: Sequence[Dataset],
+    cost: Budget,
+    reads: tuple[str, str] | None,
+) -> tuple[str, ...]:
+    """The names of all balances that a charge counts against: levels, datasets, populations, windows, lifetimes."""
+    return (*standing_lines(books, path, unit=unit, datasets=datasets), *_windows(books, path, cost, reads))
+
+
+def standing_lines(books: Books, path: str, *, unit: Unit, datasets: Sequence[Dataset]) -> tuple[str, ...]:
+    """Those of them that do not hang on which days are read."""
+    lines = [account_line(level) for level in levels_of(path)]
+    editions = [(dataset, books.edition(dataset)) for dataset in datasets]
+    people = (population_line(edition.population) for _, edition in editions if edition is not None)
+    books.gather([*lines, *(dataset_line(dataset.name) for dataset in datasets), *people])
+    for level, line in zip(levels_of(path), lines, strict=True):
+        if books.balance(line) is None:
+            raise NotDeclared(
+                f"the account {level!r} is not open; nothing was read and nothing was spent. Have it opened: "
+                f"sfumato account open {level}"
+            )
+    for dataset, edition in editions:
+        if edition is None:
+            raise NotDeclared(
+                f"{dataset.name!r} version {dataset.edition!r} is not declared in the ledger, so nobody knows "
+                "whose budget it draws on. Nothing was read and nothing was spent. Declare it with its population."
+            )
+        if edition.closed:
+            raise Refused(
+                f"{dataset.name!r} version {dataset.edition!r} was closed after its engine failed. Nothing was "
+                "read and nothing was spent. Mend the data and declare a new version."
+            )
+        lines += [dataset_line(dataset.name), population_line(edition.population)]
+    for line in lines:
+        balance = books.balance(line)
+        if balance is not None:
+            check_unit(balance, unit)
+    return tuple(dict.fromkeys(lines))
+
+
+def approvals_of(
+    books: Books, datasets: Sequence[Dataset], *, purpose: str | None, recipient: str | None, at: str, cost: Budget
+) -> tuple[int, ...]:
+    """The approvals that a release of these datasets rests on; refused where it may not be made."""
+    government = books.government()
+    names = sorted({dataset.name for dataset in datasets})
+    found = [government.permit(name, purpose, recipient, at=at, cost=cost) for name in names]
+    return tuple(number for number in found if number is not None)
+
+
+def check_charge(books: Books, entry: Reserved) -> None:
+    """Refuse a charge that leaves out a balance, or that terms and board did not allow when it was entered."""
+    lines = lines_of(
+        books, entry.account.name, unit=entry.unit, datasets=entry.datasets, cost=entry.cost, reads=entry.reads
+    )
+    if entry.lines != lines:
+        raise LedgerError("a charge does not count against all that it draws on; it was not entered.")
+    approvals = approvals_of(
+        books, entry.datasets, purpose=entry.purpose, recipient=entry.recipient, at=entry.at, cost=entry.cost
+    )
+    if entry.approvals != approvals:
+        raise LedgerError("a charge rests on other approvals than those in force; it was not entered.")
+
+
+def _windows(books: Books, path: str, cost: Budget, reads: tuple[str, str] | None) -> list[str]:
+    """The windows that a charge counts in, and the lifetimes, for every level that has windows."""
+    if reads is not None and (type(reads) is not tuple or [type(day) for day in reads] != [str, str]):
+        raise InvalidInput("reads must be the first and the last day of the data, as text; nothing was read or spent.")
+    found: list[str] = []
+    declared = books.government().windows
+    for level in levels_of(path) if declared else ():
+        windows = declared.get(level)
+        if windows is None:
+            continue
+        if reads is None:
+            raise NotDeclared(
+                f"{level!r} has a budget for each window of time, and this release does not say which days it "
+                "reads. Nothing was read and nothing was spent. Say reads=('2026-01-01', '2026-01-31')."
+            )
+        charge = WindowCharge(first=reads[0], last=reads[1], cost=cost)
+        found += [window_line(level, window.label) for window in windows.windows(charge)]
+        found.append(lifetime_line(level, windows.entries(charge)))
+    return found
