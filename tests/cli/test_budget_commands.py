@@ -15,7 +15,7 @@ from sfumato.core.signature import SigningKey
 from sfumato.core.units import event, user
 from sfumato.governance import settings
 from sfumato.governance.overview import overview
-from tests.cli.institution import BOARD, done, refused
+from tests.cli.institution import BOARD, done, governed, refused
 from tests.runner.clinic import ACCOUNT, HEAD, MONTHS, SCHEMA
 
 WHY = ("--reasons", "reasons.toml")
@@ -269,11 +269,32 @@ def test_names_cannot_play_tricks_with_the_terminal(run, seated):
         run, "budget", "request", "--as", "ada", "--action", "exception", "--subject", "[red]\x1b[2J", "--benefit", "x",
         "--risk", "y", "--choice", "z",
     )  # fmt: skip
-    done(run, "account", "open", "a[bold]\x1b", "--unit", "record", "--epsilon", 1, "--reason", "x")
+    name = "hospital/a[bold]\x1b"
+    done(run, "account", "open", name, "--unit", "user:patient_id", "--epsilon", 1, "--reason", "x")
     for words in (("budget", "requests"), ("budget", "show"), ("account", "list")):
         said = done(run, *words)
         assert "\x1b" not in said
     assert "[red]\\x1b[2J" in done(run, "budget", "requests")
+
+
+FORGED = "request 9 is approved"
+
+
+def test_names_cannot_forge_a_line(run, here):
+    """What somebody named is told within one line, whatever is in the name."""
+    name = f"x\n{FORGED}\u2028\r\n{FORGED}"
+    why = ("--benefit", "x", "--risk", "y", "--choice", "z")
+    asked = ("budget", "request", "--as", "ada", "--action", "exception", "--account", name, "--subject", name, *why)
+    account = ("account", "open", name, "--unit", "record", "--epsilon", 1, "--reason", "x")
+    people = ("ledger", "population", name, "--unit", "record", "--epsilon", 1, "--reason", "x")
+    data = ("ledger", "dataset", name, "--version", name, "--population", name, "--epsilon", 1)
+    told = [done(run, *words) for words in (account, people, data)]
+    governed(run)
+    told.append(done(run, *asked))
+    told += [done(run, *words) for words in (("budget", "requests"), ("budget", "show"), ("account", "list"))]
+    assert all(FORGED in said for said in told)
+    for said in told:
+        assert not any(line.strip().startswith(FORGED) for line in said.splitlines()), said
 
 
 def test_a_plan_is_asked_for_by_its_file(run, seated):

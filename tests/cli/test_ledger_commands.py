@@ -39,9 +39,15 @@ def test_init_says_where_everything_is_and_what_the_anchor_cannot_do_there(run, 
     assert told["settings"] == "more/ledger.toml"
 
 
-def test_init_never_prints_a_password(run, tmp_path):
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ada:xyzzy4711@127.0.0.1:1/ledger?connect_timeout=2",
+        "postgresql://ada:a@127.0.0.1:1/ledger?connect_timeout=2&password=xyzzy4711",
+    ],
+)
+def test_init_never_prints_a_password(run, tmp_path, url):
     pytest.importorskip("psycopg")
-    url = "postgresql://ada:xyzzy4711@127.0.0.1:1/ledger?connect_timeout=2"
     said = refused(run, "ledger", "init", tmp_path, "--url", url)
     assert "cannot be used" in said
     assert "xyzzy4711" not in said

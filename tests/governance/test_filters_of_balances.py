@@ -34,6 +34,7 @@ from sfumato.governance.balances import Balance
 from sfumato.governance.books import admit, replay
 from sfumato.governance.entries import Recovered, Reserved, Row
 from sfumato.governance.ledger import Ledger
+from sfumato.governance.memory import State
 from tests.governance.homes import PATIENT, VISITS, Home
 from tests.governance.test_conformance import books_of
 
@@ -390,7 +391,7 @@ def test_a_ledger_whose_entries_stated_one_rho_opens_and_goes_on(tmp_path: Path)
         rho,
     )
     assert kept.kept["population patients"].filter_spent == rho
-    (waiting,) = (charge for charge in kept.charges.values() if charge.queued)
+    (waiting,) = (charge for charge in kept.charges.values() if charge.queued and charge.state is State.RESERVED)
     losses = (("account hospital/research", Fraction(1, 1554)), ("population patients", Fraction(1, 1554)))
     assert waiting.losses == losses
     account = ledger.account("hospital/research", unit=PATIENT)

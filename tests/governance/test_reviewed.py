@@ -9,7 +9,7 @@ import pytest
 from sfumato.core.budget import Budget
 from sfumato.core.query import Dataset
 from sfumato.core.signature import SigningKey
-from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, NotDeclared, Refused
+from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, NotDeclared, Refused, SfumatoError
 from sfumato.governance.anchor import SignedHead
 from sfumato.governance.board import Action, Choice, Outcome
 from sfumato.governance.digest import digest_of
@@ -369,6 +369,28 @@ def test_a_forbidden_purpose_is_not_passed_by_its_spelling(home: Home, purpose: 
     passed(ledger, asked(ledger))
     with pytest.raises(InvalidInput):
         charged(ledger, purpose=purpose)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"lasts": timedelta(days=4_000_000)}, "no day of a calendar"),
+        ({"subject": "half a pair \ud800"}, "surrogate"),
+        ({"by": "ada\ud800"}, "ada"),
+    ],
+)
+def test_a_request_that_cannot_be_written_down_is_refused(home: Home, fields: dict[str, object], words: str) -> None:
+    ledger = governed(home)
+    before = ledger.head().head.number
+    with pytest.raises(SfumatoError, match=words):
+        asked(ledger, **fields)
+    assert ledger.head().head.number == before
+
+
+def test_a_charge_that_would_never_be_stale_is_refused(home: Home) -> None:
+    account = furnished(home).account(ACCOUNT, unit=PATIENT)
+    with pytest.raises(InvalidInput, match="no day of a calendar"):
+        account.reserve(TENTH, datasets=[VISITS], lasts=timedelta(days=4_000_000))
 
 
 def test_a_site_without_a_committee_is_refused(home: Home) -> None:

@@ -3,6 +3,7 @@
 # ruff: noqa: S608 - the statements of a test, on tables of its own
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +14,7 @@ from sfumato.governance.anchor import SignedHead
 from sfumato.governance.entries import Reserved, Row
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.verify import check
-from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished
+from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished, sqlite_home
 
 HALF = Budget(epsilon="1/2")
 
@@ -121,6 +122,42 @@ BOOKS = {
 def test_books_that_do_not_follow_from_the_record_are_found(home: Home, ledger: Ledger, edit: str) -> None:
     home.execute(BOOKS[edit])
     assert "books" in " ".join(map(str, ledger.verify()))
+
+
+ODD = {
+    "a loss that is none": "UPDATE charge SET losses = '[1]'",
+    "losses that are no list": "UPDATE charge SET losses = '1'",
+    "lines that are no list": "UPDATE charge SET lines = '1'",
+    "a state that is none": "UPDATE charge SET state = 'gone'",
+    "a unit that is none": "UPDATE balance SET unit = '[]'",
+}
+BYTES = {
+    "a body": "UPDATE record SET body = x'ff' WHERE number = 2",
+    "the same body": "UPDATE record SET body = CAST(body AS BLOB) WHERE number = 2",
+    "the same kind": "UPDATE record SET kind = CAST(kind AS BLOB) WHERE number = 2",
+    "a digest": "UPDATE record SET digest = x'00' WHERE number = 2",
+    "a unit": "UPDATE balance SET unit = CAST(unit AS BLOB)",
+    "a number": "UPDATE balance SET epsilon_spent = x'ff'",
+    "a loss": "UPDATE charge SET losses = x'ff'",
+    "the head": "UPDATE head SET digest = CAST(digest AS BLOB)",
+}
+
+
+@pytest.mark.parametrize("edit", ODD)
+def test_books_that_hold_something_else_are_a_finding_and_no_crash(home: Home, ledger: Ledger, edit: str) -> None:
+    home.execute(ODD[edit])
+    assert "books" in " ".join(map(str, ledger.verify()))
+
+
+@pytest.mark.parametrize("edit", BYTES)
+def test_bytes_in_the_place_of_a_text_are_found(tmp_path: Path, edit: str) -> None:
+    home = sqlite_home(tmp_path)
+    ledger = furnished(home)
+    ledger.account(ACCOUNT, unit=PATIENT).reserve(HALF, datasets=[VISITS])
+    assert ledger.verify() == ()
+    home.unlocked(BYTES[edit])
+    assert ledger.verify() != ()
+    ledger.close()
 
 
 def test_a_number_that_is_none_stops_the_charge(home: Home, ledger: Ledger) -> None:

@@ -364,7 +364,7 @@ def hostile_ledger(home: Home, words: str) -> Ledger:
         communities=(Community(name=words, representatives=(words,), datasets=(words,)),),
     )
     made.seat(board, by=words, reason=words)
-    purpose = "/".join(part.strip() for part in words.split("/") if part.strip())
+    purpose = "research/oncology"  # a purpose is held to a plain spelling; everything else can be any text
     terms = replace(TERMS, dataset=words, purposes=(purpose,), forbidden=(), recipients=(words,), consent_text=words)
     made.declare_terms(terms)
     number = made.propose(
@@ -424,6 +424,26 @@ def _strings(value: Any) -> Iterator[str]:
         yield value
     for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         yield from _strings(item)
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *("C\N{CYRILLIC SMALL LETTER O}mpliant", "compli\u00adant", "c\u200bompliance", "ｃｏｍｐｌｉａｎｔ"),
+        *("Compl\N{CYRILLIC SMALL LETTER BYELORUSSIAN-UKRAINIAN I}ant", "c\N{GREEK SMALL LETTER OMICRON}mpliant"),
+        *("cómpliant", "comp\nliant", "非合\u200b规"),
+    ],
+)
+def test_a_verdict_is_not_passed_by_its_spelling(word: str) -> None:
+    held = "[a verdict in the record, not repeated here]"
+    before = "非" if word.startswith("非") else ""
+    assert plain(f"α = 1, it is {word}.") == f"α = 1, it is {before}{held}."
+    assert code(f"α {word}") == f"`α {before}{held}`"
+
+
+def test_words_that_are_no_verdict_are_repeated_as_they_were_written() -> None:
+    words = "Комплект данных, ολοκληρωμένο, compliments, naïve ﬁgures"
+    assert plain(words) == words
 
 
 def test_a_quotation_that_is_not_escaped_would_be_found() -> None:

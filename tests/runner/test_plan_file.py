@@ -156,6 +156,7 @@ WRONG = {
     "a quantile": ("sex, COUNT(*)", "sex, MEDIAN(cost)", "not planned yet"),
     "no schema": ("schema", "# schema", "does not say schema"),
     "a schema that is not there": ("visits.toml", "absent.toml", "could not be read"),
+    "a schema that is no path": ("visits.toml", "..\\u0000", "no path of a file"),
     "no data": ("data =", "# data =", "does not say data"),
     "two targets": ("margin = 3,", "margin = 3, epsilon = 1,", "only one of them"),
     "half a target": (", confidence = 0.95", "", "only one of them"),

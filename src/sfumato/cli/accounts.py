@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from sfumato.cli.ledger import Method, Order, Where, opened
-from sfumato.cli.output import AsJson, harmless, say, say_json, terminal
+from sfumato.cli.output import AsJson, one_line, say, say_json, say_line, terminal
 from sfumato.cli.protected import Delta, Epsilon, Reason, Relation, Who, unit_of
 from sfumato.errors import InvalidInput
 
@@ -50,7 +50,7 @@ def open_account(
         said = {"account": path, "cap": {"epsilon": str(cap.epsilon), "delta": str(cap.delta)}, "method": method}
         say_json(said)
     else:
-        say(f"the account {path!r} may spend {cap}.")
+        say_line(f"the account {path!r} may spend {cap}.")
 
 
 def list_accounts(*, ledger: Where = None, as_json: AsJson = False) -> None:
@@ -92,7 +92,7 @@ def list_accounts(*, ledger: Where = None, as_json: AsJson = False) -> None:
         table.add_column(name, justify="right", overflow="fold")
     for each in found:
         cells = (each.name.removeprefix("account "), describe(each.unit), each.method, str(each.charges))
-        table.add_row(*(Text(harmless(cell)) for cell in cells), Text(str(each.left)))
+        table.add_row(*(Text(one_line(cell)) for cell in cells), Text(str(each.left)))
     terminal().print(table)
 
 
@@ -136,9 +136,9 @@ def allot(
         )
         return
     for name, cap in shares.items():
-        say(f"{path}/{name}: {cap}")
+        say_line(f"{path}/{name}: {cap}")
     if locked is not None:
-        say(f"reserve: {locked}, which only the board unlocks: sfumato budget request --action unlock")
+        say_line(f"reserve: {locked}, which only the board unlocks: sfumato budget request --action unlock")
 
 
 def windows(
@@ -174,7 +174,7 @@ def windows(
     if as_json:
         say_json({"account": path, "every": every, "entry": entry})
     else:
-        say(f"{path}: each {every} window may lose {cap}, and a person who is there all along {lifetime}.")
+        say_line(f"{path}: each {every} window may lose {cap}, and a person who is there all along {lifetime}.")
 
 
 def _policy(rule: str, pairs: Sequence[tuple[str, str]]) -> "Proportional | BaseAndReserve":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from sfumato.cli.ledger import Where, opened
-from sfumato.cli.output import AsJson, say, say_json, terminal
+from sfumato.cli.output import AsJson, say, say_json, say_line, terminal
 from sfumato.cli.protected import Reason
 from sfumato.errors import InvalidInput, NotDeclared
 
@@ -87,11 +87,12 @@ def board(
     if as_json:
         say_json({"members": list(seated.members), "quorum": seated.quorum, "digest": digest_of(seated)})
         return
-    say(f"seated: {', '.join(seated.members)}; {seated.quorum} of them decide, and whoever proposes does not vote.")
+    members = ", ".join(seated.members)
+    say_line(f"seated: {members}; {seated.quorum} of them decide, and whoever proposes does not vote.")
     known = {name for name, _ in seated.keys}
     unsigned = [name for name in seated.members if name not in known]
     if unsigned:
-        say(f"no key is known of {', '.join(unsigned)}: whoever runs the ledger vouches for these names.")
+        say_line(f"no key is known of {', '.join(unsigned)}: whoever runs the ledger vouches for these names.")
 
 
 @budget.command()
@@ -170,7 +171,7 @@ def request(
     if as_json:
         say_json({"request": number, "subject": asked.subject, "expires": asked.expires})
     else:
-        say(f"request {number}: {asked.subject}. The board decides until {asked.expires}: sfumato budget requests")
+        say_line(f"request {number}: {asked.subject}. The board decides until {asked.expires}: sfumato budget requests")
 
 
 @budget.command()
@@ -252,7 +253,7 @@ def withdraw(number: Number, *, by: Self, key: Signer = None, ledger: Where = No
     signing = _key(key)
     with opened(ledger) as book:
         book.withdraw(number, by=by, key=signing)
-    say_json({"request": number, "outcome": "withdrawn"}) if as_json else say(f"request {number} is withdrawn.")
+    say_json({"request": number, "outcome": "withdrawn"}) if as_json else say_line(f"request {number} is withdrawn.")
 
 
 @budget.command()
@@ -276,7 +277,7 @@ def veto(
     if as_json:
         say_json({"community": community, "dataset": dataset, "veto": True})
     else:
-        say(f"{community} vetoes {dataset}: nothing is released from it until {community} lifts that.")
+        say_line(f"{community} vetoes {dataset}: nothing is released from it until {community} lifts that.")
 
 
 @budget.command()
@@ -300,7 +301,8 @@ def lift(
     if as_json:
         say_json({"community": community, "dataset": dataset, "veto": False})
     else:
-        say(f"{community} lifts its veto over {dataset}; ask the board anew: sfumato budget request --action dataset")
+        anew = "ask the board anew: sfumato budget request --action dataset"
+        say_line(f"{community} lifts its veto over {dataset}; {anew}")
 
 
 def _vote(
@@ -318,9 +320,9 @@ def _vote(
         say_json({"request": number, "vote": choice.lower(), "outcome": _outcome(decision), "needed": missing})
     elif decision is None:
         done = "abstains" if choice == "ABSTAIN" else f"votes {choice.lower()}"
-        say(f"request {number}: {by} {done}. Still needed: {'; '.join(missing)}.")
+        say_line(f"request {number}: {by} {done}. Still needed: {'; '.join(missing)}.")
     else:
-        say(f"request {number} is {decision.outcome.value}: {decision.why}.")
+        say_line(f"request {number} is {decision.outcome.value}: {decision.why}.")
 
 
 def _outcome(decision: "Decision | None") -> str | None:

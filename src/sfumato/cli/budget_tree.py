@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from sfumato.cli.output import harmless
+from sfumato.cli.output import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -96,7 +96,7 @@ def draw(found: "Overview", console: "Console") -> None:
     console.print(Text("\n" + "   ".join(words), style="dim"))
     console.print(Text(f"as of entry {found.entries}, {found.at}", style="dim"))
     for note in _notes(found, signs):
-        console.print(Text(harmless(note)))
+        console.print(Text(one_line(note)))
 
 
 def _accounts(found: "Overview", signs: Signs) -> list[_Row]:
@@ -183,7 +183,7 @@ def _table(rows: Sequence[_Row], width: int, signs: Signs) -> "RenderableType | 
     heading = ["spent", *(["reserved"] if held else []), "left", "cap"]
     figures = [_figures(loss, held=held) for loss in losses]
     numbers = sum(max(map(len, column)) for column in zip(heading, *figures, strict=True))
-    names = max(cell_len(harmless(row.name)) for row in rows)
+    names = max(cell_len(one_line(row.name)) for row in rows)
     letters = max((len(loss.letter) for loss in losses), default=1)
     size = min(WIDEST, width - names - letters - numbers - GAP * (len(heading) + 2))
     if size < NARROWEST:
@@ -197,9 +197,9 @@ def _table(rows: Sequence[_Row], width: int, signs: Signs) -> "RenderableType | 
         if not row.losses:
             if drawn.row_count:
                 drawn.add_row()
-            drawn.add_row(Text(harmless(row.name), style="bold"))
+            drawn.add_row(Text(one_line(row.name), style="bold"))
         for place, loss in enumerate(row.losses):
-            shown = Text(harmless(row.stem if place else row.name))
+            shown = Text(one_line(row.stem if place else row.name))
             drawn.add_row(shown, loss.letter, _drawn(loss, size, signs), *_figures(loss, held=held))
     return drawn
 
@@ -210,12 +210,12 @@ def _list(rows: Sequence[_Row], signs: Signs) -> "RenderableType":
 
     drawn = Text()
     for row in rows:
-        drawn.append(f"{harmless(row.name)}\n", style="" if row.losses else "bold")
+        drawn.append(f"{one_line(row.name)}\n", style="" if row.losses else "bold")
         for loss in row.losses:
             spent, held, left, cap = _figures(loss, held=True)
             reserved = f" ({held} reserved)" if held else ""
             rest = f", {left} left" if left else ""
-            drawn.append(f"{harmless(row.stem)}{loss.letter} ").append_text(_drawn(loss, NARROWEST, signs))
+            drawn.append(f"{one_line(row.stem)}{loss.letter} ").append_text(_drawn(loss, NARROWEST, signs))
             drawn.append(f" {spent}{reserved} of {cap}{rest}\n")
     drawn.rstrip()
     return drawn

@@ -8,7 +8,7 @@ import typer
 
 from sfumato.cli.exits import Exit
 from sfumato.cli.ledger import Where, opened
-from sfumato.cli.output import AsJson, harmless, say, say_json, terminal
+from sfumato.cli.output import AsJson, one_line, say, say_json, say_line, terminal
 from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def evidence(
     if as_json:
         say_json({"written": [str(file) for file in files], "sound": made.sound, "charges": counted})
     else:
-        say(f"written: {out}, {len(files)} files. Begin with {out / 'evidence.md'}")
+        say_line(f"written: {out}, {len(files)} files. Begin with {out / 'evidence.md'}")
         say("record and stored answers verify" if made.sound else "the record or a stored answer does not verify")
     if not made.sound:
         raise typer.Exit(Exit.FOUND_WRONG)
@@ -117,10 +117,10 @@ def _show(found: "Sequence[Provenance]") -> None:
         screen.print(table)
         return
     for number, when, account, data, epsilon, delta, mechanism, purpose, approval, identifier in lines:
-        say(f"charge {number}  {when}  {account}")
-        say(f"  {data}, ε = {epsilon}, δ = {delta}, mechanism {mechanism}")
-        say(f"  purpose {purpose}, approval {approval}")
-        say(f"  {identifier}")
+        say_line(f"charge {number}  {when}  {account}")
+        say_line(f"  {data}, ε = {epsilon}, δ = {delta}, mechanism {mechanism}")
+        say_line(f"  purpose {purpose}, approval {approval}")
+        say_line(f"  {identifier}")
 
 
 def _cells(charge: "Provenance") -> list[str]:
@@ -135,7 +135,7 @@ def _cells(charge: "Provenance") -> list[str]:
         *(line["purpose"] or "not declared", approvals or "not declared"),
         line["identifier"] or f"none: {line['state']}",
     )
-    return [harmless(" ".join(str(cell).split())) for cell in cells]
+    return [one_line(str(cell)) for cell in cells]
 
 
 def _summary(found: "Sequence[Provenance]", given_back: int, trail: "Trail") -> str:

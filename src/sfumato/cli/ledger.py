@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from sfumato.cli.exits import Exit
-from sfumato.cli.output import AsJson, say, say_json
+from sfumato.cli.output import AsJson, one_line, say, say_json, say_line
 from sfumato.cli.protected import Delta, Epsilon, Reason, Relation, Who, unit_of
 from sfumato.errors import InvalidInput, SfumatoError
 
@@ -124,7 +124,8 @@ def verify(
 ) -> None:
     """Check every entry, the balances that follow from them, the anchor and the heads; name whatever is wrong.
 
-    Goes through the whole record, also of a ledger that is refused. Whoever can rewrite the record and the anchor and
+    Goes through the whole record, also of a ledger that is refused. It checks the record, the balances and the heads;
+    the stored answers themselves are verified by sfumato evidence. Whoever can rewrite the record and the anchor and
     holds the key is found by a published head alone. An auditor does the same with an export and published heads.
 
     Example: $ sfumato ledger verify
@@ -146,7 +147,7 @@ def verify(
         findings = [{"entry": each.entry, "problem": each.problem} for each in found]
         say_json({"holds": not found, "heads": len(heads), "findings": findings})
     elif end is None:
-        say("\n".join(str(each) for each in found))
+        say("\n".join(one_line(str(each)) for each in found))
         say(f"This ledger does not hold: {_counted(len(found), 'finding')}. Charge nothing until that is clear.")
     else:
         compared = f" and {_counted(len(heads), 'published head')} agree" if heads else " agrees"
@@ -350,7 +351,7 @@ def expire(*, ledger: Where = None, as_json: AsJson = False) -> None:
 
 
 def _declared(words: str, about: dict[str, str], *, as_json: bool) -> None:
-    say_json({"declared": about}) if as_json else say(f"{words}.")
+    say_json({"declared": about}) if as_json else say_line(f"{words}.")
 
 
 def _verify_export(file: Path, heads: "list[SignedHead]", key: str | None, *, as_json: bool) -> None:
@@ -379,7 +380,7 @@ def _verify_export(file: Path, heads: "list[SignedHead]", key: str | None, *, as
         findings = [{"entry": each.entry, "problem": each.problem} for each in found]
         say_json({"holds": not found, "heads": len(heads), "trusted": trusted is not None, "findings": findings})
     elif found:
-        say("\n".join(str(each) for each in found))
+        say("\n".join(one_line(str(each)) for each in found))
         say(f"This export does not hold: {_counted(len(found), 'finding')}.")
     else:
         say(f"{_counted(end, 'entry', 'entries')}: each is in its place, unchanged, and follows from those before.")

@@ -18,8 +18,10 @@ __all__ = [
     "Language",
     "Theme",
     "harmless",
+    "one_line",
     "say",
     "say_json",
+    "say_line",
     "say_paragraphs",
     "target_of",
     "terminal",
@@ -44,6 +46,20 @@ def harmless(text: str) -> str:
     'ε = 1\n\\x1b[2J'
     """
     return "".join(sign if sign == "\n" or sign.isprintable() else ascii(sign)[1:-1] for sign in text)
+
+
+def one_line(text: str) -> str:
+    r"""Spell out line breaks too, where a line is told of what somebody named: a name must not add a line of its own.
+
+    >>> print(one_line("visits\nrequest 9 is approved"))
+    visits\nrequest 9 is approved
+    """
+    return harmless(text).replace("\n", "\\n")
+
+
+def say_line(text: str, *, error: bool = False) -> None:
+    """Print one line, whatever is in it."""
+    typer.echo(one_line(text), err=error)
 
 
 def say(text: str, *, error: bool = False) -> None:

@@ -13,7 +13,7 @@ import typer
 
 from sfumato.cli.exits import Exit
 from sfumato.cli.ledger import Where, opened
-from sfumato.cli.output import AsJson, harmless, say, say_json, terminal
+from sfumato.cli.output import AsJson, one_line, say, say_json, say_line, terminal
 from sfumato.cli.schedules import document, draw, plain_table, show
 from sfumato.errors import InvalidInput
 
@@ -67,7 +67,7 @@ def solve(
     say_json(document(read, found)) if as_json else show(read, found)
     if plot is not None:
         draw(found, plot)
-        say(f"written: {plot}", error=as_json)
+        say_line(f"written: {plot}", error=as_json)
 
 
 @plan.command()
@@ -106,7 +106,7 @@ def adopt(file: File, *, ledger: Where = None, as_json: AsJson = False) -> None:
         say_json({**document(read, adopted.schedule), "entry": adopted.number})
         return
     show(read, adopted.schedule)
-    say(f"adopted: entry {adopted.number} of the ledger, digest {read.digest}")
+    say_line(f"adopted: entry {adopted.number} of the ledger, digest {read.digest}")
 
 
 @plan.command()
@@ -166,13 +166,13 @@ def status(file: File, *, until: Until = None, ledger: Where = None, as_json: As
     table = plain_table("release", "source", *(standing.value for standing in Standing), words=2)
     for name, source in names:
         counts = Counter(step.standing for step in steps if (step.name, step.source) == (name, source))
-        table.add_row(harmless(name), source.value, *(str(counts[standing]) for standing in Standing))
+        table.add_row(one_line(name), source.value, *(str(counts[standing]) for standing in Standing))
     terminal().print(table)
     for standing in (Standing.OPEN, Standing.DUE, Standing.MISSING, Standing.CLOSED):
         for name, source in names:
             labels = [s.label for s in steps if (s.name, s.source, s.standing) == (name, source, standing)]
             if labels:
-                say(f"{standing.value}: {name} {_listed(labels)}")
+                say_line(f"{standing.value}: {name} {_listed(labels)}")
 
 
 # ------------------------------------------------------------------------------------------------------------ a run
@@ -216,7 +216,7 @@ def _made(ready: "Runner", out: Path, until: date | None, *, watched: bool) -> "
             task = bar.add_task("releasing", total=total)
         for outcome in ready.run(out, until=until):
             if bar is not None and outcome.fate in (Fate.RELEASED, Fate.KEPT, Fate.FAILED):
-                bar.update(task, advance=1, description=harmless(f"{outcome.step.name} {outcome.step.label}"))
+                bar.update(task, advance=1, description=one_line(f"{outcome.step.name} {outcome.step.label}"))
             yield outcome
 
 
@@ -243,10 +243,10 @@ def _tell(outcomes: "list[Outcome]", *, as_json: bool) -> None:
             mine = [outcome for outcome in several if (outcome.step.name, outcome.step.why) == (name, why)]
             cost = sum((outcome.cost.epsilon for outcome in mine), Fraction(0))
             charged = f", charged ε = {cost}" if cost else f" ({why})" if why and fate is Fate.MISSING else ""
-            say(f"{fate.value}: {name} {_listed([outcome.step.label for outcome in mine])}{charged}")
+            say_line(f"{fate.value}: {name} {_listed([outcome.step.label for outcome in mine])}{charged}")
     for outcome in outcomes:
         if outcome.fate is Fate.FAILED:
-            say(f"failed: {outcome.step.name} {outcome.step.label}: {outcome.words}", error=True)
+            say_line(f"failed: {outcome.step.name} {outcome.step.label}: {outcome.words}", error=True)
     if not outcomes:
         say("nothing was due")
 
@@ -265,7 +265,7 @@ def _sleep(ready: "Runner", until: date | None, look_every: timedelta, *, quiet:
         return False
     wake = min(moments)
     if not quiet:
-        say(f"waiting until {wake.isoformat(timespec='minutes')}; Ctrl-C ends it")
+        say_line(f"waiting until {wake.isoformat(timespec='minutes')}; Ctrl-C ends it")
     while (left := (wake - datetime.now(UTC)).total_seconds()) > 0:
         time.sleep(min(left, LONGEST_SLEEP))  # in pieces: the clock of a machine that slept has moved on
     return True

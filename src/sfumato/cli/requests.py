@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sfumato.cli.output import harmless
+from sfumato.cli.output import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -71,10 +71,10 @@ def draw(found: "Sequence[Proposal]", minutes: "Minutes", console: "Console") ->
     for asked in found:
         decision = minutes.decision(asked.number)
         state = "open" if decision is None else decision.outcome.value
-        title = Text(f"{asked.number}  {state}: ", style="bold").append(harmless(asked.subject), style="not bold")
+        title = Text(f"{asked.number}  {state}: ", style="bold").append(one_line(asked.subject), style="not bold")
         console.print(title)
         for line in _lines(asked, minutes):
-            console.print(Padding(Text(harmless(line)), (0, 0, 0, 3), expand=False))
+            console.print(Padding(Text(one_line(line)), (0, 0, 0, 3), expand=False))
 
 
 def _lines(asked: "Proposal", minutes: "Minutes") -> list[str]:

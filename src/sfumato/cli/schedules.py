@@ -4,7 +4,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.cli.output import harmless, say, terminal
+from sfumato.cli.output import one_line, say, say_line, terminal
 from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ def show(read: "PlanFile", found: "Schedule") -> None:
     from sfumato.governance.plans import Accounting
 
     letter = "ε" if found.plan.accounting is Accounting.BASIC else "ρ"
-    say(f"{read.plan.name} {read.plan.year}, charged to {read.account}; protected: {describe(read.unit)}")
+    say_line(f"{read.plan.name} {read.plan.year}, charged to {read.account}; protected: {describe(read.unit)}")
     table = plain_table("release", "how often", "source", f"{letter} each", "all within", f"{letter} a year", words=3)
     for line in found.lines:
         every = found.plan.release(line.name).every.value
         margin = " · ".join(f"±{decimal_up(size)}" for size in _margins(read, found, line).values()) or "not known"
         amounts = (decimal_up(line.amount, 7), margin, decimal_up(line.total, 7))
-        table.add_row(harmless(line.name), f"{every}, {line.periods}", _source(line), *amounts)
+        table.add_row(one_line(line.name), f"{every}, {line.periods}", _source(line), *amounts)
     terminal().print(table)
     say(
         f"total: {letter} = {decimal_up(found.total, 7)} of {decimal_up(found.cap, 7)}; what binds is {found.binding}; "
@@ -83,7 +83,7 @@ def _source(line: "Line") -> str:
 
     if line.source is Source.OWN:
         return "released"
-    return f"{line.source.value}, {line.parts} of {harmless(str(line.of))}"
+    return f"{line.source.value}, {line.parts} of {one_line(str(line.of))}"
 
 
 def _level(read: "PlanFile", name: str) -> Fraction:

@@ -70,7 +70,15 @@ def canonical(value: Json) -> str:
     """
     if _holds_float(value):
         _refuse_floats(value, "document")
-    return _CANONICAL.encode(value)
+    text = _CANONICAL.encode(value)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput(
+            "a text holds half a surrogate pair, which has no bytes and could be neither hashed nor signed; nothing "
+            "was written."
+        ) from None
+    return text
 
 
 def parse(text: str) -> Json:

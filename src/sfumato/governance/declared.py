@@ -17,6 +17,7 @@ from sfumato.governance.consent import Ground, HipaaBasis, SpecialCategory, Term
 __all__ = ["board_of", "reasons_of", "terms_of"]
 
 Word = TypeVar("Word", bound=Enum)
+MOST = 10**6  # members; a number that is written in hexadecimal may be endless too
 _LISTS = ("purposes", "consent", "forbidden", "recipients", "sites")
 
 
@@ -35,7 +36,7 @@ def board_of(file: str | Path) -> Board:
                 site=_text(part, "site"),
                 members=_names(part, "members"),
                 representatives=_names(part, "representatives"),
-                quorum=_needed(part, "quorum"),
+                quorum=_quorum(part),
             )
             for part in _tables(body, "committees", ("site", "members", "representatives", "quorum"))
         )
@@ -49,7 +50,7 @@ def board_of(file: str | Path) -> Board:
         )
         return Board(
             members=_names(body, "members"),
-            quorum=_needed(body, "quorum"),
+            quorum=_quorum(body),
             committees=committees,
             communities=communities,
             keys=_keys(body, place) if "keys" in body else (),
@@ -102,11 +103,16 @@ def _body(place: Path, kind: str, known: tuple[str, ...]) -> dict[str, Any]:
         raise InvalidInput(f"{place} could not be read: {wrong.strerror}. Nothing was declared.") from None
     except tomllib.TOMLDecodeError as wrong:
         raise InvalidInput(f"{place.name} is not TOML: {wrong}. Nothing was declared.") from None
-    except (UnicodeDecodeError, RecursionError):
+    except UnicodeDecodeError:
         raise InvalidInput(f"{place.name} is not a TOML text in UTF-8; nothing was declared.") from None
+    except (RecursionError, ValueError):  # ValueError: a whole number of thousands of digits
+        raise InvalidInput(
+            f"{place.name} is nested too deep or holds an endless number; nothing was declared."
+        ) from None
     if body.pop("kind", None) != kind:
         raise InvalidInput(f'{place.name} does not say kind = "{kind}": it is another file. Nothing was declared.')
-    if body.pop("version", None) != 1:
+    version = body.pop("version", None)
+    if type(version) is not int or version != 1:
         raise InvalidInput(f"{place.name} does not say version = 1, the one this code reads; nothing was declared.")
     with _Named(place):
         _known(body, known)
@@ -130,6 +136,13 @@ def _text(body: Mapping[str, Any], name: str) -> str:
     if not isinstance(text, str):
         raise InvalidInput(f"{name} must be a text in quotes; nothing was declared.")
     return text
+
+
+def _quorum(body: Mapping[str, Any]) -> int:
+    quorum = _needed(body, "quorum")
+    if type(quorum) is not int or abs(quorum) > MOST:
+        raise InvalidInput("quorum must be a whole number, such as 2; nothing was declared.")
+    return quorum
 
 
 def _names(body: Mapping[str, Any], name: str) -> tuple[str, ...]:
@@ -169,7 +182,7 @@ def _public_key(name: str, text: str, folder: Path) -> str:
     beside = folder / text
     try:
         return read_public_key(beside if beside.is_file() else text)
-    except InvalidInput:
+    except (InvalidInput, OSError):  # OSError: longer than the name of a file can be
         raise InvalidInput(
             f"the public key of {name!r} is neither 64 hexadecimal digits nor a file that holds them; nothing was "
             f"declared. Make a key: sfumato key new {name}.key, and give {name}.key.pub"

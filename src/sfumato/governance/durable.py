@@ -6,7 +6,7 @@ deliver. Whatever stops in between leaves the charge counted.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ from sfumato.governance.charging import approvals_of, lines_of, standing_lines
 from sfumato.governance.entries import Committed, DatasetClosed, Released, Reserved, Started
 from sfumato.governance.memory import Reservation, State
 from sfumato.governance.pages import Pages
-from sfumato.governance.terms import written
+from sfumato.governance.terms import after
 
 if TYPE_CHECKING:
     from sfumato.governance.ledger import Ledger
@@ -147,7 +147,7 @@ class DurableLedger:
                 rho=None,
                 idempotency=idempotency,
                 queued=queued,
-                expires=None if lasts is None else written(datetime.fromisoformat(at) + lasts),
+                expires=None if lasts is None else after(at, lasts),
                 purpose=self.purpose,
                 recipient=self.recipient,
                 approvals=self._permitted(pages, asked, at, cost),

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from sfumato.core.budget import Budget
@@ -36,7 +36,7 @@ from sfumato.governance.entries import (
 )
 from sfumato.governance.government import Adopted, Government
 from sfumato.governance.policies import BaseAndReserve, Proportional
-from sfumato.governance.terms import check_cap, levels_of, people, written
+from sfumato.governance.terms import after, check_cap, levels_of, people
 from sfumato.governance.time_windows import TimeWindows, WindowStanding
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class Governed(ABC):
             return Proposal(
                 number=number,
                 at=now.at,
-                expires=written(datetime.fromisoformat(now.at) + lasts),
+                expires=after(now.at, lasts),
                 proposer=by,
                 action=action,
                 account=account,

@@ -8,8 +8,8 @@ import sqlite3
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import cache, lru_cache
-from typing import Any
+from functools import cache, lru_cache, wraps
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
@@ -17,7 +17,7 @@ from sfumato.core.budget import Budget
 from sfumato.core.documents import canonical, encode, parse
 from sfumato.core.query import Dataset
 from sfumato.core.units import Unit
-from sfumato.errors import LedgerError
+from sfumato.errors import LedgerError, SfumatoError
 from sfumato.governance.balances import Balance
 from sfumato.governance.books import Charge, Edition, Totals
 from sfumato.governance.entries import ENTRIES, Row
@@ -144,6 +144,27 @@ def kept(table: sa.Table, rows: int = 1) -> str:
     return f"{added(table, rows)} ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {changed}"
 
 
+Kept = TypeVar("Kept")
+
+
+def _readable(read: Callable[[Any], Kept]) -> Callable[[Any], Kept]:
+    """Read a row of the books; one that holds something else than a ledger wrote is an error of the ledger's."""
+
+    @wraps(read)
+    def held(row: Any) -> Kept:
+        try:
+            return read(row)
+        except SfumatoError:
+            raise
+        except (AttributeError, TypeError, ValueError):
+            raise LedgerError(
+                f"a row of the table {type(row).__name__} in the database cannot be read: somebody wrote to it. "
+                "Nothing was read and nothing was spent. Find the place: sfumato ledger verify"
+            ) from None
+
+    return held
+
+
 def _text(number: Fraction) -> str:
     return f"{number.numerator}/{number.denominator}"
 
@@ -166,8 +187,10 @@ def _budget(epsilon: str, delta: str) -> Budget:
 
 
 def row_of(row: Any) -> Row:
-    """A row of the record, from that of the database."""
-    return Row(number=row.number, kind=row.kind, body=row.body, previous=row.previous, digest=row.digest)
+    """A row of the record, from that of the database; bytes in the place of a text are never taken for it."""
+    texts = (row.kind, row.body, row.previous, row.digest)
+    kind, body, previous, digest = (text if type(text) is str else repr(text) for text in texts)
+    return Row(number=row.number, kind=kind, body=body, previous=previous, digest=digest)
 
 
 @lru_cache(maxsize=256)
@@ -216,6 +239,7 @@ def balance_row(balance: Balance) -> dict[str, Any]:
     }
 
 
+@_readable
 def balance_of(row: Any) -> Balance:
     """A balance from its row."""
     return Balance(
@@ -233,6 +257,7 @@ def balance_of(row: Any) -> Balance:
     )
 
 
+@_readable
 def totals_of(row: Any) -> Totals:
     """The head and the sums, from their row."""
     epsilon, delta = _part(row.epsilon), _part(row.delta)
@@ -245,6 +270,7 @@ def totals_row(totals: Totals) -> dict[str, Any]:
     return values | {"epsilon": _text(totals.epsilon), "delta": _text(totals.delta), "governed": totals.governed}
 
 
+@_readable
 def edition_of(row: Any) -> Edition:
     """A declared version, from its row."""
     dataset = Dataset(name=row.name, edition=row.edition)
@@ -269,6 +295,7 @@ def charge_row(charge: Charge) -> dict[str, Any]:
     }
 
 
+@_readable
 def charge_of(row: Any) -> Charge:
     """A charge from its row."""
     return Charge(

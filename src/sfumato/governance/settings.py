@@ -45,12 +45,15 @@ class Settings:
         place = Path(file)
         fields = _read(place)
         folder = place.absolute().parent
-        return cls(
-            file=place,
-            url=_based(fields["url"], folder),
-            key=folder / Path(fields["key"]).expanduser(),
-            anchor=folder / Path(fields["anchor"]).expanduser(),
-        )
+        try:
+            return cls(
+                file=place,
+                url=_based(fields["url"], folder),
+                key=folder / _home(fields["key"]),
+                anchor=folder / _home(fields["anchor"]),
+            )
+        except InvalidInput as wrong:
+            raise InvalidInput(f"{place}: {wrong}") from None
 
     @property
     def address(self) -> str:
@@ -189,11 +192,11 @@ def _read(place: Path) -> dict[str, str]:
         body: dict[str, Any] = tomllib.loads(place.read_text("utf-8"))
     except OSError as wrong:
         raise LedgerError(f"the settings {place} could not be read: {wrong.strerror}. Nothing was done.") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as wrong:
+    except (RecursionError, ValueError) as wrong:  # ValueError: no TOML, no UTF-8, or a number of thousands of digits
         where = f": {wrong}" if isinstance(wrong, tomllib.TOMLDecodeError) else ""
         raise InvalidInput(f"{place} is not TOML in UTF-8{where}. No ledger was opened.") from None
     for name in _FIELDS:
-        if not isinstance(body.get(name), str) or not body[name]:
+        if not isinstance(body.get(name), str) or not body[name] or "\0" in body[name]:
             raise NotDeclared(
                 f'{place} does not say {name} = "…"; no ledger was opened. Settings hold url, key and anchor.'
             )
@@ -215,7 +218,15 @@ def _key(settings: Settings) -> Path:
 def _based(url: str, folder: Path) -> str:
     """An address with a path of SQLite taken from a folder."""
     path = url.removeprefix("sqlite:///")
-    return path if "://" in path else str(folder / Path(path).expanduser())
+    return path if "://" in path else str(folder / _home(path))
+
+
+def _home(path: str) -> Path:
+    """A path with somebody's ``~`` in its place."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise InvalidInput(f"nobody knows the home folder that {path!r} begins with. No ledger was opened.") from None
 
 
 def _short(path: Path, folder: Path) -> str:

@@ -207,8 +207,8 @@ class Store:
 def shown(address: str | URL) -> str:
     """An address to be printed: the password is left out, also where it stands among the options.
 
-    >>> shown("postgresql://ada:secret@db/ledger"), shown("postgresql://db/ledger?user=ada&password=secret")
-    ('postgresql://ada:***@db/ledger', 'postgresql://db/ledger?user=ada&password=***')
+    >>> shown("postgresql://ada:secret@db/ledger"), shown("postgresql://db/ledger?password=secret&user=ada")
+    ('postgresql://ada:***@db/ledger', 'postgresql://db/ledger?password=***&user=ada')
     """
     text = make_url(address).render_as_string(hide_password=True)
     return re.sub(r"(?i)(?<=password=)[^&]*", "***", text)
@@ -225,7 +225,7 @@ def _address(url: str | Path) -> URL:
         return URL.create("sqlite", database=str(Path(text).absolute()))
     try:
         address = make_url(text)
-    except ArgumentError:
+    except (ArgumentError, ValueError):  # ValueError: a port of thousands of digits
         raise InvalidInput("the address of a ledger is a file or postgresql://…; nothing was opened.") from None
     if address.get_backend_name() == "sqlite" and address.database not in (None, "", ":memory:"):
         return address

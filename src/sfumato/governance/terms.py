@@ -1,7 +1,7 @@
 """The terms of accounts: paths, caps and units that add up."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from functools import lru_cache
 from typing import TypedDict
@@ -96,6 +96,18 @@ def check_unit(balance: Balance, unit: Unit) -> None:
             f"{balance.name!r} protects {describe(balance.unit)} and this would be charged for {describe(unit)}, which "
             "does not cover it. Nothing was read and nothing was spent. Ask for the unit of the account."
         )
+
+
+def after(at: str, lasts: timedelta) -> str:
+    """When something ends that begins at a time and lasts so long.
+
+    >>> after("2026-01-01T00:00:00+00:00", timedelta(days=14))
+    '2026-01-15T00:00:00+00:00'
+    """
+    try:
+        return written(datetime.fromisoformat(at) + lasts)
+    except OverflowError:
+        raise InvalidInput(f"{lasts.days} days from {at} is no day of a calendar; nothing was done.") from None
 
 
 def written(time: datetime) -> str:

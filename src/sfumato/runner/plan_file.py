@@ -182,6 +182,8 @@ def _entry(
     every = _choice(Cadence, _needed(facts, "every", "it", 'every = "daily"'), "every")
     data = DataPath(text=_text(facts, "data", "it"), every=every, year=year)
     called = _text(facts, "schema", "it")
+    if not called.isprintable():
+        raise InvalidInput(f"schema = {called!r} is no path of a file; {NOT_READ}.")
     if called not in schemas:
         schemas[called] = Schema.load(folder / called)
     asked = Asked.of(_text(facts, "question", "it"), schemas[called], unit, cap)
