@@ -62,6 +62,8 @@ def test_a_board_with_everything(tmp_path):
     assert board.communities == (Community(name="riverside", representatives=("eva",), datasets=("visits",)),)
     as_digits = BOARD.replace("ben.key.pub", key.public_text)
     assert board_of(written(tmp_path, as_digits)) == board
+    asking = board_of(written(tmp_path, BOARD.replace("quorum = 2", 'quorum = 2\nproposers = ["analyst"]', 1)))
+    assert (asking.proposers, "analyst" in asking.people) == (("analyst",), True)
 
 
 def test_terms_with_a_day_of_toml_or_as_text(tmp_path):

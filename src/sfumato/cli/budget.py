@@ -74,7 +74,8 @@ def board(
 
     The file has members and quorum; for each site [[committees]] with site, members, representatives and quorum; for
     each veto [[communities]] with name, representatives and datasets; under [keys] the public key of a person, or its
-    file. A later board needs an approved request: budget request --action board --board FILE.
+    file; proposers may ask without a seat. A later board needs an approved request: budget request --action board
+    --board FILE.
 
     Example: $ sfumato budget board board.toml --by director --reason "decided on 5 January"
     """

@@ -26,10 +26,10 @@ def board_of(file: str | Path) -> Board:
 
     ``members`` and ``quorum``; a ``[[committees]]`` for each site (site, members, representatives, quorum); a
     ``[[communities]]`` for each veto (name, representatives, datasets); ``[keys]`` with the public key of a person, or
-    its file.
+    its file; ``proposers`` who may ask without a seat.
     """
     place = Path(file)
-    body = _body(place, "board", ("members", "quorum", "committees", "communities", "keys"))
+    body = _body(place, "board", ("members", "quorum", "committees", "communities", "keys", "proposers"))
     with _Named(place):
         committees = tuple(
             Committee(
@@ -54,6 +54,7 @@ def board_of(file: str | Path) -> Board:
             committees=committees,
             communities=communities,
             keys=_keys(body, place) if "keys" in body else (),
+            proposers=_names(body, "proposers") if "proposers" in body else (),
         )
 
 
