@@ -206,12 +206,7 @@ class ZCDP:
         asked = positive(probability(delta, "delta"), "delta")
         if self.rho == 0:
             return Fraction(0)
-        rho, log_of = _float(self.rho), math.log(asked.numerator) - math.log(asked.denominator)
-
-        def epsilon(order: float) -> float:
-            return rho * order + math.log1p(-1 / order) - (log_of + math.log(order)) / (order - 1)
-
-        return _settled(_best_order(epsilon), lambda order: _renyi_epsilon(order, self.rho * order, asked))
+        return _settled(_near(self.rho, asked), lambda order: _renyi_epsilon(order, self.rho * order, asked))
 
     def group(self, size: int) -> "ZCDP":
         """The promise for k units is k²ρ."""
@@ -294,6 +289,16 @@ def _best_order(value: Callable[[float], float]) -> Fraction:
         else:
             low = left
     return 1 + Fraction(math.exp((low + high) / 2)).limit_denominator(10**9)
+
+
+def _near(rho: Fraction, delta: Fraction) -> Fraction:
+    """About where the ε of ρ at δ is least: where the exact search begins."""
+    slope, log_of = _float(rho), math.log(delta.numerator) - math.log(delta.denominator)
+
+    def epsilon(order: float) -> float:
+        return slope * order + math.log1p(-1 / order) - (log_of + math.log(order)) / (order - 1)
+
+    return _best_order(epsilon)
 
 
 def _settled(near: Fraction, value: Callable[[Fraction], Fraction]) -> Fraction:
