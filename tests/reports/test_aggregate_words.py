@@ -61,8 +61,9 @@ def test_one_column_with_one_margin_is_said_as_one() -> None:
 
 
 def test_numbers_that_say_nothing_are_called_so() -> None:
-    made = mean_of(2, epsilon="1/50")
-    assert columns_of(made)[0].open == 2, "hundreds of rows' worth of noise on 400: any mean is possible"
+    # Hundreds of rows' worth of noise on 400: mostly any mean is possible. None of 40 is so with less than 1e-12.
+    draws = (mean_of(2, epsilon="1/50") for _ in range(40))
+    made = next(made for made in draws if columns_of(made)[0].open == 2)
     for reader in AUDIENCES:
         assert "For 2 numbers of mean the noise leaves every possible value open" in made.explain("en", reader)
         assert "mean ±" not in made.explain("en", reader)

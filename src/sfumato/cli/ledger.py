@@ -129,8 +129,6 @@ def verify(
     holds the key is found by a published head alone. An auditor does the same with an export and published heads.
 
     Example: $ sfumato ledger verify
-
-    Example: $ sfumato ledger verify --export record.jsonl --head head.json --key ledger.key.pub
     """
     from sfumato.governance import settings
 
