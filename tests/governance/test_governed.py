@@ -620,3 +620,30 @@ def test_a_filter_is_used_up_by_a_correction_that_says_nothing_of_its_loss(home:
     ledger.reprice(numbers[1], cost=TENTH + TENTH, reason="nobody knows")
     assert ledger.balance("hospital").filter_left == 0
     same_books(ledger)
+
+
+@pytest.mark.claim("S1-19", "S1-23")
+def test_reaching_a_cap_is_allowed_and_the_least_unit_above_stops_every_level(home: Home) -> None:
+    least, before = Fraction(1, 10**40), Budget(epsilon=1)
+    for level in ("hospital", "department", "project", "dataset", "population"):
+        place = Home(url=home.url + level, folder=home.folder) if home.lite else home
+        if not home.lite and level != "hospital":
+            break  # a server has one database for each test; the levels are the same code there
+        place.anchor.unlink(missing_ok=True)
+        ledger = furnished(place, **{level: before})  # type: ignore[arg-type]
+        with pytest.raises(BudgetExceeded):
+            account(ledger).reserve(Budget(epsilon=1 + least), datasets=[VISITS])
+        account(ledger).reserve(before, datasets=[VISITS])
+        with pytest.raises(BudgetExceeded):
+            account(ledger).reserve(Budget(epsilon=least), datasets=[VISITS])
+        assert {balance.spent for balance in ledger.balances()} == {before}
+
+
+@pytest.mark.claim("S1-19")
+def test_nothing_is_released_where_there_is_no_cap(home: Home) -> None:
+    ledger = furnished(home)
+    for cap in (Budget(epsilon=0), Budget(epsilon=1, delta=1), None):
+        with pytest.raises(InvalidInput, match="cap must be a Budget"):
+            ledger.open_account("other", unit=PATIENT, cap=cap, reason="no cap")  # type: ignore[arg-type]
+    with pytest.raises(NotDeclared, match="is not open"):
+        ledger.account("other", unit=PATIENT)

@@ -1,4 +1,4 @@
-"""Policies: shares sum to the cap, the reserve opens by decision alone, stops are exact, windows refill nothing."""
+"""Policies: shares sum to the cap, the reserve opens by decision alone, windows refill nothing."""
 
 from fractions import Fraction
 
@@ -12,7 +12,7 @@ from sfumato.core.guarantees import Approximate
 from sfumato.core.units import Event, event, record, user
 from sfumato.errors import BudgetExceeded, InvalidInput, NotDeclared, Refused
 from sfumato.governance.periods import Cadence
-from sfumato.governance.policies import Allotment, BaseAndReserve, Proportional, Standing, Unlock, stop
+from sfumato.governance.policies import Allotment, BaseAndReserve, Proportional, Unlock
 from sfumato.governance.time_windows import TimeWindows, WindowCharge
 
 CAP = Budget(epsilon=8, delta=Fraction(1, 10**6))
@@ -89,32 +89,6 @@ def test_no_more_is_unlocked_than_the_reserve_holds_and_no_decision_counts_twice
 def test_policies_that_make_no_sense_are_refused(error: type[Exception], make: object) -> None:
     with pytest.raises(error):
         make()  # type: ignore[operator]
-
-
-@pytest.mark.claim("S1-23")
-def test_reaching_a_cap_is_allowed_and_the_least_unit_above_stops_every_level() -> None:
-    levels = {
-        "hospital": Standing(allowed=Budget(epsilon=8), spent=Budget(epsilon=7)),
-        "oncology": Standing(allowed=Budget(epsilon=2), spent=Budget(epsilon=1)),
-    }
-    stop(levels, Budget(epsilon=1))
-    with pytest.raises(BudgetExceeded) as refused:
-        stop(levels, Budget(epsilon=1 + LEAST))
-    text = str(refused.value)
-    assert "'hospital' may spend ε = 8 and has spent ε = 7" in text
-    assert "'oncology' may spend ε = 2 and has spent ε = 1" in text
-    assert "nothing was spent, at this level or any other" in text
-    with pytest.raises(BudgetExceeded) as refused:
-        stop({**levels, "hospital": Standing(allowed=Budget(epsilon=9), spent=Budget(epsilon=7))}, Budget(epsilon=1.5))
-    assert "hospital" not in str(refused.value)
-    with pytest.raises(BudgetExceeded):
-        stop(levels, Budget(epsilon=1, delta=LEAST))
-
-
-@pytest.mark.claim("S1-19")
-def test_nothing_is_released_where_no_level_has_a_cap() -> None:
-    with pytest.raises(NotDeclared, match="no level has a cap"):
-        stop({}, Budget(epsilon=LEAST))
 
 
 def charge(first: str, last: str, epsilon: object = 1, delta: object = 0) -> WindowCharge:

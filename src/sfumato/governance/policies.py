@@ -3,7 +3,7 @@
 Everything here is arithmetic on declarations: exact, without data, without a store. A ledger applies it under its lock.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -12,7 +12,7 @@ from sfumato.core.budget import Budget
 from sfumato.core.exact import natural, probability
 from sfumato.errors import BudgetExceeded, InvalidInput, NotDeclared
 
-__all__ = ["Allotment", "BaseAndReserve", "Policy", "Proportional", "Standing", "Unlock", "stop"]
+__all__ = ["Allotment", "BaseAndReserve", "Policy", "Proportional", "Unlock"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,37 +139,6 @@ class BaseAndReserve:
 
 
 Policy = Proportional | BaseAndReserve
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """How one level stands: what it may spend and what counts as spent, open reservations included."""
-
-    allowed: Budget
-    spent: Budget
-
-
-def stop(levels: Mapping[str, Standing], cost: Budget) -> None:
-    """Refuse a cost that would take any level above what it is allowed; reaching it exactly is allowed.
-
-    Guarantee: exact; the first level that is short is named with its numbers, and all others that are short as well.
-    Assumes: the caller holds the lock under which ``spent`` is true, and charges all levels or none.
-
-    >>> stop({"hospital": Standing(allowed=Budget(epsilon=1), spent=Budget(epsilon=0.5))}, Budget(epsilon=0.5))
-    """
-    if not levels:
-        raise NotDeclared("no level has a cap, and without one nothing is released; nothing was read. Declare a cap.")
-    short = [name for name, level in levels.items() if not level.allowed.covers(level.spent + cost)]
-    if not short:
-        return
-    lines = [
-        f"{name!r} may spend {levels[name].allowed} and has spent {levels[name].spent}; this release asks for {cost}."
-        for name in short
-    ]
-    raise BudgetExceeded(
-        "\n".join(lines) + "\nNothing was read and nothing was spent, at this level or any other.\n"
-        "Ask for less, or request a raise from the board."
-    )
 
 
 def _part(cap: Budget, share: Fraction) -> Budget:
