@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -147,7 +148,7 @@ def test_watching_waits_for_late_data_and_ends_when_all_is_done(
 
             return datetime.fromtimestamp(clock(), zone) + timedelta(seconds=sum(naps))
 
-    monkeypatch.setattr("sfumato.cli.plan.time.sleep", sleep)
+    monkeypatch.setattr("sfumato.cli.plan.time", SimpleNamespace(sleep=sleep))  # its own: other threads nap too
     monkeypatch.setattr("sfumato.cli.plan.datetime", Later)
     told = run("run", "--until", "2024-02-29", "--watch", "--look-every", "1")
     assert told.exit_code == 0, told.stderr
@@ -165,7 +166,7 @@ def test_watching_ends_cleanly_from_the_keyboard(clinic: Clinic, run: Run, monke
     def interrupted(_: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sfumato.cli.plan.time.sleep", interrupted)
+    monkeypatch.setattr("sfumato.cli.plan.time", SimpleNamespace(sleep=interrupted))
     monkeypatch.setattr("sfumato.cli.plan.MANY", 0)  # a bar beside the very first release
     monkeypatch.setattr("rich.console.Console.is_terminal", property(lambda _: True))
     told = run("run", "--watch", "--until", "2024-02-29")
