@@ -41,13 +41,16 @@ def test_rows_say_what_a_dense_matrix_says(directed: bool, weighted: bool) -> No
         assert graph.in_degrees.tolist() == (expected > 0).sum(axis=0).tolist()
         again = Adjacency.of_pairs(n, *graph.pairs(), directed=directed)
         assert (matrix(again) == (expected > 0)).all()
-        assert graph.indptr.dtype == np.int64 and graph.indices.dtype == np.int32
+        assert graph.indptr.dtype == np.int64
+        assert graph.indices.dtype == np.int32
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])
 def test_no_edges(n: int) -> None:
     graph = Adjacency.of_pairs(n, [], [], weights=[])
-    assert graph.edges == 0 and graph.degrees.tolist() == [0] * n and len(graph.indptr) == n + 1
+    assert graph.edges == 0
+    assert graph.degrees.tolist() == [0] * n
+    assert len(graph.indptr) == n + 1
 
 
 def test_the_order_of_the_list_means_nothing() -> None:

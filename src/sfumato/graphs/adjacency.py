@@ -126,4 +126,5 @@ def _once(ordered: "NDArray[np.int64]") -> "NDArray[np.int64]":
 
     if not len(ordered):
         return ordered
-    return ordered[np.append(True, ordered[1:] != ordered[:-1])]
+    first = np.append(True, ordered[1:] != ordered[:-1])
+    return np.asarray(ordered[first])

@@ -1,0 +1,137 @@
+"""Graphs: the handle that an analyst builds questions with; it holds public facts and no edges."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sfumato.core.query import Dataset
+from sfumato.core.question import Gate, Question
+from sfumato.core.units import Node, Unit
+from sfumato.errors import InvalidInput, NotDeclared
+from sfumato.graphs.queries.degrees import Degrees, SortedDegrees
+from sfumato.graphs.queries.edges import EdgeCount
+from sfumato.graphs.queries.histogram import DegreeHistogram, EdgesAndDegrees
+from sfumato.graphs.queries.stars import Stars
+from sfumato.graphs.query import GraphQuery
+from sfumato.graphs.shape import Direction, Shape
+
+__all__ = ["Graph"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graph:
+    """A graph behind a gate.
+
+    Public: the name, the version, the unit and, for edge and weight units, the nodes. Each method returns a question;
+    nothing is read and nothing is spent until it is released.
+
+    Guarantee: a graph by itself says nothing about its edges; what a question costs and how exact it is follows from
+    the declaration. Assumes: what was declared is public and was not read off the edges.
+
+    >>> import sfumato as sf
+    >>> vault = sf.Vault(unit=sf.edge(relation="add/remove"), budget=sf.Budget(epsilon=4), name="contacts")
+    >>> wards = vault.graph([(0, 1), (1, 2)], name="wards", version="1", nodes=3)
+    >>> wards.edges().preview(epsilon=1).margin
+    3
+    """
+
+    gate: Gate
+    dataset: Dataset
+    unit: Unit
+    shape: Shape
+    called: tuple[str, ...] | tuple[int, ...] = ()
+    """The public names of the nodes, where they are not 0, 1, …."""
+    bound: Fraction | None = None
+    """The largest weight, where edges have weights."""
+
+    def edges(self) -> Question:
+        """Ask for the number of edges; under a node unit, of those that its degree cap leaves.
+
+        >>> import sfumato as sf
+        >>> nodes = sf.node(max_degree=20, relation="add/remove")
+        >>> vault = sf.Vault(unit=nodes, budget=sf.Budget(epsilon=4), name="contacts")
+        >>> wards = vault.graph([(0, 1), (1, 2)], name="wards", version="1")
+        >>> wards.edges().preview(epsilon=1).sensitivity.l1
+        L1(value=Fraction(20, 1))
+        """
+        return self.question(EdgeCount(dataset=self.dataset, shape=self.shape))
+
+    def degrees(self, direction: str = "total") -> Question:
+        """Ask for the degree of each node by name, where names are public: under edge and weight units.
+
+        ``direction`` is ``total``, or for directed graphs ``out`` or ``in``.
+        """
+        return self.question(
+            Degrees(dataset=self.dataset, shape=self.shape, direction=_direction(direction), called=self.called)
+        )
+
+    def degree_sequence(self, length: int | None = None, direction: str = "total") -> Question:
+        """Ask for the ``length`` largest degrees in rising order, without names; all of them where n is public.
+
+        The noisy numbers are made to rise again, which costs nothing and takes most of the noise away.
+        """
+        if length is None:
+            if self.shape.nodes is None:
+                raise NotDeclared(
+                    "how many nodes there are is secret, so the answer needs a length of its own; nothing was done. "
+                    "Say degree_sequence(length=1000): the largest 1000 degrees, with zeros where there are fewer."
+                )
+            length = self.shape.nodes
+        return self.question(
+            SortedDegrees(dataset=self.dataset, shape=self.shape, length=length, direction=_direction(direction))
+        )
+
+    def degree_histogram(self, most: int | None = None, direction: str = "total") -> Question:
+        """Ask how many nodes have each degree, up to ``most``, whose count holds all larger ones too.
+
+        Without ``most`` the counts go up to the largest degree that is possible: n − 1, or the cap of a node unit.
+        """
+        way = _direction(direction)
+        largest = self._largest(way)
+        most = largest if most is None else most
+        if isinstance(most, int):
+            most = min(most, largest)
+        return self.question(
+            DegreeHistogram(dataset=self.dataset, shape=self.shape, most=most, closed=most == largest, direction=way)
+        )
+
+    def edges_and_degrees(self) -> Question:
+        """Ask for the number of edges and the degree histogram together: one charge, and numbers that agree."""
+        return self.question(
+            EdgesAndDegrees(dataset=self.dataset, shape=self.shape, most=self._largest(Direction.TOTAL))
+        )
+
+    def stars(self, leaves: int = 2, *, max_degree: int | None = None, direction: str = "total") -> Question:
+        """Ask how many stars with so many leaves there are; two leaves make a wedge.
+
+        ``max_degree`` counts them in the graph projected to this public cap: fewer stars, and far less noise.
+        """
+        return self.question(
+            Stars(
+                dataset=self.dataset,
+                shape=self.shape,
+                leaves=leaves,
+                max_degree=max_degree,
+                direction=_direction(direction),
+            )
+        )
+
+    def question(self, query: GraphQuery) -> Question:
+        """A query at this graph's gate; one that does not go with the unit is refused here."""
+        query.sensitivity(self.unit, None)
+        return Question(query=query, gate=self.gate)
+
+    def _largest(self, direction: Direction) -> int:
+        """The largest degree that is possible."""
+        top = self.shape.top(direction)
+        if isinstance(self.unit, Node):
+            return self.unit.max_degree
+        if top is None:
+            raise NotDeclared("the number of nodes was not declared; nothing was done. Say nodes=….")
+        return top
+
+
+def _direction(text: str) -> Direction:
+    try:
+        return Direction(text)
+    except ValueError:
+        raise InvalidInput(f"direction = {text!r} is unknown; nothing was done. Say 'total', 'out' or 'in'.") from None
