@@ -86,14 +86,16 @@ def rising(given: Release | Figure) -> Adjusted:
     Adjacent numbers that fall are averaged until none do.
     """
     raw = figure(given)
-    blocks: list[tuple[Fraction, int]] = []  # the sum and the length of each stretch of equal numbers
+    blocks: list[tuple[int | Fraction, int]] = []  # the sum and the length of each stretch of equal numbers
     for value in raw.values:
-        blocks.append((Fraction(value), 1))
+        blocks.append((value, 1))
         while len(blocks) > 1 and blocks[-2][0] * blocks[-1][1] > blocks[-1][0] * blocks[-2][1]:
             (last, width), (before, length) = blocks.pop(), blocks.pop()
             blocks.append((before + last, length + width))
-    level = [total / length for total, length in blocks for _ in range(length)]
-    plain = tuple(int(value) if value.denominator == 1 else value for value in level)
+    level = [(Fraction(total) / length, length) for total, length in blocks]
+    plain = tuple(
+        whole for value, length in level for whole in [int(value) if value.denominator == 1 else value] * length
+    )
     return Adjusted(raw=raw, adjusted=plain, least=None, most=None)
 
 
