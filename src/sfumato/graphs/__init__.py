@@ -1,14 +1,32 @@
 """Graphs: private statistics of networks, for the edge unit and the node unit.
 
-``QUERIES`` are all declarations that a certificate of a graph can hold; reading them needs no data and no NumPy.
+``GRAPH_QUERIES`` are the questions, ``QUERIES`` all declarations that a certificate of a graph can hold besides its
+mechanism; reading them needs no data and no NumPy.
 """
 
+from sfumato.graphs.queries.clustering import Clustering
 from sfumato.graphs.queries.degrees import Degrees, SortedDegrees
 from sfumato.graphs.queries.edges import EdgeCount
 from sfumato.graphs.queries.histogram import DegreeHistogram, EdgesAndDegrees
+from sfumato.graphs.queries.local_stars import LocalStars
 from sfumato.graphs.queries.stars import Stars
+from sfumato.graphs.queries.triangles import Triangles
 from sfumato.graphs.shape import Shape
 
-__all__ = ["QUERIES", "DegreeHistogram", "Degrees", "EdgeCount", "EdgesAndDegrees", "Shape", "SortedDegrees", "Stars"]
+__all__ = [
+    "GRAPH_QUERIES",
+    "QUERIES",
+    "Clustering",
+    "DegreeHistogram",
+    "Degrees",
+    "EdgeCount",
+    "EdgesAndDegrees",
+    "LocalStars",
+    "Shape",
+    "SortedDegrees",
+    "Stars",
+    "Triangles",
+]
 
-QUERIES = (EdgeCount, Degrees, SortedDegrees, DegreeHistogram, EdgesAndDegrees, Stars, Shape)
+GRAPH_QUERIES = (EdgeCount, Degrees, SortedDegrees, DegreeHistogram, EdgesAndDegrees, Stars, Triangles, LocalStars, Clustering)
+QUERIES = (*GRAPH_QUERIES, Shape)

@@ -3,14 +3,19 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
+from sfumato.core.exact import Exact, non_negative
 from sfumato.core.query import Dataset
 from sfumato.core.question import Gate, Question
 from sfumato.core.units import Node, Unit
 from sfumato.errors import InvalidInput, NotDeclared
+from sfumato.graphs.queries.by_ladder import SHARE
+from sfumato.graphs.queries.clustering import Clustering
 from sfumato.graphs.queries.degrees import Degrees, SortedDegrees
 from sfumato.graphs.queries.edges import EdgeCount
 from sfumato.graphs.queries.histogram import DegreeHistogram, EdgesAndDegrees
+from sfumato.graphs.queries.local_stars import LocalStars
 from sfumato.graphs.queries.stars import Stars
+from sfumato.graphs.queries.triangles import Triangles
 from sfumato.graphs.query import GraphQuery
 from sfumato.graphs.shape import Direction, Shape
 
@@ -115,6 +120,33 @@ class Graph:
             )
         )
 
+    def triangles(self, *, ladder: bool = True, share: Exact | None = None) -> Question:
+        """Ask for the number of triangles; under edge and weight units.
+
+        With ``ladder`` the noise fits the graph at hand, and ``share`` of ε (1/25, or what you say) goes to a private
+        bound of the error, from which the interval follows; with ``share=0`` the interval is that of the worst graph.
+        ``ladder=False`` takes noise for the worst graph, n − 2 per edge: less only where ε·n is below about 10.
+
+        >>> import sfumato as sf
+        >>> vault = sf.Vault(unit=sf.edge(relation="add/remove"), budget=sf.Budget(epsilon=4), name="contacts")
+        >>> wards = vault.graph([(0, 1), (1, 2), (0, 2)], name="wards", version="1", nodes=50)
+        >>> wards.triangles().preview(epsilon=1).mechanism.KIND
+        'mechanism.ladder'
+        """
+        given = _share(share, ladder=ladder)
+        return self.question(Triangles(dataset=self.dataset, shape=self.shape, ladder=ladder, share=given))
+
+    def local_stars(self, leaves: int = 2, *, ladder: bool = True, share: Exact | None = None) -> Question:
+        """Ask how many stars with so many leaves there are, by a ladder: as for :meth:`triangles`."""
+        given = _share(share, ladder=ladder)
+        return self.question(
+            LocalStars(dataset=self.dataset, shape=self.shape, leaves=leaves, ladder=ladder, share=given)
+        )
+
+    def clustering(self, *, share: Exact | None = None) -> Question:
+        """Ask for the clustering coefficient, 3·triangles/wedges, and for both counts: one charge."""
+        return self.question(Clustering(dataset=self.dataset, shape=self.shape, share=_share(share, ladder=True)))
+
     def question(self, query: GraphQuery) -> Question:
         """A query at this graph's gate; one that does not go with the unit is refused here."""
         query.sensitivity(self.unit, None)
@@ -128,6 +160,12 @@ class Graph:
         if top is None:
             raise NotDeclared("the number of nodes was not declared; nothing was done. Say nodes=….")
         return top
+
+
+def _share(asked: Exact | None, *, ladder: bool) -> Fraction:
+    if asked is None:
+        return SHARE if ladder else Fraction(0)
+    return non_negative(asked, "share")
 
 
 def _direction(text: str) -> Direction:

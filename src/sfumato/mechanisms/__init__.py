@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.mechanisms.exponential import Exponential, PermuteAndFlip
 from sfumato.mechanisms.gaussian import Gaussian
 from sfumato.mechanisms.k_norm import CubeNoise, DegreeNoise
+from sfumato.mechanisms.ladder import Ladder, Ladders
 from sfumato.mechanisms.laplace import Laplace
 from sfumato.mechanisms.matrix.buffered import BufferedNoise
 from sfumato.mechanisms.matrix.declaration import MatrixNoise
@@ -30,6 +31,8 @@ __all__ = [
     "DegreeNoise",
     "Exponential",
     "Gaussian",
+    "Ladder",
+    "Ladders",
     "Laplace",
     "Matrix",
     "MatrixNoise",
@@ -49,6 +52,8 @@ MECHANISMS = (
     DegreeNoise,
     Exponential,
     Gaussian,
+    Ladder,
+    Ladders,
     Laplace,
     MatrixNoise,
     NoisyMax,

@@ -10,6 +10,7 @@ from sfumato.core import events
 from sfumato.core.exact import Exact, natural, non_negative, positive
 from sfumato.core.rungs import Run, Rungs
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.units import Edge, Relation, Unit, Weight, describe
 from sfumato.errors import InvalidInput, Refused
 from sfumato.laws.discrete_laplace import DiscreteLaplace
 from sfumato.laws.ladder import LadderBound, bounded_margin
@@ -18,12 +19,12 @@ from sfumato.mechanisms.norms import known
 if TYPE_CHECKING:
     from sfumato.noise import Words
 
-__all__ = ["Ladder", "Ladders", "star_width"]
+__all__ = ["Ladder", "Ladders", "edges_of", "level_of_count", "star_width"]
 
 EDGES = 2  # of one unit, at the most: an edge that is replaced leaves one place and enters another
 LARGEST = 2**63 - 1
 FINE = 64  # places of growth that are told apart, before bounds of stars become coarse
-GUIDE_DOUBT = Fraction(1, 5)  # what part of the doubt about an error is doubt about the guide
+GUIDE_DOUBT = Fraction(1, 3)  # what part of the doubt about an error is doubt about the guide
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,13 +118,12 @@ class Ladder:
 
         >>> ladder = Ladder.calibrated(nodes=4039, epsilon=1, share=0.04)
         >>> ladder.margin([1_612_010, 293], Fraction(19, 20)), ladder.law.margin(0.95)
-        (3478, 28259)
+        (3442, 28259)
         """
         if not self.guide:
             return self.law.margin(confidence)
-        doubt = 1 - confidence
-        left = 1 - (1 - GUIDE_DOUBT) * doubt
-        aside = DiscreteLaplace(scale=1 / self.guide).margin(1 - GUIDE_DOUBT * doubt)
+        left = level_of_count(confidence, guided=True)
+        aside = DiscreteLaplace(scale=1 / self.guide).margin(1 - GUIDE_DOUBT * (1 - confidence))
         low, high = self.bounds(values[1] - aside, values[1] + aside)
         return min(bounded_margin(low, high, self.epsilon, left), self.law.margin(left))
 
@@ -184,6 +184,27 @@ class Ladders:
         """Draw each part."""
         drawn = [part.add_noise(each, words) for part, each in zip(self.parts, exact, strict=True)]
         return tuple(number for numbers in drawn for number in numbers)
+
+
+def edges_of(unit: Unit) -> int:
+    """How many edges one unit adds or removes: two where an edge is replaced, else one; a weight is one pair.
+
+    >>> from sfumato.core.units import edge
+    >>> edges_of(edge(relation="add/remove")), edges_of(edge(relation="replace"))
+    (1, 2)
+    """
+    if not isinstance(unit, Edge | Weight):
+        raise Refused(f"ladders protect edges and weights, not {describe(unit)}; nothing was done.")
+    return 2 if isinstance(unit, Edge) and unit.relation is Relation.REPLACE else 1
+
+
+def level_of_count(confidence: Fraction, *, guided: bool) -> Fraction:
+    """The confidence that is left for the error of the count, once a guide has had its part of the doubt.
+
+    >>> level_of_count(Fraction(19, 20), guided=True)
+    Fraction(29, 30)
+    """
+    return 1 - (1 - GUIDE_DOUBT) * (1 - confidence) if guided else confidence
 
 
 def star_width(x: int, y: int, t: int, top: int, leaves: int) -> int:

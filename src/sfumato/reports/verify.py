@@ -25,12 +25,15 @@ from sfumato.errors import InvalidInput, Refused, SfumatoError
 from sfumato.mechanisms import (
     CubeNoise,
     Gaussian,
+    Ladder,
+    Ladders,
     Laplace,
     NoisyThreshold,
     OptimalSelection,
     QuantileChoice,
     TopChoice,
 )
+from sfumato.mechanisms.ladder import edges_of
 from sfumato.reports.declarations import DECLARATIONS
 from sfumato.reports.presenter import Reports
 from sfumato.tables.queries.found_keys import FoundKeys
@@ -259,8 +262,27 @@ def _calibration(said: Statement, sensitivity: Sensitivity) -> Iterator[Finding]
             yield Finding(field="statement.mechanism.quantiles", problem="must be those that the query asks for")
         case QuantileChoice(steps=stated) if stated != getattr(getattr(said.query, "lattice", None), "steps", None):
             yield Finding(field="statement.mechanism.steps", problem="must be those of the query's lattice")
+        case Ladder() | Ladders():
+            yield from _ladders(said)
         case CubeNoise(linf=stated) if sensitivity.linf is not None and stated != sensitivity.linf.value:
             yield _miscalibrated("linf", sensitivity.linf.value)
+
+
+def _ladders(said: Statement) -> Iterator[Finding]:
+    """A ladder is for the count that is asked, and for as many edges as a unit is."""
+    parts = said.mechanism.parts if isinstance(said.mechanism, Ladders) else (said.mechanism,)
+    counts = (None, 2) if isinstance(said.mechanism, Ladders) else (getattr(said.query, "leaves", None),)
+    if tuple(getattr(part, "leaves", None) for part in parts) != counts:
+        yield Finding(field="statement.mechanism.leaves", problem="must be those of the count that is asked")
+    try:
+        edges = edges_of(said.unit)
+    except SfumatoError as wrong:
+        yield Finding(field="statement.unit", problem=f"cannot have a ladder: {wrong}")
+        return
+    if any(getattr(part, "edges", None) != edges for part in parts):
+        yield Finding(field="statement.mechanism.edges", problem=f"must be {edges}, which one unit adds or removes")
+    if any(bool(getattr(part, "guide", 0)) != bool(getattr(said.query, "share", 0)) for part in parts):
+        yield Finding(field="statement.mechanism.guide", problem="must be above 0 if the query gives it a share, else 0")
 
 
 def _miscalibrated(norm: str, holds: Fraction) -> Finding:
