@@ -8,8 +8,6 @@ import numpy as np
 
 from sfumato.graphs.adjacency import Adjacency
 
-Counts = "np.ndarray[tuple[int], np.dtype[np.int64]]"
-
 
 @cache
 def pairs_of(n: int) -> list[tuple[int, int]]:
@@ -18,22 +16,26 @@ def pairs_of(n: int) -> list[tuple[int, int]]:
 
 
 @cache
-def classes(n: int) -> list[int]:
-    """One graph of each kind: every other graph on n nodes is one of these with its nodes renamed."""
+def renamed(n: int) -> dict[int, int]:
+    """Every graph on n nodes, and the one of its kind that stands for it: the same with its nodes renamed."""
     pairs = pairs_of(n)
     place = {pair: k for k, pair in enumerate(pairs)}
     moved = [
         [place[tuple(sorted((order[i], order[j])))] for i, j in pairs]  # type: ignore[index]
         for order in permutations(range(n))
     ]
-    seen, kept = set(), []
+    first: dict[int, int] = {}
     for graph in range(1 << len(pairs)):
-        if graph in seen:
+        if graph in first:
             continue
-        kept.append(graph)
         bits = [k for k in range(len(pairs)) if graph >> k & 1]
-        seen.update(sum(1 << move[k] for k in bits) for move in moved)
-    return kept
+        first |= {sum(1 << move[k] for k in bits): graph for move in moved}
+    return first
+
+
+def classes(n: int) -> list[int]:
+    """One graph of each kind."""
+    return sorted(set(renamed(n).values()))
 
 
 def adjacency(graph: int, n: int) -> Adjacency:
