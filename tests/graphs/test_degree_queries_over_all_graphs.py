@@ -59,7 +59,7 @@ def within(found: Norms, query: GraphQuery, unit: Unit) -> None:
     assert all(one <= other for one, other in zip(found, stated, strict=True)), (found, stated)
 
 
-# ----------------------------------------------------------------------------------- the enumeration is the shipped code
+# ---------------------------------------------------------------------------------- the enumeration is the shipped code
 
 
 @pytest.mark.parametrize(("n", "directed"), [(1, False), (2, False), (3, False), (4, False), (5, False), (3, True)])

@@ -18,7 +18,7 @@ from sfumato.core.question import Gate
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Node, Relation, Unit, Weight
 from sfumato.errors import InvalidInput, NotDeclared, Refused, Unsupported
-from sfumato.graphs import QUERIES
+from sfumato.graphs import GRAPH_QUERIES, QUERIES
 from sfumato.graphs.graph import Graph
 from sfumato.graphs.moves import check_unit
 from sfumato.graphs.nodes import Nodes, nodes_of
@@ -111,7 +111,7 @@ class Graphs:
 
     def answers(self, query: Query) -> bool:
         """Whether this is a question about graphs; a subclass could state a sensitivity of its own."""
-        return type(query) in QUERIES
+        return type(query) in GRAPH_QUERIES
 
     def check(self, query: GraphQuery) -> None:
         """Refuse a query with foreign parts, about a graph that is not declared, or with facts that were not."""

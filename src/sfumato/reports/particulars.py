@@ -7,7 +7,8 @@ from sfumato.core.budget import LONGEST_TEXT
 from sfumato.core.exact import decimal_up, fraction_text
 from sfumato.core.release import Release
 from sfumato.core.statement import Account, Statement
-from sfumato.core.units import Family, Relation, Unit, User
+from sfumato.core.units import Family, Node, Relation, Unit, User
+from sfumato.graphs import GRAPH_QUERIES
 from sfumato.mechanisms import Gaussian, Laplace, NoisyThreshold, OptimalSelection, TopChoice
 from sfumato.reports.catalogue import counted, message, messages
 from sfumato.reports.columns import CONFIDENCE, columns_of, magnitude, row_height, shared_margins
@@ -32,10 +33,12 @@ def particulars(release: Release, language: str) -> Iterator[tuple[str, str]]:
 
     yield "unit", protected(said.unit, language, told_by=True)
     yield "relation", say("relation.add_remove" if said.unit.relation is Relation.ADD_REMOVE else "relation.replace")
-    limit = said.limit
+    limit, none = said.limit, say("fact.limit_none")
+    if isinstance(said.unit, Node):
+        none = say("fact.limit_degree", degree=f"{said.unit.max_degree:,}")
     yield (
         "limit",
-        say("fact.limit_none")
+        none
         if limit is None
         else say(
             "fact.limit_person",
@@ -82,6 +85,8 @@ def _standing(account: Account, language: str) -> tuple[str, str]:
 
 def asked(said: Statement, language: str) -> str:
     """What was asked, in one line, with the condition spelled out."""
+    if type(said.query) in GRAPH_QUERIES:
+        return _of_network(said, language)
     where = getattr(said.query, "where", None)
     facts = {} if where is None else {"condition": condition(where, language)}
     name = "page.rows_all" if where is None else "page.rows_where"
@@ -95,6 +100,14 @@ def asked(said: Statement, language: str) -> str:
     rows = message(language, name, **facts)
     columns = " × ".join(said.query.labels())
     return message(language, "page.rows_by", rows=rows, columns=columns) if columns else rows
+
+
+def _of_network(said: Statement, language: str) -> str:
+    """What was asked of a graph."""
+    name = f"page.{said.query.KIND.removeprefix('query.')}"
+    asked = message(language, name) if name in messages(language) else ", ".join(said.query.names)
+    columns = " × ".join(said.query.labels())
+    return message(language, "page.rows_by", rows=asked, columns=columns) if columns else asked
 
 
 def protected(unit: Unit, language: str, *, told_by: bool = False) -> str:
@@ -162,7 +175,7 @@ def _sensitivity(release: Release, language: str) -> str:
         return message(language, "fact.sensitivity_found", l0=f"{moved.l0.count:,}", linf=most)
     if isinstance(said.query, TopGroups) and moved.linf is not None:
         return message(language, "fact.sensitivity_top", linf=fraction_text(moved.linf.value))
-    rows = "" if said.query.measure is not None else "rows_"
+    rows = "" if said.query.measure is not None or type(said.query) in GRAPH_QUERIES else "rows_"
     if isinstance(said.mechanism, Gaussian) and moved.l2 is not None:
         return message(language, f"fact.sensitivity_{rows}l2", squared=fraction_text(moved.l2.squared / height**2))
     if moved.l1 is not None:
