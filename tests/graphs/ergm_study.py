@@ -13,7 +13,7 @@ from sfumato.core.query import Dataset
 from sfumato.core.units import edge
 from sfumato.graphs.ergm.chains import empty_chain
 from sfumato.graphs.ergm.fit import fit_numbers
-from sfumato.graphs.ergm.statistics import STATISTICS, NetworkStatistics, even_weights
+from sfumato.graphs.ergm.statistics import STATISTICS, NetworkStatistics, usual_weights
 from sfumato.graphs.shape import Shape
 from sfumato.mechanisms import Laplace
 from sfumato.noise import SystemWords
@@ -52,7 +52,7 @@ def released(epsilon: Fraction, seed: int) -> tuple[list[Fraction], list[Fractio
     chain.fill(125)
     chain.walk(np.array(TRUTH), 200_000)
     query = NetworkStatistics(
-        dataset=Dataset(name="simulated", edition=str(seed)), shape=Shape(nodes=NODES), weights=even_weights(NODES)
+        dataset=Dataset(name="simulated", edition=str(seed)), shape=Shape(nodes=NODES), weights=usual_weights(NODES)
     )
     moved = query.sensitivity(edge(relation="add/remove"), None)
     assert moved.l1 is not None

@@ -9,7 +9,7 @@ import pytest
 from sfumato.core.query import Dataset
 from sfumato.core.units import Unit, edge, node, weight
 from sfumato.errors import InvalidInput, NotDeclared, Refused
-from sfumato.graphs.ergm.statistics import NetworkStatistics, even_weights
+from sfumato.graphs.ergm.statistics import NetworkStatistics, usual_weights
 from sfumato.graphs.shape import Shape
 from tests.graphs.enumeration import (
     Bits,
@@ -75,7 +75,7 @@ def test_the_enumeration_computes_what_the_query_computes(n: int) -> None:
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 6])
 def test_no_edge_moves_the_statistics_further_than_stated_and_one_moves_them_so_far(n: int, unit: Unit) -> None:
     values = statistics(worlds(n), worlds(n).bits)
-    for weights in ((1, 1, 1), even_weights(n), (1, 3, 7)):
+    for weights in ((1, 1, 1), usual_weights(n), (1, 3, 7)):
         query = NetworkStatistics(dataset=DATA, shape=Shape(nodes=n), weights=weights)
         assert found(worlds(n), values * np.array(weights), unit) == stated(query, unit)
 

@@ -8,6 +8,7 @@ from sfumato.core.query import Dataset
 from sfumato.core.question import Gate, Question
 from sfumato.core.units import Node, Unit
 from sfumato.errors import InvalidInput, NotDeclared
+from sfumato.graphs.ergm.statistics import NetworkStatistics, usual_weights
 from sfumato.graphs.queries.by_ladder import SHARE
 from sfumato.graphs.queries.clustering import Clustering
 from sfumato.graphs.queries.degrees import Degrees, SortedDegrees
@@ -18,6 +19,7 @@ from sfumato.graphs.queries.stars import Stars
 from sfumato.graphs.queries.triangles import Triangles
 from sfumato.graphs.query import GraphQuery
 from sfumato.graphs.shape import Direction, Shape
+from sfumato.graphs.synthetic import SyntheticGraph
 
 __all__ = ["Graph"]
 
@@ -146,6 +148,28 @@ class Graph:
     def clustering(self, *, share: Exact | None = None) -> Question:
         """Ask for the clustering coefficient, 3·triangles/wedges, and for both counts: one charge."""
         return self.question(Clustering(dataset=self.dataset, shape=self.shape, share=_share(share, ladder=True)))
+
+    def ergm_statistics(self, weights: tuple[int, int, int] | None = None) -> Question:
+        """Ask for edges, 2-stars and triangles together, from which the parameters of a random graph are inferred.
+
+        ``weights`` divide the noise between the three; see :func:`sfumato.graphs.ergm.fit.fit`. Under edge and weight
+        units.
+
+        >>> import sfumato as sf
+        >>> vault = sf.Vault(unit=sf.edge(relation="add/remove"), budget=sf.Budget(epsilon=4), name="contacts")
+        >>> wards = vault.graph([(0, 1), (1, 2), (0, 2)], name="wards", version="1", nodes=50)
+        >>> wards.ergm_statistics(weights=(1, 1, 1)).preview(epsilon=1).sensitivity.l1
+        L1(value=Fraction(145, 1))
+        """
+        given = usual_weights(self.shape.nodes or 0) if weights is None else weights
+        return self.question(NetworkStatistics(dataset=self.dataset, shape=self.shape, weights=given))
+
+    def synthetic(self) -> Question:
+        """Ask for a synthetic graph on the same nodes, to use like a public one; under edge and weight units.
+
+        See :func:`sfumato.graphs.synthetic.graph_of`, and for small ε :func:`sfumato.graphs.synthetic.from_degrees`.
+        """
+        return self.question(SyntheticGraph(dataset=self.dataset, shape=self.shape, called=self.called))
 
     def question(self, query: GraphQuery) -> Question:
         """A query at this graph's gate; one that does not go with the unit is refused here."""

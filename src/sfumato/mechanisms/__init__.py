@@ -13,6 +13,7 @@ from sfumato.mechanisms.ladder import Ladder, Ladders
 from sfumato.mechanisms.laplace import Laplace
 from sfumato.mechanisms.matrix.buffered import BufferedNoise
 from sfumato.mechanisms.matrix.declaration import MatrixNoise
+from sfumato.mechanisms.noisy_cells import NoisyCells
 from sfumato.mechanisms.noisy_max import NoisyMax
 from sfumato.mechanisms.optimal_selection import OptimalSelection
 from sfumato.mechanisms.quantile import QuantileChoice
@@ -36,6 +37,7 @@ __all__ = [
     "Laplace",
     "Matrix",
     "MatrixNoise",
+    "NoisyCells",
     "NoisyMax",
     "NoisyThreshold",
     "OptimalSelection",
@@ -56,6 +58,7 @@ MECHANISMS = (
     Ladders,
     Laplace,
     MatrixNoise,
+    NoisyCells,
     NoisyMax,
     NoisyThreshold,
     OptimalSelection,

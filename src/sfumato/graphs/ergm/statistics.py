@@ -20,19 +20,21 @@ from sfumato.inference.figure import Derived, Figure
 from sfumato.inference.form import Form, Noise
 from sfumato.mechanisms.advisor import least_noise
 
-__all__ = ["STATISTICS", "NetworkStatistics", "even_weights"]
+__all__ = ["STATISTICS", "NetworkStatistics", "usual_weights"]
 
 STATISTICS = ("edges", "2-stars", "triangles")
 MOST_WEIGHT = 2**31
 
 
-def even_weights(nodes: int) -> tuple[int, int, int]:
-    """The weights at which one edge moves all three by the same, n − 2 or more: edges are not drowned by 2-stars.
+def usual_weights(nodes: int) -> tuple[int, int, int]:
+    """The weights that give edges 1/11 of ε, 2-stars 4/11 and triangles 6/11, since edges need the least.
 
-    >>> even_weights(50)
-    (96, 1, 2)
+    With equal weights all three have noise for 3n − 5, and the edges drown in it.
+
+    >>> usual_weights(50)
+    (96, 4, 12)
     """
-    return max(1, 2 * (nodes - 2)), 1, 2
+    return max(1, 2 * (nodes - 2)), 4, 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
