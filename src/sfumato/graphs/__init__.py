@@ -5,30 +5,40 @@ mechanism; reading them needs no data and no NumPy.
 """
 
 from sfumato.graphs.ergm.statistics import NetworkStatistics
+from sfumato.graphs.queries.blocks import BlockEdges
 from sfumato.graphs.queries.clustering import Clustering
+from sfumato.graphs.queries.communities import CommunityCount
 from sfumato.graphs.queries.degrees import Degrees, SortedDegrees
 from sfumato.graphs.queries.edges import EdgeCount
 from sfumato.graphs.queries.histogram import DegreeHistogram, EdgesAndDegrees
 from sfumato.graphs.queries.local_stars import LocalStars
+from sfumato.graphs.queries.pagerank import PageRank
 from sfumato.graphs.queries.stars import Stars
+from sfumato.graphs.queries.top import TopNodes
 from sfumato.graphs.queries.triangles import Triangles
+from sfumato.graphs.queries.weights import PairWeights
 from sfumato.graphs.shape import Shape
 from sfumato.graphs.synthetic import SyntheticGraph
 
 __all__ = [
     "GRAPH_QUERIES",
     "QUERIES",
+    "BlockEdges",
     "Clustering",
+    "CommunityCount",
     "DegreeHistogram",
     "Degrees",
     "EdgeCount",
     "EdgesAndDegrees",
     "LocalStars",
     "NetworkStatistics",
+    "PageRank",
+    "PairWeights",
     "Shape",
     "SortedDegrees",
     "Stars",
     "SyntheticGraph",
+    "TopNodes",
     "Triangles",
 ]
 
@@ -44,5 +54,10 @@ GRAPH_QUERIES = (
     Clustering,
     NetworkStatistics,
     SyntheticGraph,
+    TopNodes,
+    PageRank,
+    CommunityCount,
+    PairWeights,
+    BlockEdges,
 )
 QUERIES = (*GRAPH_QUERIES, Shape)

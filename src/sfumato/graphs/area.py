@@ -122,7 +122,8 @@ class Graphs:
                 "nothing was read and nothing was spent. Declare it with vault.graph(...)."
             )
         held = self._holdings[query.dataset]
-        if query.shape != held.shape or getattr(query, "called", held.called) != held.called:
+        declared = {"called": held.called, "bound": held.bound}
+        if query.shape != held.shape or any(getattr(query, name, fact) != fact for name, fact in declared.items()):
             raise Refused(
                 f"the public facts that this asks with are not those declared for {query.dataset.name!r}; nothing was "
                 "read and nothing was spent. Make questions with the methods of the graph."
@@ -152,7 +153,10 @@ class Graphs:
 
     def draw(self, mechanism: Mechanism, exact: Any, words: "Words") -> Answer:
         """Draw the answer from what was computed. Sensitive: ``exact``."""
-        return mechanism.add_noise(exact, words), ()  # type: ignore[attr-defined]
+        if not hasattr(mechanism, "choose"):
+            return mechanism.add_noise(exact, words), ()  # type: ignore[attr-defined]
+        chosen = mechanism.choose(exact, words)
+        return chosen if isinstance(chosen, tuple) else (chosen,), ()
 
     def _bound(self, weight: str | None, bound: Exact | None) -> Fraction | None:
         """The largest weight: that of the unit, where it is one of weights."""

@@ -1,22 +1,30 @@
 """Graphs: the handle that an analyst builds questions with; it holds public facts and no edges."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sfumato.core.exact import Exact, non_negative
+from sfumato.core.exact import Exact, non_negative, rational
 from sfumato.core.query import Dataset
 from sfumato.core.question import Gate, Question
 from sfumato.core.units import Node, Unit
-from sfumato.errors import InvalidInput, NotDeclared
+from sfumato.errors import InvalidInput, NotDeclared, Refused
+from sfumato.graphs.block_models import canonical
 from sfumato.graphs.ergm.statistics import NetworkStatistics, usual_weights
+from sfumato.graphs.pagerank import textbook_bound
+from sfumato.graphs.queries.blocks import BlockEdges, questions_of, strategy_for
 from sfumato.graphs.queries.by_ladder import SHARE
 from sfumato.graphs.queries.clustering import Clustering
+from sfumato.graphs.queries.communities import CommunityCount
 from sfumato.graphs.queries.degrees import Degrees, SortedDegrees
 from sfumato.graphs.queries.edges import EdgeCount
 from sfumato.graphs.queries.histogram import DegreeHistogram, EdgesAndDegrees
 from sfumato.graphs.queries.local_stars import LocalStars
+from sfumato.graphs.queries.pagerank import PageRank
 from sfumato.graphs.queries.stars import Stars
+from sfumato.graphs.queries.top import JOINT_WORK, TopNodes, Way
 from sfumato.graphs.queries.triangles import Triangles
+from sfumato.graphs.queries.weights import PairWeights
 from sfumato.graphs.query import GraphQuery
 from sfumato.graphs.shape import Direction, Shape
 from sfumato.graphs.synthetic import SyntheticGraph
@@ -171,10 +179,144 @@ class Graph:
         """
         return self.question(SyntheticGraph(dataset=self.dataset, shape=self.shape, called=self.called))
 
+    def top_degrees(self, choices: int, direction: str = "total", way: str | None = None) -> Question:
+        """Ask which ``choices`` nodes have the largest degrees; their names, not their degrees.
+
+        ``way`` is ``joint`` (the set is chosen as a whole, at a cost that does not grow with it) or ``peeling`` (one
+        after the other, with an order); joint unless nodes times choices are more than 10 million.
+        """
+        if way is None:
+            many = isinstance(choices, int) and choices * (self.shape.nodes or 0) > JOINT_WORK
+            way = "peeling" if many else "joint"
+        if way not in [each.value for each in Way]:
+            raise InvalidInput(f"way = {way!r} is unknown; nothing was done. Say 'joint' or 'peeling'.")
+        return self.question(
+            TopNodes(
+                dataset=self.dataset,
+                shape=self.shape,
+                choices=choices,
+                way=Way(way),
+                direction=_direction(direction),
+                called=self.called,
+            )
+        )
+
+    def pagerank(
+        self,
+        damping: Exact = "17/20",
+        *,
+        restart: Sequence[str | int] = (),
+        loops: int = 0,
+        edge_flow: Exact | None = None,
+        textbook: bool = False,
+    ) -> Question:
+        """Ask for the PageRank of each node.
+
+        ``restart`` names the nodes that the walk restarts at (all of them, if none is named). ``loops`` gives every node
+        a public loop of this weight, which shrinks the bounds. ``edge_flow`` is the most that one edge passes on, as a
+        share of all rank: the noise is in proportion to it, and ranks are exact wherever no edge carries more. About
+        twice ``damping`` over the number of ends of edges is a good choice: spend a little on edges() first.
+        ``textbook`` asks for α/(1 − α) as the bound, which says nothing from α = 1/2 on and is refused.
+        """
+        if textbook:
+            textbook_bound(damping)
+        return self.question(
+            PageRank(
+                dataset=self.dataset,
+                shape=self.shape,
+                damping=rational(damping, "damping"),
+                restart=tuple(sorted(self._places(restart))),
+                loops=loops,
+                edge_flow=None if edge_flow is None else rational(edge_flow, "edge_flow"),
+                called=self.called,
+            )
+        )
+
+    def communities(
+        self,
+        most: int | None = None,
+        *,
+        partitions: Sequence[Sequence[object] | Mapping[str | int, object]] = (),
+        eta: Exact = "1/100",
+    ) -> Question:
+        """Ask how many communities explain the edges best: the blocks of a stochastic block model, at most ``most``.
+
+        ``partitions`` are public candidates, each the block of every node, in the order of the nodes or by name; with
+        few nodes all partitions are tried. ``eta`` is the least probability of an edge, and of no edge: smaller fits
+        better and is noisier.
+        """
+        given = tuple(canonical(self._by_node(partition, "partition")) for partition in partitions)
+        if most is None:
+            most = max((max(partition) + 1 for partition in given), default=min(3, self.shape.nodes or 1))
+        return self.question(
+            CommunityCount(
+                dataset=self.dataset, shape=self.shape, eta=rational(eta, "eta"), most=most, partitions=given
+            )
+        )
+
+    def weights(self) -> Question:
+        """Ask for the weight of every pair of nodes, those without an edge too: each pair once, with noise."""
+        if self.bound is None:
+            raise NotDeclared("the edges have no weights; nothing was done. Say weight=…, bound=… in vault.graph(...).")
+        return self.question(
+            PairWeights(dataset=self.dataset, shape=self.shape, bound=self.bound, called=self.called)
+        )
+
+    def block_edges(
+        self,
+        blocks: Sequence[str] | Mapping[str | int, str],
+        subgraphs: Mapping[str, Sequence[str]] | None = None,
+        *,
+        gaussian: bool = False,
+    ) -> Question:
+        """Ask how many edges run inside and between public blocks of nodes, and in parts made of blocks, together.
+
+        ``blocks`` is the block of each node, in the order of the nodes or by name. ``subgraphs`` names unions of blocks
+        whose inner edges are counted too. All answers come from one set of noisy sums, chosen so that their errors are
+        small (the matrix mechanism); ``gaussian`` chooses it for a release with a δ. Needs NumPy and SciPy.
+        """
+        labels = self._by_node(blocks, "blocks")
+        called = tuple(dict.fromkeys(map(str, labels)))
+        asked, rows = questions_of(called, subgraphs, directed=self.shape.directed)
+        strategy, bits = strategy_for(rows, gaussian=gaussian)
+        return self.question(
+            BlockEdges(
+                dataset=self.dataset,
+                shape=self.shape,
+                member=canonical([str(label) for label in labels]),
+                questions=rows,
+                asked=asked,
+                strategy=strategy,
+                bits=bits,
+            )
+        )
+
     def question(self, query: GraphQuery) -> Question:
         """A query at this graph's gate; one that does not go with the unit is refused here."""
         query.sensitivity(self.unit, None)
         return Question(query=query, gate=self.gate)
+
+    def _places(self, names: Sequence[str | int]) -> list[int]:
+        """Where some nodes stand."""
+        known = {name: place for place, name in enumerate(self.called or range(self.shape.nodes or 0))}
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise InvalidInput(f"{unknown[0]!r} is not the name of a declared node; nothing was done.")
+        return [known[name] for name in names]
+
+    def _by_node(self, given: Sequence[object] | Mapping[str | int, object], what: str) -> list[object]:
+        """What is said of each node, in the order of the nodes."""
+        if self.shape.nodes is None:
+            raise Refused(f"{what} are of public nodes, which are secret here; nothing was done.")
+        called = self.called or range(self.shape.nodes)
+        if isinstance(given, Mapping):
+            missing = [name for name in called if name not in given]
+            if missing:
+                raise InvalidInput(f"{what} say nothing of node {missing[0]!r}; nothing was done.")
+            return [given[name] for name in called]
+        if isinstance(given, str) or len(given) != self.shape.nodes:
+            raise InvalidInput(f"{what} need one entry for each of {self.shape.nodes} nodes; nothing was done.")
+        return list(given)
 
     def _largest(self, direction: Direction) -> int:
         """The largest degree that is possible."""

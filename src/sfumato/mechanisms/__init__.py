@@ -21,6 +21,7 @@ from sfumato.mechanisms.randomized_response import RandomizedResponse
 from sfumato.mechanisms.sparse_vector import SparseVector
 from sfumato.mechanisms.threshold import NoisyThreshold
 from sfumato.mechanisms.top import TopChoice
+from sfumato.mechanisms.top_set import TopSet
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.matrix import Matrix
@@ -46,6 +47,7 @@ __all__ = [
     "RandomizedResponse",
     "SparseVector",
     "TopChoice",
+    "TopSet",
 ]
 
 MECHANISMS = (
@@ -67,6 +69,7 @@ MECHANISMS = (
     RandomizedResponse,
     SparseVector,
     TopChoice,
+    TopSet,
 )
 
 

@@ -210,6 +210,10 @@ def _answer(said: Statement) -> Iterator[Finding]:
         yield Finding(field="statement.values", problem=f"must hold {said.query.size} numbers, one for each cell")
     if said.found:
         yield Finding(field="statement.found", problem="must be empty: the query does not look for keys")
+    if hasattr(said.query, "misfit"):
+        problem = said.query.misfit(said.mechanism, said.unit, said.values)
+        if problem is not None:
+            yield Finding(field="statement.mechanism", problem=problem)
     match said.query:
         case TopGroups(cells=cells):
             if not all(0 <= place < cells for place in said.values) or len(set(said.values)) != len(said.values):
