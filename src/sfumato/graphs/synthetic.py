@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["SyntheticGraph", "from_degrees", "graph_of"]
+__all__ = ["COUNT_STEP", "PAIR_STEP", "SyntheticGraph", "ends_of", "from_degrees", "graph_of"]
 
-COUNT_STEP, PAIR_STEP = 4, 64
+COUNT_STEP, PAIR_STEP = 64, 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +39,8 @@ class SyntheticGraph:
     reach a threshold are the edges of the synthetic graph, about as many as there are. Small ε keeps few of the true
     edges: of a sparse graph about e^ε·m/(pairs) of them. It takes ε near log n for shapes such as triangles to survive.
 
-    Guarantee: pure ε; one edge moves the count by 1 and one pair by 1, multiplied by their steps: 4 + 64; an edge that
-    is replaced moves two pairs: 128. Assumes: the nodes are public. Public: every field.
+    Guarantee: pure ε; one edge moves the count by 1 and one pair by 1, multiplied by their steps: 64 + 1024; an edge
+    that is replaced moves two pairs: 2048. Assumes: the nodes are public. Public: every field.
     Proof: docs/proofs/synthetic_graph.md
     """
 
@@ -54,10 +54,15 @@ class SyntheticGraph:
     def __post_init__(self) -> None:
         if self.shape.nodes is None:
             raise Refused("a synthetic graph names nodes, which are secret here; nothing was done. Ask for counts.")
-        if not 1 <= pair_count(self.shape) <= MOST_CELLS:
+        if not 1 <= self.cells <= MOST_CELLS:
             raise InvalidInput(f"a synthetic graph has from 1 to {MOST_CELLS} pairs of nodes; nothing was done.")
         if self.called and len(self.called) != self.shape.nodes:
             raise InvalidInput(f"{self.shape.nodes} nodes need as many names; nothing was done.")
+
+    @property
+    def cells(self) -> int:
+        """How many pairs of nodes there are."""
+        return pair_count(self.shape)
 
     @property
     def size(self) -> None:
@@ -103,7 +108,7 @@ class SyntheticGraph:
         >>> from sfumato.core.units import edge
         >>> asked = SyntheticGraph(dataset=Dataset(name="wards", edition="1"), shape=Shape(nodes=9))
         >>> [asked.sensitivity(edge(relation=how), None).l1.value for how in ("add/remove", "replace")]
-        [Fraction(68, 1), Fraction(128, 1)]
+        [Fraction(1088, 1), Fraction(2048, 1)]
         """
         check_unit(unit, self.shape)
         if isinstance(unit, Node):
@@ -112,13 +117,13 @@ class SyntheticGraph:
                 "Make one from degrees that were released under the node unit."
             )
         one = COUNT_STEP + PAIR_STEP
-        replaced = isinstance(unit, Edge) and unit.relation is Relation.REPLACE and pair_count(self.shape) > 1
+        replaced = isinstance(unit, Edge) and unit.relation is Relation.REPLACE and self.cells > 1
         return Sensitivity.of(l0=2, l1=max(one, 2 * PAIR_STEP) if replaced else one, linf=PAIR_STEP)
 
     def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
         """Noisy cells; a δ is not used."""
         return NoisyCells.calibrated(
-            cells=pair_count(self.shape),
+            cells=self.cells,
             l1=known(moved.l1, "l1").value,
             epsilon=spend.epsilon,
             count_step=COUNT_STEP,

@@ -36,16 +36,16 @@ class NoisyCells:
     reaches the threshold is sampled exactly, and no list of all cells is ever made. Public: every field. Sensitive: the
     count and the cells. Proof: docs/proofs/synthetic_graph.md
 
-    >>> NoisyCells.calibrated(cells=10, l1=68, epsilon=2).scale
-    Fraction(34, 1)
+    >>> NoisyCells.calibrated(cells=10, l1=1088, epsilon=2).scale
+    Fraction(544, 1)
     """
 
     KIND: ClassVar[str] = "mechanism.noisy_cells"
     VERSION: ClassVar[int] = 1
     cells: int
     scale: Fraction
-    count_step: int = 4
-    cell_step: int = 64
+    count_step: int = 64
+    cell_step: int = 1024
 
     def __post_init__(self) -> None:
         natural(self.cells, "cells", most=MOST_CELLS)
@@ -55,7 +55,7 @@ class NoisyCells:
 
     @classmethod
     def calibrated(
-        cls, *, cells: int, l1: Exact, epsilon: Exact, count_step: int = 4, cell_step: int = 64
+        cls, *, cells: int, l1: Exact, epsilon: Exact, count_step: int = 64, cell_step: int = 1024
     ) -> "NoisyCells":
         """The least noise that gives ε where one unit moves the multiplied count and cells by at most ``l1``."""
         scale = positive(l1, "l1") / positive(epsilon, "epsilon")
@@ -75,9 +75,9 @@ class NoisyCells:
 
         A function of released numbers alone.
 
-        >>> noise = NoisyCells.calibrated(cells=8_154_741, l1=68, epsilon=1)
-        >>> noise.threshold(4 * 88_234), noise.threshold(-50)
-        (263, 1036)
+        >>> noise = NoisyCells.calibrated(cells=8_154_741, l1=1088, epsilon=1)
+        >>> noise.threshold(64 * 88_234), noise.threshold(-50)
+        (4190, 16561)
         """
         wanted = min(max(round(Fraction(noisy, self.count_step)), 1), self.cells, MOST_SHOWN)
         low, high = -int(LOWEST * self.scale) - 1, 1
@@ -104,7 +104,8 @@ class NoisyCells:
         noisy = self.count_step * count + int(sample_discrete_laplace(self.scale, 1, words)[0])
         noisy = max(-LARGEST, min(LARGEST, noisy))
         threshold = self.threshold(noisy)
-        stay = ones[self.cell_step + sample_discrete_laplace(self.scale, len(ones), words) >= threshold]
+        noise = sample_discrete_laplace(self.scale, len(ones), words)
+        stay = ones[np.asarray(self.cell_step + noise >= threshold, dtype=bool)]
         come = sample_exceedances(self.scale, threshold, self.cells, words)
         if len(ones):
             at = np.minimum(np.searchsorted(ones, come), len(ones) - 1)

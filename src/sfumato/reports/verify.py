@@ -22,12 +22,14 @@ from sfumato.core.signature import read_public_key, signature_holds
 from sfumato.core.statement import Statement
 from sfumato.core.units import Relation
 from sfumato.errors import InvalidInput, Refused, SfumatoError
+from sfumato.graphs.synthetic import COUNT_STEP, PAIR_STEP, SyntheticGraph
 from sfumato.mechanisms import (
     CubeNoise,
     Gaussian,
     Ladder,
     Ladders,
     Laplace,
+    NoisyCells,
     NoisyThreshold,
     OptimalSelection,
     QuantileChoice,
@@ -218,6 +220,10 @@ def _answer(said: Statement) -> Iterator[Finding]:
         case TopGroups(cells=cells):
             if not all(0 <= place < cells for place in said.values) or len(set(said.values)) != len(said.values):
                 yield Finding(field="statement.values", problem="must be different places of groups that are declared")
+        case SyntheticGraph(cells=cells):
+            shown = said.values[2:]
+            if len(said.values) < 2 or list(shown) != sorted({cell for cell in shown if 0 <= cell < cells}):
+                yield Finding(field="statement.values", problem="must be a count, a threshold, and pairs in order")
         case Quantiles(lattice=lattice, levels=levels):
             groups = [said.values[at : at + len(levels)] for at in range(0, len(said.values), len(levels))]
             if not all(0 <= place <= lattice.steps for place in said.values):
@@ -268,6 +274,11 @@ def _calibration(said: Statement, sensitivity: Sensitivity) -> Iterator[Finding]
             yield Finding(field="statement.mechanism.steps", problem="must be those of the query's lattice")
         case Ladder() | Ladders():
             yield from _ladders(said)
+        case NoisyCells(cells=cells, count_step=count, cell_step=cell):
+            if not isinstance(said.query, SyntheticGraph) or cells != said.query.cells:
+                yield Finding(field="statement.mechanism.cells", problem="must be the pairs of the query's nodes")
+            if (count, cell) != (COUNT_STEP, PAIR_STEP):
+                yield Finding(field="statement.mechanism.cell_step", problem="must be the steps of the sensitivity")
         case CubeNoise(linf=stated) if sensitivity.linf is not None and stated != sensitivity.linf.value:
             yield _miscalibrated("linf", sensitivity.linf.value)
 
