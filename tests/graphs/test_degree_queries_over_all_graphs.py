@@ -364,3 +364,13 @@ def test_twin_neighbours_that_move_by_one_each_are_no_bound_in_l2() -> None:
     cap, query = 2, SortedDegrees(dataset=DATA, shape=Shape(nodes=None), length=6)
     found = largest([over_nodes(worlds(6, salt=salt), of_degrees(query, cap), cap) for salt in range(4)])
     assert found[2] == 2 * cap**2 > cap**2 + cap
+
+
+@pytest.mark.parametrize("cap", [1, 2, 3])
+def test_one_edge_of_a_projected_graph_moves_no_further_than_reports_say(cap: int) -> None:
+    world, shape = worlds(5, salt=1), Shape(nodes=None, listed=True)
+    degrees = world.degrees(world.projected(world.bits, cap))
+    for query, _ in node_queries(shape, cap):
+        found = over_edges(world, of_degrees(query, cap)(degrees), edge(relation=ADD))
+        stated = norms(query.one_edge(cap))  # type: ignore[attr-defined]
+        assert all(one <= other for one, other in zip(found, stated, strict=True)), (query, found, stated)

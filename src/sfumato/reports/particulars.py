@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from functools import reduce
 
-from sfumato.core.budget import LONGEST_TEXT
+from sfumato.accounting.basic import compose, cost
+from sfumato.core.budget import LONGEST_TEXT, Budget
 from sfumato.core.exact import decimal_up, fraction_text
+from sfumato.core.guarantees import Approximate
 from sfumato.core.release import Release
 from sfumato.core.statement import Account, Statement
 from sfumato.core.units import Family, Node, Relation, Unit, User
@@ -13,7 +15,7 @@ from sfumato.mechanisms import Gaussian, Laplace, NoisyThreshold, OptimalSelecti
 from sfumato.reports.catalogue import counted, message, messages
 from sfumato.reports.columns import CONFIDENCE, columns_of, magnitude, row_height, shared_margins
 from sfumato.reports.conditions import condition
-from sfumato.reports.words.facts import Facts, Span
+from sfumato.reports.words.facts import Facts, Span, guarantee_of
 from sfumato.reports.words.figures import exact, span_line
 from sfumato.reports.words.measured import listed, ranges
 from sfumato.tables.queries.aggregate import Aggregate
@@ -22,6 +24,8 @@ from sfumato.tables.queries.quantiles import Quantiles
 from sfumato.tables.queries.top import TopGroups
 
 __all__ = ["CONFIDENCE", "asked", "column", "margins", "particulars", "protected"]
+
+LINKS = 10  # the example of a node under the edge unit
 
 
 def particulars(release: Release, language: str) -> Iterator[tuple[str, str]]:
@@ -55,6 +59,8 @@ def particulars(release: Release, language: str) -> Iterator[tuple[str, str]]:
     yield "epsilon", fraction_text(said.spend.epsilon)
     written = fraction_text(said.spend.delta)
     yield "delta", written if len(written) <= LONGEST_TEXT else f"≤ {decimal_up(said.spend.delta)}"
+    if type(said.query) in GRAPH_QUERIES:
+        yield from _levels(said, language)
     yield "margin", margins(release, language)
     yield "noise", _noise(release, language)
     yield "sensitivity", _sensitivity(release, language)
@@ -100,6 +106,28 @@ def asked(said: Statement, language: str) -> str:
     rows = message(language, name, **facts)
     columns = " × ".join(said.query.labels())
     return message(language, "page.rows_by", rows=rows, columns=columns) if columns else rows
+
+
+def _levels(said: Statement, language: str) -> Iterator[tuple[str, str]]:
+    """What the release costs one link, and what a node with its links: the two levels at which a graph is protected.
+
+    A node with so many links is as many links; where nodes are protected, one link alone moves the answer less.
+    """
+    if isinstance(said.unit, Node):
+        one_edge = getattr(said.query, "one_edge", None)
+        if one_edge is not None and said.spend.delta == 0:
+            yield "link", str(cost(compose(said.mechanism.loss(one_edge(said.unit.max_degree)))))
+        yield "whole_node", str(said.spend)
+        return
+    group = guarantee_of(said.spend).group(LINKS)
+    yield "link", str(said.spend)
+    delta = group.delta if isinstance(group, Approximate) else 0
+    yield (
+        "whole_node",
+        message(
+            language, "fact.node_of_links", links=LINKS, amount=str(Budget(epsilon=group.epsilon, delta=min(delta, 1)))
+        ),
+    )
 
 
 def _of_network(said: Statement, language: str) -> str:

@@ -18,7 +18,7 @@ from sfumato.graphs.degrees import degrees_of
 from sfumato.graphs.moves import cap_of, degree_moves
 from sfumato.graphs.query import check_size, raw_figure
 from sfumato.graphs.shape import Direction, Shape
-from sfumato.inference.adjusted import rising
+from sfumato.inference.adjusted import rising_medians
 from sfumato.inference.figure import Derived, figure
 from sfumato.mechanisms.advisor import least_noise
 
@@ -117,8 +117,9 @@ class Degrees:
 class SortedDegrees:
     """The ``length`` largest degrees, from the smallest to the largest of them; nodes that are not there count as 0.
 
-    The answer is made to rise again after the noise (isotonic regression, post-processing), which takes most of the
-    noise away where many degrees are alike; the numbers as drawn stay in ``release.values`` and ``column.raw``.
+    The answer is made to rise again after the noise (isotonic regression in l1, post-processing), to the rising numbers
+    that are most likely under Laplace noise. That takes most of the noise away where many degrees are alike; the
+    numbers as drawn stay in ``release.values`` and ``column.raw``.
 
     Guarantee: sorting brings no two vectors further apart, so one unit moves the sorted degrees no further than the
     degrees; after the projection under a node unit. Enumerated over all small graphs. Public: every field.
@@ -163,7 +164,7 @@ class SortedDegrees:
 
     def columns(self, release: Release) -> Mapping[str, Derived]:
         """The degrees, which rise and are held to what is possible, beside the raw ones."""
-        fitted, top = rising(raw_figure(release, "degree")), self.shape.top(self.direction)
+        fitted, top = rising_medians(raw_figure(release, "degree")), self.shape.top(self.direction)
         if isinstance(release.statement.unit, Node):
             cap = release.statement.unit.max_degree
             top = cap if top is None else min(cap, top)
@@ -195,6 +196,10 @@ class SortedDegrees:
             l2_squared=moved.own**2 + moved.steps**2,
             linf=max(moved.own, moved.steps),
         )
+
+    def one_edge(self, cap: int) -> Sensitivity:
+        """How far one edge alone moves the degrees of the graph projected to ``cap``; both steps can meet in one."""
+        return Sensitivity.of(l0=self.length, l1=2, l2_squared=4, linf=2)
 
     def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
         """Laplace or Gaussian noise, whichever is smaller."""

@@ -77,6 +77,10 @@ class EdgeCount:
         moved = edge_moves(unit, self.shape)
         return Sensitivity.of(l0=1, l1=moved, l2_squared=moved**2, linf=moved)
 
+    def one_edge(self, cap: int) -> Sensitivity:
+        """How far one edge alone moves the number of edges of the graph projected to ``cap``."""
+        return Sensitivity.of(l0=1, l1=1, l2_squared=1, linf=1)
+
     def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
         """Laplace or Gaussian noise, whichever is smaller."""
         return least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)

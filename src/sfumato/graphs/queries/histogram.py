@@ -113,6 +113,10 @@ class DegreeHistogram:
             _check_closed(self.most, unit, self.shape, self.direction)
         return histogram_moves(unit, self.shape, self.direction, size=self.size)
 
+    def one_edge(self, cap: int) -> Sensitivity:
+        """How far one edge alone moves the counts of the graph projected to ``cap``: two nodes change theirs."""
+        return Sensitivity.of(l0=min(4, self.size), l1=4, l2_squared=8, linf=2)
+
     def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
         """Laplace or Gaussian noise, whichever is smaller."""
         return least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)
@@ -199,6 +203,10 @@ class EdgesAndDegrees:
             touched = 1 + (size if both.l0 is None else both.l0.count)
             return Sensitivity(l0=L0(touched), l1=both.l1, l2=both.l2, linf=both.linf)
         return Sensitivity.joint([one, both])
+
+    def one_edge(self, cap: int) -> Sensitivity:
+        """How far one edge alone moves all numbers of the graph projected to ``cap``."""
+        return Sensitivity.of(l0=min(5, self.size), l1=5, l2_squared=9, linf=2)
 
     def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
         """Laplace or Gaussian noise, whichever is smaller."""

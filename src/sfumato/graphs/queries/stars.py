@@ -93,6 +93,11 @@ class Stars:
         moved = max(1, self._moved(unit))
         return Sensitivity.of(l0=1, l1=moved, l2_squared=moved**2, linf=moved)
 
+    def one_edge(self, cap: int) -> Sensitivity:
+        """How far one edge alone moves the stars of the graph projected to ``cap``."""
+        moved = max(1, 2 * comb(cap - 1, self.leaves - 1))
+        return Sensitivity.of(l0=1, l1=moved, l2_squared=moved**2, linf=moved)
+
     def _moved(self, unit: Unit) -> int:
         moves = degree_moves(unit, self.shape, self.direction, self.max_degree)
         if isinstance(unit, Node):
