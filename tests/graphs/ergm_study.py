@@ -1,6 +1,6 @@
 """Coverage of intervals for the parameters of random graphs, with the noise modelled and with the noise ignored.
 
-``python -m tests.graphs.ergm_study EPSILON GRAPHS`` prints the table of docs/how-to/ergm.md, and goes on graph by graph.
+``python -m tests.graphs.ergm_study EPSILON GRAPHS`` prints the table of docs/how-to/ergm.md as it goes.
 """
 
 import sys

@@ -70,7 +70,6 @@ def test_the_enumeration_computes_what_the_query_computes(n: int) -> None:
 
 
 @pytest.mark.claim("S0-15")
-@pytest.mark.kills
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 6])
 def test_no_edge_moves_the_statistics_further_than_stated_and_one_moves_them_so_far(n: int, unit: Unit) -> None:
@@ -131,7 +130,7 @@ def test_separate_l2_bounds_must_not_be_taken_for_the_joint_one() -> None:
     assert reached == 81 > (2 * 6 - 4) ** 2
 
 
-# -------------------------------------------------------------------------------------------------------------- refusals
+# ------------------------------------------------------------------------------------------------------------- refusals
 
 
 def test_what_has_no_bound_is_refused() -> None:

@@ -102,9 +102,7 @@ def largest_loss(
             # Pairs are independent, so the worst output takes for each pair whichever of shown and hidden is worse.
             ups = downs = 0.0
             for cell in range(cells):
-                apart = [
-                    _apart(before[one >> cell & 1][shown], after[other >> cell & 1][shown]) for shown in (0, 1)
-                ]
+                apart = [_apart(before[one >> cell & 1][shown], after[other >> cell & 1][shown]) for shown in (0, 1)]
                 ups, downs = ups + max(apart), downs + min(apart)
             worst = max(worst, float(count) + ups, -float(count) - downs)
     return worst
@@ -118,7 +116,7 @@ def _apart(one: float, other: float) -> float:
     return 0.0 if one == other else one - other
 
 
-# ------------------------------------------------------------------------------------------------- what is guaranteed
+# --------------------------------------------------------------------------------------------------- what is guaranteed
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(3)])
@@ -149,7 +147,6 @@ def test_the_worst_of_each_pair_is_the_worst_of_all_outputs() -> None:
     assert worst == pytest.approx(largest_loss(3, ADD, noise), abs=1e-9)
 
 
-@pytest.mark.kills
 @pytest.mark.parametrize("unit", [ADD, SWAP, weight(bound=1, relation="replace")], ids=str)
 @pytest.mark.parametrize("n", [2, 3, 4])
 def test_the_count_and_the_pairs_move_as_far_as_stated(n: int, unit: Unit) -> None:
@@ -166,7 +163,9 @@ def test_the_count_and_the_pairs_move_as_far_as_stated(n: int, unit: Unit) -> No
 # -------------------------------------------------------------------------------------------------------- what is drawn
 
 
-@pytest.mark.parametrize(("threshold", "scale"), [(3, Fraction(2)), (-3, Fraction(2)), (0, Fraction(1, 3)), (40, Fraction(9))])
+@pytest.mark.parametrize(
+    ("threshold", "scale"), [(3, Fraction(2)), (-3, Fraction(2)), (0, Fraction(1, 3)), (40, Fraction(9))]
+)
 def test_places_that_reach_a_threshold_are_as_many_as_the_law_says(threshold: int, scale: Fraction) -> None:
     many = 200_000
     chance = reached(scale, threshold)
@@ -228,7 +227,9 @@ def test_twin_threshold_from_the_exact_count_is_caught() -> None:
 
 def test_twin_that_gives_noise_to_edges_alone_is_caught() -> None:
     noise = mechanism(3, ADD, Fraction(1))
-    loss = largest_loss(3, ADD, noise, chances=lambda noise, at, edges: ((1.0, 0.0), by_definition(noise, at, edges)[1]))
+    loss = largest_loss(
+        3, ADD, noise, chances=lambda noise, at, edges: ((1.0, 0.0), by_definition(noise, at, edges)[1])
+    )
     assert loss == float("inf")
 
 
@@ -276,7 +277,9 @@ def test_a_certificate_with_impossible_pairs_does_not_verify(values: list[int]) 
     assert wrong == (values != [5, 3])  # no pair at all is possible
 
 
-@pytest.mark.parametrize(("threshold", "scale"), [(3, Fraction(2)), (-3, Fraction(2)), (9000, Fraction(500)), (0, Fraction(7))])
+@pytest.mark.parametrize(
+    ("threshold", "scale"), [(3, Fraction(2)), (-3, Fraction(2)), (9000, Fraction(500)), (0, Fraction(7))]
+)
 def test_the_surplus_of_the_skips_is_taken_away_exactly(threshold: int, scale: Fraction) -> None:
     rate = exceedances._rate(scale, threshold)
     proposed = 1 - enclosures.exp(-rate, bits=256)
@@ -288,7 +291,7 @@ def test_the_surplus_of_the_skips_is_taken_away_exactly(threshold: int, scale: F
     assert high[0] - low[0] <= 1
 
 
-# ------------------------------------------------------------------------------------------------------- pairs and vault
+# ------------------------------------------------------------------------------------------------------ pairs and vault
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -336,7 +339,7 @@ def test_what_is_not_protected_is_refused() -> None:
         mechanism(4, ADD, Fraction(1)).add_noise((2, [3, 1]), SystemWords())
 
 
-# ---------------------------------------------------------------------------------------------------- from the degrees
+# ----------------------------------------------------------------------------------------------------- from the degrees
 
 
 def test_a_graph_from_degrees_has_about_these_degrees() -> None:

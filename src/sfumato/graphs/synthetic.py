@@ -33,7 +33,7 @@ COUNT_STEP, PAIR_STEP = 64, 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyntheticGraph:
-    """A graph on the public nodes that resembles the private one, each pair with noise: it may be used like a public one.
+    """A graph on the public nodes that resembles the private one, with noise on each pair: use it like a public one.
 
     The number of edges is released with noise; then every pair, with an edge or without, gets noise, and those that
     reach a threshold are the edges of the synthetic graph, about as many as there are. Small ε keeps few of the true
@@ -103,7 +103,7 @@ class SyntheticGraph:
     def sensitivity(self, unit: Unit, limit: Limit | None) -> Sensitivity:
         """The count and the pairs together, multiplied by their steps.
 
-        A replaced edge moves two pairs and not the count, or one pair and the count where one of the two does not count.
+        A replaced edge moves two pairs and not the count; or one pair and the count, where one of the two is no pair.
 
         >>> from sfumato.core.units import edge
         >>> asked = SyntheticGraph(dataset=Dataset(name="wards", edition="1"), shape=Shape(nodes=9))
@@ -173,8 +173,8 @@ def from_degrees(degrees: "ArrayLike", *, seed: int = 1) -> Adjacency:
     """A random graph whose nodes have about these degrees, which were released before: the degree-corrected kind.
 
     Each pair has an edge with probability min(1, dᵢdⱼ/Σd), independently (Chung and Lu). Post-processing of released
-    degrees: no noise comes from here, so the draws are those of a counter with a public ``seed``. Time: about the edges.
-    Degrees below 0 count as 0. Under a node unit this is how a synthetic graph is made.
+    degrees: no noise comes from here, so the draws are those of a counter with a public ``seed``. The time goes with
+    the edges. Degrees below 0 count as 0. Under a node unit this is how a synthetic graph is made.
 
     >>> from_degrees([0, 0, 0]).edges
     0

@@ -74,7 +74,7 @@ def _rate(scale: Fraction, threshold: int) -> Fraction:
 
 def _batch(rate: Fraction, places: int) -> int:
     """About as many skips as lead past all places."""
-    expected = int(min(places * rate, places)) if rate < 1 else places
+    expected = int(places * rate) if rate < 1 else places
     return min(expected + 16, BATCH)
 
 

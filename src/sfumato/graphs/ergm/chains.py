@@ -94,7 +94,7 @@ class Chain:
         Without ``latent`` the released numbers are taken for the exact ones.
         """
         other = self.copy()
-        found = _loops().sample(
+        return _loops().sample(  # type: ignore[no-any-return]
             (self.rows, self.degrees, self.place, self.ends, self.statistics, self.counter),
             (other.rows, other.degrees, other.place, other.ends, other.statistics),
             theta,
@@ -105,7 +105,6 @@ class Chain:
             steps,
             latent,
         )
-        return found  # type: ignore[no-any-return]
 
 
 def empty_chain(nodes: int, seed: int) -> Chain:
@@ -160,9 +159,9 @@ def _normal(counter: Any) -> Any:
     return radius * math.cos(2.0 * math.pi * _uniform(counter))
 
 
-def _shared(rows: Any, i: int, j: int) -> int:
+def _shared(rows: Any, i: int, j: int) -> Any:
     """How many neighbours i and j have in common: the bits that both rows have."""
-    found = 0
+    found = np.int64(0)
     for w in range(rows.shape[1]):
         x = rows[i, w] & rows[j, w]
         x = x - ((x >> S1) & M1)
@@ -279,7 +278,7 @@ def _trace(
 
 
 def _sample(
-    here: Any, there: Any, theta: Any, told: Any, prior: Any, root: Any, draws: int, steps: int, latent: bool
+    here: Any, there: Any, theta: Any, told: Any, prior: Any, root: Any, draws: int, steps: int, latent: Any
 ) -> Any:
     """Alternate three moves that leave P(θ, graph | released) as it is.
 
@@ -311,9 +310,7 @@ def _sample(
         place_y[:] = place
         ends_y[:] = ends
         statistics_y[:] = statistics
-        _walk(
-            rows_y, degrees_y, place_y, ends_y, statistics_y, counter, proposed, nothing, nothing, nothing, steps
-        )
+        _walk(rows_y, degrees_y, place_y, ends_y, statistics_y, counter, proposed, nothing, nothing, nothing, steps)
         together = latent and _uniform(counter) < 0.5
         for k in range(3):
             if together:

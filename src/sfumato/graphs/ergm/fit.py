@@ -1,8 +1,8 @@
 """Parameters of an exponential random graph from noisy statistics: Bayesian inference that knows of the noise.
 
-The model: P(graph) ∝ exp(θ₁·edges + θ₂·2-stars + θ₃·triangles) over all graphs on the public nodes. The released numbers
-are these statistics with noise of a known law. The posterior is of the parameters and the unseen graph together; the graph
-is integrated out by sampling. Everything here is post-processing of a release: it reads no data and costs nothing.
+The model: P(graph) ∝ exp(θ₁·edges + θ₂·2-stars + θ₃·triangles) over all graphs on the public nodes. The released
+numbers are these statistics with noise of a known law. The posterior is of the parameters and the unseen graph; the
+graph is integrated out by sampling. All of it is post-processing of a release: it reads no data and costs nothing.
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from sfumato.core.exact import Exact, natural, probability
+from sfumato.core.query import Mechanism
 from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput
 from sfumato.graphs.ergm.statistics import STATISTICS, NetworkStatistics
@@ -35,8 +36,9 @@ OPTIMAL = 2.38**2 / 3  # the factor on the covariance of a target in three dimen
 class Prior:
     """Independent normal beliefs about the three parameters before the numbers are seen; choose them by public facts.
 
-    The usual ones allow any density; that of two links more at each end the next one is up to e^±1.6 times likelier by
-    2-stars, and e^±1 by each triangle it closes (two deviations). Where noise is large, it is the prior that decides.
+    The usual ones allow any density; within two deviations, each link that an end already has makes a further one up
+    to e^0.4 times likelier or less likely, and each triangle that it closes up to e. Where the noise is large, it is
+    the prior that decides.
     """
 
     mean: tuple[float, float, float] = (0.0, 0.0, 0.0)
@@ -107,21 +109,16 @@ def fit(
 ) -> Fit:
     """Infer the parameters from a release of :meth:`sfumato.graphs.graph.Graph.ergm_statistics`.
 
-    ``naive`` takes the noisy numbers for exact ones: for comparison only, since its intervals are wrong. ``steps`` is the
-    length of each walk. Guarantee: none of its own; post-processing of the release. The draws are those of a Markov chain,
-    right in the limit of long walks: look at :meth:`Fit.effective`, and repeat with more draws and another seed.
+    ``naive`` takes the noisy numbers for exact ones: for comparison only, since its intervals are wrong. ``steps`` is
+    the length of each walk. Guarantee: none of its own; post-processing of the release. The draws are those of a Markov
+    chain, right in the limit of long walks: look at :meth:`Fit.effective`, and repeat with more draws and another seed.
     ``seed`` is public and decides the draws; no noise comes from it.
     """
     said = only_release(release).statement
     query = said.query
     if not isinstance(query, NetworkStatistics):
         raise InvalidInput("parameters are inferred from edges, 2-stars and triangles alone; nothing was computed.")
-    if isinstance(said.mechanism, Laplace):
-        linear, quadratic = 1 / said.mechanism.scale, Fraction(0)
-    elif isinstance(said.mechanism, Gaussian):
-        linear, quadratic = Fraction(0), 1 / (2 * said.mechanism.sigma_squared)
-    else:
-        raise InvalidInput("the noise of this release is of no law that can be modelled here; nothing was computed.")
+    linear, quadratic = _rates(said.mechanism)
     return fit_numbers(
         nodes=query.shape.nodes or 0,
         released=[Fraction(value, weight) for value, weight in zip(said.values, query.weights, strict=True)],
@@ -172,9 +169,7 @@ def fit_numbers(
     warm = max(draws // 2, 50 * ROUNDS)
     seen: list[NDArray[np.float64]] = []
     for _ in range(ROUNDS):
-        part, _, taken = chain.sample(
-            theta, noise, prior_of, root, draws=warm // ROUNDS, steps=long, latent=not naive
-        )
+        part, _, taken = chain.sample(theta, noise, prior_of, root, draws=warm // ROUNDS, steps=long, latent=not naive)
         seen.append(part)
         root = _next_proposal(np.concatenate(seen[len(seen) // 2 :]), root, taken)
     parameters, statistics, taken = chain.sample(
@@ -184,13 +179,27 @@ def fit_numbers(
     return Fit(parameters, statistics, rates, not naive)
 
 
+def _rates(mechanism: Mechanism) -> tuple[Fraction, Fraction]:
+    """The linear and the quadratic rate of the noise on a released number; rounded normal noise has the normal's own.
+
+    >>> _rates(Laplace(l1=Fraction(2), scale=Fraction(4))), _rates(Gaussian(l2_squared=Fraction(2), sigma=Fraction(5)))
+    ((Fraction(1, 4), Fraction(0, 1)), (Fraction(0, 1), Fraction(1, 50)))
+    """
+    match mechanism:
+        case Laplace(scale=scale):
+            return 1 / scale, Fraction(0)
+        case Gaussian(sigma=sigma):
+            return Fraction(0), 1 / (2 * sigma**2)
+    raise InvalidInput("the noise of this release is of no law that can be modelled here; nothing was computed.")
+
+
 def _first_proposal(
     traced: "NDArray[np.float64]", noise: "Noise", precision: "NDArray[np.float64]", *, naive: bool
 ) -> "NDArray[np.float64]":
     """The root of a covariance of steps, from the normal approximation.
 
-    With C the covariance of the statistics and V that of the noise, the released numbers have mean μ(θ) with dμ/dθ = C and
-    covariance C + V: their information is C(C + V)⁻¹C, to which the prior adds its own.
+    With C the covariance of the statistics and V that of the noise, the released numbers have mean μ(θ) with dμ/dθ = C
+    and covariance C + V: their information is C(C + V)⁻¹C, to which the prior adds its own.
     """
     import numpy as np
 
