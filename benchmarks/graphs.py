@@ -266,7 +266,7 @@ def _igraph(path: str) -> Figures:
 
 
 def _scipy(path: str) -> Figures:
-    """The product L·L at the places of L, with rows ordered by degree, which is included: other orders take far more."""
+    """The product L·L at the places of L, rows by degree; ordering them is included, other orders take far longer."""
     import scipy.sparse as sparse
 
     graph = _graph(path)

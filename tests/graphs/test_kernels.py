@@ -44,7 +44,10 @@ def test_pairs_of_hubs_and_top_pairs_are_those_of_the_matrix(n: int) -> None:
     found = kernels.hub_pairs(known, low, high)
     for a, total in enumerate(found.tolist()):
         of_pairs = [
-            int(degrees[i] + degrees[j] - 2 * ranked[i, j]) for i in range(low, high) for j in range(i) if shared[i, j] == a
+            int(degrees[i] + degrees[j] - 2 * ranked[i, j])
+            for i in range(low, high)
+            for j in range(i)
+            if shared[i, j] == a
         ]
         assert total == (max(of_pairs, default=-1) if a else -1)
     top = kernels.top_pairs(known)

@@ -40,7 +40,7 @@ def test_bounds_hold_for_every_small_graph(leaves: int | None, epsilon: Fraction
         known = ranked(adjacency(graph, n))
         guide, rungs = triangle_rungs(known) if leaves is None else star_rungs(known, leaves)
         mass = _Mass(rungs, ladder.epsilon)
-        for m in range(0, 12 * ladder.widest):
+        for m in range(12 * ladder.widest):
             assert outside(mass, m) <= law.tail(m).high + Fraction(1, 10**30)
         low, high = ladder.bounds(guide, guide)
         assert all(low.width(t) <= rungs.width(t) <= high.width(t) for t in range(3 * n))

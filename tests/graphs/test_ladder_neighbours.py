@@ -122,7 +122,7 @@ def by_wedges(graph: Adjacency) -> Made:
 
 
 def test_a_ladder_of_wedges_alone_is_caught() -> None:
-    """The first common neighbour of two hubs brings their pair into the front at once: rungs jump, neighbours differ."""
+    """The first common neighbour of two hubs brings their pair into the front at once, and the rungs jump."""
     here, there = two_hubs(20), two_hubs(20, (0, 22))
     epsilon = Fraction(1, 10)
     assert broken(by_wedges(here), by_wedges(there), epsilon)

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from sfumato.errors import InvalidInput
 
@@ -49,7 +49,7 @@ class Rungs:
         kept = tuple(run for run in runs if run.count and run.amount)
         if any(run.first < 0 or run.step < 1 or run.count < 1 or run.amount < 1 for run in kept):
             raise InvalidInput("widths of rungs do not fall; nothing was done.")
-        if any(after.first <= before.last for before, after in zip(kept, kept[1:], strict=False)):
+        if any(after.first <= before.last for before, after in pairwise(kept)):
             raise InvalidInput("runs of rungs do not overlap; nothing was done.")
         return cls(kept)
 

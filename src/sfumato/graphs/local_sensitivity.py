@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from sfumato.core.rungs import Run, Rungs
-from sfumato.graphs.adjacency import Adjacency
-from sfumato.graphs.kernels import Ranked, hub_pairs, ranked, top_pairs
+from sfumato.graphs.kernels import Ranked, hub_pairs, top_pairs
 from sfumato.mechanisms.ladder import star_width
 
 __all__ = ["Front", "front_of", "star_rungs", "triangle_rungs"]
 
-FIRST = 32  # ranks that are looked at together at first; twice as many each time
+FIRST = 256  # ranks that are looked at together at first; twice as many each time
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -53,12 +52,13 @@ class Front:
         left = nodes - 2 - self.pairs[0][0]
         runs = [Run(0, 1, 1, self.pairs[0][0])]
         start = 0
-        for (shared, total), following in pairwise((*self.pairs, (None, None))):
+        below = [shared for shared, _ in self.pairs[1:]]
+        for (shared, total), following in zip(self.pairs, (*below, None), strict=True):
             end = total - 2 * shared
             steep = min(end - start, left)
             runs.append(Run(start + 1, 1, steep, 1))
             left -= steep
-            flat = left if following[0] is None else min(shared - following[0], left)
+            flat = left if following is None else min(shared - following, left)
             runs.append(Run(end + 2, 2, flat, 1))
             left -= flat
             start = end + 2 * flat
@@ -71,6 +71,8 @@ def front_of(graph: Ranked) -> Front:
     A pair whose larger rank is r shares at most d_r neighbours, and its S is at most d_0 + d_r. The time is the number
     of wedges between the ranks looked at, and all wedges at the most.
 
+    >>> from sfumato.graphs.adjacency import Adjacency
+    >>> from sfumato.graphs.kernels import ranked
     >>> front_of(ranked(Adjacency.of_pairs(4, [0, 0, 1, 0], [1, 2, 2, 3]))).pairs
     ((1, 3),)
     """
@@ -97,6 +99,8 @@ def triangle_rungs(graph: Ranked) -> tuple[int, Rungs]:
 def star_rungs(graph: Ranked, leaves: int) -> tuple[int, Rungs]:
     """The largest sum of degrees (wedges) or degree (other stars), and the rungs of the star count. Sensitive.
 
+    >>> from sfumato.graphs.adjacency import Adjacency
+    >>> from sfumato.graphs.kernels import ranked
     >>> star_rungs(ranked(Adjacency.of_pairs(4, [0, 0, 1, 0], [1, 2, 2, 3])), 2)[0]
     3
     """

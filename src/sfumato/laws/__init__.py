@@ -26,4 +26,16 @@ __all__ = [
     "Unstated",
 ]
 
-LAWS = (Cube, Degrees, DiscreteGaussian, DiscreteLaplace, Gaussian, LadderBound, Laplace, RoundedGaussian, Sum, Term, Unstated)
+LAWS = (
+    Cube,
+    Degrees,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    LadderBound,
+    Laplace,
+    RoundedGaussian,
+    Sum,
+    Term,
+    Unstated,
+)

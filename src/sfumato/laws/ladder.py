@@ -3,6 +3,7 @@
 The law itself hangs on the data and is as private as they are. Proof: docs/proofs/ladder.md
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -66,25 +67,28 @@ class LadderBound(Whole):
         return exponential(self.epsilon / 2, bits=128 + (1 / self.epsilon).__ceil__().bit_length()).high
 
 
-def bounded_margin(lower: Rungs, upper: Rungs, epsilon: Fraction, confidence: Fraction) -> int:
-    """The least m with P(|z| > m) ≤ 1 − confidence for every ladder whose widths lie between two bounds.
+def bounded_margin(bounds: Iterable[tuple[Rungs, Rungs]], epsilon: Fraction, confidence: Fraction) -> int:
+    """The least m with P(|z| > m) ≤ 1 − confidence for every ladder whose widths lie between one of some bounds.
 
-    Guarantee: what lies beyond m weighs at most what it weighs for ``upper``, and what lies within m at least what it
-    weighs for ``lower``.
+    Guarantee: what lies beyond m weighs at most what it weighs for the upper widths, and what lies within m at least
+    what it weighs for the lower ones of the same pair.
 
     >>> from sfumato.core.rungs import Run
     >>> rungs = Rungs.of([Run(0, 1, 1, 100)])
-    >>> bounded_margin(rungs, rungs, Fraction(1), Fraction(19, 20))
+    >>> bounded_margin([(rungs, rungs)], Fraction(1), Fraction(19, 20))
     599
     """
-    doubt = 1 - level_of(confidence)
-    least, most = _Mass(lower, epsilon), _Mass(upper, epsilon)
+    doubt, margin = 1 - level_of(confidence), 0
+    for lower, upper in bounds:
+        least, most = _Mass(lower, epsilon), _Mass(upper, epsilon)
 
-    def excess(m: int) -> float:
-        beyond, within = most.beyond(m).high, least.all.low - 2 * least.beyond(m).high
-        return over(2 * beyond, doubt * (2 * beyond + max(within, Fraction(1))))
+        def excess(m: int, least: _Mass = least, most: _Mass = most) -> float:
+            beyond, within = most.beyond(m).high, least.all.low - 2 * least.beyond(m).high
+            return over(2 * beyond, doubt * (2 * beyond + max(within, Fraction(1))))
 
-    return least_whole(excess, near=max(1, int(2 * upper.width(0) / epsilon)))
+        if excess(margin) > 0:
+            margin = least_whole(excess, near=max(1, int(2 * upper.width(0) / epsilon)))
+    return margin
 
 
 class _Mass:

@@ -1,6 +1,6 @@
 """The ladder mechanism: the noise fits the graph at hand, and the guarantee holds for all graphs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
@@ -23,7 +23,8 @@ __all__ = ["Ladder", "Ladders", "edges_of", "level_of_count", "star_width"]
 
 EDGES = 2  # of one unit, at the most: an edge that is replaced leaves one place and enters another
 LARGEST = 2**63 - 1
-FINE = 64  # places of growth that are told apart, before bounds of stars become coarse
+FINE = 24  # places of growth that are told apart, before bounds of stars become coarse
+PART = 16  # the parts of a guide are a sixteenth of it wide, or sixteen
 GUIDE_DOUBT = Fraction(1, 3)  # what part of the doubt about an error is doubt about the guide
 
 
@@ -118,14 +119,15 @@ class Ladder:
 
         >>> ladder = Ladder.calibrated(nodes=4039, epsilon=1, share=0.04)
         >>> ladder.margin([1_612_010, 293], Fraction(19, 20)), ladder.law.margin(0.95)
-        (3442, 28259)
+        (2901, 28259)
         """
         if not self.guide:
             return self.law.margin(confidence)
         left = level_of_count(confidence, guided=True)
         aside = DiscreteLaplace(scale=1 / self.guide).margin(1 - GUIDE_DOUBT * (1 - confidence))
-        low, high = self.bounds(values[1] - aside, values[1] + aside)
-        return min(bounded_margin(low, high, self.epsilon, left), self.law.margin(left))
+        parts = _parts(max(0, values[1] - aside), max(0, values[1] + aside))
+        margin = bounded_margin((self.bounds(low, high) for low, high in parts), self.epsilon, left)
+        return min(margin, self.law.margin(left))
 
     def bounds(self, low: int, high: int) -> tuple[Rungs, Rungs]:
         """Rungs that are never wider, and never narrower, than those of a graph whose guide lies from low to high."""
@@ -217,6 +219,15 @@ def star_width(x: int, y: int, t: int, top: int, leaves: int) -> int:
     """
     more = min(t, top - x)
     return comb(x + more, leaves - 1) + comb(min(y + t - more, top), leaves - 1)
+
+
+def _parts(low: int, high: int) -> Iterator[tuple[int, int]]:
+    """Cut what a guide may be into few parts, the largest first: one of them holds the true guide."""
+    while high - low > PART:
+        cut = max(low, high - max(PART, high // PART))
+        yield cut, high
+        high = cut
+    yield low, high
 
 
 def _coarse(width: Any, last: int, *, upward: bool) -> Rungs:

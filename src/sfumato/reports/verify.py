@@ -297,7 +297,7 @@ def _ladders(said: Statement) -> Iterator[Finding]:
     if any(getattr(part, "edges", None) != edges for part in parts):
         yield Finding(field="statement.mechanism.edges", problem=f"must be {edges}, which one unit adds or removes")
     if any(bool(getattr(part, "guide", 0)) != bool(getattr(said.query, "share", 0)) for part in parts):
-        yield Finding(field="statement.mechanism.guide", problem="must be above 0 if the query gives it a share, else 0")
+        yield Finding(field="statement.mechanism.guide", problem="must be above 0 just if the query gives it a share")
 
 
 def _miscalibrated(norm: str, holds: Fraction) -> Finding:

@@ -7,7 +7,6 @@ from math import comb
 
 from sfumato.core.budget import Budget
 from sfumato.core.exact import non_negative
-from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, Law, Mechanism
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
@@ -28,7 +27,7 @@ SHARE = Fraction(1, 25)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ByLadder:
-    """One count; with ``ladder`` drawn from a ladder whose guide gets ``share`` of ε, else with noise for all graphs."""
+    """One count; with ``ladder`` from a ladder whose guide gets ``share`` of ε, else with noise for all graphs."""
 
     dataset: Dataset
     shape: Shape
@@ -40,7 +39,9 @@ class ByLadder:
         if self.shape.directed:
             raise InvalidInput("triangles and local stars are of undirected graphs; nothing was done.")
         if self.shape.nodes is not None and self.shape.nodes < max(3, (leaves or 0) + 1):
-            raise InvalidInput(f"{self.shape.nodes} nodes are too few for this count: it is always 0. Nothing was done.")
+            raise InvalidInput(
+                f"{self.shape.nodes} nodes are too few for this count: it is always 0. Nothing was done."
+            )
         object.__setattr__(self, "share", non_negative(self.share, "share"))
         if self.share >= 1 or (self.share and not self.ladder):
             raise InvalidInput("share is the part of ε that bounds the error of a ladder: from 0 to below 1.")
