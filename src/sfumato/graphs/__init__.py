@@ -5,6 +5,8 @@ mechanism; reading them needs no data and no NumPy.
 """
 
 from sfumato.graphs.ergm.statistics import NetworkStatistics
+from sfumato.graphs.node_level.by_chosen_cap import ChosenEdges, ChosenHistogram
+from sfumato.graphs.node_level.triangles import ChosenTriangles, NodeTriangles
 from sfumato.graphs.queries.blocks import BlockEdges
 from sfumato.graphs.queries.clustering import Clustering
 from sfumato.graphs.queries.communities import CommunityCount
@@ -24,6 +26,9 @@ __all__ = [
     "GRAPH_QUERIES",
     "QUERIES",
     "BlockEdges",
+    "ChosenEdges",
+    "ChosenHistogram",
+    "ChosenTriangles",
     "Clustering",
     "CommunityCount",
     "DegreeHistogram",
@@ -32,6 +37,7 @@ __all__ = [
     "EdgesAndDegrees",
     "LocalStars",
     "NetworkStatistics",
+    "NodeTriangles",
     "PageRank",
     "PairWeights",
     "Shape",
@@ -59,5 +65,9 @@ GRAPH_QUERIES = (
     CommunityCount,
     PairWeights,
     BlockEdges,
+    ChosenEdges,
+    ChosenHistogram,
+    ChosenTriangles,
+    NodeTriangles,
 )
 QUERIES = (*GRAPH_QUERIES, Shape)

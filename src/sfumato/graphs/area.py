@@ -3,6 +3,7 @@
 import dataclasses
 import secrets
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
@@ -21,6 +22,7 @@ from sfumato.errors import InvalidInput, NotDeclared, Refused, Unsupported
 from sfumato.graphs import GRAPH_QUERIES, QUERIES
 from sfumato.graphs.graph import Graph
 from sfumato.graphs.moves import check_unit
+from sfumato.graphs.node_level.by_chosen_cap import ByChosenCap
 from sfumato.graphs.nodes import Nodes, nodes_of
 from sfumato.graphs.projection import projected
 from sfumato.graphs.query import GraphQuery
@@ -149,6 +151,8 @@ class Graphs:
     def read(self, query: GraphQuery) -> Any:
         """Read the graph, project it where the unit has a cap, and compute. Sensitive: the result is exact."""
         held = self._holdings[query.dataset]
+        if isinstance(query, ByChosenCap):
+            return query.in_the_way(held.graph(None, self._secret)), self._at_caps(query, held)
         return query.exact(held.graph(query.cap(self._unit), self._secret))
 
     def draw(self, mechanism: Mechanism, exact: Any, words: "Words") -> Answer:
@@ -157,6 +161,10 @@ class Graphs:
             return mechanism.add_noise(exact, words), ()  # type: ignore[attr-defined]
         chosen = mechanism.choose(exact, words)
         return chosen if isinstance(chosen, tuple) else (chosen,), ()
+
+    def _at_caps(self, query: ByChosenCap, held: _Holding) -> Callable[[int], list[int]]:
+        """What is asked under a cap that is not chosen yet. Sensitive."""
+        return lambda cap: query.exact_at(held.graph(cap if query.projects else None, self._secret), cap)
 
     def _bound(self, weight: str | None, bound: Exact | None) -> Fraction | None:
         """The largest weight: that of the unit, where it is one of weights."""

@@ -11,6 +11,8 @@ from sfumato.core.units import Node, Unit
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.graphs.block_models import canonical
 from sfumato.graphs.ergm.statistics import NetworkStatistics, usual_weights
+from sfumato.graphs.node_level.by_chosen_cap import LEAST, ChosenEdges, ChosenHistogram
+from sfumato.graphs.node_level.triangles import ChosenTriangles, NodeTriangles
 from sfumato.graphs.pagerank import textbook_bound
 from sfumato.graphs.queries.blocks import BlockEdges, questions_of, strategy_for
 from sfumato.graphs.queries.by_ladder import SHARE
@@ -58,8 +60,11 @@ class Graph:
     bound: Fraction | None = None
     """The largest weight, where edges have weights."""
 
-    def edges(self) -> Question:
+    def edges(self, *, choose_cap: bool = False, least_cap: int | None = None) -> Question:
         """Ask for the number of edges; under a node unit, of those that its degree cap leaves.
+
+        With ``choose_cap`` the cap is chosen privately from ``least_cap`` (32), twice that, …, up to the unit's own,
+        for a third of ε: far less noise where most degrees are far smaller than the unit allows.
 
         >>> import sfumato as sf
         >>> nodes = sf.node(max_degree=20, relation="add/remove")
@@ -68,6 +73,10 @@ class Graph:
         >>> wards.edges().preview(epsilon=1).sensitivity.l1
         L1(value=Fraction(20, 1))
         """
+        if choose_cap:
+            most = self._cap()
+            least = _least_cap(least_cap, most)
+            return self.question(ChosenEdges(dataset=self.dataset, shape=self.shape, most=most, least=least))
         return self.question(EdgeCount(dataset=self.dataset, shape=self.shape))
 
     def degrees(self, direction: str = "total") -> Question:
@@ -95,12 +104,27 @@ class Graph:
             SortedDegrees(dataset=self.dataset, shape=self.shape, length=length, direction=_direction(direction))
         )
 
-    def degree_histogram(self, most: int | None = None, direction: str = "total") -> Question:
+    def degree_histogram(
+        self,
+        most: int | None = None,
+        direction: str = "total",
+        *,
+        choose_cap: bool = False,
+        least_cap: int | None = None,
+    ) -> Question:
         """Ask how many nodes have each degree, up to ``most``, whose count holds all larger ones too.
 
         Without ``most`` the counts go up to the largest degree that is possible: n − 1, or the cap of a node unit.
+        ``choose_cap`` and ``least_cap`` are as for :meth:`edges`: the counts go up to a cap that is chosen privately.
         """
         way = _direction(direction)
+        if choose_cap:
+            if most is not None or way is not Direction.TOTAL:
+                raise InvalidInput("a chosen cap is for total degrees up to the unit's own cap; nothing was done.")
+            cap = self._cap()
+            return self.question(
+                ChosenHistogram(dataset=self.dataset, shape=self.shape, most=cap, least=_least_cap(least_cap, cap))
+            )
         largest = self._largest(way)
         most = largest if most is None else most
         if isinstance(most, int):
@@ -130,8 +154,18 @@ class Graph:
             )
         )
 
-    def triangles(self, *, ladder: bool = True, share: Exact | None = None) -> Question:
-        """Ask for the number of triangles; under edge and weight units.
+    def triangles(
+        self,
+        *,
+        ladder: bool = True,
+        share: Exact | None = None,
+        choose_cap: bool = False,
+        least_cap: int | None = None,
+    ) -> Question:
+        """Ask for the number of triangles.
+
+        Under a node unit with cap D no node counts in more than D(D − 1)/2 of them; ``choose_cap`` and ``least_cap``
+        are as for :meth:`edges`, and ``ladder`` and ``share`` are not used. Under edge and weight units:
 
         With ``ladder`` the noise fits the graph at hand, and ``share`` of ε (1/25, or what you say) goes to a private
         bound of the error, from which the interval follows; with ``share=0`` the interval is that of the worst graph.
@@ -143,6 +177,12 @@ class Graph:
         >>> wards.triangles().preview(epsilon=1).mechanism.KIND
         'mechanism.ladder'
         """
+        if choose_cap:
+            most = self._cap()
+            least = _least_cap(least_cap, most)
+            return self.question(ChosenTriangles(dataset=self.dataset, shape=self.shape, most=most, least=least))
+        if isinstance(self.unit, Node):
+            return self.question(NodeTriangles(dataset=self.dataset, shape=self.shape, most=self.unit.max_degree))
         given = _share(share, ladder=ladder)
         return self.question(Triangles(dataset=self.dataset, shape=self.shape, ladder=ladder, share=given))
 
@@ -212,7 +252,7 @@ class Graph:
     ) -> Question:
         """Ask for the PageRank of each node.
 
-        ``restart`` names the nodes that the walk restarts at (all of them, if none is named). ``loops`` gives every node
+        ``restart`` names the nodes that the walk restarts at (all of them, if none is named). ``loops`` gives each node
         a public loop of this weight, which shrinks the bounds. ``edge_flow`` is the most that one edge passes on, as a
         share of all rank: the noise is in proportion to it, and ranks are exact wherever no edge carries more. About
         twice ``damping`` over the number of ends of edges is a good choice: spend a little on edges() first.
@@ -258,9 +298,7 @@ class Graph:
         """Ask for the weight of every pair of nodes, those without an edge too: each pair once, with noise."""
         if self.bound is None:
             raise NotDeclared("the edges have no weights; nothing was done. Say weight=…, bound=… in vault.graph(...).")
-        return self.question(
-            PairWeights(dataset=self.dataset, shape=self.shape, bound=self.bound, called=self.called)
-        )
+        return self.question(PairWeights(dataset=self.dataset, shape=self.shape, bound=self.bound, called=self.called))
 
     def block_edges(
         self,
@@ -318,6 +356,12 @@ class Graph:
             raise InvalidInput(f"{what} need one entry for each of {self.shape.nodes} nodes; nothing was done.")
         return list(given)
 
+    def _cap(self) -> int:
+        """The largest cap to choose from."""
+        if not isinstance(self.unit, Node):
+            raise Refused("only a node unit has a degree cap to choose; nothing was done. Leave choose_cap out.")
+        return self.unit.max_degree
+
     def _largest(self, direction: Direction) -> int:
         """The largest degree that is possible."""
         top = self.shape.top(direction)
@@ -326,6 +370,11 @@ class Graph:
         if top is None:
             raise NotDeclared("the number of nodes was not declared; nothing was done. Say nodes=….")
         return top
+
+
+def _least_cap(asked: int | None, most: int) -> int:
+    """The smallest cap to choose from: the usual one, or the unit's own where that is smaller."""
+    return min(LEAST, most) if asked is None else asked
 
 
 def _share(asked: Exact | None, *, ladder: bool) -> Fraction:

@@ -6,6 +6,7 @@ NumPy and SciPy and is imported when it is first used; what it runs is declared 
 
 from typing import TYPE_CHECKING, Any
 
+from sfumato.mechanisms.chosen_cap import ChosenCap
 from sfumato.mechanisms.exponential import Exponential, PermuteAndFlip
 from sfumato.mechanisms.gaussian import Gaussian
 from sfumato.mechanisms.k_norm import CubeNoise, DegreeNoise
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MECHANISMS",
     "BufferedNoise",
+    "ChosenCap",
     "CubeNoise",
     "DegreeNoise",
     "Exponential",
@@ -52,6 +54,7 @@ __all__ = [
 
 MECHANISMS = (
     BufferedNoise,
+    ChosenCap,
     CubeNoise,
     DegreeNoise,
     Exponential,
