@@ -18,7 +18,7 @@ from sfumato.mechanisms.ladder import Ladder
 from sfumato.noise import SystemWords
 from sfumato.noise.ladder import sample_ladder
 from sfumato.reports.verify import parsed, verify
-from tests.parts import dataset
+from tests.parts import dataset, package
 from tests.reports.forgeries import signed_anew
 
 pytest.importorskip("numba")
@@ -113,7 +113,7 @@ def test_a_ladder_for_too_few_edges_or_another_count_does_not_verify() -> None:
 def test_units_and_graphs_without_a_proof_are_refused() -> None:
     nodes = sf.Vault(unit=sf.node(max_degree=5, relation="add/remove"), budget=sf.Budget(epsilon=1), name="nodes")
     graph = nodes.graph(network(), name="wards", version="1")
-    for question in (graph.triangles, graph.local_stars, graph.clustering):
+    for question in (graph.local_stars, graph.clustering):
         with pytest.raises(Unsupported, match="a node moves many"):
             question()
     edges = sf.Vault(unit=sf.edge(relation="add/remove"), budget=sf.Budget(epsilon=1), name="edges")
@@ -182,3 +182,17 @@ def test_errors_on_public_networks_are_those_of_the_literature(name: str) -> Non
         assert abs(drawn.mean() - wanted) <= stray + 0.001 * wanted
         assert abs(drawn.mean() - 2 * wanted) > stray  # the broken twin: half the rate
     assert 2 * (nodes - 2) > errors[1]
+
+
+def test_releases_have_words_pages_and_pictures_and_no_picture_of_a_private_law(tmp_path: Any) -> None:
+    package("altair")
+    package("vl_convert")
+    for question in (asked().triangles(), asked().local_stars(2), asked().clustering()):
+        release = question.release(epsilon=1)
+        for language in ("en", "zh"):
+            assert release.explain(language)
+        assert release.report(tmp_path / f"{question.query.KIND}.html").is_file()
+        release.plot("intervals")
+        with pytest.raises(Unsupported, match="private"):
+            release.plot("noise")
+    assert "One number" in asked().triangles().release(epsilon=1).explain()

@@ -20,6 +20,7 @@ from sfumato.core.units import Unit
 from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.graphs import GRAPH_QUERIES
+from sfumato.graphs.node_level.by_chosen_cap import ByChosenCap
 from sfumato.graphs.query import GraphQuery
 from sfumato.mechanisms import NoisyThreshold, OptimalSelection, TopChoice
 from sfumato.reports.columns import CONFIDENCE, Column, columns_of, shared_margins
@@ -294,6 +295,8 @@ def _counted(query: Count | Aggregate | Quantiles | Marginals, said: Statement) 
 def _network(query: GraphQuery, said: Statement) -> Subject:
     """What is told of a graph; each query has its own words, by its kind."""
     columns, numbers = tuple(query.labels()), len(said.values)
+    if query.measure is None and not columns:
+        numbers = len(query.names)  # what is shown: other numbers stand behind it
     return Subject(
         kind=Kind.TABLE if columns else Kind.NUMBER if numbers == 1 else Kind.NUMBERS,
         dataset=said.dataset,
@@ -301,7 +304,7 @@ def _network(query: GraphQuery, said: Statement) -> Subject:
         measure=query.KIND.removeprefix("query."),
         columns=columns,
         rest=True,
-        cap=query.cap(said.unit),
+        cap=said.values[0] if isinstance(query, ByChosenCap) else query.cap(said.unit),
     )
 
 
