@@ -49,7 +49,7 @@ def run(*, smoke: bool) -> Path:
     with tempfile.TemporaryDirectory() as folder:
         paths = {edges: Path(folder) / f"{edges}.npz" for edges in sorted({*sizes, *scaling})}
         for edges, path in paths.items():
-            invent(path, edges)
+            _child("invent", path, str(edges))  # elsewhere: a child starts with the peak memory of its parent
         for edges in sizes:
             measured[f"{edges} edges, triangles"] = _beside(paths[edges], pairs, slow=edges <= 10**5)
             written = write("graphs", measured, smoke=smoke)
@@ -67,10 +67,11 @@ def run(*, smoke: bool) -> Path:
         return write("graphs", measured, smoke=smoke) or written
 
 
-def invent(path: Path, edges: int) -> None:
+def invent(path: str, size: str) -> Figures:
     """A fictional power-law graph with one node for every five edges, its nodes in random order."""
     from sfumato.graphs.adjacency import Adjacency
 
+    edges = int(size)
     chance = np.random.default_rng(0)  # makes a fictional graph, never noise
     nodes, more = max(10, edges // 5), int(1.15 * edges)
     ends = np.cumsum((np.arange(nodes) + 11.0) ** (-1 / 1.3))
@@ -78,6 +79,7 @@ def invent(path: Path, edges: int) -> None:
     head, tail = chance.permutation(nodes)[drawn]
     graph = Adjacency.of_pairs(nodes, head, tail)
     np.savez(path, indptr=graph.indptr, indices=graph.indices)
+    return {"edges": graph.edges}
 
 
 def _beside(path: Path, pairs: int, *, slow: bool) -> dict[str, object]:
@@ -182,10 +184,10 @@ def _network(path: Path) -> Any:
     return Adjacency.of_pairs(len(names), *place.reshape(rows.shape).T)
 
 
-def _child(job: str, path: Path) -> dict[str, Any]:
+def _child(job: str, path: Path, *rest: str) -> dict[str, Any]:
     """Run one job of this file in a process of its own."""
     answer = subprocess.run(
-        [sys.executable, "-m", "benchmarks.graphs", job, path],
+        [sys.executable, "-m", "benchmarks.graphs", job, path, *rest],
         capture_output=True,
         text=True,
         check=False,
@@ -289,7 +291,8 @@ def _networkx(path: str) -> Figures:
     return _measured(lambda: sum(networkx.triangles(theirs).values()) // 3, counts=True)
 
 
-JOBS: dict[str, Callable[[str], Figures]] = {
+JOBS: dict[str, Callable[..., Figures]] = {
+    "invent": invent,
     "count": _count,
     "rungs": _rungs,
     "release": _release,
@@ -299,4 +302,4 @@ JOBS: dict[str, Callable[[str], Figures]] = {
 }
 
 if __name__ == "__main__":
-    print(json.dumps(JOBS[sys.argv[1]](sys.argv[2])))
+    print(json.dumps(JOBS[sys.argv[1]](*sys.argv[2:])))
