@@ -18,6 +18,7 @@ from sfumato.mechanisms import (
     Gaussian,
     Laplace,
     MatrixNoise,
+    NoisyCells,
     NoisyMax,
     NoisyThreshold,
     OptimalSelection,
@@ -35,6 +36,7 @@ HALF = Fraction(1, 2)
 CASES = {
     Laplace.calibrated(l1=1, epsilon=HALF): {"l1"},
     Gaussian(l2_squared=Fraction(1), sigma=Fraction(2)): {"l2"},
+    NoisyCells.calibrated(cells=9, l1=1, epsilon=HALF): {"l1"},
     NoisyMax.calibrated(sensitivity=1, epsilon=HALF): {"linf"},
     NoisyMax.calibrated(sensitivity=1, epsilon=HALF, monotone=True): {"linf"},
     SparseVector.calibrated(sensitivity=1, alarms=3, epsilon=HALF): {"linf"},

@@ -26,6 +26,8 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.signature import SigningKey
 from sfumato.core.statement import Account, Statement
 from sfumato.core.units import Unit
+from sfumato.graphs.shape import Shape
+from sfumato.graphs.synthetic import SyntheticGraph
 from sfumato.mechanisms.matrix import Matrix
 from sfumato.mechanisms.matrix.buffered import Buffered
 from sfumato.reports.declarations import DECLARATIONS
@@ -102,6 +104,7 @@ MADE: dict[str, tuple[Any, Budget]] = {
             ),
             Budget(epsilon=2),
         ),
+        (mechanisms.NoisyCells.calibrated(cells=6, l1=1088, epsilon=1), Budget(epsilon=1)),
         (mechanisms.DegreeNoise(nodes=5, epsilon=Fraction(1, 2)), Budget(epsilon="1/2")),
         (Matrix.square_root(3, bits=3).measure(sigma_squared=40).declaration, Budget(epsilon=2, delta=1e-6)),
         (
@@ -127,11 +130,13 @@ def test_no_mechanism_is_left_out() -> None:
 def signed(kind: str) -> tuple[dict[str, Any], SigningKey]:
     mechanism, spend = MADE[kind]
     size, levels = getattr(mechanism, "choices", 1), getattr(mechanism, "quantiles", ())
-    query = Asked(dataset=DATA, size=size if isinstance(size, int) else 1, levels=levels)
+    query: Any = Asked(dataset=DATA, size=size if isinstance(size, int) else 1, levels=levels)
     unit: Unit = sf.record(relation="add/remove")
     if isinstance(mechanism, mechanisms.Ladder | mechanisms.Ladders):
         unit = sf.edge(relation="add/remove")
         query = Asked(dataset=DATA, moved=3 if isinstance(mechanism, mechanisms.Ladders) else 1)
+    if isinstance(mechanism, mechanisms.NoisyCells):
+        unit, query = sf.edge(relation="add/remove"), SyntheticGraph(dataset=DATA, shape=Shape(nodes=4))
     sensitivity = query.sensitivity(unit, None)
     event = mechanism.loss(sensitivity)
     guarantee = promised(event, spend)
@@ -152,7 +157,7 @@ def signed(kind: str) -> tuple[dict[str, Any], SigningKey]:
         account=Account(
             name="trial", ledger="none (in memory)", budget=Budget(epsilon=9, delta=1e-3), spent=spend, releases=1
         ),
-        values=(1,) * query.size,
+        values=(1,) * (query.size or 2),
     )
     key = SigningKey.new()
     document = parse(Certificate.sign(statement, key).text)
