@@ -1,9 +1,9 @@
 """Choosing a set of k of finitely many with probability in proportion to the product of its members' weights exp(x).
 
 No set is listed. Those with one x are a level; how many of a level are chosen is drawn level by level, each time in
-proportion to C(c, j)·e^(j·x)·e_(r−j), where e_m is the elementary symmetric polynomial of degree m of the weights of all
-levels below: O(n·k) products for all of them. Weights are tilted by a common factor, which changes no probability and
-makes each e_m, up to a constant, the probability that independent coins show m heads: numbers of ordinary size.
+proportion to C(c, j)·e^(j·x)·e_(r−j), where e_m is the elementary symmetric polynomial of degree m of the weights of
+all levels below: O(n·k) products for all of them. Weights are tilted by a common factor, which changes no probability
+and makes each e_m, up to a constant, the probability that independent coins show m heads: numbers of ordinary size.
 Everything is whole numbers rounded outward, and where they leave a draw open they are computed again with more bits.
 Proof: docs/proofs/top_set.md
 """
@@ -53,8 +53,7 @@ def sample_subset(exponents: Sequence[Fraction], size: int, words: Words) -> tup
         if least < few:
             taken = least + _drawn(heights, counts, size, tables, place, left, least, few, words)
         members = owners[level]
-        for _ in range(taken):
-            chosen.append(members.pop(bits.below(len(members))))
+        chosen += [members.pop(bits.below(len(members))) for _ in range(taken)]
         left -= taken
     return tuple(sorted(chosen))
 

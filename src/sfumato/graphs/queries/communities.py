@@ -40,8 +40,8 @@ MOST_CANDIDATES = 10**5
 class CommunityCount:
     """The number of blocks k, from 1 to ``most``, whose best partition explains the edges best.
 
-    The score of k is the largest log-likelihood of a stochastic block model over the ``partitions`` with k blocks, block
-    probabilities in [``eta``, 1 − ``eta``], less a public penalty. Without ``partitions`` all of them are tried, which
+    The score of k is the largest log-likelihood of a stochastic block model over the ``partitions`` with k blocks, with
+    block probabilities in [``eta``, 1 − ``eta``], less a public penalty. Without ``partitions`` all are tried, which
     few nodes allow. They must be public: groups known from elsewhere, or found in a graph that was released.
 
     Guarantee: one edge moves each score by at most ln((1 − η)/η): the maximum is exact and global over a set that does
@@ -66,8 +66,8 @@ class CommunityCount:
         natural(self.most, "most", most=nodes)
         if not self.partitions and nodes > MOST_NODES_LISTED:
             raise NotDeclared(
-                f"{nodes} nodes have too many partitions to try all, and a search that may miss the best one breaks the "
-                "guarantee. Nothing was done. Hand in public ones: partitions=[…], each a block for every node."
+                f"{nodes} nodes have too many partitions to try all, and a search that may miss the best one breaks "
+                "the guarantee. Nothing was done. Hand in public ones: partitions=[…], each a block for every node."
             )
         if len(self.partitions) > MOST_CANDIDATES:
             raise InvalidInput(

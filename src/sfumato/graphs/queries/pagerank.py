@@ -41,9 +41,9 @@ MOST_LOOPS = 10**6
 class PageRank:
     """The rank of every node, in units of 2⁻⁴⁸.
 
-    ``restart`` are the places of the nodes that the walk restarts at, all of them if empty. ``loops`` gives every node a
-    public loop of that weight: the walk waits, every node has a way out, and the bounds shrink. With ``edge_flow`` no
-    edge passes on more than that share of all rank in a step: ranks are those of PageRank wherever no edge carries more,
+    ``restart`` are the places of the nodes that the walk restarts at, all of them if empty. ``loops`` gives every node
+    a public loop of that weight: the walk waits, every node has a way out, and the bounds shrink. With ``edge_flow`` no
+    edge passes on more than that share of all rank in a step: where no edge carries more, ranks are those of PageRank,
     and the noise is in proportion to it, whatever the degrees.
 
     Guarantee: :meth:`sensitivity` is the least of the proven bounds for these facts, and all roundings and the steps
@@ -134,7 +134,8 @@ class PageRank:
             total, each = 2 * half, half
         else:
             ends = 2 if self.shape.directed else 4
-            total = each = many * ends * Fraction(flow_units(self.edge_flow), coarse) / (1 - self.damping)
+            flow = many * ends * Fraction(flow_units(self.edge_flow), coarse) / (1 - self.damping)
+            total, each = min(flow, 2 * self.damping * 2**RANK_BITS), min(flow, self.damping * 2**RANK_BITS)
         l1, linf = ceil(total + spare) + self.size, ceil(each + spare) + 1
         return Sensitivity.of(l0=self.size, l1=l1, l2_squared=l1 * linf, linf=linf)
 
