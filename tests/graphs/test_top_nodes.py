@@ -120,7 +120,8 @@ def test_one_direction_is_too_weak_where_an_edge_is_replaced() -> None:
     assert worst_loss(5, 2, float(rule.scale), pairs) <= 1
     assert worst_loss(5, 2, float(careless.scale), pairs) > 1
     assert not TopNodes.monotone(REPLACED)
-    assert TopNodes.monotone(ADDED) and TopNodes.monotone(weight(bound=1, relation="replace"))
+    assert TopNodes.monotone(ADDED)
+    assert TopNodes.monotone(weight(bound=1, relation="replace"))
 
 
 def test_the_loss_follows_from_what_moves() -> None:

@@ -59,7 +59,7 @@ class BlockEdges:
         if len(self.member) != self.shape.nodes or set(self.member) != set(range(max(self.member, default=0) + 1)):
             raise InvalidInput(f"each of {self.shape.nodes} nodes needs a block, 0, 1, …; nothing was done.")
         natural(self.bits, "bits", least=0, most=32)
-        _check_cells(self.blocks, self.shape)
+        _check_cells(self.blocks, directed=self.shape.directed)
         if not self.questions or {len(row) for row in (*self.questions, *self.strategy)} != {self.cells}:
             raise InvalidInput(f"questions and strategy must be about {self.cells} pairs of blocks; nothing was done.")
         if len(self.asked) != len(self.questions) or len(set(self.asked)) != len(self.asked):
@@ -189,6 +189,7 @@ def questions_of(
     >>> questions_of(["A", "B"], {"both": ["A", "B"]}, directed=False)
     (('A – A', 'A – B', 'B – B', 'both'), ((1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 1)))
     """
+    _check_cells(len(blocks), directed=directed)
     cells = cells_of(len(blocks), directed=directed)
     arrow = " → " if directed else " – "
     names = [f"{blocks[one]}{arrow}{blocks[other]}" for one, other in cells]
@@ -225,8 +226,8 @@ def strategy_for(questions: Sequence[Row], *, gaussian: bool) -> tuple[tuple[Row
     return tuple(tuple(row) for row in found.strategy.tolist()), found.bits
 
 
-def _check_cells(blocks: int, shape: Shape) -> None:
-    cells = len(cells_of(blocks, directed=shape.directed)) if blocks <= MOST_CELLS else blocks * (blocks + 1) // 2
+def _check_cells(blocks: int, *, directed: bool) -> None:
+    cells = blocks**2 if directed else blocks * (blocks + 1) // 2
     if cells > MOST_CELLS:
         raise InvalidInput(
             f"{blocks} blocks have {cells:,} pairs, more than {MOST_CELLS}; nothing was done. Join some blocks."
