@@ -16,7 +16,7 @@ import sfumato as sf
 from sfumato.core.query import Dataset
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput, Refused
-from sfumato.graphs.node_level.by_chosen_cap import ChosenEdges, ChosenHistogram, falling
+from sfumato.graphs.node_level.by_chosen_cap import ChosenEdges, ChosenHistogram, counts_from
 from sfumato.graphs.node_level.caps import caps_up_to, in_the_way
 from sfumato.graphs.shape import Shape
 from sfumato.mechanisms import ChosenCap
@@ -262,10 +262,17 @@ def test_what_cannot_be_chosen_is_refused() -> None:
         mechanism_for().scores([1])
 
 
-def test_caps_and_falling_numbers() -> None:
+def test_caps() -> None:
     assert caps_up_to(7, 7) == (7,)
     assert caps_up_to(64, 8) == (8, 16, 32, 64)
-    values = [Fraction(value) for value in (5, 7, 1, 4, 4, -2)]
-    fitted = falling(values)
-    assert fitted == [6, 6, 3, 3, 3, -2]
-    assert sum(fitted) == sum(values)
+
+
+def test_counts_lie_on_lines_between_the_level_stretches() -> None:
+    exact = [Fraction(value) for value in (9, 7, 7, 7, 6, 2)]
+    assert counts_from(exact) == [2, 0, 0, 1, 4, 2]  # what never rises stays as it is
+    noisy = [Fraction(value) for value in (8, 4, 6, 1, -3)]
+    fitted = counts_from(noisy)  # 8, 5, 5, 1, 0: a line from 8 at 0 to 5 at 1½, on to 1 at 3
+    assert fitted == [2, Fraction(7, 3), Fraction(8, 3), 1, 0]
+    assert sum(fitted) == 8
+    assert min(counts_from([Fraction(value) for value in (-4, 3, -9)])) >= 0
+    assert counts_from([Fraction(5)]) == [5]

@@ -115,7 +115,7 @@ class Graph:
         """Ask how many nodes have each degree, up to ``most``, whose count holds all larger ones too.
 
         Without ``most`` the counts go up to the largest degree that is possible: n − 1, or the cap of a node unit.
-        ``choose_cap`` and ``least_cap`` are as for :meth:`edges`: the counts go up to a cap that is chosen privately.
+        ``choose_cap`` and ``least_cap`` (16) are as for :meth:`edges`: the counts go up to a cap chosen privately.
         """
         way = _direction(direction)
         if choose_cap:
@@ -123,7 +123,9 @@ class Graph:
                 raise InvalidInput("a chosen cap is for total degrees up to the unit's own cap; nothing was done.")
             cap = self._cap()
             return self.question(
-                ChosenHistogram(dataset=self.dataset, shape=self.shape, most=cap, least=_least_cap(least_cap, cap))
+                ChosenHistogram(
+                    dataset=self.dataset, shape=self.shape, most=cap, least=_least_cap(least_cap, cap, LEAST // 2)
+                )
             )
         largest = self._largest(way)
         most = largest if most is None else most
@@ -372,9 +374,9 @@ class Graph:
         return top
 
 
-def _least_cap(asked: int | None, most: int) -> int:
+def _least_cap(asked: int | None, most: int, usual: int = LEAST) -> int:
     """The smallest cap to choose from: the usual one, or the unit's own where that is smaller."""
-    return min(LEAST, most) if asked is None else asked
+    return min(usual, most) if asked is None else asked
 
 
 def _share(asked: Exact | None, *, ladder: bool) -> Fraction:

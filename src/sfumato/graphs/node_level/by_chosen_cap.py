@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
@@ -24,14 +25,14 @@ from sfumato.inference.figure import Derived, Figure
 from sfumato.inference.form import Form, Noise
 from sfumato.mechanisms.chosen_cap import ChosenCap
 
-__all__ = ["DOUBLING", "LEAST", "SHARE", "ByChosenCap", "ChosenEdges", "ChosenHistogram", "counted", "falling"]
+__all__ = ["DOUBLING", "LEAST", "SHARE", "ByChosenCap", "ChosenEdges", "ChosenHistogram", "counted", "counts_from"]
 
 SHARE = Fraction(17, 50)
 """The part of ε that the choice of the cap gets, unless another is asked for."""
 LEAST = 32
-"""The smallest cap to choose from, unless another is asked for; the declared one where it is smaller."""
+"""The smallest cap to choose from, unless another is asked for; half of it for histograms."""
 DOUBLING = 5
-"""How many nodes the next larger cap has to save."""
+"""How many nodes the next larger cap has to save; twice as many for histograms."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,8 +201,9 @@ class ChosenHistogram(ByChosenCap):
     """How many nodes have each degree, under a cap that is chosen privately and released with the counts.
 
     What gets noise are the numbers of nodes of degree 0 *or more*, 1 or more, …, up to the cap: one unit moves these no
-    further than the counts themselves, and they never rise. The nearest numbers that never rise are taken, and
-    their differences are the counts: most of the noise is gone. The noisy numbers stay in ``release.values``.
+    further than the counts themselves, and they never rise. The nearest numbers that never rise are taken, joined by
+    straight lines, and their differences are the counts (:func:`counts_from`): most of the noise is gone. The noisy
+    numbers stay in ``release.values``. A larger cap is more noise on more numbers, so it has to save more nodes.
 
     Guarantee: at cap D a node that comes or goes moves all these numbers by at most 2D + 1 in l1, one that is replaced
     by 3D, after the projection; the choice is private by itself, and both are charged. Public: every field.
@@ -211,6 +213,8 @@ class ChosenHistogram(ByChosenCap):
     KIND: ClassVar[str] = "query.chosen_histogram"
     VERSION: ClassVar[int] = 1
     ANSWERED_BY: ClassVar[tuple[str, ...]] = ("mechanism.chosen_cap",)
+    least: int = LEAST // 2
+    doubling: int = 2 * DOUBLING
 
     @property
     def first(self) -> int:
@@ -232,7 +236,7 @@ class ChosenHistogram(ByChosenCap):
         return {"degree": range(self.first, self.most + 1)}
 
     def columns(self, release: Release) -> Mapping[str, Derived]:
-        """The counts: differences of the nearest numbers that never rise, beside those of the raw ones."""
+        """The counts from the nearest numbers that never rise, beside the differences of the raw ones."""
         cap, law = _law(release)
         said, many = release.statement, cap + 1 - self.first
         drawn = [Fraction(value) for value in said.values[1 : many + 1]]
@@ -250,9 +254,8 @@ class ChosenHistogram(ByChosenCap):
             measure="nodes",
             sources=(release,),
         )
-        fitted = [max(value, Fraction(0)) for value in falling(drawn)]
-        counts = [here - after for here, after in zip(fitted, [*fitted[1:], Fraction(0)], strict=True)]
-        plain = (int(value) if value.denominator == 1 else value for value in [*counts, *([Fraction(0)] * beyond)])
+        counts = [*counts_from(drawn), *([Fraction(0)] * beyond)]
+        plain = (int(value) if value.denominator == 1 else value for value in counts)
         return {"nodes": Adjusted(raw=raw, adjusted=tuple(plain), least=0, most=None)}
 
     def moves(self, unit: Unit, cap: int) -> int:
@@ -283,17 +286,32 @@ def _law(release: Release) -> tuple[int, Law]:
     return said.values[0], said.mechanism.law_at(said.values[0])
 
 
-def falling(values: Sequence[Fraction]) -> list[Fraction]:
-    """The nearest numbers that never rise (isotonic regression): those that rise are averaged until none do.
+def counts_from(at_least: Sequence[Fraction]) -> list[Fraction]:
+    """How many nodes have each degree, from noisy numbers of nodes that have at least it. Post-processing.
 
-    >>> [int(value) for value in falling([Fraction(9), Fraction(2), Fraction(4), Fraction(-1)])]
-    [9, 3, 3, -1]
+    Numbers that rise are averaged until none do (isotonic regression), which leaves level stretches. Between their
+    middles, and down to 0 behind the last, straight lines are drawn: a level stretch would say that no node has its
+    degrees and very many the next one, which noise makes and networks do not. Numbers that never rise stay as they are.
+
+    >>> [str(count) for count in counts_from([Fraction(9), Fraction(2), Fraction(4), Fraction(1)])]
+    ['4', '8/3', '4/3', '1']
     """
-    blocks: list[tuple[Fraction, int]] = []
-    for value in values:
+    stretches: list[tuple[Fraction, int]] = []
+    for value in at_least:
         total, length = value, 1
-        while blocks and blocks[-1][0] * length <= total * blocks[-1][1]:
-            before, many = blocks.pop()
+        while stretches and stretches[-1][0] * length < total * stretches[-1][1]:
+            before, many = stretches.pop()
             total, length = total + before, length + many
-        blocks.append((total, length))
-    return [total / length for total, length in blocks for _ in range(length)]
+        stretches.append((total, length))
+    knots, start = [], Fraction(0)
+    for total, length in stretches:
+        knots.append((start + Fraction(length - 1, 2), max(total / length, Fraction(0))))
+        start += length
+    knots.append((start, Fraction(0)))
+    levels, left = [], 0
+    for place in range(len(at_least) + 1):
+        while left + 1 < len(knots) - 1 and knots[left + 1][0] <= place:
+            left += 1
+        (x, y), (later, lower) = knots[left], knots[left + 1]
+        levels.append(y if place <= x else y + (lower - y) * (place - x) / (later - x))
+    return [here - after for here, after in pairwise(levels)]
