@@ -27,6 +27,7 @@ from sfumato.mechanisms import (
     RandomizedResponse,
     SparseVector,
     TopChoice,
+    TopSet,
 )
 
 pytestmark = pytest.mark.kills
@@ -44,6 +45,7 @@ CASES = {
     OptimalSelection.calibrated(keys=1, epsilon=HALF, delta="1/1000"): {"l0", "linf"},
     TopChoice.calibrated(choices=3, sensitivity=1, epsilon=HALF): {"linf"},
     TopChoice.calibrated(choices=3, sensitivity=1, epsilon=HALF, monotone=True): {"linf"},
+    TopSet.calibrated(candidates=4, choices=2, moved=1, epsilon=HALF, monotone=True): {"l1", "linf"},
     RandomizedResponse.calibrated(epsilon=HALF, categories=3): {"l0"},
     QuantileChoice(quantiles=(HALF,), steps=9, parts=1, epsilon=HALF): {"l0", "linf"},
     DegreeNoise(nodes=4, epsilon=HALF): {"l1"},

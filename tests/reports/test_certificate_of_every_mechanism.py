@@ -26,6 +26,7 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.signature import SigningKey
 from sfumato.core.statement import Account, Statement
 from sfumato.core.units import Unit
+from sfumato.graphs.queries.top import TopNodes
 from sfumato.graphs.shape import Shape
 from sfumato.graphs.synthetic import SyntheticGraph
 from sfumato.mechanisms.matrix import Matrix
@@ -92,6 +93,10 @@ MADE: dict[str, tuple[Any, Budget]] = {
         (mechanisms.NoisyThreshold.calibrated(keys=1, most=1, epsilon=1, delta=1e-6), Budget(epsilon=1, delta=1e-6)),
         (mechanisms.OptimalSelection.calibrated(keys=1, epsilon=1, delta=1e-6), Budget(epsilon=1, delta=1e-6)),
         (mechanisms.TopChoice.calibrated(choices=3, sensitivity=1, epsilon=1), Budget(epsilon=1)),
+        (
+            mechanisms.TopSet.calibrated(candidates=5, choices=1, moved=2, epsilon=1, monotone=True),
+            Budget(epsilon=1),
+        ),
         (mechanisms.CubeNoise.calibrated(linf=1, dimensions=3, epsilon=1), Budget(epsilon=1)),
         (
             mechanisms.QuantileChoice(quantiles=(Fraction(1, 2),), steps=9, parts=1, epsilon=Fraction(1)),
@@ -135,6 +140,8 @@ def signed(kind: str) -> tuple[dict[str, Any], SigningKey]:
     if isinstance(mechanism, mechanisms.Ladder | mechanisms.Ladders):
         unit = sf.edge(relation="add/remove")
         query = Asked(dataset=DATA, moved=3 if isinstance(mechanism, mechanisms.Ladders) else 1)
+    if isinstance(mechanism, mechanisms.TopSet):
+        unit, query = sf.edge(relation="add/remove"), TopNodes(dataset=DATA, shape=Shape(nodes=5), choices=1)
     if isinstance(mechanism, mechanisms.NoisyCells):
         unit, query = sf.edge(relation="add/remove"), SyntheticGraph(dataset=DATA, shape=Shape(nodes=4))
     sensitivity = query.sensitivity(unit, None)

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from sfumato.accounting import epsilon as accounted
 from sfumato.audit import laws
-from sfumato.audit.keys import grown, selected, top
+from sfumato.audit.keys import grown, selected, top, top_set
 from sfumato.audit.ladders import wedges, wedges_twice
 from sfumato.audit.numbers import (
     choice,
@@ -48,6 +48,7 @@ from sfumato.mechanisms import (
     RandomizedResponse,
     SparseVector,
     TopChoice,
+    TopSet,
 )
 
 __all__ = ["ATTACKS", "TWINS", "audit"]
@@ -59,6 +60,7 @@ _RULE = NoisyThreshold.calibrated(keys=3, most=1, epsilon=1, delta=1e-4)
 _OPTIMAL = OptimalSelection.calibrated(keys=1, epsilon=1, delta=1e-4)
 _THIRD = OptimalSelection.calibrated(keys=3, epsilon=1, delta=1e-4)
 _TOP = TopChoice.calibrated(choices=2, sensitivity=1, epsilon=1)
+_TOP_SET = TopSet.calibrated(candidates=4, choices=2, moved=4, epsilon=1, monotone=False)
 _MAX = NoisyMax.calibrated(sensitivity=1, epsilon=1)
 _SOFT = Exponential.calibrated(sensitivity=1, epsilon=1)
 _FLIP = PermuteAndFlip.calibrated(sensitivity=1, epsilon=1)
@@ -114,6 +116,7 @@ ATTACKS = (
         delta=1e-4,
     ),
     top("top choice", _TOP, epsilon=1.0),
+    top_set("top set", _TOP_SET, epsilon=1.0),
     Attack(
         name="randomised response",
         kind=RandomizedResponse.KIND,
@@ -227,6 +230,11 @@ TWINS = (
     top(
         "top choice, calibrated for add/remove under replace",
         TopChoice(choices=2, scale=_TOP.scale / 2, monotone=True),
+        epsilon=1.0,
+    ),
+    top_set(
+        "top set, calibrated for an edge more or less where one is replaced",
+        TopSet.calibrated(candidates=4, choices=2, moved=2, epsilon=1, monotone=True),
         epsilon=1.0,
     ),
     linear(
