@@ -126,6 +126,7 @@ def test_stated(query: GraphQuery, unit: Unit, l0: int, l1: int, l2_squared: int
         (ranked(SECRET, 5), (5, 2, 4, 2)),
         (counts(LISTED, 3), (4, 4, 8, 2)),
         (counts(LISTED, 1), (2, 4, 8, 2)),
+        (counts(LISTED, 9), (4, 4, 8, 2)),
         (both(LISTED, 8), (5, 5, 9, 2)),
         (both(SECRET, 1), (2, 5, 9, 2)),
         (stars(SECRET), (1, 8, 64, 8)),
@@ -142,9 +143,9 @@ def test_one_edge_of_a_projected_graph(query: Any, expected: tuple[int, int, int
 def test_moves_of_degrees() -> None:
     assert degree_moves(node(4), SECRET) == DegreeMoves(own=4, steps=4, apart=False, exchanged=False, comes=True)
     assert degree_moves(node(4, SWAP), NINE) == DegreeMoves(own=4, steps=8, apart=False, exchanged=True, comes=False)
-    assert degree_moves(edge(), NINE) == DegreeMoves(own=0, steps=2, apart=True, exchanged=False, comes=False)
+    assert degree_moves(edge(), NINE) == DegreeMoves(own=0, steps=2, apart=True, exchanged=False, comes=False, ends=2)
     assert degree_moves(edge(SWAP), NINE, cap=3) == DegreeMoves(
-        own=0, steps=4, apart=False, exchanged=True, comes=False
+        own=0, steps=4, apart=False, exchanged=True, comes=False, ends=2
     )
     assert degree_moves(HEAVY[1], NINE) == degree_moves(edge(), NINE)
     assert edge_moves(node(4, SWAP), NINE) == 4

@@ -19,7 +19,6 @@ from sfumato.graphs.local_sensitivity import Front, star_rungs, triangle_rungs
 from tests.graphs.small import adjacency, classes, counts, pairs_of, renamed
 
 pytest.importorskip("numba")
-pytestmark = pytest.mark.kills
 
 Made = tuple[int, Rungs]
 EPSILONS = [Fraction(1, 10), Fraction(1), Fraction(4)]

@@ -19,8 +19,9 @@ class DegreeMoves:
     """What one unit does to degrees.
 
     ``own`` is how far the degree of the node itself moves (0 for an edge), ``steps`` how far all other degrees move
-    together. ``apart`` says that no other degree moves by more than one, ``exchanged`` that the unit leaves one
-    place and enters another, ``comes`` that a node is there in one of the two graphs and not in the other.
+    together, ``ends`` how many degrees one edge counts in (0 for a node). ``apart`` says that no other degree moves by
+    more than one, ``exchanged`` that the unit leaves one place and enters another, ``comes`` that a node is there in
+    one of the two graphs and not in the other.
     """
 
     own: int
@@ -28,6 +29,7 @@ class DegreeMoves:
     apart: bool
     exchanged: bool
     comes: bool
+    ends: int = 0
 
 
 def check_unit(unit: Unit, shape: Shape) -> None:
@@ -103,7 +105,8 @@ def degree_moves(
             comes=unit.relation is Relation.ADD_REMOVE,
         )
     ends = 2 if direction is Direction.TOTAL else 1
-    return DegreeMoves(own=0, steps=ends * (2 if exchanged else 1), apart=cap is None, exchanged=exchanged, comes=False)
+    steps = 2 * ends if exchanged else ends
+    return DegreeMoves(own=0, steps=steps, apart=cap is None, exchanged=exchanged, comes=False, ends=ends)
 
 
 def edge_moves(unit: Unit, shape: Shape) -> int:

@@ -5,7 +5,7 @@ from enum import Enum
 from typing import ClassVar
 
 from sfumato.core.exact import natural
-from sfumato.errors import InvalidInput
+from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.graphs.adjacency import MOST_NODES
 
 __all__ = ["Direction", "Shape"]
@@ -46,6 +46,13 @@ class Shape:
         if self.nodes is None:
             return None
         return (self.nodes - 1) * (2 if self.directed and direction is Direction.TOTAL else 1)
+
+    def largest(self, direction: Direction) -> int:
+        """The same, where it must be known."""
+        top = self.top(direction)
+        if top is None:
+            raise NotDeclared("the number of nodes is not declared; nothing was done. Say nodes=….")
+        return top
 
     def check_direction(self, direction: Direction) -> None:
         """Refuse degrees in or out of an undirected graph."""

@@ -40,8 +40,7 @@ def histogram_moves(unit: Unit, shape: Shape, direction: Direction, *, size: int
     moved = degree_moves(unit, shape, direction)
     others = moved.steps
     if moved.apart:
-        ends = others // 2 if moved.exchanged else others
-        squared = 6 * ends**2 if moved.exchanged else 2 * ends**2
+        squared = 6 * moved.ends**2 if moved.exchanged else 2 * moved.ends**2
         return Sensitivity.of(l0=min(2 * others, size), l1=2 * others, l2_squared=squared, linf=others)
     if moved.comes:
         total, squared, most = 2 * others + 1, (others + 1) ** 2 + others**2, others + 1

@@ -103,12 +103,11 @@ class Stars:
         if isinstance(unit, Node):
             own = comb(unit.max_degree, self.leaves)
             return own + moves.steps * comb(unit.max_degree - 1, self.leaves - 1)
-        top = self.shape.top(self.direction) or 0
+        top = self.shape.largest(self.direction)
         if self.max_degree is not None and self.max_degree < top:
             return moves.steps * comb(self.max_degree - 1, self.leaves - 1)
         # More edges never make fewer stars: an edge that is replaced takes some away and brings some.
-        ends = moves.steps // 2 if moves.exchanged else moves.steps
-        return ends * comb(max(top - 1, 0), self.leaves - 1)
+        return moves.ends * comb(max(top - 1, 0), self.leaves - 1)
 
     def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
         """Laplace or Gaussian noise, whichever is smaller."""
