@@ -104,7 +104,9 @@ class _Told:
                 yield self.say(f"{group}found_counts", "accuracy.noise")
             return
         if self.facts.spans:
-            if any(span.chosen for span in self.facts.spans):
+            if all(span.chosen and span.rank is None for span in self.facts.spans):
+                yield self.say("accuracy.named")
+            elif any(span.chosen for span in self.facts.spans):
                 yield self.say("accuracy.chosen")
             elif "spans" in self.voice.figures:
                 yield self.say(f"{group}spans", "accuracy.noise", *more)

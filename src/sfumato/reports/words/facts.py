@@ -294,7 +294,10 @@ def _counted(query: Count | Aggregate | Quantiles | Marginals, said: Statement) 
 
 def _network(query: GraphQuery, said: Statement) -> Subject:
     """What is told of a graph; each query has its own words, by its kind."""
-    columns, numbers = tuple(query.labels()), len(said.values)
+    labels = query.labels()
+    columns, numbers = tuple(labels), len(said.values)
+    if query.measure is None and columns:
+        numbers = len(next(iter(labels.values()))) or numbers  # what is shown may be computed from fewer numbers
     if query.measure is None and not columns:
         numbers = len(query.names)  # what is shown: other numbers stand behind it
     return Subject(
