@@ -366,12 +366,7 @@ class Graph:
 
     def _largest(self, direction: Direction) -> int:
         """The largest degree that is possible."""
-        top = self.shape.top(direction)
-        if isinstance(self.unit, Node):
-            return self.unit.max_degree
-        if top is None:
-            raise NotDeclared("the number of nodes was not declared; nothing was done. Say nodes=….")
-        return top
+        return self.unit.max_degree if isinstance(self.unit, Node) else self.shape.largest(direction)
 
 
 def _least_cap(asked: int | None, most: int, usual: int = LEAST) -> int:
