@@ -13,7 +13,7 @@ from sfumato.core.units import edge, node
 from sfumato.errors import InvalidInput, Refused
 from sfumato.graphs.adjacency import Adjacency
 from sfumato.graphs.pagerank import half_moves, leftover, ranks, rounding_error, steps_for, textbook_bound
-from sfumato.graphs.queries.pagerank import PageRank
+from sfumato.graphs.queries.pagerank import PageRank, pagerank_of_degrees
 from sfumato.graphs.shape import Shape
 from sfumato.reports.verify import parsed, verify
 
@@ -248,3 +248,16 @@ def test_through_the_vault() -> None:
     assert verify(parsed(release.certificate.text)).consistent
     with pytest.raises(InvalidInput, match="not the name"):
         graph.pagerank(restart=["z"])
+
+
+def test_degrees_that_were_released_make_a_pagerank_for_nothing() -> None:
+    vault = sf.Vault(unit=ADDED, budget=sf.Budget(epsilon=2000), name="web")
+    star = vault.graph([("hub", name) for name in "abcd"], name="web", version="1", nodes=["hub", *"abcd"])
+    release = star.degrees().release(epsilon=1000)
+    before = vault.spent
+    found = pagerank_of_degrees(release)
+    assert vault.spent == before
+    assert sum(found.values()) == 1
+    assert found["hub"] == Fraction(3, 100) + ALPHA / 2  # the degrees are exact but for a part below e^-400
+    with pytest.raises(InvalidInput, match="only degrees"):
+        pagerank_of_degrees(star.edges().release(epsilon=1))

@@ -7,10 +7,10 @@ from math import ceil
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
-from sfumato.core.exact import natural
+from sfumato.core.exact import Exact, natural
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, Law, Mechanism
-from sfumato.core.release import Release
+from sfumato.core.release import Release, only_release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Edge, Node, Relation, Unit
 from sfumato.errors import InvalidInput, Refused
@@ -26,13 +26,14 @@ from sfumato.graphs.pagerank import (
     ranks,
     rounding_error,
 )
+from sfumato.graphs.queries.degrees import Degrees
 from sfumato.graphs.query import check_size
 from sfumato.graphs.shape import Shape
 from sfumato.inference.figure import Derived, Figure
 from sfumato.inference.form import Form, Noise
 from sfumato.mechanisms.advisor import least_noise
 
-__all__ = ["PageRank"]
+__all__ = ["PageRank", "pagerank_of_degrees"]
 
 MOST_LOOPS = 10**6
 
@@ -160,3 +161,20 @@ class PageRank:
         found = ranks(graph, self.damping, restart=self.restart, loops=self.loops, edge_flow=most)
         exact: list[int] = (found >> (WORK_BITS - RANK_BITS)).tolist()
         return exact
+
+
+def pagerank_of_degrees(release: Release, damping: Exact = "17/20") -> Mapping[str | int, Fraction]:
+    """The PageRank of a network that has the released degrees and is random otherwise, by node.
+
+    The walk then goes to each node in proportion to its degree: r = (1 − α)/n + α·d/Σd, degrees below 0 taken as 0.
+    Post-processing of a release of ``degrees()``: it costs nothing more. How far a real network is from a random one is
+    not covered by any interval; what the noise adds is small, since degrees move by 1.
+    """
+    query, alpha = only_release(release).statement.query, damping_of(damping)
+    if not isinstance(query, Degrees):
+        raise InvalidInput("only degrees by node make a PageRank; nothing was done. Release degrees() first.")
+    held = [max(value, 0) for value in release.values]
+    total, even = sum(held), Fraction(1, query.size)
+    shares = [Fraction(value, total) if total else even for value in held]
+    nodes = query.labels()["node"]
+    return {node: (1 - alpha) * even + alpha * share for node, share in zip(nodes, shares, strict=True)}
