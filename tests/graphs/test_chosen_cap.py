@@ -13,16 +13,19 @@ import numpy as np
 import pytest
 
 import sfumato as sf
+from benchmarks import node_level
 from sfumato.core.query import Dataset
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput, Refused
 from sfumato.graphs.node_level.by_chosen_cap import ChosenEdges, ChosenHistogram, counts_from
 from sfumato.graphs.node_level.caps import caps_up_to, in_the_way
+from sfumato.graphs.projection import mixed, projected
 from sfumato.graphs.shape import Shape
 from sfumato.mechanisms import ChosenCap
 from sfumato.noise.words import SystemWords
 from sfumato.reports.verify import verify
 from tests.graphs.enumeration import Numbers, Worlds, rewired
+from tests.parts import dataset
 from tests.reports.forgeries import signed_anew
 
 ADD, SWAP = sf.node(max_degree=20, relation="add/remove"), sf.node(max_degree=20, relation="replace")
@@ -276,3 +279,29 @@ def test_counts_lie_on_lines_between_the_level_stretches() -> None:
     assert sum(fitted) == 8
     assert min(counts_from([Fraction(value) for value in (-4, 3, -9)])) >= 0
     assert counts_from([Fraction(5)]) == [5]
+
+
+@pytest.mark.claim("S0-08")
+@pytest.mark.parametrize("name", ["ego-Facebook", "ca-GrQc"])
+def test_edges_of_public_networks_are_off_by_less_than_twice_the_largest_degree(name: str) -> None:
+    """ε = 1, the cap chosen privately and charged; from the exact laws of the choice and the noise."""
+    graph = node_level.read(dataset(node_level.NETWORKS[name]))
+    unit, keys = sf.node(max_degree=8192, relation="add/remove"), mixed(np.arange(graph.n, dtype=np.uint64))
+    query = ChosenEdges(dataset=DATA, shape=Shape(nodes=None), most=8192)
+    mechanism = query.mechanism(query.sensitivity(unit, None), unit, sf.Budget(epsilon=1))
+    assert isinstance(mechanism, ChosenCap)
+    law = node_level.chances(mechanism.scores(query.in_the_way(graph)), float(mechanism.choice))
+    assert sum(law) == pytest.approx(1)
+    lost = [graph.edges - projected(graph, keys, cap).edges for cap in query.caps]
+    errors = [node_level.off(gone, float(mechanism.scale(cap))) for gone, cap in zip(lost, query.caps, strict=True)]
+    mean = sum(chance * error for chance, error in zip(law, errors, strict=True))
+    assert mean <= 2 * graph.degrees.max()
+    without = node_level.chances(mechanism.scores([0] * len(query.caps)), float(mechanism.choice))
+    assert sum(chance * error for chance, error in zip(without, errors, strict=True)) > 2 * mean  # blind to the graph
+
+
+def test_chances_are_those_of_the_definition() -> None:
+    mechanism = mechanism_for()
+    for nodes in ([3, 1, 1, 0], [0, 0, 0, 0], [9, 9, 1, 0]):
+        found = node_level.chances(mechanism.scores(nodes), float(mechanism.choice))
+        assert found == pytest.approx(chances(mechanism, nodes))

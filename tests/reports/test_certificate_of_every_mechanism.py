@@ -109,6 +109,18 @@ MADE: dict[str, tuple[Any, Budget]] = {
             ),
             Budget(epsilon=2),
         ),
+        (
+            mechanisms.ChosenCap(
+                caps=(1,),
+                choice=Fraction(1, 2),
+                epsilon=Fraction(1, 2),
+                spread=1,
+                doubling=5,
+                moves=(1,),
+                numbers=1,
+            ),
+            Budget(epsilon=1),
+        ),
         (mechanisms.NoisyCells.calibrated(cells=6, l1=1088, epsilon=1), Budget(epsilon=1)),
         (mechanisms.DegreeNoise(nodes=5, epsilon=Fraction(1, 2)), Budget(epsilon="1/2")),
         (Matrix.square_root(3, bits=3).measure(sigma_squared=40).declaration, Budget(epsilon=2, delta=1e-6)),
