@@ -78,6 +78,7 @@ def test_the_noise_at_each_cap() -> None:
 def test_numbers_of_the_proof() -> None:
     assert [most_at_a_node(cap) for cap in (1, 2, 3, 6)] == [0, 1, 3, 15]
     assert [triangle_moves(cap) for cap in (1, 2, 3, 6)] == [1, 2, 4, 16]
+    assert {type(found(6)) for found in (most_at_a_node, triangle_moves)} == {int}
     # at 8, without two nodes: 12 is over 8 + 2 by 2, which is 8/4; without one, 22 is over 9 by 13
     many = np.array([30, 22, 12, 10, 10, 9, 3])
     assert in_the_way(many, [8, 16, 32]) == [2, 2, 0]
