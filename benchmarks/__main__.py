@@ -5,7 +5,7 @@ import importlib
 
 from benchmarks.harness import check_schema
 
-NAMES = ("accounting", "counts", "ledger", "matrix", "noise", "tables")
+NAMES = ("accounting", "counts", "graphs", "ledger", "matrix", "node_level", "noise", "tables")
 
 
 def main() -> None:

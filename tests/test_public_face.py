@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import sfumato
-from sfumato import laws, mechanisms, tables
+from sfumato import graphs, laws, mechanisms, tables
 from sfumato.core import events, guarantees, sensitivity, units
 from sfumato.engines import expressions
 from sfumato.reports.declarations import DECLARATIONS
@@ -29,7 +29,9 @@ def test_every_public_name_is_there_and_no_other_is() -> None:
         sfumato.Valut  # noqa: B018
 
 
-@pytest.mark.parametrize("module", [events, expressions, guarantees, laws, mechanisms, sensitivity, tables, units])
+@pytest.mark.parametrize(
+    "module", [events, expressions, graphs, guarantees, laws, mechanisms, sensitivity, tables, units]
+)
 def test_every_declaration_can_be_read_from_a_certificate(module: object) -> None:
     exported = [getattr(module, name) for name in module.__all__]  # type: ignore[attr-defined]
     declared = [item for item in exported if isinstance(item, type) and isinstance(getattr(item, "KIND", None), str)]

@@ -27,6 +27,8 @@ from sfumato.core.statement import Statement
 from sfumato.core.units import Unit
 from sfumato.errors import EngineFailed, InvalidInput, LedgerError, NotDeclared, Refused, Unsupported
 from sfumato.governance.memory import MemoryLedger
+from sfumato.graphs.area import Graphs
+from sfumato.graphs.graph import Graph
 from sfumato.laws.margins import level_of
 from sfumato.mechanisms.calibration import least_epsilon, least_epsilon_where
 from sfumato.noise import SystemWords
@@ -114,7 +116,8 @@ class Vault:
         self._key = key if isinstance(key, SigningKey) else SigningKey.new() if key is None else SigningKey.load(key)
         self._ledger = MemoryLedger(account=name, budget=budget) if durable is None else durable
         self._tables = Tables(unit=unit, name=name, budget=budget)
-        self._areas: tuple[Area[Any], ...] = (self._tables,)
+        self._graphs = Graphs(unit=unit, name=name)
+        self._areas: tuple[Area[Any], ...] = (self._tables, self._graphs)
 
     @property
     def unit(self) -> Unit:
@@ -198,6 +201,49 @@ class Vault:
         ['hospital', 'region']
         """
         return self._tables.public(data, name=name, version=version)
+
+    def graph(
+        self,
+        data: object,
+        *,
+        name: str | None = None,
+        version: str | None = None,
+        nodes: object = None,
+        directed: bool = False,
+        source: str = "source",
+        target: str = "target",
+        weight: str | None = None,
+        bound: Exact | None = None,
+    ) -> Graph:
+        """Declare a graph: an edge list (Parquet, CSV, Arrow, a data frame, an Ibis table, a database), an array or a
+        list of pairs, a SciPy matrix, a NetworkX or igraph graph.
+
+        A file is not opened; what is in memory is taken over as it is now. Nothing is counted and nothing is spent.
+
+        ``nodes`` says how many nodes there are, called 0, 1, …, or lists their names: a public fact under edge and
+        weight units and under replace, where pairs outside it do not count. Where nodes come and go it is secret:
+        leave it out, or list the names of all nodes, which then stay private. ``source``, ``target`` and ``weight``
+        name columns; weights are held to 0 … ``bound``. A loop is no edge, a pair that is listed twice is one, and a
+        row without both ends or with a weight that is no number above 0 does not count.
+
+        >>> import sfumato as sf
+        >>> vault = Vault(unit=sf.edge(relation="add/remove"), budget=sf.Budget(epsilon=1), name="contacts")
+        >>> wards = vault.graph([("A", "B"), ("B", "C")], name="wards", version="1", nodes=["A", "B", "C"])
+        >>> wards.degrees().query.labels()
+        {'node': ('A', 'B', 'C')}
+        """
+        return self._graphs.declare(
+            self,
+            data,
+            name=name,
+            version=version,
+            nodes=nodes,
+            directed=directed,
+            source=source,
+            target=target,
+            weight=weight,
+            bound=bound,
+        )
 
     def preview(
         self, query: Query, spend: Budget, *, confidence: Exact = Fraction(19, 20), rows: int | None = None

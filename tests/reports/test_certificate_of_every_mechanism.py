@@ -26,6 +26,9 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.signature import SigningKey
 from sfumato.core.statement import Account, Statement
 from sfumato.core.units import Unit
+from sfumato.graphs.queries.top import TopNodes
+from sfumato.graphs.shape import Shape
+from sfumato.graphs.synthetic import SyntheticGraph
 from sfumato.mechanisms.matrix import Matrix
 from sfumato.mechanisms.matrix.buffered import Buffered
 from sfumato.reports.declarations import DECLARATIONS
@@ -37,7 +40,7 @@ DATA = Dataset(name="trial", edition="1")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A question whose sensitivity is 1 in every norm, for each row, whatever the limit.
+    """A question whose sensitivity is ``moved`` in every norm, for each row, whatever the limit.
 
     ``size`` is how many numbers it asks for, and ``levels`` which quantiles, if it asks for any.
     """
@@ -49,6 +52,7 @@ class Asked:
     size: int = 1
     levels: tuple[Fraction, ...] = ()
     steps: int = 9
+    moved: int = 1
 
     @property
     def lattice(self) -> SimpleNamespace:
@@ -73,7 +77,7 @@ class Asked:
         raise NotImplementedError
 
     def sensitivity(self, unit: Unit, limit: Limit | None) -> Sensitivity:
-        return Sensitivity.of(l0=1, l1=1, l2_squared=1, linf=1)
+        return Sensitivity.of(l0=1, l1=self.moved, l2_squared=self.moved**2, linf=self.moved)
 
 
 MADE: dict[str, tuple[Any, Budget]] = {
@@ -89,11 +93,35 @@ MADE: dict[str, tuple[Any, Budget]] = {
         (mechanisms.NoisyThreshold.calibrated(keys=1, most=1, epsilon=1, delta=1e-6), Budget(epsilon=1, delta=1e-6)),
         (mechanisms.OptimalSelection.calibrated(keys=1, epsilon=1, delta=1e-6), Budget(epsilon=1, delta=1e-6)),
         (mechanisms.TopChoice.calibrated(choices=3, sensitivity=1, epsilon=1), Budget(epsilon=1)),
+        (
+            mechanisms.TopSet.calibrated(candidates=5, choices=1, moved=2, epsilon=1, monotone=True),
+            Budget(epsilon=1),
+        ),
         (mechanisms.CubeNoise.calibrated(linf=1, dimensions=3, epsilon=1), Budget(epsilon=1)),
         (
             mechanisms.QuantileChoice(quantiles=(Fraction(1, 2),), steps=9, parts=1, epsilon=Fraction(1)),
             Budget(epsilon=1),
         ),
+        (mechanisms.Ladder.calibrated(nodes=3, epsilon=1), Budget(epsilon=1)),
+        (
+            mechanisms.Ladders(
+                parts=tuple(mechanisms.Ladder.calibrated(nodes=3, leaves=k, epsilon=1) for k in (None, 2))
+            ),
+            Budget(epsilon=2),
+        ),
+        (
+            mechanisms.ChosenCap(
+                caps=(1,),
+                choice=Fraction(1, 2),
+                epsilon=Fraction(1, 2),
+                spread=1,
+                doubling=5,
+                moves=(1,),
+                numbers=1,
+            ),
+            Budget(epsilon=1),
+        ),
+        (mechanisms.NoisyCells.calibrated(cells=6, l1=1088, epsilon=1), Budget(epsilon=1)),
         (mechanisms.DegreeNoise(nodes=5, epsilon=Fraction(1, 2)), Budget(epsilon="1/2")),
         (Matrix.square_root(3, bits=3).measure(sigma_squared=40).declaration, Budget(epsilon=2, delta=1e-6)),
         (
@@ -119,8 +147,15 @@ def test_no_mechanism_is_left_out() -> None:
 def signed(kind: str) -> tuple[dict[str, Any], SigningKey]:
     mechanism, spend = MADE[kind]
     size, levels = getattr(mechanism, "choices", 1), getattr(mechanism, "quantiles", ())
-    query = Asked(dataset=DATA, size=size if isinstance(size, int) else 1, levels=levels)
-    unit = sf.record(relation="add/remove")
+    query: Any = Asked(dataset=DATA, size=size if isinstance(size, int) else 1, levels=levels)
+    unit: Unit = sf.record(relation="add/remove")
+    if isinstance(mechanism, mechanisms.Ladder | mechanisms.Ladders):
+        unit = sf.edge(relation="add/remove")
+        query = Asked(dataset=DATA, moved=3 if isinstance(mechanism, mechanisms.Ladders) else 1)
+    if isinstance(mechanism, mechanisms.TopSet):
+        unit, query = sf.edge(relation="add/remove"), TopNodes(dataset=DATA, shape=Shape(nodes=5), choices=1)
+    if isinstance(mechanism, mechanisms.NoisyCells):
+        unit, query = sf.edge(relation="add/remove"), SyntheticGraph(dataset=DATA, shape=Shape(nodes=4))
     sensitivity = query.sensitivity(unit, None)
     event = mechanism.loss(sensitivity)
     guarantee = promised(event, spend)
@@ -141,7 +176,7 @@ def signed(kind: str) -> tuple[dict[str, Any], SigningKey]:
         account=Account(
             name="trial", ledger="none (in memory)", budget=Budget(epsilon=9, delta=1e-3), spent=spend, releases=1
         ),
-        values=(1,) * query.size,
+        values=(1,) * (query.size or 2),
     )
     key = SigningKey.new()
     document = parse(Certificate.sign(statement, key).text)
@@ -204,7 +239,7 @@ def test_a_choice_has_no_interval() -> None:
         _ = laws.Unstated().mean_absolute_error
 
 
-@pytest.mark.parametrize("kind", sorted(set(MADE) - {"mechanism.laplace", "mechanism.gaussian"}))
+@pytest.mark.parametrize("kind", sorted(set(MADE) - {"mechanism.laplace", "mechanism.gaussian", "mechanism.ladders"}))
 def test_a_mechanism_that_cannot_answer_a_count_is_caught(kind: str, release: Any) -> None:
     """A promise that holds for a choice, or for degrees, says nothing of exact counts beside it."""
     mechanism, spend = MADE[kind]

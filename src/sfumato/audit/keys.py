@@ -2,15 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from itertools import permutations, product
+from itertools import combinations, permutations, product
 from math import prod
 from typing import Any
 
 from sfumato.audit.verdict import Attack
 from sfumato.mechanisms.optimal_selection import OptimalSelection
 from sfumato.mechanisms.top import TopChoice
+from sfumato.mechanisms.top_set import TopSet
 
-__all__ = ["grown", "peeled", "selected", "top"]
+__all__ = ["grown", "peeled", "selected", "top", "top_set"]
 
 Chance = Callable[[int], float]
 
@@ -57,6 +58,28 @@ def top(name: str, rule: TopChoice, *, epsilon: float) -> Attack:
         there=lambda _: peeled((399, 1, 1, 399), rule.scale, rule.choices),
         exact=True,
     )
+
+
+def top_set(name: str, rule: TopSet, *, epsilon: float) -> Attack:
+    """The same four groups, of which a set is chosen at once."""
+    return Attack(
+        name=name,
+        kind=TopSet.KIND,
+        epsilon=epsilon,
+        delta=0.0,
+        here=lambda _: sets((400, 0, 0, 400), rule.scale, rule.choices),
+        there=lambda _: sets((399, 1, 1, 399), rule.scale, rule.choices),
+        exact=True,
+    )
+
+
+def sets(counts: Sequence[int], scale: Fraction, choices: int) -> Any:
+    """The law of all sets of so many, each in proportion to exp((sum of its counts)/scale)."""
+    import numpy as np
+
+    sums = np.array([sum(counts[place] for place in chosen) for chosen in combinations(range(len(counts)), choices)])
+    weights = np.exp((sums - sums.max()) / float(scale))
+    return weights / weights.sum()
 
 
 def peeled(counts: Sequence[int], scale: Fraction, choices: int) -> Any:

@@ -9,7 +9,8 @@ from fractions import Fraction
 
 from sfumato.accounting import epsilon as accounted
 from sfumato.audit import laws
-from sfumato.audit.keys import grown, selected, top
+from sfumato.audit.keys import grown, selected, top, top_set
+from sfumato.audit.ladders import wedges, wedges_twice
 from sfumato.audit.numbers import (
     choice,
     drawn_gaussian,
@@ -35,6 +36,8 @@ from sfumato.mechanisms import (
     DegreeNoise,
     Exponential,
     Gaussian,
+    Ladder,
+    Ladders,
     Laplace,
     MatrixNoise,
     NoisyMax,
@@ -45,6 +48,7 @@ from sfumato.mechanisms import (
     RandomizedResponse,
     SparseVector,
     TopChoice,
+    TopSet,
 )
 
 __all__ = ["ATTACKS", "TWINS", "audit"]
@@ -56,6 +60,7 @@ _RULE = NoisyThreshold.calibrated(keys=3, most=1, epsilon=1, delta=1e-4)
 _OPTIMAL = OptimalSelection.calibrated(keys=1, epsilon=1, delta=1e-4)
 _THIRD = OptimalSelection.calibrated(keys=3, epsilon=1, delta=1e-4)
 _TOP = TopChoice.calibrated(choices=2, sensitivity=1, epsilon=1)
+_TOP_SET = TopSet.calibrated(candidates=4, choices=2, moved=4, epsilon=1, monotone=False)
 _MAX = NoisyMax.calibrated(sensitivity=1, epsilon=1)
 _SOFT = Exponential.calibrated(sensitivity=1, epsilon=1)
 _FLIP = PermuteAndFlip.calibrated(sensitivity=1, epsilon=1)
@@ -77,6 +82,8 @@ _ROOT = MatrixNoise(
 _PURE = MatrixNoise(strategy=((2, 0), (1, 2)), bits=1, norm="l1", noise=Fraction(3), workload="prefix", questions=())
 # One event moves three steps by 4, 2 and 1; no buffer is rounded.
 _STREAM = BufferedNoise(horizon=3, decays=(HALF,), weights=(HALF,), bits=2, noise=Fraction(225))
+_LADDER = Ladder.calibrated(nodes=100, leaves=2, epsilon="1/4")
+_LADDERS = Ladders(parts=(Ladder.calibrated(nodes=12, leaves=2, epsilon="1/2"),) * 2)
 _ONE = Sensitivity.of(l1=1)
 _ROOT_CLAIM = float(accounted([_ROOT.loss(_ONE)], delta=1e-5))
 _PURE_CLAIM = float(accounted([_PURE.loss(_ONE)], delta=0, method="basic"))
@@ -109,6 +116,7 @@ ATTACKS = (
         delta=1e-4,
     ),
     top("top choice", _TOP, epsilon=1.0),
+    top_set("top set", _TOP_SET, epsilon=1.0),
     Attack(
         name="randomised response",
         kind=RandomizedResponse.KIND,
@@ -137,6 +145,8 @@ ATTACKS = (
     ),
     degree_vector("degree noise", _DEGREES, (1, 1, 0, 0), epsilon=1.0),
     cube("cube noise", _CUBE),
+    wedges("ladder", _LADDER),
+    replace(wedges_twice("two ladders", _LADDERS, epsilon=1.0), share=0.8),
     support("Laplace", Laplace.KIND, epsilon=1.0, here=noisy(_LAPLACE, 0), there=noisy(_LAPLACE, 1)),
     support("Gaussian", Gaussian.KIND, epsilon=1.0, delta=1e-5, here=noisy(_GAUSSIAN, 0), there=noisy(_GAUSSIAN, 1)),
     support(
@@ -222,6 +232,11 @@ TWINS = (
         TopChoice(choices=2, scale=_TOP.scale / 2, monotone=True),
         epsilon=1.0,
     ),
+    top_set(
+        "top set, calibrated for an edge more or less where one is replaced",
+        TopSet.calibrated(candidates=4, choices=2, moved=2, epsilon=1, monotone=True),
+        epsilon=1.0,
+    ),
     linear(
         "matrix, the columns measured before they were rounded",
         MatrixNoise.KIND,
@@ -246,6 +261,9 @@ TWINS = (
         here=moved(_DEGREES, (1, 1, 0, 0)),
         there=moved(_DEGREES, (2, 1, 0, 0)),
     ),
+    wedges("ladder with the rate of one that is not two-sided", _LADDER, rate=float(_LADDER.epsilon)),
+    wedges("ladder of the local sensitivity alone", _LADDER, still=True),
+    wedges_twice("two ladders, charged as one", _LADDERS, epsilon=0.5),
     cube("cube noise, all cubes taken as equally large", _CUBE, without_volume(_CUBE)),
 )
 

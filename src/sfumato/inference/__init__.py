@@ -1,6 +1,6 @@
 """Inference: releases in, figures out. What is here can be handed releases alone, and costs nothing."""
 
-from sfumato.inference.adjusted import Adjusted, non_negative, rising, whole_table
+from sfumato.inference.adjusted import Adjusted, non_negative, rising, rising_medians, whole_table
 from sfumato.inference.figure import Figure, figure
 from sfumato.inference.hierarchy import consistent
 from sfumato.inference.ratio import Ratio
@@ -14,6 +14,7 @@ __all__ = [
     "figure",
     "non_negative",
     "rising",
+    "rising_medians",
     "weighted_mean",
     "whole_table",
 ]

@@ -16,7 +16,7 @@ from sfumato.core.release import Release
 from sfumato.errors import InvalidInput
 from sfumato.inference.figure import Derived, Figure, Label, figure
 
-__all__ = ["Adjusted", "nearest_table", "non_negative", "rising", "whole_table"]
+__all__ = ["Adjusted", "nearest_table", "non_negative", "rising", "rising_medians", "whole_table"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -86,15 +86,58 @@ def rising(given: Release | Figure) -> Adjusted:
     Adjacent numbers that fall are averaged until none do.
     """
     raw = figure(given)
-    blocks: list[tuple[Fraction, int]] = []  # the sum and the length of each stretch of equal numbers
+    blocks: list[tuple[int | Fraction, int]] = []  # the sum and the length of each stretch of equal numbers
     for value in raw.values:
-        blocks.append((Fraction(value), 1))
+        blocks.append((value, 1))
         while len(blocks) > 1 and blocks[-2][0] * blocks[-1][1] > blocks[-1][0] * blocks[-2][1]:
             (last, width), (before, length) = blocks.pop(), blocks.pop()
             blocks.append((before + last, length + width))
-    level = [total / length for total, length in blocks for _ in range(length)]
-    plain = tuple(int(value) if value.denominator == 1 else value for value in level)
+    level = [(Fraction(total) / length, length) for total, length in blocks]
+    plain = tuple(
+        whole for value, length in level for whole in [int(value) if value.denominator == 1 else value] * length
+    )
     return Adjusted(raw=raw, adjusted=plain, least=None, most=None)
+
+
+def rising_medians(given: Release | Figure) -> Adjusted:
+    """The numbers that never fall and are nearest in l1: under Laplace noise the most likely ones.
+
+    Each stretch of equal numbers is at a median, which a single far value does not move. Where several answers are
+    equally near, the middle between the smallest and the largest is taken, which is as near. Assumes: whole numbers.
+    """
+    raw = figure(given)
+    values = [int(value) for value in raw.values]
+    if any(whole != value for whole, value in zip(values, raw.values, strict=True)):
+        raise InvalidInput("medians that rise are found for whole numbers; nothing was adjusted. Use rising(...).")
+    ends = zip(_nearest_rising(values, largest=False), _nearest_rising(values, largest=True), strict=True)
+    middle = (Fraction(low + high, 2) for low, high in ends)
+    plain = tuple(int(value) if value.denominator == 1 else value for value in middle)
+    return Adjusted(raw=raw, adjusted=plain, least=None, most=None)
+
+
+def _nearest_rising(values: Sequence[int], *, largest: bool) -> list[int]:
+    """The smallest or the ``largest`` of the rising whole numbers with the least Σ|x − value|.
+
+    For every level m, how many first numbers are at most m is found by itself: those that disagree must be fewest. The
+    levels are halved until each stretch has one.
+
+    >>> _nearest_rising([3, 1, 2], largest=False), _nearest_rising([2, 1], largest=True)
+    ([2, 2, 2], [2, 2])
+    """
+    found = [0] * len(values)
+    stretches = [(0, len(values), min(values, default=0), max(values, default=0))]
+    while stretches:
+        start, end, low, high = stretches.pop()
+        if low == high or start == end:
+            found[start:end] = [low] * (end - start)
+            continue
+        level, total, least, split = (low + high) // 2, 0, 0, start
+        for place in range(start, end):
+            total += 1 if values[place] > level else -1
+            if total < least or (total == least and not largest):
+                least, split = total, place + 1
+        stretches += [(start, split, low, level), (split, end, level + 1, high)]
+    return found
 
 
 def nearest_table(values: Sequence[int | Fraction], total: int) -> list[int]:

@@ -5,6 +5,7 @@ from sfumato.laws.degrees import Degrees
 from sfumato.laws.discrete_gaussian import DiscreteGaussian
 from sfumato.laws.discrete_laplace import DiscreteLaplace
 from sfumato.laws.gaussian import Gaussian
+from sfumato.laws.ladder import LadderBound
 from sfumato.laws.laplace import Laplace
 from sfumato.laws.rounded_gaussian import RoundedGaussian
 from sfumato.laws.sums import Sum, Term
@@ -17,6 +18,7 @@ __all__ = [
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Gaussian",
+    "LadderBound",
     "Laplace",
     "RoundedGaussian",
     "Sum",
@@ -24,4 +26,16 @@ __all__ = [
     "Unstated",
 ]
 
-LAWS = (Cube, Degrees, DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, RoundedGaussian, Sum, Term, Unstated)
+LAWS = (
+    Cube,
+    Degrees,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    LadderBound,
+    Laplace,
+    RoundedGaussian,
+    Sum,
+    Term,
+    Unstated,
+)

@@ -6,12 +6,15 @@ NumPy and SciPy and is imported when it is first used; what it runs is declared 
 
 from typing import TYPE_CHECKING, Any
 
+from sfumato.mechanisms.chosen_cap import ChosenCap
 from sfumato.mechanisms.exponential import Exponential, PermuteAndFlip
 from sfumato.mechanisms.gaussian import Gaussian
 from sfumato.mechanisms.k_norm import CubeNoise, DegreeNoise
+from sfumato.mechanisms.ladder import Ladder, Ladders
 from sfumato.mechanisms.laplace import Laplace
 from sfumato.mechanisms.matrix.buffered import BufferedNoise
 from sfumato.mechanisms.matrix.declaration import MatrixNoise
+from sfumato.mechanisms.noisy_cells import NoisyCells
 from sfumato.mechanisms.noisy_max import NoisyMax
 from sfumato.mechanisms.optimal_selection import OptimalSelection
 from sfumato.mechanisms.quantile import QuantileChoice
@@ -19,6 +22,7 @@ from sfumato.mechanisms.randomized_response import RandomizedResponse
 from sfumato.mechanisms.sparse_vector import SparseVector
 from sfumato.mechanisms.threshold import NoisyThreshold
 from sfumato.mechanisms.top import TopChoice
+from sfumato.mechanisms.top_set import TopSet
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.matrix import Matrix
@@ -26,13 +30,17 @@ if TYPE_CHECKING:
 __all__ = [
     "MECHANISMS",
     "BufferedNoise",
+    "ChosenCap",
     "CubeNoise",
     "DegreeNoise",
     "Exponential",
     "Gaussian",
+    "Ladder",
+    "Ladders",
     "Laplace",
     "Matrix",
     "MatrixNoise",
+    "NoisyCells",
     "NoisyMax",
     "NoisyThreshold",
     "OptimalSelection",
@@ -41,16 +49,21 @@ __all__ = [
     "RandomizedResponse",
     "SparseVector",
     "TopChoice",
+    "TopSet",
 ]
 
 MECHANISMS = (
     BufferedNoise,
+    ChosenCap,
     CubeNoise,
     DegreeNoise,
     Exponential,
     Gaussian,
+    Ladder,
+    Ladders,
     Laplace,
     MatrixNoise,
+    NoisyCells,
     NoisyMax,
     NoisyThreshold,
     OptimalSelection,
@@ -59,6 +72,7 @@ MECHANISMS = (
     RandomizedResponse,
     SparseVector,
     TopChoice,
+    TopSet,
 )
 
 

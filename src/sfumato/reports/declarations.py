@@ -4,7 +4,7 @@ Reading it needs no data, no engine and no optional part. A new query, mechanism
 certificates cannot be read; a test compares this list with what the areas export.
 """
 
-from sfumato import laws, mechanisms, tables
+from sfumato import graphs, laws, mechanisms, tables
 from sfumato.core import events, guarantees, sensitivity, units
 from sfumato.core.budget import Budget
 from sfumato.core.documents import Registry
@@ -34,6 +34,7 @@ DECLARATIONS = Registry(
         *EXPRESSIONS,
         *mechanisms.MECHANISMS,
         *tables.QUERIES,
+        *graphs.QUERIES,
         *laws.LAWS,
     )
 )

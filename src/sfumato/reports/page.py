@@ -16,6 +16,7 @@ from pathlib import Path
 from sfumato.core.query import Dataset
 from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput
+from sfumato.laws import LadderBound
 from sfumato.reports.amounts import amount
 from sfumato.reports.browser import find, print_pdf
 from sfumato.reports.catalogue import LANGUAGES, message, messages
@@ -144,7 +145,7 @@ def _section(release: Release, language: str, *, unfolded: bool) -> str:
             f"<h2>{_text(language, 'page.meaning')}</h2>",
             *words,
             drawing(release, "people", language),
-            drawing(release, "noise", language) if measured else "",
+            drawing(release, "noise", language) if measured and not isinstance(said.law, LadderBound) else "",
             f"<h2>{_text(language, 'page.readers')}</h2>",
             *_readers(release, language, unfolded=unfolded),
             f"<h2>{_text(language, 'page.facts')}</h2>",

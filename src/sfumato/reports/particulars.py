@@ -3,16 +3,19 @@
 from collections.abc import Iterator
 from functools import reduce
 
-from sfumato.core.budget import LONGEST_TEXT
+from sfumato.accounting.basic import compose, cost
+from sfumato.core.budget import LONGEST_TEXT, Budget
 from sfumato.core.exact import decimal_up, fraction_text
+from sfumato.core.guarantees import Approximate
 from sfumato.core.release import Release
 from sfumato.core.statement import Account, Statement
-from sfumato.core.units import Family, Relation, Unit, User
+from sfumato.core.units import Family, Node, Relation, Unit, User
+from sfumato.graphs import GRAPH_QUERIES
 from sfumato.mechanisms import Gaussian, Laplace, NoisyThreshold, OptimalSelection, TopChoice
 from sfumato.reports.catalogue import counted, message, messages
 from sfumato.reports.columns import CONFIDENCE, columns_of, magnitude, row_height, shared_margins
 from sfumato.reports.conditions import condition
-from sfumato.reports.words.facts import Facts, Span
+from sfumato.reports.words.facts import Facts, Span, guarantee_of
 from sfumato.reports.words.figures import exact, span_line
 from sfumato.reports.words.measured import listed, ranges
 from sfumato.tables.queries.aggregate import Aggregate
@@ -21,6 +24,8 @@ from sfumato.tables.queries.quantiles import Quantiles
 from sfumato.tables.queries.top import TopGroups
 
 __all__ = ["CONFIDENCE", "asked", "column", "margins", "particulars", "protected"]
+
+LINKS = 10  # the example of a node under the edge unit
 
 
 def particulars(release: Release, language: str) -> Iterator[tuple[str, str]]:
@@ -32,10 +37,12 @@ def particulars(release: Release, language: str) -> Iterator[tuple[str, str]]:
 
     yield "unit", protected(said.unit, language, told_by=True)
     yield "relation", say("relation.add_remove" if said.unit.relation is Relation.ADD_REMOVE else "relation.replace")
-    limit = said.limit
+    limit, none = said.limit, say("fact.limit_none")
+    if isinstance(said.unit, Node):
+        none = say("fact.limit_degree", degree=f"{said.unit.max_degree:,}")
     yield (
         "limit",
-        say("fact.limit_none")
+        none
         if limit is None
         else say(
             "fact.limit_person",
@@ -52,6 +59,8 @@ def particulars(release: Release, language: str) -> Iterator[tuple[str, str]]:
     yield "epsilon", fraction_text(said.spend.epsilon)
     written = fraction_text(said.spend.delta)
     yield "delta", written if len(written) <= LONGEST_TEXT else f"≤ {decimal_up(said.spend.delta)}"
+    if type(said.query) in GRAPH_QUERIES:
+        yield from _levels(said, language)
     yield "margin", margins(release, language)
     yield "noise", _noise(release, language)
     yield "sensitivity", _sensitivity(release, language)
@@ -82,6 +91,8 @@ def _standing(account: Account, language: str) -> tuple[str, str]:
 
 def asked(said: Statement, language: str) -> str:
     """What was asked, in one line, with the condition spelled out."""
+    if type(said.query) in GRAPH_QUERIES:
+        return _of_network(said, language)
     where = getattr(said.query, "where", None)
     facts = {} if where is None else {"condition": condition(where, language)}
     name = "page.rows_all" if where is None else "page.rows_where"
@@ -95,6 +106,36 @@ def asked(said: Statement, language: str) -> str:
     rows = message(language, name, **facts)
     columns = " × ".join(said.query.labels())
     return message(language, "page.rows_by", rows=rows, columns=columns) if columns else rows
+
+
+def _levels(said: Statement, language: str) -> Iterator[tuple[str, str]]:
+    """What the release costs one link, and what a node with its links: the two levels at which a graph is protected.
+
+    A node with so many links is as many links; where nodes are protected, one link alone moves the answer less.
+    """
+    if isinstance(said.unit, Node):
+        one_edge = getattr(said.query, "one_edge", None)
+        if one_edge is not None and said.spend.delta == 0:
+            yield "link", str(cost(compose(said.mechanism.loss(one_edge(said.unit.max_degree)))))
+        yield "whole_node", str(said.spend)
+        return
+    group = guarantee_of(said.spend).group(LINKS)
+    yield "link", str(said.spend)
+    delta = group.delta if isinstance(group, Approximate) else 0
+    yield (
+        "whole_node",
+        message(
+            language, "fact.node_of_links", links=LINKS, amount=str(Budget(epsilon=group.epsilon, delta=min(delta, 1)))
+        ),
+    )
+
+
+def _of_network(said: Statement, language: str) -> str:
+    """What was asked of a graph."""
+    name = f"page.{said.query.KIND.removeprefix('query.')}"
+    asked = message(language, name) if name in messages(language) else ", ".join(said.query.names)
+    columns = " × ".join(said.query.labels())
+    return message(language, "page.rows_by", rows=asked, columns=columns) if columns else asked
 
 
 def protected(unit: Unit, language: str, *, told_by: bool = False) -> str:
@@ -162,7 +203,7 @@ def _sensitivity(release: Release, language: str) -> str:
         return message(language, "fact.sensitivity_found", l0=f"{moved.l0.count:,}", linf=most)
     if isinstance(said.query, TopGroups) and moved.linf is not None:
         return message(language, "fact.sensitivity_top", linf=fraction_text(moved.linf.value))
-    rows = "" if said.query.measure is not None else "rows_"
+    rows = "" if said.query.measure is not None or type(said.query) in GRAPH_QUERIES else "rows_"
     if isinstance(said.mechanism, Gaussian) and moved.l2 is not None:
         return message(language, f"fact.sensitivity_{rows}l2", squared=fraction_text(moved.l2.squared / height**2))
     if moved.l1 is not None:

@@ -22,15 +22,20 @@ from sfumato.core.signature import read_public_key, signature_holds
 from sfumato.core.statement import Statement
 from sfumato.core.units import Relation
 from sfumato.errors import InvalidInput, Refused, SfumatoError
+from sfumato.graphs.synthetic import COUNT_STEP, PAIR_STEP, SyntheticGraph
 from sfumato.mechanisms import (
     CubeNoise,
     Gaussian,
+    Ladder,
+    Ladders,
     Laplace,
+    NoisyCells,
     NoisyThreshold,
     OptimalSelection,
     QuantileChoice,
     TopChoice,
 )
+from sfumato.mechanisms.ladder import edges_of
 from sfumato.reports.declarations import DECLARATIONS
 from sfumato.reports.presenter import Reports
 from sfumato.tables.queries.found_keys import FoundKeys
@@ -207,10 +212,18 @@ def _answer(said: Statement) -> Iterator[Finding]:
         yield Finding(field="statement.values", problem=f"must hold {said.query.size} numbers, one for each cell")
     if said.found:
         yield Finding(field="statement.found", problem="must be empty: the query does not look for keys")
+    if hasattr(said.query, "misfit"):
+        problem = said.query.misfit(said.mechanism, said.unit, said.values)
+        if problem is not None:
+            yield Finding(field="statement.mechanism", problem=problem)
     match said.query:
         case TopGroups(cells=cells):
             if not all(0 <= place < cells for place in said.values) or len(set(said.values)) != len(said.values):
                 yield Finding(field="statement.values", problem="must be different places of groups that are declared")
+        case SyntheticGraph(cells=cells):
+            shown = said.values[2:]
+            if len(said.values) < 2 or list(shown) != sorted({cell for cell in shown if 0 <= cell < cells}):
+                yield Finding(field="statement.values", problem="must be a count, a threshold, and pairs in order")
         case Quantiles(lattice=lattice, levels=levels):
             groups = [said.values[at : at + len(levels)] for at in range(0, len(said.values), len(levels))]
             if not all(0 <= place <= lattice.steps for place in said.values):
@@ -259,8 +272,32 @@ def _calibration(said: Statement, sensitivity: Sensitivity) -> Iterator[Finding]
             yield Finding(field="statement.mechanism.quantiles", problem="must be those that the query asks for")
         case QuantileChoice(steps=stated) if stated != getattr(getattr(said.query, "lattice", None), "steps", None):
             yield Finding(field="statement.mechanism.steps", problem="must be those of the query's lattice")
+        case Ladder() | Ladders():
+            yield from _ladders(said)
+        case NoisyCells(cells=cells, count_step=count, cell_step=cell):
+            if not isinstance(said.query, SyntheticGraph) or cells != said.query.cells:
+                yield Finding(field="statement.mechanism.cells", problem="must be the pairs of the query's nodes")
+            if (count, cell) != (COUNT_STEP, PAIR_STEP):
+                yield Finding(field="statement.mechanism.cell_step", problem="must be the steps of the sensitivity")
         case CubeNoise(linf=stated) if sensitivity.linf is not None and stated != sensitivity.linf.value:
             yield _miscalibrated("linf", sensitivity.linf.value)
+
+
+def _ladders(said: Statement) -> Iterator[Finding]:
+    """A ladder is for the count that is asked, and for as many edges as a unit is."""
+    parts = said.mechanism.parts if isinstance(said.mechanism, Ladders) else (said.mechanism,)
+    counts = (None, 2) if isinstance(said.mechanism, Ladders) else (getattr(said.query, "leaves", None),)
+    if tuple(getattr(part, "leaves", None) for part in parts) != counts:
+        yield Finding(field="statement.mechanism.leaves", problem="must be those of the count that is asked")
+    try:
+        edges = edges_of(said.unit)
+    except SfumatoError as wrong:
+        yield Finding(field="statement.unit", problem=f"cannot have a ladder: {wrong}")
+        return
+    if any(getattr(part, "edges", None) != edges for part in parts):
+        yield Finding(field="statement.mechanism.edges", problem=f"must be {edges}, which one unit adds or removes")
+    if any(bool(getattr(part, "guide", 0)) != bool(getattr(said.query, "share", 0)) for part in parts):
+        yield Finding(field="statement.mechanism.guide", problem="must be above 0 just if the query gives it a share")
 
 
 def _miscalibrated(norm: str, holds: Fraction) -> Finding:

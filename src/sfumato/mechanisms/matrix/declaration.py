@@ -1,18 +1,23 @@
 """What a run of the matrix mechanism declares, in whole numbers and without NumPy: what verify reads."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isqrt
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from sfumato import laws
 from sfumato.core.events import DiscreteGaussian, DiscreteLaplace
-from sfumato.core.exact import natural, positive
+from sfumato.core.exact import Exact, natural, non_negative, positive
+from sfumato.core.guarantees import ZCDP
+from sfumato.core.search import least_decimal, over
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput
 from sfumato.mechanisms.matrix.rational import least_squares
 from sfumato.mechanisms.norms import known
+
+if TYPE_CHECKING:
+    from sfumato.noise import Words
 
 __all__ = ["FORMS", "Form", "MatrixNoise", "Norm", "noise_event", "rows_of"]
 
@@ -68,6 +73,39 @@ class MatrixNoise:
         if self.workload == "degrees" and nodes_of(width) is None:
             raise InvalidInput(f"{width} counts are not the pairs of any number of nodes; nothing was done.")
 
+    @classmethod
+    def calibrated(
+        cls,
+        *,
+        strategy: tuple[Row, ...],
+        bits: int,
+        questions: tuple[Row, ...],
+        moved: Sensitivity,
+        epsilon: Exact,
+        delta: Exact = 0,
+    ) -> "MatrixNoise":
+        """The noise of the lower variance that (ε, δ) allows for a strategy: Laplace, or with a δ perhaps Gaussian.
+
+        >>> MatrixNoise.calibrated(
+        ...     strategy=((1, 0), (1, 1)), bits=0, questions=((0, 1),), moved=Sensitivity.of(l1=1), epsilon=1
+        ... ).noise
+        Fraction(2, 1)
+        """
+        asked, allowed = positive(epsilon, "epsilon"), non_negative(delta, "delta")
+        far = known(moved.l1, "l1").value
+        pure = cls(strategy=strategy, bits=bits, norm="l1", noise=Fraction(1), workload="given", questions=questions)
+        pure = replace(pure, noise=far * pure.largest / asked)
+        if not allowed:
+            return pure
+        spread = replace(pure, norm="l2")
+        size = far**2 * spread.largest
+
+        def excess(noise: Fraction) -> float:
+            return over(ZCDP(rho=size / (2 * noise)).delta_at(asked), allowed)
+
+        spread = replace(spread, noise=least_decimal(excess, digits=6, near=size / asked**2))
+        return spread if spread.law.variance < pure.law.variance else pure
+
     @property
     def columns(self) -> int:
         """How many counts x has."""
@@ -92,6 +130,16 @@ class MatrixNoise:
         """The event for a unit that moves x, the vector of counts, by at most ``moved``; its l1 bound must be known."""
         far = known(moved.l1, "l1").value
         return noise_event(self.norm, (far if self.norm == "l1" else far**2) * self.largest, self.noise)
+
+    def add_noise(self, exact: Sequence[int], words: "Words") -> tuple[int, ...]:
+        """A·x + z for the exact counts x, in units of 2^−bits; beyond 64 bits the largest that fits is given."""
+        from sfumato.noise import sample_discrete_gaussian, sample_discrete_laplace, saturating_sum
+
+        if len(exact) != self.columns or any(isinstance(x, bool) or not isinstance(x, int) for x in exact):
+            raise InvalidInput(f"this strategy is about {self.columns} whole numbers; nothing was drawn.")
+        seen = [sum(a * x for a, x in zip(row, exact, strict=True)) for row in self.strategy]
+        draw = sample_discrete_laplace if self.norm == "l1" else sample_discrete_gaussian
+        return saturating_sum(seen, draw(self.noise, len(seen), words))
 
     def asked(self) -> Iterator[Row]:
         """The questions, one by one: the coefficients of each count."""

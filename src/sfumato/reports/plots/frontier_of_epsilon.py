@@ -10,6 +10,7 @@ from sfumato.core.query import Law, Mechanism
 from sfumato.core.release import Release, only_release
 from sfumato.core.statement import Statement
 from sfumato.errors import Unsupported
+from sfumato.inference.adjusted import Adjusted
 from sfumato.inference.figure import Figure, level_of
 from sfumato.inference.form import Form, Noise
 from sfumato.inference.ratio import Ratio
@@ -170,8 +171,11 @@ def _curve(release: Release, column: str | None) -> _Curve:
         numbers = len(release.values)
         return _Curve(name=None, forms=(), under=Fraction(1), exact=True, whole=True, numbers=numbers)
     for each in chosen:
-        if isinstance(each.figure, Figure):
-            forms = each.figure.forms
+        drawn = (
+            each.figure.raw if isinstance(each.figure, Adjusted) else each.figure
+        )  # the noise is that of the raw one
+        if isinstance(drawn, Figure):
+            forms = drawn.forms
             return _Curve(
                 name=each.name, forms=forms, under=Fraction(1), exact=True, whole=each.whole, numbers=len(forms)
             )

@@ -16,7 +16,7 @@ from sfumato.errors import Unsupported
 from sfumato.inference.figure import Figure
 from sfumato.inference.form import Form, Noise
 from sfumato.inference.inversion import FINE, Spread
-from sfumato.laws import Sum
+from sfumato.laws import LadderBound, Sum
 from sfumato.laws.margins import Whole
 from sfumato.reports.catalogue import message
 from sfumato.reports.columns import CONFIDENCE, drawable, magnitude, row_height
@@ -73,6 +73,10 @@ def noise(release: Release, language: str = "en", theme: str = "light", *, colum
     is picked, the law of the numbers behind them is drawn, in units of what one row brings.
     """
     said = only_release(release).statement
+    if isinstance(said.law, LadderBound):
+        raise Unsupported(
+            "the error of a ladder has a law that hangs on the graph and is private; nothing was drawn. Draw intervals."
+        )
     about = clean(said.dataset.name)
     chosen = drawable(release, column)
     if said.query.measure is not None:

@@ -104,7 +104,9 @@ class _Told:
                 yield self.say(f"{group}found_counts", "accuracy.noise")
             return
         if self.facts.spans:
-            if any(span.chosen for span in self.facts.spans):
+            if all(span.chosen and span.rank is None for span in self.facts.spans):
+                yield self.say("accuracy.named")
+            elif any(span.chosen for span in self.facts.spans):
                 yield self.say("accuracy.chosen")
             elif "spans" in self.voice.figures:
                 yield self.say(f"{group}spans", "accuracy.noise", *more)
@@ -127,6 +129,8 @@ class _Told:
         if subject.kind in (Kind.TABLE, Kind.TOP) and not subject.rest:
             yield self.say("limit.keys" if subject.kind is Kind.TABLE else "limit.candidates")
         yield from self.clips()
+        if subject.cap is not None:
+            yield self.say("limit.degree")
         if self.facts.limit is not None and subject.number is None:
             kept = any(span.chosen for span in self.facts.spans)
             yield self.say("limit.kept" if kept else "limit.scaled" if subject.measures else "limit.person")
@@ -182,6 +186,7 @@ def _patient(told: _Told) -> Text:
     ]
     name = "patient.limit_found" if told.facts.subject.kind is Kind.FOUND else "patient.limit"
     limit = [told.say(name)] if told.facts.limit is not None else []
+    limit += [told.say("limit.degree")] if told.facts.subject.cap is not None else []
     return Text(
         what=told.what(),
         risk=tuple(risk),
@@ -193,7 +198,8 @@ def _patient(told: _Told) -> Text:
 def _clinician(told: _Told) -> Text:
     margins = told.facts.margins
     further = []
-    if told.facts.spans and not told.facts.subject.counts and not any(span.chosen for span in told.facts.spans):
+    measured = bool(told.facts.subject.measures) and not told.facts.subject.counts
+    if told.facts.spans and measured and not any(span.chosen for span in told.facts.spans):
         further.append(told.say("clinician.groups"))
     elif margins is not None and margins.each and told.facts.subject.counts:
         further += [told.say("clinician.small"), told.say("clinician.rate")]

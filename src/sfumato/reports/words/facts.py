@@ -19,6 +19,9 @@ from sfumato.core.statement import Account, Statement
 from sfumato.core.units import Unit
 from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput, Unsupported
+from sfumato.graphs import GRAPH_QUERIES
+from sfumato.graphs.node_level.by_chosen_cap import ByChosenCap
+from sfumato.graphs.query import GraphQuery
 from sfumato.mechanisms import NoisyThreshold, OptimalSelection, TopChoice
 from sfumato.reports.columns import CONFIDENCE, Column, columns_of, shared_margins
 from sfumato.reports.words.choices import Found, Top
@@ -72,6 +75,7 @@ class Subject:
     ``sources`` are for derived figures. Where columns were computed from the numbers, ``measures`` are what they are,
     and ``number`` is the public number of units, if each of them counts exactly once. ``rest`` says that rows of no
     listed group have a group of their own. ``choice`` bounds what was chosen, where values were found or groups named.
+    ``cap`` is the degree that the nodes of a network were held to.
     """
 
     kind: Kind
@@ -85,11 +89,12 @@ class Subject:
     number: int | None = None
     rest: bool = False
     choice: Found | Top | None = None
+    cap: int | None = None
 
     @property
     def counts(self) -> bool:
-        """Whether all numbers count something."""
-        return all(isinstance(measure, RowCount | PersonCount) for measure in self.measures)
+        """Whether all numbers count rows or persons."""
+        return self.measure == "count" and all(isinstance(measure, RowCount | PersonCount) for measure in self.measures)
 
     def __post_init__(self) -> None:
         natural(self.numbers, "numbers", least=0 if self.kind in (Kind.MODEL, Kind.FOUND) else 1)
@@ -195,6 +200,8 @@ class Facts:
                 subject = _chosen(query, said)
             case Count() | Aggregate() | Quantiles() | Marginals():
                 subject = _counted(query, said)
+            case _ if type(query) in GRAPH_QUERIES:
+                subject = _network(query, said)  # type: ignore[arg-type]
             case _:
                 raise Unsupported(f"there is no text yet for a {query.KIND}; nothing was made.")
         margins = shared_margins(release)
@@ -282,6 +289,25 @@ def _counted(query: Count | Aggregate | Quantiles | Marginals, said: Statement) 
         measures=measures,
         number=query.number if isinstance(query, Aggregate) else None,
         rest=bool(by) and all(keys.other is not None for keys in by) and not isinstance(query, Marginals),
+    )
+
+
+def _network(query: GraphQuery, said: Statement) -> Subject:
+    """What is told of a graph; each query has its own words, by its kind."""
+    labels = query.labels()
+    columns, numbers = tuple(labels), len(said.values)
+    if query.measure is None and columns:
+        numbers = len(next(iter(labels.values()))) or numbers  # what is shown may be computed from fewer numbers
+    if query.measure is None and not columns:
+        numbers = len(query.names)  # what is shown: other numbers stand behind it
+    return Subject(
+        kind=Kind.TABLE if columns else Kind.NUMBER if numbers == 1 else Kind.NUMBERS,
+        dataset=said.dataset,
+        numbers=numbers,
+        measure=query.KIND.removeprefix("query."),
+        columns=columns,
+        rest=True,
+        cap=said.values[0] if isinstance(query, ByChosenCap) else query.cap(said.unit),
     )
 
 

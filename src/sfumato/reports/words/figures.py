@@ -116,6 +116,8 @@ def _subject(subject: Subject, language: str, *, persons: bool) -> dict[str, str
         shown["columns"] = " × ".join(one_line(column) for column in subject.columns)
     if subject.number is not None:
         shown["number"] = f"{subject.number:,}"
+    if subject.cap is not None:
+        shown["cap"] = f"{subject.cap:,}"
     if subject.sources:
         shown["sources"] = _sources(subject.sources, language)
     return shown

@@ -1,0 +1,207 @@
+"""The graphs that a vault holds, and how questions about them are answered."""
+
+import dataclasses
+import secrets
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from fractions import Fraction
+from types import NoneType
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core.area import Answer
+from sfumato.core.budget import Budget
+from sfumato.core.exact import Exact, positive
+from sfumato.core.limits import Limit
+from sfumato.core.query import Dataset, Mechanism, Query
+from sfumato.core.question import Gate
+from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.units import Node, Relation, Unit, Weight
+from sfumato.errors import InvalidInput, NotDeclared, Refused, Unsupported
+from sfumato.graphs import GRAPH_QUERIES, QUERIES
+from sfumato.graphs.graph import Graph
+from sfumato.graphs.moves import check_unit
+from sfumato.graphs.node_level.by_chosen_cap import ByChosenCap
+from sfumato.graphs.nodes import Nodes, nodes_of
+from sfumato.graphs.projection import projected
+from sfumato.graphs.query import GraphQuery
+from sfumato.graphs.shape import Shape
+from sfumato.graphs.source import Edges, edges_of, graph_of
+
+if TYPE_CHECKING:
+    from sfumato.graphs.adjacency import Adjacency
+    from sfumato.noise import Words
+
+__all__ = ["Graphs"]
+
+PLAIN = frozenset((str, int, bool, Fraction, NoneType))
+
+
+@dataclass(slots=True, kw_only=True, repr=False, eq=False)
+class _Holding:
+    """What is kept of a declared graph; once it was read, its rows, by cap."""
+
+    edges: Edges
+    shape: Shape
+    nodes: Nodes | None
+    bound: Fraction | None
+    turn: threading.Lock = field(default_factory=threading.Lock)
+    read: "dict[int | None, Adjacency]" = field(default_factory=dict)
+    keys: Any = None
+
+    @property
+    def called(self) -> tuple[str, ...] | tuple[int, ...]:
+        """The public names of the nodes."""
+        return () if self.nodes is None or self.shape.nodes is None else self.nodes.names or ()
+
+    def graph(self, cap: int | None, secret: bytes) -> "Adjacency":
+        """The graph, projected to a cap; read once, so that every answer is about the same edges. Sensitive."""
+        with self.turn:
+            if None not in self.read:
+                whole, nodes = graph_of(self.edges, nodes=self.nodes, directed=self.shape.directed, bound=self.bound)
+                self.read[None], self.keys = whole, nodes.keys(secret)
+            if cap is not None and cap not in self.read:
+                self.read[cap] = projected(self.read[None], self.keys, cap)
+            return self.read[cap]
+
+
+class Graphs:
+    """Declared graphs, and the secret that orders their edges for the projection."""
+
+    def __init__(self, *, unit: Unit, name: str) -> None:
+        self._unit, self._name = unit, name
+        self._holdings: dict[Dataset, _Holding] = {}
+        self._secret = secrets.token_bytes(16)
+
+    def declare(
+        self,
+        gate: Gate,
+        data: object,
+        *,
+        name: str | None,
+        version: str | None,
+        nodes: object,
+        directed: bool,
+        source: str,
+        target: str,
+        weight: str | None,
+        bound: Exact | None,
+    ) -> Graph:
+        """Keep a graph and hand out what an analyst asks it with; no row is read."""
+        if name is None:
+            raise NotDeclared("a graph needs a public name, which its releases state. Say name='contacts'.")
+        dataset = Dataset(name=name, edition=secrets.token_hex(8) if version is None else version)
+        if dataset in self._holdings:
+            raise Refused(
+                f"{name!r} version {version!r} is declared already, and stored answers would be mixed with those of "
+                "other edges. Nothing was done. Give the new state of the data a version of its own."
+            )
+        if not isinstance(directed, bool):
+            raise InvalidInput("directed is True or False; nothing was done.")
+        largest = self._bound(weight, bound)
+        known, secret = _nodes(nodes, self._unit)
+        shape = Shape(nodes=None if secret or known is None else known.count, directed=directed, listed=secret)
+        kind = None if known is None else known.kind
+        edges = edges_of(data, source=source, target=target, weight=weight, directed=directed, kind=kind)
+        if known is None and isinstance(self._unit, Node) and edges.lists_nodes:
+            shape = dataclasses.replace(shape, listed=True)
+        check_unit(self._unit, shape)
+        holding = _Holding(edges=edges, shape=shape, nodes=known, bound=largest)
+        self._holdings[dataset] = holding
+        return Graph(gate=gate, dataset=dataset, unit=self._unit, shape=shape, called=holding.called, bound=largest)
+
+    def answers(self, query: Query) -> bool:
+        """Whether this is a question about graphs; a subclass could state a sensitivity of its own."""
+        return type(query) in GRAPH_QUERIES
+
+    def check(self, query: GraphQuery) -> None:
+        """Refuse a query with foreign parts, about a graph that is not declared, or with facts that were not."""
+        _check_parts(query)
+        if query.dataset not in self._holdings:
+            raise InvalidInput(
+                f"vault {self._name!r} holds no graph {query.dataset.name!r} version {query.dataset.edition!r}; "
+                "nothing was read and nothing was spent. Declare it with vault.graph(...)."
+            )
+        held = self._holdings[query.dataset]
+        declared = {"called": held.called, "bound": held.bound}
+        if query.shape != held.shape or any(getattr(query, name, fact) != fact for name, fact in declared.items()):
+            raise Refused(
+                f"the public facts that this asks with are not those declared for {query.dataset.name!r}; nothing was "
+                "read and nothing was spent. Make questions with the methods of the graph."
+            )
+
+    def limit(self, query: GraphQuery) -> Limit | None:
+        """None: the degree cap is part of the unit."""
+        return None
+
+    def private(self, query: GraphQuery) -> list[Dataset]:
+        """The one graph that is asked."""
+        return [query.dataset]
+
+    def mechanism(self, query: GraphQuery, moved: Sensitivity, spend: Budget) -> Mechanism:
+        """The mechanism with the least error that a spend allows."""
+        return query.mechanism(moved, self._unit, spend)
+
+    def check_fit(self, query: GraphQuery) -> None:
+        """Refuse an edge list whose columns are not there or not of the right type; no row is read."""
+        held = self._holdings[query.dataset]
+        held.edges.check(None if held.nodes is None else held.nodes.kind)
+
+    def read(self, query: GraphQuery) -> Any:
+        """Read the graph, project it where the unit has a cap, and compute. Sensitive: the result is exact."""
+        held = self._holdings[query.dataset]
+        if isinstance(query, ByChosenCap):
+            return query.in_the_way(held.graph(None, self._secret)), self._at_caps(query, held)
+        return query.exact(held.graph(query.cap(self._unit), self._secret))
+
+    def draw(self, mechanism: Mechanism, exact: Any, words: "Words") -> Answer:
+        """Draw the answer from what was computed. Sensitive: ``exact``."""
+        if not hasattr(mechanism, "choose"):
+            return mechanism.add_noise(exact, words), ()  # type: ignore[attr-defined]
+        chosen = mechanism.choose(exact, words)
+        return chosen if isinstance(chosen, tuple) else (chosen,), ()
+
+    def _at_caps(self, query: ByChosenCap, held: _Holding) -> Callable[[int], list[int]]:
+        """What is asked under a cap that is not chosen yet. Sensitive."""
+        return lambda cap: query.exact_at(held.graph(cap if query.projects else None, self._secret), cap)
+
+    def _bound(self, weight: str | None, bound: Exact | None) -> Fraction | None:
+        """The largest weight: that of the unit, where it is one of weights."""
+        said = None if bound is None else positive(bound, "bound")
+        if isinstance(self._unit, Weight):
+            if weight is None:
+                raise NotDeclared("a weight is protected, and the graph has none; nothing was done. Say weight='days'.")
+            if said not in (None, self._unit.bound):
+                raise Refused(f"the unit's weights go up to {self._unit.bound}; nothing was done. Leave bound out.")
+            return self._unit.bound
+        if weight is not None and said is None:
+            raise NotDeclared("weights need a public bound, which they are held to; nothing was done. Say bound=1.")
+        if weight is None and said is not None:
+            raise InvalidInput("a bound is for weights, and none are named; nothing was done. Say weight='days'.")
+        return said
+
+
+def _nodes(given: object, unit: Unit) -> tuple[Nodes | None, bool]:
+    """The nodes that were declared, and whether they are secret: a list of them, where a node may come or go."""
+    if given is None:
+        return None, False
+    nodes = nodes_of(given)
+    secret = isinstance(unit, Node) and unit.relation is Relation.ADD_REMOVE and nodes.names is not None
+    return nodes, secret
+
+
+def _check_parts(part: object) -> None:
+    """Refuse a query with a part that is not of exactly the class it seems to be."""
+    if type(part) is tuple:
+        if not set(map(type, part)) <= PLAIN:
+            for inner in part:
+                _check_parts(inner)
+    elif type(part) in (*QUERIES, Dataset):
+        for each in dataclasses.fields(part):  # type: ignore[arg-type]
+            _check_parts(getattr(part, each.name))
+    elif type(part) not in PLAIN and not isinstance(part, Enum):
+        raise Unsupported(
+            f"this vault cannot answer a question with a {type(part).__name__} in it; nothing was read and nothing was "
+            "spent. Make questions with the methods of a graph."
+        )

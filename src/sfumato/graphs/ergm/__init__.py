@@ -1,0 +1,1 @@
+"""Exponential random graph models: private sufficient statistics, and inference that models their noise."""

@@ -1,0 +1,93 @@
+"""Stars by a ladder: the same counts as :mod:`sfumato.graphs.queries.stars`, with noise that fits the graph."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import comb
+from typing import Any, ClassVar
+
+from sfumato.core.budget import Budget
+from sfumato.core.exact import natural
+from sfumato.core.limits import Limit
+from sfumato.core.query import Law, Mechanism
+from sfumato.core.release import Release
+from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.units import Unit
+from sfumato.graphs.adjacency import Adjacency
+from sfumato.graphs.queries.by_ladder import ByLadder
+from sfumato.graphs.queries.stars import MOST_LEAVES
+from sfumato.inference.figure import Derived
+
+__all__ = ["LocalStars", "star_count"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalStars(ByLadder):
+    """How many stars of ``leaves`` edges an undirected graph has, by a ladder; for two leaves, the wedges.
+
+    Guarantee: :meth:`sensitivity` bounds the move of the count for one unit in any graph; the ladder's own proof covers
+    its draws. Assumes: the nodes are public. Public: every field. Proof: docs/proofs/ladder.md
+
+    >>> from sfumato.core.query import Dataset
+    >>> from sfumato.core.units import edge
+    >>> from sfumato.graphs.shape import Shape
+    >>> asked = LocalStars(dataset=Dataset(name="wards", edition="1"), shape=Shape(nodes=9), leaves=2)
+    >>> asked.sensitivity(edge(relation="add/remove"), None).l1
+    L1(value=Fraction(14, 1))
+    """
+
+    KIND: ClassVar[str] = "query.local_stars"
+    VERSION: ClassVar[int] = 1
+    ANSWERED_BY: ClassVar[tuple[str, ...]] = ("mechanism.ladder", "mechanism.laplace", "mechanism.gaussian")
+    leaves: int
+
+    def __post_init__(self) -> None:
+        natural(self.leaves, "leaves", least=2, most=MOST_LEAVES)
+        self.check(self.leaves)
+
+    @property
+    def measure(self) -> str | None:
+        """The name of the number, where it has noise of a public law."""
+        return None if self.ladder else "stars"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The one column."""
+        return ("stars",)
+
+    def columns(self, release: Release) -> Mapping[str, Derived]:
+        """The count with its interval."""
+        return self.column(release, "stars")
+
+    def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
+        """The margin for the worst graph; the release itself says less where it has a guide."""
+        return {"stars": self.margin(law, confidence)}
+
+    def cap(self, unit: Unit) -> None:
+        """None: the graph is read as it is."""
+        return
+
+    def sensitivity(self, unit: Unit, limit: Limit | None) -> Sensitivity:
+        """2·C(n − 2, leaves − 1): at both ends of an edge."""
+        return self.moved(unit, self.leaves)
+
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+        """The ladder, or noise for all graphs."""
+        return self.noise(moved, unit, spend, self.leaves)
+
+    def exact(self, graph: Adjacency) -> Any:
+        """The count, its guide and its rungs. Sensitive."""
+        from sfumato.graphs.kernels import ranked
+        from sfumato.graphs.local_sensitivity import star_rungs
+
+        if not self.ladder:
+            return [star_count(graph, self.leaves)]
+        return star_count(graph, self.leaves), *star_rungs(ranked(graph), self.leaves)
+
+
+def star_count(graph: Adjacency, leaves: int) -> int:
+    """Σ C(dᵢ, leaves), exactly. Sensitive."""
+    import numpy as np
+
+    counts = np.bincount(graph.degrees).tolist()
+    return sum(nodes * comb(degree, leaves) for degree, nodes in enumerate(counts))

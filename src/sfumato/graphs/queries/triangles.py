@@ -1,0 +1,90 @@
+"""The number of triangles."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from sfumato.core.budget import Budget
+from sfumato.core.limits import Limit
+from sfumato.core.query import Law, Mechanism
+from sfumato.core.release import Release
+from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.units import Unit
+from sfumato.graphs.adjacency import Adjacency
+from sfumato.graphs.queries.by_ladder import ByLadder
+from sfumato.inference.figure import Derived
+
+__all__ = ["Triangles"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Triangles(ByLadder):
+    """How many triangles an undirected graph has.
+
+    With ``ladder`` the noise fits the graph: its size is that of the local sensitivity, and private. ``share`` of ε
+    goes to a bound of the error; with 0 the interval is that of the worst graph. Without ``ladder`` the noise is for
+    the worst graph, which is less where ε·n is below about 10.
+
+    Guarantee: :meth:`sensitivity` bounds the move of the count for one unit in any graph; the ladder's own proof covers
+    its draws. Assumes: the nodes are public. Public: every field. Proof: docs/proofs/ladder.md
+
+    >>> from sfumato.core.query import Dataset
+    >>> from sfumato.core.units import edge
+    >>> from sfumato.graphs.shape import Shape
+    >>> asked = Triangles(dataset=Dataset(name="wards", edition="1"), shape=Shape(nodes=9))
+    >>> asked.sensitivity(edge(relation="add/remove"), None).l1
+    L1(value=Fraction(7, 1))
+    """
+
+    KIND: ClassVar[str] = "query.triangles"
+    VERSION: ClassVar[int] = 1
+    ANSWERED_BY: ClassVar[tuple[str, ...]] = ("mechanism.ladder", "mechanism.laplace", "mechanism.gaussian")
+
+    def __post_init__(self) -> None:
+        self.check(None)
+
+    @property
+    def leaves(self) -> None:
+        """None: these are no stars."""
+        return
+
+    @property
+    def measure(self) -> str | None:
+        """The name of the number, where it has noise of a public law."""
+        return None if self.ladder else "triangles"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The one column."""
+        return ("triangles",)
+
+    def columns(self, release: Release) -> Mapping[str, Derived]:
+        """The count with its interval."""
+        return self.column(release, "triangles")
+
+    def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
+        """The margin for the worst graph; the release itself says less where it has a guide."""
+        return {"triangles": self.margin(law, confidence)}
+
+    def cap(self, unit: Unit) -> None:
+        """None: the graph is read as it is."""
+        return
+
+    def sensitivity(self, unit: Unit, limit: Limit | None) -> Sensitivity:
+        """n − 2: the other nodes."""
+        return self.moved(unit, None)
+
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+        """The ladder, or noise for all graphs."""
+        return self.noise(moved, unit, spend, None)
+
+    def exact(self, graph: Adjacency) -> Any:
+        """The count, its guide and its rungs. Sensitive."""
+        from sfumato.graphs.kernels import ranked, triangles
+        from sfumato.graphs.local_sensitivity import triangle_rungs
+
+        known = ranked(graph)
+        if not self.ladder:
+            return [triangles(known)]
+        return triangles(known), *triangle_rungs(known)
