@@ -56,7 +56,8 @@ class BlockEdges:
     def __post_init__(self) -> None:
         if self.shape.nodes is None:
             raise Refused("blocks are of public nodes, which are secret here; nothing was done.")
-        if len(self.member) != self.shape.nodes or set(self.member) != set(range(max(self.member, default=0) + 1)):
+        found = set(self.member)
+        if not found or len(self.member) != self.shape.nodes or found != set(range(len(found))):
             raise InvalidInput(f"each of {self.shape.nodes} nodes needs a block, 0, 1, …; nothing was done.")
         natural(self.bits, "bits", least=0, most=32)
         _check_cells(self.blocks, directed=self.shape.directed)
