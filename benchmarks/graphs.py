@@ -3,7 +3,7 @@
 Each run is a process of its own, so that its peak memory is its own; the clock starts when the graph lies in memory as
 each package keeps it, and what is compiled has been compiled. Graphs are invented from a fixed seed: the ends of edges
 are drawn in proportion to (rank + 10)^(−1/1.3), an exponent of 2.3. Under other load the CPU seconds say more than the
-seconds; the load is written down. GraphBLAS and networkit are named as absent where they cannot be installed.
+seconds; the load is written down. Packages that cannot be installed are named as absent, with the reason.
 """
 
 import gzip
@@ -25,11 +25,11 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.graph_peers import GRAPH_PEERS, built, count
 from benchmarks.harness import PAIRS, ratio, write
 
 FIGURES = ("seconds", "cpu_seconds", "peak_mb")
 PEERS = {"igraph": "igraph", "SciPy, rows by degree": "scipy", "NetworkX": "networkx"}
-ABSENT = {"GraphBLAS": "graphblas", "networkit": "networkit"}
 SLOW = ("NetworkX",)  # left out above 10^5 edges: minutes a run
 DATA = Path(__file__).parents[2] / "shared" / "data"
 NETWORKS = {
@@ -37,6 +37,7 @@ NETWORKS = {
     "wiki-Vote": "snap-wiki-vote/wiki-Vote.txt.gz",
 }
 DRAWS = 20_000
+DELTA = Fraction(1, 10**6)
 
 Figures = Mapping[str, float]
 
@@ -51,7 +52,7 @@ def run(*, smoke: bool) -> Path:
         for edges, path in paths.items():
             _child("invent", path, str(edges))  # elsewhere: a child starts with the peak memory of its parent
         for edges in sizes:
-            measured[f"{edges} edges, triangles"] = _beside(paths[edges], pairs, slow=edges <= 10**5)
+            measured[f"{edges} edges, triangles"] = _beside(paths[edges], pairs, slow=edges <= 10**5, smoke=smoke)
             written = write("graphs", measured, smoke=smoke)
             measured[f"{edges} edges, the whole private release beside the plain count"] = _interleaved(
                 partial(_child, "count", paths[edges]),
@@ -82,15 +83,19 @@ def invent(path: str, size: str) -> Figures:
     return {"edges": graph.edges}
 
 
-def _beside(path: Path, pairs: int, *, slow: bool) -> dict[str, object]:
+def _beside(path: Path, pairs: int, *, slow: bool, smoke: bool) -> dict[str, object]:
     there = {name: module for name, module in PEERS.items() if importlib.util.find_spec(module) is not None}
     absent = {
-        name: "is not installed here"
-        for name, module in (PEERS | ABSENT).items()
-        if importlib.util.find_spec(module) is None
+        name: "is not installed here" for name, module in PEERS.items() if importlib.util.find_spec(module) is None
     }
     absent |= {name: "takes minutes" for name in SLOW if name in there and not slow}
-    jobs = {name: partial(_child, name, path) for name in there if name not in absent}
+    jobs: dict[str, Callable[[], Figures]] = {name: partial(_child, name, path) for name in there if name not in absent}
+    for name, peer in () if smoke else GRAPH_PEERS.items():
+        python = built(peer)
+        if isinstance(python, Path):
+            jobs[name] = partial(count, peer, python, path)
+        else:
+            absent[name] = python
     return _interleaved(partial(_child, "count", path), jobs, pairs) | {"absent": absent}
 
 
@@ -138,9 +143,14 @@ def _scaling(paths: Mapping[int, Path], pairs: int) -> dict[str, object]:
 
 
 def accuracy(draws: int) -> dict[str, object]:
-    """The mean size of the error on public networks: ladder as drawn, smooth and global sensitivity by formula."""
+    """The mean size of the error on public networks: ladder and noisy scale as drawn, the others by formula.
+
+    Margins are those of 95% that a release states, at the guide in the middle of those drawn.
+    """
     from sfumato.graphs.kernels import ranked, triangles
     from sfumato.graphs.local_sensitivity import triangle_rungs
+    from sfumato.mechanisms.ladder import Ladder
+    from sfumato.mechanisms.noisy_scale import NoisyScale
     from sfumato.noise import SystemWords
     from sfumato.noise.ladder import sample_ladder
 
@@ -151,17 +161,25 @@ def accuracy(draws: int) -> dict[str, object]:
             continue
         graph = _network(DATA / file)
         known = ranked(graph)
-        _, rungs = triangle_rungs(known)
-        for text in ("1", "1/10"):
+        guide, rungs = triangle_rungs(known)
+        for text in ("4", "1", "1/2", "1/10"):
             epsilon = Fraction(text)
             errors = {
                 title: np.abs(np.array(sample_ladder(rungs, given, draws, SystemWords()), dtype=np.float64))
                 for title, given in (("ladder", epsilon), ("ladder with a bound of its error", epsilon * 24 / 25))
             }
+            ladder = Ladder.calibrated(nodes=graph.n, epsilon=epsilon, share="1/25")
+            noise = NoisyScale.calibrated(nodes=graph.n, epsilon=epsilon, delta=DELTA)
+            words = SystemWords()
+            drawn = np.array([noise.add_noise((0, guide), words) for _ in range(draws)])
+            errors["noisy scale"] = np.abs(drawn[:, 0]).astype(np.float64)
             found[f"{name}, epsilon = {text}"] = {
                 "triangles": triangles(known),
                 **{title: float(sizes.mean()) for title, sizes in errors.items()},
                 "standard_error": float(errors["ladder"].std() / math.sqrt(draws)),
+                "delta of the noisy scale": float(DELTA),
+                "margin of the ladder": ladder.margin([0, guide], Fraction(19, 20)),
+                "margin of the noisy scale": noise.law_at(int(np.median(drawn[:, 1]))).margin(Fraction(19, 20)),
                 "smooth sensitivity, noise 1/(1 + z^4)": _smooth(rungs, float(epsilon)),
                 "global sensitivity": (graph.n - 2) / float(epsilon),
             }
@@ -244,6 +262,7 @@ def _rungs(path: str) -> Figures:
 def _release(path: str) -> Figures:
     """All that a release does with the graph: count, local sensitivities, draw and the bound of the error."""
     from sfumato.core.query import Dataset
+    from sfumato.graphs.queries.by_ladder import SHARE
     from sfumato.graphs.queries.triangles import Triangles
     from sfumato.graphs.shape import Shape
     from sfumato.mechanisms.ladder import Ladder
@@ -251,7 +270,7 @@ def _release(path: str) -> Figures:
 
     def job(graph: Any) -> None:
         query = Triangles(dataset=Dataset(name="invented", edition="1"), shape=Shape(nodes=graph.n))
-        ladder = Ladder.calibrated(nodes=graph.n, epsilon=1, share=query.share)
+        ladder = Ladder.calibrated(nodes=graph.n, epsilon=1, share=SHARE)
         ladder.margin(ladder.add_noise(query.exact(graph), SystemWords()), Fraction(19, 20))
 
     job(_warm())

@@ -18,7 +18,7 @@ from sfumato.core.limits import Limit
 from sfumato.engines.counts import KeyColumn, Share, bounded_counts
 from sfumato.engines.expressions import Type, col
 from sfumato.engines.sources import Source, columns
-from sfumato.errors import EngineFailed, InvalidInput, NotDeclared, SfumatoError, Unsupported
+from sfumato.errors import EngineFailed, InvalidInput, NotDeclared, Unsupported
 
 IDS = ["p1", "p1", "p2", "区", None, "p1"]
 ZIPS = ["a", "b", "a", "a", "a", None]
@@ -307,11 +307,11 @@ def test_a_csv_file_without_declared_types_is_refused(tmp_path: Path) -> None:
         *(("day", cell) for cell in ("2026-02-30", "31.01.2026", "2026-1-1", "2026-01-31 10:00", SENSITIVE)),
     ],
 )
-def test_a_cell_of_another_type_stops_the_engine(tmp_path: Path, column: str, cell: str) -> None:
+def test_a_cell_of_another_type_is_missing(tmp_path: Path, column: str, cell: str) -> None:
+    """If it stopped the engine, whether there is an answer would tell of one row, at any ε."""
     path = csv_file(tmp_path, f'{column}\n"{cell}"\n')
-    with pytest.raises(Exception, match=r".") as caught, Source(path, {column: CSV_TYPES[column]}).opened() as table:
-        table.to_pyarrow()
-    assert not isinstance(caught.value, SfumatoError)  # the vault withholds these words and keeps the charge
+    with Source(path, {column: CSV_TYPES[column]}).opened() as table:
+        assert table.to_pyarrow().to_pylist() == [{column: None}]
 
 
 @pytest.mark.parametrize("rows", ["1\n", "1,2,3\n", '"1,2\n3,4\n', "\udcff,1\n"], ids=ascii)

@@ -158,7 +158,8 @@ class Release:
         """Draw the release as an Altair chart; needs the ``plots`` extra.
 
         ``kind`` is ``intervals`` (the numbers with their error), ``noise`` (the law of the error), ``belief`` (what an
-        attacker can come to believe) or ``frontier`` (the error at other ε); ``theme`` is ``light`` or ``dark``.
+        attacker can come to believe) or ``frontier`` (the error at other ε); of networks also ``degrees`` and
+        ``matrix``. ``theme`` is ``light`` or ``dark``.
         ``column`` picks one where the answer has several; without it, ``intervals`` draws them side by side.
         """
         return self.presenter.plot(self, kind, language, theme, column)

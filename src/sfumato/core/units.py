@@ -10,6 +10,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import ClassVar
 
+from sfumato.core.documents import check_types
 from sfumato.core.exact import Exact, natural, positive
 from sfumato.errors import InvalidInput, NotDeclared
 
@@ -52,6 +53,9 @@ class Record:
     VERSION: ClassVar[int] = 1
     relation: Relation
 
+    def __post_init__(self) -> None:
+        check_types(self, "unit")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
@@ -61,6 +65,9 @@ class User:
     VERSION: ClassVar[int] = 1
     column: str
     relation: Relation
+
+    def __post_init__(self) -> None:
+        check_types(self, "unit")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +82,7 @@ class Family:
 
     def __post_init__(self) -> None:
         natural(self.size, "family size", most=2**31)
+        check_types(self, "unit")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +93,9 @@ class Event:
     VERSION: ClassVar[int] = 1
     relation: Relation
 
+    def __post_init__(self) -> None:
+        check_types(self, "unit")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
@@ -93,6 +104,9 @@ class Edge:
     KIND: ClassVar[str] = "unit.edge"
     VERSION: ClassVar[int] = 1
     relation: Relation
+
+    def __post_init__(self) -> None:
+        check_types(self, "unit")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +120,7 @@ class Node:
 
     def __post_init__(self) -> None:
         natural(self.max_degree, "max_degree")
+        check_types(self, "unit")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +134,7 @@ class Weight:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bound", positive(self.bound, "bound"))
+        check_types(self, "unit")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +144,9 @@ class Client:
     KIND: ClassVar[str] = "unit.client"
     VERSION: ClassVar[int] = 1
     relation: Relation
+
+    def __post_init__(self) -> None:
+        check_types(self, "unit")
 
 
 Unit = Record | User | Family | Event | Edge | Node | Weight | Client

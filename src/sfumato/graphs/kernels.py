@@ -5,6 +5,7 @@ used, and keeps what it compiled. Run as they are, they are the slow reference t
 All counts are whole numbers of 64 bits. Nodes are ranked by falling degree: rank 0 has the most neighbours.
 """
 
+import threading
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -127,7 +128,18 @@ def _loops() -> _Loops:
     global prange
     numba = need("numba", "pip install 'sfumato[graphs]'")
     prange = numba.prange
-    plain, several = numba.njit(cache=True), numba.njit(cache=True, parallel=True)
+    plain = numba.njit(cache=True)
+    one_at_a_time = threading.Lock()  # not every threading layer of numba lets two threads in
+
+    def several(loop: Any) -> Any:
+        compiled = numba.njit(cache=True, parallel=True)(loop)
+
+        def alone(*arrays: Any) -> Any:
+            with one_at_a_time:
+                return compiled(*arrays)
+
+        return alone
+
     return _Loops(
         by_degree=plain(_by_degree),
         upward=several(_upward),

@@ -32,7 +32,8 @@ __all__ = [
 
 WORK_BITS = 62
 RANK_BITS = 48
-MOST_STEPS = 500
+MOST_STEPS = 2500
+MOST_LEFT = Fraction(1, 2**20)
 FINE = Fraction(1, 2**50)
 LARGEST_DENOMINATOR = 2**20
 
@@ -42,6 +43,11 @@ def damping_of(alpha: Exact) -> Fraction:
     share = positive(alpha, "damping")
     if share >= 1 or share.denominator > LARGEST_DENOMINATOR:
         raise InvalidInput("damping lies between 0 and 1 and has at most six digits, such as 0.85; nothing was done.")
+    if leftover(share) > MOST_LEFT:
+        raise InvalidInput(
+            f"with damping {decimal_down(share, 6)} a walk is not near its end after {MOST_STEPS} steps, and its ranks "
+            "would be too small; nothing was done. Take at most 0.99."
+        )
     return share
 
 
@@ -92,7 +98,7 @@ def textbook_bound(alpha: Exact) -> Fraction:
 
 @lru_cache(maxsize=64)
 def steps_for(alpha: Fraction) -> int:
-    """After how many steps what is left of the walk is below 2⁻⁵⁰, but at most 500.
+    """After how many steps what is left of the walk is below 2⁻⁵⁰, but at most 2,500.
 
     >>> steps_for(Fraction(17, 20))
     213

@@ -55,6 +55,8 @@ class Shape:
         return top
 
     def check_direction(self, direction: Direction) -> None:
-        """Refuse degrees in or out of an undirected graph."""
+        """Refuse what is no direction, and degrees in or out of an undirected graph."""
+        if type(direction) is not Direction:
+            raise InvalidInput("a direction is one of Direction; nothing was done. Ask with the methods of a graph.")
         if not self.directed and direction is not Direction.TOTAL:
             raise InvalidInput("the edges of this graph have no direction; nothing was done. Ask for all degrees.")

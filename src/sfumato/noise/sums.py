@@ -1,6 +1,7 @@
 """Adding noise to whole numbers without wrapping around at 64 bits."""
 
 from collections.abc import Sequence
+from operator import index
 
 import numpy as np
 
@@ -20,6 +21,7 @@ def saturating_sum(exact: Sequence[int], noise: AnyIntArray) -> tuple[int, ...]:
     >>> saturating_sum([1, LARGEST], np.array([2, 2]))
     (3, 9223372036854775807)
     """
+    exact = [index(value) for value in exact]  # a fraction would be cut off, and charged as if it were not
     if noise.dtype == np.int64 and all(-LARGEST <= value <= LARGEST for value in exact):
         numbers = np.array(exact, dtype=np.int64)
         sums = numbers + noise

@@ -27,7 +27,8 @@ __all__ = ["header_of", "origin_of_path", "parquet"]
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".tsv")
 LONGEST_LINE, MOST_LINES = 2**20, 100  # a name in the header may hold line breaks
-# How a cell is written. What does not match stops the engine: guessing would let one cell change what others mean.
+# How a cell is written. What does not match is missing: it may not stop the engine, for that would tell of one row,
+# and nothing is guessed, for then one cell could change what others mean.
 CELLS = {
     Type.WHOLE: "[+-]?[0-9]{1,19}",
     Type.NUMBER: "[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,5})?|[nN][aA][nN]|[+-]?[iI][nN][fF]",
@@ -248,7 +249,4 @@ def _read_as(kind: Type, cell: str) -> str:
     if kind is Type.TEXT:
         return cell
     name = sql_name(kind, Dialect.DUCKDB)
-    return (
-        f"CASE WHEN {cell} IS NULL OR {cell} = '' THEN NULL WHEN regexp_full_match({cell}, '{CELLS[kind]}') "
-        f"THEN CAST({cell} AS {name}) ELSE CAST(error('a cell is not of its type') AS {name}) END"
-    )
+    return f"CASE WHEN regexp_full_match({cell}, '{CELLS[kind]}') THEN TRY_CAST({cell} AS {name}) END"

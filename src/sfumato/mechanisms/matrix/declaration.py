@@ -202,6 +202,6 @@ def nodes_of(pairs: int) -> int | None:
 
 def _width(rows: tuple[Row, ...], name: str) -> int:
     widths = {len(row) for row in rows}
-    if len(widths) != 1 or not min(widths):
+    if len(widths) != 1 or not min(widths) or any(type(entry) is not int for row in rows for entry in row):
         raise InvalidInput(f"the {name} must be a non-empty matrix of whole numbers; nothing was done.")
     return widths.pop()
