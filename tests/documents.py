@@ -12,10 +12,15 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from sfumato.core.query import Dataset
 from sfumato.core.statement import Statement
 from sfumato.engines.expressions import Value
 from sfumato.engines.expressions.literals import Date
 from sfumato.errors import SfumatoError
+from sfumato.graphs.block_models import canonical
+from sfumato.graphs.queries.blocks import BlockEdges, cells_of
+from sfumato.graphs.shape import Shape
+from sfumato.mechanisms import ChosenCap, Ladder, Ladders, NoisyScale
 from sfumato.mechanisms.matrix import Matrix
 from sfumato.reports.declarations import DECLARATIONS
 from sfumato.tables.keys import Keys
@@ -109,6 +114,52 @@ def marginals(draw: st.DrawFn) -> Marginals:
     return Marginals(tables=tuple(tables), **rest)
 
 
+@st.composite
+def block_edges(draw: st.DrawFn) -> BlockEdges:
+    """A block for each node, and questions about all pairs of blocks, measured one by one."""
+    member = canonical(draw(st.lists(st.integers(0, 2), min_size=1, max_size=5)))
+    directed = draw(st.booleans())
+    cells = len(cells_of(max(member) + 1, directed=directed))
+    row = st.lists(st.integers(0, 3), min_size=cells, max_size=cells).map(tuple)
+    questions = tuple(draw(st.lists(row, min_size=1, max_size=3)))
+    return BlockEdges(
+        dataset=draw(strategy(Dataset, 1)),
+        shape=Shape(nodes=len(member), directed=directed),
+        member=member,
+        questions=questions,
+        asked=tuple(f"part {place}" for place in range(len(questions))),
+        strategy=tuple(tuple(2 * int(i == j) for i in range(cells)) for j in range(cells)),
+        bits=draw(st.integers(0, 8)),
+    )
+
+
+@st.composite
+def chosen_cap(draw: st.DrawFn) -> ChosenCap:
+    """Caps that rise, each with its move."""
+    caps, times = sorted(draw(st.sets(st.integers(1, 1000), min_size=1, max_size=4))), draw(st.integers(1, 3))
+    return ChosenCap(
+        caps=tuple(caps),
+        choice=draw(EPSILONS),
+        epsilon=draw(EPSILONS),
+        spread=draw(st.integers(1, 2)),
+        doubling=draw(st.integers(0, 9)),
+        moves=tuple(times * cap for cap in caps),
+        numbers=draw(st.integers(1, 6)),
+    )
+
+
+EPSILONS = st.fractions(min_value=Fraction(1, 1000), max_value=1000, max_denominator=10**6)
+NODES = st.integers(4, 12) | st.integers(4, 10**6)
+LEAVES = st.none() | st.integers(2, 3)
+ladders = st.builds(
+    Ladder,
+    nodes=NODES,
+    leaves=LEAVES,
+    edges=st.integers(1, 2),
+    epsilon=EPSILONS,
+    guide=st.just(Fraction(0)) | EPSILONS,
+)
+
 MORE = ("dataset", "where", "joins")
 
 # What is hardly ever met by chance: a text that is a day, values of one type, a strategy whose rows have one length.
@@ -116,6 +167,20 @@ RARE: dict[str, st.SearchStrategy[Any]] = {
     "keys": keys(),
     "query.top": top(),
     "query.marginals": marginals(),
+    "graph.shape": st.builds(Shape, nodes=NODES | st.integers(1, 3), directed=st.booleans())
+    | st.builds(Shape, nodes=st.none(), directed=st.booleans(), listed=st.booleans()),
+    "query.block_edges": block_edges(),
+    "mechanism.chosen_cap": chosen_cap(),
+    "mechanism.ladder": ladders,
+    "mechanism.ladders": st.lists(ladders, min_size=1, max_size=3).map(lambda parts: Ladders(parts=tuple(parts))),
+    "mechanism.noisy_scale": st.builds(
+        NoisyScale,
+        nodes=NODES,
+        leaves=LEAVES,
+        epsilon=EPSILONS,
+        guide=EPSILONS,
+        delta=st.fractions(min_value=Fraction(1, 10**9), max_value=1, max_denominator=10**9),
+    ),
     "literal.date": st.dates().map(lambda day: Date(day.isoformat())),
     "mechanism.matrix": st.builds(
         lambda size, bits, noise: Matrix.square_root(size, bits=bits).measure(sigma_squared=noise).declaration,

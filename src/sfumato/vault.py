@@ -16,7 +16,7 @@ from sfumato.accounting.basic import cost, promised
 from sfumato.core.area import Answer, Area
 from sfumato.core.budget import Budget
 from sfumato.core.certificate import Certificate
-from sfumato.core.documents import canonical, encode
+from sfumato.core.documents import canonical, check_types, encode
 from sfumato.core.exact import Exact, natural, non_negative
 from sfumato.core.limits import Limit
 from sfumato.core.query import Mechanism, Query, check_name
@@ -214,9 +214,10 @@ class Vault:
         target: str = "target",
         weight: str | None = None,
         bound: Exact | None = None,
+        counts: str | None = None,
     ) -> Graph:
-        """Declare a graph: an edge list (Parquet, CSV, Arrow, a data frame, an Ibis table, a database), an array or a
-        list of pairs, a SciPy matrix, a NetworkX or igraph graph.
+        """Declare a graph: an edge list (Parquet, CSV, plain text, Arrow, a data frame, an Ibis table, a database), an
+        array or a list of pairs, a SciPy matrix, a NetworkX or igraph graph.
 
         A file is not opened; what is in memory is taken over as it is now. Nothing is counted and nothing is spent.
 
@@ -225,6 +226,10 @@ class Vault:
         leave it out, or list the names of all nodes, which then stay private. ``source``, ``target`` and ``weight``
         name columns; weights are held to 0 … ``bound``. A loop is no edge, a pair that is listed twice is one, and a
         row without both ends or with a weight that is no number above 0 does not count.
+
+        Edges are read into memory after the charge, except where ``counts`` is ``engine``: then the engine counts what
+        it can (edges, degrees, stars, triangles), and the edges stay where they are. So it is for tables on PostgreSQL
+        and Spark, unless ``counts`` is ``memory``. The numbers are the same.
 
         >>> import sfumato as sf
         >>> vault = Vault(unit=sf.edge(relation="add/remove"), budget=sf.Budget(epsilon=1), name="contacts")
@@ -243,6 +248,7 @@ class Vault:
             target=target,
             weight=weight,
             bound=bound,
+            counts=counts,
         )
 
     def preview(
@@ -406,6 +412,7 @@ class Vault:
         for area in self._areas:
             if area.answers(query):
                 area.check(query)
+                check_types(query, "the question")
                 return area
         raise Unsupported(f"this vault cannot answer {type(query).__name__}; nothing was read and nothing was spent.")
 

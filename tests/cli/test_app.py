@@ -61,6 +61,7 @@ def test_the_commands_are_these():
         "demo",
         "evidence",
         "explain",
+        "graph",
         "key",
         "key new",
         "key show",
@@ -167,8 +168,12 @@ LAST = ("plan", "releases", "evidence", "budget", "key")  # what needs a ledger 
 
 
 def provided(folder: Path) -> set[str]:
-    """Write what people bring along: declarations, a plan and its data."""
+    """Write what people bring along: declarations, a plan and its data, contacts and the ward of each person."""
     written(folder)
+    contacts = [f"{person},{(7 * person + step) % 400}" for person in range(400) for step in (1, 3)]
+    (folder / "contacts.csv").write_text("\n".join(["source,target", *contacts]) + "\n", "utf-8")
+    wards = [f"{person},ward {person % 3}" for person in range(400)]
+    (folder / "wards.csv").write_text("\n".join(["node,block", *wards]) + "\n", "utf-8")
     (folder / "plan.toml").write_text(PLAN, "utf-8")
     (folder / "planned.toml").write_text(PLANNED, "utf-8")
     (folder / "data").mkdir()

@@ -4,7 +4,7 @@ import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from typer.main import get_command
 
@@ -28,7 +28,7 @@ for programs; numbers that must stay exact are fractions in text there.
 """
 MIDDLE = """
 Messages are in English. Control characters in text that came from a file are spelt out, so that a certificate cannot
-play tricks with the terminal. No command but `demo`, `query` and `plan run` reads rows.
+play tricks with the terminal. No command but `demo`, `query`, `graph` and `plan run` reads rows.
 """
 
 
@@ -75,8 +75,9 @@ def _named(parameter: inspect.Parameter, hint: Any) -> str:
     plain = next((part for part in get_args(kind) if part is not type(None)), kind)  # X | None is X
     if plain is bool:
         return names
-    if isinstance(plain, str):  # the first of several choices
-        return f"{names} {', '.join(f'`{choice}`' for choice in get_args(kind))}"
+    choices = get_args(kind) if isinstance(plain, str) else get_args(plain) if get_origin(plain) is Literal else ()
+    if choices:
+        return f"{names} {', '.join(f'`{choice}`' for choice in choices)}"
     return f"{names} {info.metavar or {int: 'N', Path: 'PATH'}.get(plain, 'X')}"
 
 

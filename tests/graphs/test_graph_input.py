@@ -339,10 +339,10 @@ def test_columns_that_do_not_fit_cost_nothing(table: pa.Table, said: dict[str, A
     assert found.gate.spent.epsilon == 0
 
 
-def test_a_bad_row_of_a_csv_file_ends_the_release_and_is_not_shown(tmp_path: Path) -> None:
+def test_a_file_that_is_no_csv_ends_the_release_and_is_not_shown(tmp_path: Path) -> None:
     """The charge is kept, the data is closed, and the message tells nothing of the row: a failure is an output."""
     place = tmp_path / "edges.csv"
-    place.write_text(f"source,target\n0,1\n{SECRET}x,2\n")
+    place.write_text(f"source,target\n0,1\n{SECRET},2,3\n")
     found = graph(place, nodes=5)
     with pytest.raises(EngineFailed) as failure:
         found.edges().release(epsilon=1)

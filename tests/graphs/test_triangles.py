@@ -44,7 +44,7 @@ def test_releases_cost_what_was_asked_and_verify(relation: str) -> None:
     for question in (
         graph.triangles(),
         graph.triangles(share=0),
-        graph.triangles(ladder=False),
+        graph.triangles(way="worst graph"),
         graph.local_stars(2),
         graph.local_stars(3, share=0.2),
         graph.clustering(),
@@ -130,7 +130,7 @@ def test_units_and_graphs_without_a_proof_are_refused() -> None:
     with pytest.raises(InvalidInput, match="share"):
         asked().clustering(share=2)
     with pytest.raises(InvalidInput, match="share"):
-        asked().triangles(ladder=False, share=0.1)
+        asked().triangles(way="worst graph", share=0.1)
 
 
 def test_previews_bound_what_releases_say() -> None:

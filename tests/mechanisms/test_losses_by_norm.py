@@ -12,6 +12,7 @@ from sfumato.errors import InvalidInput, Refused, WrongNorm
 from sfumato.mechanisms import (
     MECHANISMS,
     BufferedNoise,
+    ChosenCap,
     CubeNoise,
     DegreeNoise,
     Exponential,
@@ -22,6 +23,7 @@ from sfumato.mechanisms import (
     MatrixNoise,
     NoisyCells,
     NoisyMax,
+    NoisyScale,
     NoisyThreshold,
     OptimalSelection,
     PermuteAndFlip,
@@ -62,8 +64,29 @@ every_case = pytest.mark.parametrize(("mechanism", "norms"), CASES.items(), ids=
 
 def test_no_mechanism_is_left_out() -> None:
     by_score = {Exponential, PermuteAndFlip}  # they take a spread of scores, tested with them
-    by_edges = {Ladder, Ladders}  # they cost so many edges of one count, however far these move it: tested with them
-    assert {type(mechanism) for mechanism in CASES} | by_score | by_edges == set(MECHANISMS)
+    # These are for one count, or for numbers at given caps, and refuse any other move than that: tested with them.
+    by_count = {Ladder, Ladders, NoisyScale, ChosenCap}
+    assert {type(mechanism) for mechanism in CASES} | by_score | by_count == set(MECHANISMS)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        Ladder.calibrated(nodes=5, epsilon=HALF),
+        Ladders(parts=(Ladder.calibrated(nodes=5, epsilon=HALF),)),
+        NoisyScale.calibrated(nodes=5, epsilon=HALF, delta="1/1000"),
+        ChosenCap(caps=(1, 3), choice=HALF / 2, epsilon=HALF / 2, spread=1, doubling=0, moves=(1, 3), numbers=1),
+    ],
+    ids=lambda mechanism: type(mechanism).__name__,
+)
+def test_what_is_for_one_count_is_refused_for_another(mechanism) -> None:
+    event = mechanism.loss(Sensitivity.of(l1=3))
+    assert compose([event]).epsilon == HALF
+    for other in (0, 2, 4):
+        with pytest.raises(Refused):
+            mechanism.loss(Sensitivity.of(l1=other))
+    with pytest.raises(WrongNorm, match="l1"):
+        mechanism.loss(Sensitivity.of(linf=3))
 
 
 @every_case

@@ -11,6 +11,7 @@ from sfumato.accounting import epsilon as accounted
 from sfumato.audit import laws
 from sfumato.audit.keys import grown, selected, top, top_set
 from sfumato.audit.ladders import wedges, wedges_twice
+from sfumato.audit.networks import capped, scaled, some_cells
 from sfumato.audit.numbers import (
     choice,
     drawn_gaussian,
@@ -32,6 +33,7 @@ from sfumato.core.events import DiscreteGaussian
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.mechanisms import (
     BufferedNoise,
+    ChosenCap,
     CubeNoise,
     DegreeNoise,
     Exponential,
@@ -40,7 +42,9 @@ from sfumato.mechanisms import (
     Ladders,
     Laplace,
     MatrixNoise,
+    NoisyCells,
     NoisyMax,
+    NoisyScale,
     NoisyThreshold,
     OptimalSelection,
     PermuteAndFlip,
@@ -84,6 +88,11 @@ _PURE = MatrixNoise(strategy=((2, 0), (1, 2)), bits=1, norm="l1", noise=Fraction
 _STREAM = BufferedNoise(horizon=3, decays=(HALF,), weights=(HALF,), bits=2, noise=Fraction(225))
 _LADDER = Ladder.calibrated(nodes=100, leaves=2, epsilon="1/4")
 _LADDERS = Ladders(parts=(Ladder.calibrated(nodes=12, leaves=2, epsilon="1/2"),) * 2)
+_CAPPED = ChosenCap(caps=(1, 4), choice=HALF, epsilon=HALF, spread=1, doubling=0, moves=(1, 4), numbers=1)
+_CELLS = NoisyCells.calibrated(cells=3, l1=5, epsilon=1, count_step=2, cell_step=3)
+# Three nodes with 40 common neighbours, two of them linked: one link more makes 40 triangles, and the guide 41.
+_HUBS = (40, 40), (80, 41)
+_SCALED = NoisyScale(nodes=65, leaves=None, epsilon=HALF, guide=HALF, delta=Fraction(1, 1000))
 _ONE = Sensitivity.of(l1=1)
 _ROOT_CLAIM = float(accounted([_ROOT.loss(_ONE)], delta=1e-5))
 _PURE_CLAIM = float(accounted([_PURE.loss(_ONE)], delta=0, method="basic"))
@@ -147,6 +156,9 @@ ATTACKS = (
     cube("cube noise", _CUBE),
     wedges("ladder", _LADDER),
     replace(wedges_twice("two ladders", _LADDERS, epsilon=1.0), share=0.8),
+    capped("chosen cap", _CAPPED, epsilon=1.0),
+    some_cells("noisy cells", _CELLS, epsilon=1.0),
+    scaled("noisy scale", _SCALED, *_HUBS, epsilon=1.0),
     support("Laplace", Laplace.KIND, epsilon=1.0, here=noisy(_LAPLACE, 0), there=noisy(_LAPLACE, 1)),
     support("Gaussian", Gaussian.KIND, epsilon=1.0, delta=1e-5, here=noisy(_GAUSSIAN, 0), there=noisy(_GAUSSIAN, 1)),
     support(
@@ -264,6 +276,12 @@ TWINS = (
     wedges("ladder with the rate of one that is not two-sided", _LADDER, rate=float(_LADDER.epsilon)),
     wedges("ladder of the local sensitivity alone", _LADDER, still=True),
     wedges_twice("two ladders, charged as one", _LADDERS, epsilon=0.5),
+    capped("chosen cap, the choice not charged", _CAPPED, epsilon=0.5),
+    capped("chosen cap, with the noise of the smallest", _CAPPED, epsilon=1.0, scale_at=lambda _: _CAPPED.scale(1)),
+    some_cells("noisy cells, the count not charged", _CELLS, epsilon=1.0, scale=Fraction(3)),
+    scaled("noisy scale, the guide not raised", _SCALED, *_HUBS, epsilon=1.0, shift=0),
+    scaled("noisy scale, from the exact guide", _SCALED, *_HUBS, epsilon=1.0, bare=True),
+    scaled("noisy scale, the guide not charged", _SCALED, *_HUBS, epsilon=0.5),
     cube("cube noise, all cubes taken as equally large", _CUBE, without_volume(_CUBE)),
 )
 

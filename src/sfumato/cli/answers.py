@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 __all__ = ["answer_table", "document", "figures"]
 
 
-def answer_table(release: "Release", confidence: Fraction) -> "Table":
-    """The labels of each group, its numbers, and the interval of each, rounded outward."""
+def answer_table(release: "Release", confidence: Fraction, *, most: int | None = None) -> "Table":
+    """The labels of each group, its numbers, and the interval of each, rounded outward; the first ``most`` groups."""
     from rich.table import Table
     from rich.text import Text
 
@@ -36,7 +36,7 @@ def answer_table(release: "Release", confidence: Fraction) -> "Table":
         drawn.add_column(percent, justify="right", no_wrap=True)
         texts = [figures(value, pair) for value, pair in zip(values, ends, strict=True)]
         cells += [[text[0] for text in texts], [text[1] for text in texts]]
-    for place in range(len(cells[0])):
+    for place in range(len(cells[0]))[:most]:
         groups = [Text(harmless(str(column[place]))) for column in labels.values()]
         drawn.add_row(*groups, *(Text(column[place]) for column in cells))
     return drawn

@@ -14,6 +14,7 @@ from sfumato.cli import (
     certificate,
     demo,
     evidence,
+    graph,
     keys,
     ledger,
     pictures,
@@ -71,6 +72,7 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("query")(query.query)
+app.command("graph")(graph.graph)
 app.command("verify")(certificate.verify)
 app.command("explain")(certificate.explain)
 app.command("report")(certificate.report)

@@ -5,7 +5,6 @@ import secrets
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum
 from fractions import Fraction
 from types import NoneType
 from typing import TYPE_CHECKING, Any
@@ -25,9 +24,12 @@ from sfumato.graphs.moves import check_unit
 from sfumato.graphs.node_level.by_chosen_cap import ByChosenCap
 from sfumato.graphs.nodes import Nodes, nodes_of
 from sfumato.graphs.projection import projected
+from sfumato.graphs.pushed import counted, engine_counts, is_counted
+from sfumato.graphs.queries.by_ladder import CountWay
+from sfumato.graphs.queries.top import Way
 from sfumato.graphs.query import GraphQuery
-from sfumato.graphs.shape import Shape
-from sfumato.graphs.source import Edges, edges_of, graph_of
+from sfumato.graphs.shape import Direction, Shape
+from sfumato.graphs.source import Edges, Table, edges_of, graph_of
 
 if TYPE_CHECKING:
     from sfumato.graphs.adjacency import Adjacency
@@ -35,17 +37,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Graphs"]
 
-PLAIN = frozenset((str, int, bool, Fraction, NoneType))
+PLAIN = frozenset((str, int, bool, Fraction, NoneType, Direction, CountWay, Way))
 
 
 @dataclass(slots=True, kw_only=True, repr=False, eq=False)
 class _Holding:
-    """What is kept of a declared graph; once it was read, its rows, by cap."""
+    """What is kept of a declared graph; once it was read, its rows, by cap.
+
+    ``counts`` is the table whose engine counts what it can; without one, everything is counted in memory.
+    """
 
     edges: Edges
     shape: Shape
     nodes: Nodes | None
     bound: Fraction | None
+    counts: Table | None = None
     turn: threading.Lock = field(default_factory=threading.Lock)
     read: "dict[int | None, Adjacency]" = field(default_factory=dict)
     keys: Any = None
@@ -87,6 +93,7 @@ class Graphs:
         target: str,
         weight: str | None,
         bound: Exact | None,
+        counts: str | None = None,
     ) -> Graph:
         """Keep a graph and hand out what an analyst asks it with; no row is read."""
         if name is None:
@@ -107,7 +114,8 @@ class Graphs:
         if known is None and isinstance(self._unit, Node) and edges.lists_nodes:
             shape = dataclasses.replace(shape, listed=True)
         check_unit(self._unit, shape)
-        holding = _Holding(edges=edges, shape=shape, nodes=known, bound=largest)
+        table = engine_counts(edges, known, counts)
+        holding = _Holding(edges=edges, shape=shape, nodes=known, bound=largest, counts=table)
         self._holdings[dataset] = holding
         return Graph(gate=gate, dataset=dataset, unit=self._unit, shape=shape, called=holding.called, bound=largest)
 
@@ -149,8 +157,13 @@ class Graphs:
         held.edges.check(None if held.nodes is None else held.nodes.kind)
 
     def read(self, query: GraphQuery) -> Any:
-        """Read the graph, project it where the unit has a cap, and compute. Sensitive: the result is exact."""
+        """Read the graph, project it where the unit has a cap, and compute. Sensitive: the result is exact.
+
+        Where the engine counts and the question allows it, no edge is read here.
+        """
         held = self._holdings[query.dataset]
+        if held.counts is not None and held.nodes is not None and is_counted(query, self._unit, held.counts):
+            return counted(query, held.counts, held.nodes)
         if isinstance(query, ByChosenCap):
             return query.in_the_way(held.graph(None, self._secret)), self._at_caps(query, held)
         return query.exact(held.graph(query.cap(self._unit), self._secret))
@@ -200,7 +213,7 @@ def _check_parts(part: object) -> None:
     elif type(part) in (*QUERIES, Dataset):
         for each in dataclasses.fields(part):  # type: ignore[arg-type]
             _check_parts(getattr(part, each.name))
-    elif type(part) not in PLAIN and not isinstance(part, Enum):
+    elif type(part) not in PLAIN:
         raise Unsupported(
             f"this vault cannot answer a question with a {type(part).__name__} in it; nothing was read and nothing was "
             "spent. Make questions with the methods of a graph."

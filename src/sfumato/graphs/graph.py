@@ -15,7 +15,7 @@ from sfumato.graphs.node_level.by_chosen_cap import LEAST, ChosenEdges, ChosenHi
 from sfumato.graphs.node_level.triangles import ChosenTriangles, NodeTriangles
 from sfumato.graphs.pagerank import textbook_bound
 from sfumato.graphs.queries.blocks import BlockEdges, questions_of, strategy_for
-from sfumato.graphs.queries.by_ladder import SHARE
+from sfumato.graphs.queries.by_ladder import SHARE, CountWay
 from sfumato.graphs.queries.clustering import Clustering
 from sfumato.graphs.queries.communities import CommunityCount
 from sfumato.graphs.queries.degrees import Degrees, SortedDegrees
@@ -159,7 +159,7 @@ class Graph:
     def triangles(
         self,
         *,
-        ladder: bool = True,
+        way: str | None = None,
         share: Exact | None = None,
         choose_cap: bool = False,
         least_cap: int | None = None,
@@ -167,17 +167,26 @@ class Graph:
         """Ask for the number of triangles.
 
         Under a node unit with cap D no node counts in more than D(D − 1)/2 of them; ``choose_cap`` and ``least_cap``
-        are as for :meth:`edges`, and ``ladder`` and ``share`` are not used. Under edge and weight units:
+        are as for :meth:`edges`, and ``way`` and ``share`` are not used. Under edge and weight units ``way`` is
 
-        With ``ladder`` the noise fits the graph at hand, and ``share`` of ε (1/25, or what you say) goes to a private
-        bound of the error, from which the interval follows; with ``share=0`` the interval is that of the worst graph.
-        ``ladder=False`` takes noise for the worst graph, n − 2 per edge: less only where ε·n is below about 10.
+        - ``ladder``: the noise fits the graph at hand, and ``share`` of ε (1/25, or what you say) goes to a private
+          bound of the error, from which the interval follows; with ``share=0`` it is that of the worst graph;
+        - ``noisy scale``, for a spend with a δ: ``share`` of ε (worked out from n, ε and δ, or what you say) goes to a
+          noisy bound of how far one edge moves the count, and the rest to noise of that scale. The error has a known
+          law, and a short interval. Where ε times the largest number of common neighbours is above about
+          8·ln(1/(2δ)) it is smaller than that of a ladder, and larger below;
+        - ``worst graph``: noise for n − 2 per edge, which is less only where ε·n is below about 10.
+
+        Without ``way`` it is a ladder where the spend has no δ, and a noisy scale where it has one.
 
         >>> import sfumato as sf
-        >>> vault = sf.Vault(unit=sf.edge(relation="add/remove"), budget=sf.Budget(epsilon=4), name="contacts")
+        >>> budget = sf.Budget(epsilon=4, delta=1e-6)
+        >>> vault = sf.Vault(unit=sf.edge(relation="add/remove"), budget=budget, name="contacts")
         >>> wards = vault.graph([(0, 1), (1, 2), (0, 2)], name="wards", version="1", nodes=50)
         >>> wards.triangles().preview(epsilon=1).mechanism.KIND
         'mechanism.ladder'
+        >>> wards.triangles().preview(epsilon=1, delta=1e-6).mechanism.KIND
+        'mechanism.noisy_scale'
         """
         if choose_cap:
             most = self._cap()
@@ -185,19 +194,20 @@ class Graph:
             return self.question(ChosenTriangles(dataset=self.dataset, shape=self.shape, most=most, least=least))
         if isinstance(self.unit, Node):
             return self.question(NodeTriangles(dataset=self.dataset, shape=self.shape, most=self.unit.max_degree))
-        given = _share(share, ladder=ladder)
-        return self.question(Triangles(dataset=self.dataset, shape=self.shape, ladder=ladder, share=given))
+        given = _share(share)
+        return self.question(Triangles(dataset=self.dataset, shape=self.shape, way=_way(way, given), share=given))
 
-    def local_stars(self, leaves: int = 2, *, ladder: bool = True, share: Exact | None = None) -> Question:
-        """Ask how many stars with so many leaves there are, by a ladder: as for :meth:`triangles`."""
-        given = _share(share, ladder=ladder)
+    def local_stars(self, leaves: int = 2, *, way: str | None = None, share: Exact | None = None) -> Question:
+        """Ask how many stars with so many leaves there are, with noise that fits the graph: as :meth:`triangles`."""
+        given = _share(share)
         return self.question(
-            LocalStars(dataset=self.dataset, shape=self.shape, leaves=leaves, ladder=ladder, share=given)
+            LocalStars(dataset=self.dataset, shape=self.shape, leaves=leaves, way=_way(way, given), share=given)
         )
 
     def clustering(self, *, share: Exact | None = None) -> Question:
         """Ask for the clustering coefficient, 3·triangles/wedges, and for both counts: one charge."""
-        return self.question(Clustering(dataset=self.dataset, shape=self.shape, share=_share(share, ladder=True)))
+        given = SHARE if share is None else non_negative(share, "share")
+        return self.question(Clustering(dataset=self.dataset, shape=self.shape, share=given))
 
     def ergm_statistics(self, weights: tuple[int, int, int] | None = None) -> Question:
         """Ask for edges, 2-stars and triangles together, from which the parameters of a random graph are inferred.
@@ -374,10 +384,18 @@ def _least_cap(asked: int | None, most: int, usual: int = LEAST) -> int:
     return min(usual, most) if asked is None else asked
 
 
-def _share(asked: Exact | None, *, ladder: bool) -> Fraction:
+def _share(asked: Exact | None) -> Fraction | None:
+    return None if asked is None else non_negative(asked, "share")
+
+
+def _way(asked: str | None, share: Fraction | None) -> CountWay:
+    """How a count gets its noise; who gives no ε to a guide asks for a ladder."""
     if asked is None:
-        return SHARE if ladder else Fraction(0)
-    return non_negative(asked, "share")
+        return CountWay.LADDER if share == 0 else CountWay.BY_DELTA
+    ways = {way.value: way for way in CountWay if way is not CountWay.BY_DELTA}
+    if asked not in ways:
+        raise InvalidInput(f"way = {asked!r} is unknown; nothing was done. Say {', '.join(map(repr, ways))}, or none.")
+    return ways[asked]
 
 
 def _direction(text: str) -> Direction:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sfumato.engines.edge_lists import columns_in_memory
 from sfumato.engines.expressions import Type
 from sfumato.engines.sources import Source
+from sfumato.engines.text_lists import check_text, columns_of_text, is_text_list
 from sfumato.errors import InvalidInput
 from sfumato.graphs.adjacency import Adjacency
 from sfumato.graphs.nodes import Names, Nodes, column_of, nodes_in
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["WEIGHT_STEPS", "Edges", "Ends", "edges_of", "graph_of"]
+__all__ = ["WEIGHT_STEPS", "Edges", "Ends", "Table", "edges_of", "graph_of"]
 
 WEIGHT_STEPS = 2**20
 """A weight is held as a whole number of steps; the bound has this many."""
@@ -97,7 +98,8 @@ class Table:
         rows = rows.filter(pc.and_(pc.is_valid(rows[self.source]), pc.is_valid(rows[self.target])))
         weight = None
         if self.weight is not None:
-            weight = np.asarray(pc.fill_null(rows[self.weight].cast("float64"), float("nan")), dtype=np.float64)
+            numbers = rows[self.weight].cast("float64", safe=False)  # a whole number above 2^53 is rounded, not refused
+            weight = np.asarray(pc.fill_null(numbers, float("nan")), dtype=np.float64)
         return Ends(head=_plain(rows[self.source]), tail=_plain(rows[self.target]), weight=weight)
 
 
@@ -126,6 +128,29 @@ class InMemory:
         return self.ends
 
 
+@dataclass(slots=True, kw_only=True, repr=False, eq=False)
+class TextFile:
+    """Lines of a plain text: two names, and perhaps a weight."""
+
+    path: Path
+    kind: Type
+    weighted: bool
+
+    @property
+    def lists_nodes(self) -> bool:
+        """An edge list names the ends of its edges alone."""
+        return False
+
+    def check(self, kind: Type | None) -> None:
+        """The file is there; a text has no columns to look at."""
+        check_text(self.path)
+
+    def read(self) -> Ends:
+        """The lines that have both ends."""
+        head, tail, weight = columns_of_text(self.path, self.kind, weighted=self.weighted)
+        return Ends(head=head, tail=tail, weight=weight)
+
+
 def edges_of(data: object, *, source: str, target: str, weight: str | None, directed: bool, kind: Type | None) -> Edges:
     """Where the edges are; a file or a database is not opened, what is in memory is taken over as it is now.
 
@@ -143,6 +168,14 @@ def edges_of(data: object, *, source: str, target: str, weight: str | None, dire
         return InMemory(ends=_igraph(data, weight, kind, directed=directed))
     if isinstance(data, list | tuple) and not any(isinstance(each, str | Path) for each in data):
         return InMemory(ends=_pairs(data, weight))
+    if is_text_list(data):
+        if (source, target) != ("source", "target"):
+            raise InvalidInput(
+                "a plain text of edges names no columns: the first two entries of a line are the ends, a third is the "
+                "weight. Nothing was done. Leave source and target out."
+            )
+        held = Type.TEXT if kind is None else kind
+        return TextFile(path=Path(str(data)), kind=held, weighted=weight is not None)
     types = None
     if isinstance(data, str | Path) and Path(data).suffix.lower() in (".csv", ".tsv"):
         held = Type.TEXT if kind is None else kind
@@ -165,7 +198,7 @@ def graph_of(edges: Edges, *, nodes: Nodes | None, directed: bool, bound: Fracti
     head, tail = (_placed(column, nodes) for column in (ends.head, ends.tail))
     counts, levels = (head >= 0) & (tail >= 0), None
     if ends.weight is not None and bound is not None:
-        with np.errstate(invalid="ignore"):
+        with np.errstate(all="ignore"):  # a warning would tell what a weight is
             counts &= ends.weight > 0
             part = np.clip(ends.weight[counts] / float(bound), 0.0, 1.0)
         levels = np.rint(part * WEIGHT_STEPS).astype(np.int64)

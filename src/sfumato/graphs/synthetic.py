@@ -49,7 +49,7 @@ class SyntheticGraph:
     ANSWERED_BY: ClassVar[tuple[str, ...]] = ("mechanism.noisy_cells",)
     dataset: Dataset
     shape: Shape
-    called: tuple[str, ...] | tuple[int, ...] = ()
+    called: tuple[str | int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.shape.nodes is None:

@@ -16,6 +16,7 @@ from sfumato.mechanisms.matrix.buffered import BufferedNoise
 from sfumato.mechanisms.matrix.declaration import MatrixNoise
 from sfumato.mechanisms.noisy_cells import NoisyCells
 from sfumato.mechanisms.noisy_max import NoisyMax
+from sfumato.mechanisms.noisy_scale import NoisyScale
 from sfumato.mechanisms.optimal_selection import OptimalSelection
 from sfumato.mechanisms.quantile import QuantileChoice
 from sfumato.mechanisms.randomized_response import RandomizedResponse
@@ -42,6 +43,7 @@ __all__ = [
     "MatrixNoise",
     "NoisyCells",
     "NoisyMax",
+    "NoisyScale",
     "NoisyThreshold",
     "OptimalSelection",
     "PermuteAndFlip",
@@ -65,6 +67,7 @@ MECHANISMS = (
     MatrixNoise,
     NoisyCells,
     NoisyMax,
+    NoisyScale,
     NoisyThreshold,
     OptimalSelection,
     PermuteAndFlip,

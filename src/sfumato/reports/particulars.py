@@ -11,6 +11,7 @@ from sfumato.core.release import Release
 from sfumato.core.statement import Account, Statement
 from sfumato.core.units import Family, Node, Relation, Unit, User
 from sfumato.graphs import GRAPH_QUERIES
+from sfumato.graphs.queries.top import TopNodes
 from sfumato.mechanisms import Gaussian, Laplace, NoisyThreshold, OptimalSelection, TopChoice
 from sfumato.reports.catalogue import counted, message, messages
 from sfumato.reports.columns import CONFIDENCE, columns_of, magnitude, row_height, shared_margins
@@ -134,7 +135,7 @@ def _of_network(said: Statement, language: str) -> str:
     """What was asked of a graph."""
     name = f"page.{said.query.KIND.removeprefix('query.')}"
     asked = message(language, name) if name in messages(language) else ", ".join(said.query.names)
-    columns = " × ".join(said.query.labels())
+    columns = "" if isinstance(said.query, TopNodes) else " × ".join(said.query.labels())
     return message(language, "page.rows_by", rows=asked, columns=columns) if columns else asked
 
 

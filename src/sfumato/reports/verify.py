@@ -296,8 +296,20 @@ def _ladders(said: Statement) -> Iterator[Finding]:
         return
     if any(getattr(part, "edges", None) != edges for part in parts):
         yield Finding(field="statement.mechanism.edges", problem=f"must be {edges}, which one unit adds or removes")
-    if any(bool(getattr(part, "guide", 0)) != bool(getattr(said.query, "share", 0)) for part in parts):
+    if any((getattr(part, "guide", 0) != 0) != (getattr(said.query, "share", 0) != 0) for part in parts):
         yield Finding(field="statement.mechanism.guide", problem="must be above 0 just if the query gives it a share")
+    yield from _rebuilt(said)
+
+
+def _rebuilt(said: Statement) -> Iterator[Finding]:
+    """The mechanism is the one that the query makes of what was charged."""
+    try:
+        made = said.query.mechanism(said.sensitivity, said.unit, said.spend)  # type: ignore[attr-defined]
+    except SfumatoError as wrong:
+        yield Finding(field="statement.mechanism", problem=f"cannot be made of the charge: {wrong}")
+        return
+    if made != said.mechanism:
+        yield Finding(field="statement.mechanism", problem="is not the one that the query makes of the charge")
 
 
 def _miscalibrated(norm: str, holds: Fraction) -> Finding:

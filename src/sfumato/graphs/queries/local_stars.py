@@ -1,6 +1,6 @@
-"""Stars by a ladder: the same counts as :mod:`sfumato.graphs.queries.stars`, with noise that fits the graph."""
+"""Local stars: the same counts as :mod:`sfumato.graphs.queries.stars`, with noise that fits the graph."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
@@ -15,7 +15,7 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Unit
 from sfumato.graphs.adjacency import Adjacency
 from sfumato.graphs.queries.by_ladder import ByLadder
-from sfumato.graphs.queries.stars import MOST_LEAVES
+from sfumato.graphs.queries.stars import MOST_LEAVES, check_count
 from sfumato.inference.figure import Derived
 
 __all__ = ["LocalStars", "star_count"]
@@ -23,10 +23,11 @@ __all__ = ["LocalStars", "star_count"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalStars(ByLadder):
-    """How many stars of ``leaves`` edges an undirected graph has, by a ladder; for two leaves, the wedges.
+    """How many stars of ``leaves`` edges an undirected graph has, with noise that fits it; for two leaves, the wedges.
 
-    Guarantee: :meth:`sensitivity` bounds the move of the count for one unit in any graph; the ladder's own proof covers
-    its draws. Assumes: the nodes are public. Public: every field. Proof: docs/proofs/ladder.md
+    Guarantee: :meth:`sensitivity` bounds the move of the count for one unit in any graph; the mechanism's own proof
+    covers its draws. Assumes: the nodes are public. Public: every field. Proofs: docs/proofs/ladder.md,
+    docs/proofs/noisy-local-sensitivity.md
 
     >>> from sfumato.core.query import Dataset
     >>> from sfumato.core.units import edge
@@ -38,17 +39,24 @@ class LocalStars(ByLadder):
 
     KIND: ClassVar[str] = "query.local_stars"
     VERSION: ClassVar[int] = 1
-    ANSWERED_BY: ClassVar[tuple[str, ...]] = ("mechanism.ladder", "mechanism.laplace", "mechanism.gaussian")
+    ANSWERED_BY: ClassVar[tuple[str, ...]] = (
+        "mechanism.ladder",
+        "mechanism.noisy_scale",
+        "mechanism.laplace",
+        "mechanism.gaussian",
+    )
     leaves: int
 
     def __post_init__(self) -> None:
         natural(self.leaves, "leaves", least=2, most=MOST_LEAVES)
         self.check(self.leaves)
+        if self.shape.nodes is not None:
+            check_count(self.shape.nodes, self.shape.nodes - 1, self.leaves)
 
     @property
     def measure(self) -> str | None:
         """The name of the number, where it has noise of a public law."""
-        return None if self.ladder else "stars"
+        return None if self.fits else "stars"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -72,15 +80,19 @@ class LocalStars(ByLadder):
         return self.moved(unit, self.leaves)
 
     def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
-        """The ladder, or noise for all graphs."""
+        """The ladder, the noisy scale, or noise for all graphs."""
         return self.noise(moved, unit, spend, self.leaves)
+
+    def misfit(self, mechanism: Mechanism, unit: Unit, values: Sequence[int]) -> str | None:
+        """What is wrong with a mechanism or an answer that is said to be for this."""
+        return self.unfit(mechanism, values, self.leaves)
 
     def exact(self, graph: Adjacency) -> Any:
         """The count, its guide and its rungs. Sensitive."""
         from sfumato.graphs.kernels import ranked
         from sfumato.graphs.local_sensitivity import star_rungs
 
-        if not self.ladder:
+        if not self.fits:
             return [star_count(graph, self.leaves)]
         return star_count(graph, self.leaves), *star_rungs(ranked(graph), self.leaves)
 

@@ -13,6 +13,7 @@ from sfumato.core.query import Dataset, Law, Mechanism
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Node, Unit
+from sfumato.errors import Refused
 from sfumato.graphs.adjacency import Adjacency
 from sfumato.graphs.degrees import degrees_of
 from sfumato.graphs.moves import cap_of, degree_moves
@@ -20,9 +21,25 @@ from sfumato.graphs.shape import Direction, Shape
 from sfumato.inference.figure import Derived, figure
 from sfumato.mechanisms.advisor import least_noise
 
-__all__ = ["Stars"]
+__all__ = ["Stars", "check_count"]
 
 MOST_LEAVES = 64
+
+
+def check_count(nodes: int | None, degree: int | None, leaves: int) -> None:
+    """Refuse stars of which a graph can have so many that they would not fit 64 bits: no interval would hold them.
+
+    Where how many nodes there are is secret, the check is for the degree alone.
+
+    >>> check_count(100, 99, 30)
+    Traceback (most recent call last):
+    sfumato.errors.Refused: a graph can have more than 2^62 stars of 30 edges; nothing was done. ...
+    """
+    if degree is not None and (nodes or 1) * comb(degree, leaves) > 2**62:
+        raise Refused(
+            f"a graph can have more than 2^62 stars of {leaves} edges; nothing was done. Ask for fewer edges, or under "
+            "a smaller cap of degrees."
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +67,9 @@ class Stars:
         if self.max_degree is not None:
             natural(self.max_degree, "max_degree")
         self.shape.check_direction(self.direction)
+        top = self.shape.top(self.direction)
+        caps = [cap for cap in (top, self.max_degree) if cap is not None]
+        check_count(self.shape.nodes, min(caps, default=None), self.leaves)
 
     @property
     def size(self) -> int:
@@ -101,6 +121,7 @@ class Stars:
     def _moved(self, unit: Unit) -> int:
         moves = degree_moves(unit, self.shape, self.direction, self.max_degree)
         if isinstance(unit, Node):
+            check_count(self.shape.nodes, unit.max_degree, self.leaves)
             own = comb(unit.max_degree, self.leaves)
             return own + moves.steps * comb(unit.max_degree - 1, self.leaves - 1)
         top = self.shape.largest(self.direction)

@@ -1,6 +1,6 @@
 """The number of triangles."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -22,12 +22,14 @@ __all__ = ["Triangles"]
 class Triangles(ByLadder):
     """How many triangles an undirected graph has.
 
-    With ``ladder`` the noise fits the graph: its size is that of the local sensitivity, and private. ``share`` of ε
-    goes to a bound of the error; with 0 the interval is that of the worst graph. Without ``ladder`` the noise is for
-    the worst graph, which is less where ε·n is below about 10.
+    By ``way`` the noise fits the graph: a ladder has the size of the local sensitivity, which stays private, and the
+    noisy scale follows a noisy bound of it, which is released and needs a δ. ``share`` of ε goes to that bound; a
+    ladder may have none, and its interval is then that of the worst graph. Noise for the worst graph is less where
+    ε·n is below about 10.
 
-    Guarantee: :meth:`sensitivity` bounds the move of the count for one unit in any graph; the ladder's own proof covers
-    its draws. Assumes: the nodes are public. Public: every field. Proof: docs/proofs/ladder.md
+    Guarantee: :meth:`sensitivity` bounds the move of the count for one unit in any graph; the mechanism's own proof
+    covers its draws. Assumes: the nodes are public. Public: every field. Proofs: docs/proofs/ladder.md,
+    docs/proofs/noisy-local-sensitivity.md
 
     >>> from sfumato.core.query import Dataset
     >>> from sfumato.core.units import edge
@@ -39,7 +41,12 @@ class Triangles(ByLadder):
 
     KIND: ClassVar[str] = "query.triangles"
     VERSION: ClassVar[int] = 1
-    ANSWERED_BY: ClassVar[tuple[str, ...]] = ("mechanism.ladder", "mechanism.laplace", "mechanism.gaussian")
+    ANSWERED_BY: ClassVar[tuple[str, ...]] = (
+        "mechanism.ladder",
+        "mechanism.noisy_scale",
+        "mechanism.laplace",
+        "mechanism.gaussian",
+    )
 
     def __post_init__(self) -> None:
         self.check(None)
@@ -52,7 +59,7 @@ class Triangles(ByLadder):
     @property
     def measure(self) -> str | None:
         """The name of the number, where it has noise of a public law."""
-        return None if self.ladder else "triangles"
+        return None if self.fits else "triangles"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -76,8 +83,12 @@ class Triangles(ByLadder):
         return self.moved(unit, None)
 
     def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
-        """The ladder, or noise for all graphs."""
+        """The ladder, the noisy scale, or noise for all graphs."""
         return self.noise(moved, unit, spend, None)
+
+    def misfit(self, mechanism: Mechanism, unit: Unit, values: Sequence[int]) -> str | None:
+        """What is wrong with a mechanism or an answer that is said to be for this."""
+        return self.unfit(mechanism, values, None)
 
     def exact(self, graph: Adjacency) -> Any:
         """The count, its guide and its rungs. Sensitive."""
@@ -85,6 +96,6 @@ class Triangles(ByLadder):
         from sfumato.graphs.local_sensitivity import triangle_rungs
 
         known = ranked(graph)
-        if not self.ladder:
+        if not self.fits:
             return [triangles(known)]
         return triangles(known), *triangle_rungs(known)

@@ -11,37 +11,48 @@ from sfumato.core.release import Release
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.reports.plots.belief_curve import belief, people
 from sfumato.reports.plots.burning_down import burn_down
+from sfumato.reports.plots.degree_distribution import degrees
+from sfumato.reports.plots.edge_and_node import edge_and_node
 from sfumato.reports.plots.fonts import use_fonts
 from sfumato.reports.plots.frontier_of_epsilon import frontier
+from sfumato.reports.plots.graph_statistics import statistics
 from sfumato.reports.plots.icon_array import icons
 from sfumato.reports.plots.law_of_noise import law, noise
 from sfumato.reports.plots.map_of_areas import choropleth
 from sfumato.reports.plots.saving import save
 from sfumato.reports.plots.table_of_intervals import intervals
+from sfumato.reports.plots.weight_matrix import matrix
 
 __all__ = [
     "KINDS",
     "belief",
     "burn_down",
     "choropleth",
+    "degrees",
     "draw",
+    "edge_and_node",
     "frontier",
     "icons",
     "intervals",
     "law",
+    "matrix",
     "noise",
     "people",
     "save",
+    "statistics",
     "use_fonts",
 ]
 
 OF_COLUMNS = ("intervals", "noise", "frontier")
+OF_NETWORKS = ("degrees", "matrix")
 KINDS: dict[str, Callable[..., Any]] = {
     "intervals": intervals,
     "noise": noise,
     "belief": belief,
     "people": people,
     "frontier": frontier,
+    "degrees": degrees,
+    "matrix": matrix,
 }
 
 
@@ -52,5 +63,6 @@ def draw(
     if kind not in KINDS:
         raise Unsupported(f"there is no plot {kind!r}; the plots are {', '.join(KINDS)}. Nothing was drawn.")
     if column is not None and kind not in OF_COLUMNS:
-        raise InvalidInput(f"the plot {kind!r} is about the account and not about a column; nothing was drawn.")
+        about = "a network" if kind in OF_NETWORKS else "the account"
+        raise InvalidInput(f"the plot {kind!r} is about {about} and not about a column; nothing was drawn.")
     return KINDS[kind](release, language, theme, **({} if column is None else {"column": column}))

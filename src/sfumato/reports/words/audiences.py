@@ -11,7 +11,7 @@ from sfumato.core.units import Family, Relation, User
 from sfumato.errors import Unsupported
 from sfumato.reports.words.choices import Found
 from sfumato.reports.words.facts import Facts, Kind, Subject
-from sfumato.reports.words.figures import figures
+from sfumato.reports.words.figures import figures, told_alone
 from sfumato.reports.words.text import Text
 from sfumato.reports.words.voice import Voice, paragraph
 
@@ -83,6 +83,8 @@ class _Told:
         subject = self.facts.subject
         if subject.choice is not None:
             return (self.say(*self._choice(subject)),)
+        if told_alone(subject, self.voice.language):
+            return (self.say(f"network.{subject.measure}"),)
         where = "_where" if subject.kind is Kind.MODEL and subject.condition is not None else ""
         return (self.say(f"what.{subject.kind.value}{where}"),)
 
@@ -105,7 +107,9 @@ class _Told:
             return
         if self.facts.spans:
             if all(span.chosen and span.rank is None for span in self.facts.spans):
-                yield self.say("accuracy.named")
+                yield self.say(
+                    f"accuracy.{'synthetic' if self.facts.subject.measure == 'synthetic_graph' else 'named'}"
+                )
             elif any(span.chosen for span in self.facts.spans):
                 yield self.say("accuracy.chosen")
             elif "spans" in self.voice.figures:
@@ -129,13 +133,22 @@ class _Told:
         if subject.kind in (Kind.TABLE, Kind.TOP) and not subject.rest:
             yield self.say("limit.keys" if subject.kind is Kind.TABLE else "limit.candidates")
         yield from self.clips()
-        if subject.cap is not None:
-            yield self.say("limit.degree")
+        yield from self.held_back()
+        if subject.listed:
+            yield self.say("limit.nodes")
         if self.facts.limit is not None and subject.number is None:
             kept = any(span.chosen for span in self.facts.spans)
             yield self.say("limit.kept" if kept else "limit.scaled" if subject.measures else "limit.person")
         if self.facts.cut_differently:
             yield self.say("limit.different")
+
+    def held_back(self) -> Iterator[str]:
+        """What of a network did not count."""
+        subject = self.facts.subject
+        if subject.pointing is not None:
+            yield self.say(f"limit.links_{subject.pointing}")
+        limits = {"degree": subject.cap, "corners": subject.corners, "weight": subject.bound}
+        yield from (self.say(f"limit.{name}") for name, limit in limits.items() if limit is not None)
 
     def clips(self) -> Iterator[str]:
         """Which values were held to a range, and what became of those that are missing."""
@@ -186,7 +199,7 @@ def _patient(told: _Told) -> Text:
     ]
     name = "patient.limit_found" if told.facts.subject.kind is Kind.FOUND else "patient.limit"
     limit = [told.say(name)] if told.facts.limit is not None else []
-    limit += [told.say("limit.degree")] if told.facts.subject.cap is not None else []
+    limit += told.held_back()
     return Text(
         what=told.what(),
         risk=tuple(risk),

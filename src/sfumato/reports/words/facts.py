@@ -25,6 +25,7 @@ from sfumato.graphs.query import GraphQuery
 from sfumato.mechanisms import NoisyThreshold, OptimalSelection, TopChoice
 from sfumato.reports.columns import CONFIDENCE, Column, columns_of, shared_margins
 from sfumato.reports.words.choices import Found, Top
+from sfumato.reports.words.networks import asked, bound_of, cap_of, corners_of, leaves_of, pointing_of
 from sfumato.tables.measures import Measure, PersonCount, Ranged, RowCount
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
@@ -75,7 +76,9 @@ class Subject:
     ``sources`` are for derived figures. Where columns were computed from the numbers, ``measures`` are what they are,
     and ``number`` is the public number of units, if each of them counts exactly once. ``rest`` says that rows of no
     listed group have a group of their own. ``choice`` bounds what was chosen, where values were found or groups named.
-    ``cap`` is the degree that the nodes of a network were held to.
+    Of a network: ``cap`` is how many links of each node count, ``corners`` in how many triangles a node does,
+    ``leaves`` are those of a star, ``bound`` is the largest weight that counts, ``pointing`` says that only links
+    ``out`` of a node or ``in`` to it count, and ``listed`` that a public list names the nodes.
     """
 
     kind: Kind
@@ -90,6 +93,11 @@ class Subject:
     rest: bool = False
     choice: Found | Top | None = None
     cap: int | None = None
+    corners: int | None = None
+    leaves: int | None = None
+    bound: Fraction | None = None
+    pointing: str | None = None
+    listed: bool = False
 
     @property
     def counts(self) -> bool:
@@ -213,7 +221,7 @@ class Facts:
             cost=said.spend,
             account=said.account,
             margins=None if margins is None else Margins(each=margins[0], joint=margins[1]),
-            spans=() if margins is not None else tuple(Span.of(column) for column in columns_of(release)),
+            spans=() if margins is not None else _spans(release),
             repeated=release.repeated,
             lost=_lost(said),
         )
@@ -276,6 +284,12 @@ def _paid(said: Iterable[Statement], account: Account) -> bool:
     return sum((charged(each.event, account.order) for each in said), Fraction(0)) <= account.filter_spent
 
 
+def _spans(release: Release) -> tuple[Span, ...]:
+    """How exact each column is; a cap that was chosen is no figure, and is told beside them."""
+    chosen = isinstance(release.statement.query, ByChosenCap)
+    return tuple(Span.of(column) for column in columns_of(release) if not (chosen and column.name == "cap"))
+
+
 def _counted(query: Count | Aggregate | Quantiles | Marginals, said: Statement) -> Subject:
     measures = _measures(query)
     by = query.tables[0] if isinstance(query, Marginals) else query.by
@@ -304,10 +318,15 @@ def _network(query: GraphQuery, said: Statement) -> Subject:
         kind=Kind.TABLE if columns else Kind.NUMBER if numbers == 1 else Kind.NUMBERS,
         dataset=said.dataset,
         numbers=numbers,
-        measure=query.KIND.removeprefix("query."),
+        measure=asked(query),
         columns=columns,
         rest=True,
-        cap=said.values[0] if isinstance(query, ByChosenCap) else query.cap(said.unit),
+        cap=cap_of(said),
+        corners=corners_of(said),
+        leaves=leaves_of(query),
+        bound=bound_of(query),
+        pointing=pointing_of(query),
+        listed=query.shape.nodes is not None,
     )
 
 

@@ -21,14 +21,26 @@ from sfumato.reports.conditions import condition
 from sfumato.reports.frequencies import PRIOR, believed, guessed
 from sfumato.reports.words.choices import Found, Top
 from sfumato.reports.words.facts import Facts, Kind, Margins, Source, Span, Subject
-from sfumato.reports.words.measured import listed, measured, one_line, ranges, spaced
+from sfumato.reports.words.measured import listed, measured, one_line, plain, ranges, spaced
 from sfumato.reports.words.voice import paragraph
 
-__all__ = ["amount", "exact", "factor", "figures", "named", "one_line", "risk", "span_figure", "span_line"]
+__all__ = [
+    "amount",
+    "exact",
+    "factor",
+    "figures",
+    "named",
+    "one_line",
+    "risk",
+    "span_figure",
+    "span_line",
+    "told_alone",
+]
 
 HOUSEHOLD, BELONGINGS = 4, 5  # the examples: persons in a household, rows (events, links) of one person
 TIMES = 10  # the example of what several releases cost
 MOST_SOURCES = 3
+QUESTIONS = ("trait", "traits", "example", "case")  # what may be asked of a unit: an illness, the kind of a link
 LONGEST = 10**9
 
 
@@ -50,7 +62,7 @@ def figures(facts: Facts, language: str) -> dict[str, str]:
 def named(unit: Unit, language: str) -> dict[str, str]:
     """The unit, and what stands for it in a sentence."""
     kind, size = unit.KIND.removeprefix("unit."), f"{unit.size:,}" if isinstance(unit, Family) else "1"
-    roles = ("unit", "member", "this", "that", "another", "yours", "thing", "several")
+    roles = ("unit", "member", "this", "that", "another", "yours", "thing", "several", *QUESTIONS)
     return {role: message(language, f"{role}.{kind}", size=size) for role in roles}
 
 
@@ -105,22 +117,36 @@ def _subject(subject: Subject, language: str, *, persons: bool) -> dict[str, str
         shown["item"] = message(language, f"item.{item}")
         several = "two" if subject.numbers == 2 else "many"
         shown["all_numbers"] = message(language, f"all.{item}_{several}", n=f"{subject.numbers:,}")
+        shown |= _network(subject, language)
         name = f"measure.{'of' if subject.measures else subject.measure}{'_where' if where else ''}"
-        if name not in messages(language):
+        if name in messages(language):
+            words = measured(subject.measures, language, persons=persons) if subject.measures else ""
+            more = {"condition": where, "measures": spaced(words, language) if words else "", **shown}
+            shown["measure"] = message(language, name, **more)
+        elif not told_alone(subject, language):
             raise Unsupported(f"there are no words yet for the measure {subject.measure!r}; no text was made.")
-        measures = spaced(measured(subject.measures, language, persons=persons), language) if subject.measures else ""
-        shown["measure"] = message(language, name, data=data, condition=where, measures=measures)
     if where:
         shown["condition"] = where
     if subject.columns:
         shown["columns"] = " × ".join(one_line(column) for column in subject.columns)
     if subject.number is not None:
         shown["number"] = f"{subject.number:,}"
-    if subject.cap is not None:
-        shown["cap"] = f"{subject.cap:,}"
     if subject.sources:
         shown["sources"] = _sources(subject.sources, language)
     return shown
+
+
+def told_alone(subject: Subject, language: str) -> bool:
+    """Whether a sentence of its own says what was released: of a network, where a table of numbers says it badly."""
+    return f"network.{subject.measure}" in messages(language)
+
+
+def _network(subject: Subject, language: str) -> dict[str, str]:
+    """What sentences about networks need."""
+    shown = {"nodes": counted(language, "node", subject.numbers)} if told_alone(subject, language) else {}
+    counts = {"cap": subject.cap, "corners": subject.corners, "leaves": subject.leaves}
+    shown |= {name: f"{count:,}" for name, count in counts.items() if count is not None}
+    return shown | ({} if subject.bound is None else {"bound": plain(subject.bound)})
 
 
 def _choice(subject: Subject, choice: Found | Top, language: str, *, persons: bool) -> dict[str, str]:
