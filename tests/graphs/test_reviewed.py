@@ -205,3 +205,11 @@ def test_threads_count_side_by_side() -> None:
     for thread in threads:
         thread.join()
     assert found == [4060] * 4
+
+
+def test_a_flow_that_is_held_to_a_bound_is_told() -> None:
+    """The margin is of the ranks under the bound, which may be far from PageRank."""
+    release = graph().pagerank(edge_flow="1/1000").release(epsilon=1)
+    assert "A link passes on at most 0.001 of all rank in a step." in release.explain()
+    assert "最多传递全部排名的 0.001" in release.explain("zh")
+    assert "all rank" not in graph().pagerank().release(epsilon=1).explain()

@@ -147,7 +147,7 @@ class _Told:
         subject = self.facts.subject
         if subject.pointing is not None:
             yield self.say(f"limit.links_{subject.pointing}")
-        limits = {"degree": subject.cap, "corners": subject.corners, "weight": subject.bound}
+        limits = {"degree": subject.cap, "corners": subject.corners, "weight": subject.bound, "flow": subject.flow}
         yield from (self.say(f"limit.{name}") for name, limit in limits.items() if limit is not None)
 
     def clips(self) -> Iterator[str]:

@@ -25,7 +25,7 @@ from sfumato.graphs.query import GraphQuery
 from sfumato.mechanisms import NoisyThreshold, OptimalSelection, TopChoice
 from sfumato.reports.columns import CONFIDENCE, Column, columns_of, shared_margins
 from sfumato.reports.words.choices import Found, Top
-from sfumato.reports.words.networks import asked, bound_of, cap_of, corners_of, leaves_of, pointing_of
+from sfumato.reports.words.networks import asked, bound_of, cap_of, corners_of, flow_of, leaves_of, pointing_of
 from sfumato.tables.measures import Measure, PersonCount, Ranged, RowCount
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
@@ -77,8 +77,9 @@ class Subject:
     and ``number`` is the public number of units, if each of them counts exactly once. ``rest`` says that rows of no
     listed group have a group of their own. ``choice`` bounds what was chosen, where values were found or groups named.
     Of a network: ``cap`` is how many links of each node count, ``corners`` in how many triangles a node does,
-    ``leaves`` are those of a star, ``bound`` is the largest weight that counts, ``pointing`` says that only links
-    ``out`` of a node or ``in`` to it count, and ``listed`` that a public list names the nodes.
+    ``flow`` which part of all rank a link passes on, ``leaves`` are those of a star, ``bound`` is the largest weight
+    that counts, ``pointing`` says that only links ``out`` of a node or ``in`` to it count, and ``listed`` that a public
+    list names the nodes.
     """
 
     kind: Kind
@@ -94,6 +95,7 @@ class Subject:
     choice: Found | Top | None = None
     cap: int | None = None
     corners: int | None = None
+    flow: Fraction | None = None
     leaves: int | None = None
     bound: Fraction | None = None
     pointing: str | None = None
@@ -323,6 +325,7 @@ def _network(query: GraphQuery, said: Statement) -> Subject:
         rest=True,
         cap=cap_of(said),
         corners=corners_of(said),
+        flow=flow_of(said.query),
         leaves=leaves_of(query),
         bound=bound_of(query),
         pointing=pointing_of(query),

@@ -146,7 +146,8 @@ def _network(subject: Subject, language: str) -> dict[str, str]:
     shown = {"nodes": counted(language, "node", subject.numbers)} if told_alone(subject, language) else {}
     counts = {"cap": subject.cap, "corners": subject.corners, "leaves": subject.leaves}
     shown |= {name: f"{count:,}" for name, count in counts.items() if count is not None}
-    return shown | ({} if subject.bound is None else {"bound": plain(subject.bound)})
+    shares = {"bound": subject.bound, "flow": subject.flow}
+    return shown | {name: plain(share) for name, share in shares.items() if share is not None}
 
 
 def _choice(subject: Subject, choice: Found | Top, language: str, *, persons: bool) -> dict[str, str]:

@@ -7,6 +7,7 @@ from sfumato.graphs.node_level.by_chosen_cap import ByChosenCap
 from sfumato.graphs.node_level.triangles import ChosenTriangles, NodeTriangles
 from sfumato.graphs.queries.degrees import SortedDegrees
 from sfumato.graphs.queries.local_stars import LocalStars
+from sfumato.graphs.queries.pagerank import PageRank
 from sfumato.graphs.queries.stars import Stars
 from sfumato.graphs.queries.top import TopNodes, Way
 from sfumato.graphs.queries.weights import PairWeights
@@ -16,7 +17,7 @@ from sfumato.graphs.shape import Direction
 if TYPE_CHECKING:
     from sfumato.core.statement import Statement
 
-__all__ = ["asked", "bound_of", "cap_of", "corners_of", "leaves_of", "pointing_of"]
+__all__ = ["asked", "bound_of", "cap_of", "corners_of", "flow_of", "leaves_of", "pointing_of"]
 
 
 def asked(query: GraphQuery) -> str:
@@ -56,6 +57,11 @@ def leaves_of(query: GraphQuery) -> int | None:
 def bound_of(query: GraphQuery) -> Fraction | None:
     """The largest weight that counts, where weights are told."""
     return query.bound if isinstance(query, PairWeights) else None
+
+
+def flow_of(query: GraphQuery) -> Fraction | None:
+    """Which part of all rank a link passes on at the most, where that is limited."""
+    return query.edge_flow if isinstance(query, PageRank) else None
 
 
 def pointing_of(query: GraphQuery) -> str | None:
