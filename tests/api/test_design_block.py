@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-BUILT = {"spine", "calculus", "tables"}
+BUILT = {"spine", "calculus", "tables", "graphs"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,11 @@ BLOCK = [
     Line("ledger", 'sf.Vault(unit=sf.record(relation="replace"), ledger="ledger.db", account="oncology/readmissions")'),
     Line(
         "graphs",
-        'sf.Vault(unit=sf.edge(relation="add/remove"), budget=sf.Budget(epsilon=4), name="contacts")'
-        '.graph("contacts.csv", name="wards", version="1", nodes=4039)',
+        'contacts = sf.Vault(unit=sf.edge(relation="add/remove"), budget=sf.Budget(epsilon=4), name="contacts")',
     ),
+    Line("graphs", 'g = contacts.graph("contacts.csv", name="wards", version="1", nodes=4039)'),
+    Line("graphs", "g.triangles().release(epsilon=1);  g.degree_sequence().release(epsilon=1)"),
+    Line("graphs", "g.top_degrees(10).release(epsilon=1)"),
     Line(
         "streams",
         'sf.Vault(unit=sf.event(relation="add/remove"), budget=sf.Budget(epsilon=2), name="arrivals")'
@@ -78,6 +80,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         "sbp": [120.0, 130.0, None, 110.0],
     }
     pq.write_table(pa.table(rows), "visits.parquet")
+    Path("contacts.csv").write_text("source,target\n0,1\n1,2\n2,0\n", "utf-8")
     return {"ZIPS": ["10001", "10002", "10003", "10004"]}
 
 

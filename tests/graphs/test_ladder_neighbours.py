@@ -88,11 +88,10 @@ def neighbours(n: int, leaves: int | None) -> list[tuple[Made, Made]]:
 
 @pytest.mark.claim("S0-10")
 @pytest.mark.claim("S0-14")
-@pytest.mark.parametrize("leaves", [None, 2, 3])
-@pytest.mark.parametrize("n", [3, 4, 5, 6])
+@pytest.mark.parametrize(
+    ("n", "leaves"), [(n, leaves) for n in (3, 4, 5, 6) for leaves in (None, 2, 3) if leaves is None or leaves < n]
+)
 def test_no_number_tells_neighbours_apart_by_more_than_epsilon(n: int, leaves: int | None) -> None:
-    if leaves is not None and leaves >= n:
-        pytest.skip("no star has more leaves than there are other nodes")
     pairs = neighbours(n, leaves)
     assert len(pairs) > 1
     for epsilon in EPSILONS:

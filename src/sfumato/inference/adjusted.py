@@ -122,7 +122,7 @@ def _nearest_rising(values: Sequence[int], *, largest: bool) -> list[int]:
     levels are halved until each stretch has one.
 
     >>> _nearest_rising([3, 1, 2], largest=False), _nearest_rising([2, 1], largest=True)
-    ([2, 2, 2], [2, 2])
+    ([1, 1, 2], [2, 2])
     """
     found = [0] * len(values)
     stretches = [(0, len(values), min(values, default=0), max(values, default=0))]
