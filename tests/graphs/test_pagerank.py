@@ -212,8 +212,9 @@ def test_roundings_and_steps_that_are_not_taken_are_in_the_sensitivity() -> None
     extra = asked.sensitivity(ADDED, None).l1.value - bound
     assert extra >= 1000 + 2 * rounding_error(1000, 1, ALPHA) / 2**14 + 2 * leftover(ALPHA) * 2**48
     assert extra < bound / 10**6
-    assert steps_for(Fraction(999, 1000)) == 500
-    assert leftover(Fraction(999, 1000)) > Fraction(1, 2)
+    assert steps_for(Fraction(999, 1000)) == 2500
+    assert leftover(Fraction(999, 1000)) > Fraction(1, 20)  # too much: such a damping is refused
+    assert leftover(Fraction(99, 100)) < Fraction(1, 2**20)
 
 
 def test_the_least_bound_shrinks_with_n_where_edges_have_no_direction() -> None:

@@ -62,7 +62,7 @@ def encode(value: object) -> Json:
     raise InvalidInput(f"a {type(value).__name__} cannot be written into a document; nothing was written.")
 
 
-def check_types(document: object, path: str = "document") -> None:
+def check_types(document: Any, path: str = "document") -> None:
     """Refuse a document with a field that is not of exactly the type it is declared with, however deep.
 
     What was made in Python was never read: a text in place of an enumeration, or a fraction in place of a whole number,
@@ -215,7 +215,7 @@ class Registry:
         raise InvalidInput(f"{path} has the wrong type; the document was not read.")
 
 
-def _check_type(value: object, hint: Any, path: str) -> None:
+def _check_type(value: Any, hint: Any, path: str) -> None:
     _, options = _options(hint)
     if any(type(value) is option for option, _ in options):
         if _names(type(value)) is not None:

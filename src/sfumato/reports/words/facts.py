@@ -325,7 +325,7 @@ def _network(query: GraphQuery, said: Statement) -> Subject:
         rest=True,
         cap=cap_of(said),
         corners=corners_of(said),
-        flow=flow_of(said.query),
+        flow=flow_of(query),
         leaves=leaves_of(query),
         bound=bound_of(query),
         pointing=pointing_of(query),
