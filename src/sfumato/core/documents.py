@@ -78,7 +78,7 @@ def check_types(document: Any, path: str = "document") -> None:
     Traceback (most recent call last):
     sfumato.errors.InvalidInput: document.rows[1] is not of the type that it must have; nothing was done.
     """
-    hints, _ = _hints(type(document))
+    hints, _ = _hints(type(document))  # type: ignore[arg-type]
     for name, hint in hints.items():
         _check_type(getattr(document, name), hint, f"{path}.{name}")
 
@@ -218,7 +218,7 @@ class Registry:
 def _check_type(value: Any, hint: Any, path: str) -> None:
     _, options = _options(hint)
     if any(type(value) is option for option, _ in options):
-        if _names(type(value)) is not None:
+        if _names(type(value)) is not None:  # type: ignore[arg-type]
             check_types(value, path)
         return
     for option, inner in options:
@@ -229,7 +229,7 @@ def _check_type(value: Any, hint: Any, path: str) -> None:
                     for place, (item, each) in enumerate(zip(value, hints, strict=True)):
                         _check_type(item, each, f"{path}[{place}]")
                 return
-        if _names(type(value)) is not None and _meets(value, option):
+        if _names(type(value)) is not None and _meets(value, option):  # type: ignore[arg-type]
             check_types(value, path)
             return
     raise InvalidInput(f"{path} is not of the type that it must have; nothing was done.")
