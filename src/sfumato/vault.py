@@ -36,6 +36,8 @@ from sfumato.reports.declarations import DECLARATIONS
 from sfumato.reports.presenter import Reports
 from sfumato.reports.verify import parsed, verify
 from sfumato.reports.waiting import waiting
+from sfumato.streams.desk import Desk
+from sfumato.streams.stream import Stream, declared_stream
 from sfumato.tables.area import Tables
 from sfumato.tables.keys import KeyValue
 from sfumato.tables.public import PublicTable
@@ -118,6 +120,7 @@ class Vault:
         self._tables = Tables(unit=unit, name=name, budget=budget)
         self._graphs = Graphs(unit=unit, name=name)
         self._areas: tuple[Area[Any], ...] = (self._tables, self._graphs)
+        self._streams = Desk(unit=unit, ledger=self._ledger, key=self._key, presenter=Reports())
 
     @property
     def unit(self) -> Unit:
@@ -249,6 +252,51 @@ class Vault:
             weight=weight,
             bound=bound,
             counts=counts,
+        )
+
+    def stream(
+        self,
+        *,
+        name: str | None = None,
+        horizon: int | None = None,
+        version: str | None = None,
+        bounds: tuple[int, int] = (0, 1_000_000),
+        each: int = 1,
+        window: int = 1,
+        limit: Limit | None = None,
+        separation: int = 1,
+        groups: Sequence[str] = (),
+        late: str = "refuse",
+    ) -> Stream:
+        """Declare a stream of ``horizon`` steps: whole numbers that are handed over as they come.
+
+        Where nobody knows how long it will be, leave ``horizon`` out: it may then have up to 131,008 steps, and its
+        error grows with those that were made.
+
+        The number of a step is held to ``bounds`` without a word. One event counts by at most ``each`` in it; with
+        ``window=w`` the events of any w steps in a row, one in each, are protected together. Where users are protected,
+        ``limit`` says in how many steps a person counts (``groups``) and how often in one (``rows_per_group``), and
+        ``separation`` how many steps apart; the stream enforces it. ``groups`` are public names: then each step has a
+        number for each. ``late`` says what becomes of a step that was told already: ``refuse``, or ``now``.
+
+        >>> import sfumato as sf
+        >>> vault = Vault(unit=sf.event(relation="add/remove"), budget=sf.Budget(epsilon=2, delta=1e-6), name="er")
+        >>> total = vault.stream(name="er", horizon=60).running_total().open(epsilon=1, delta=1e-7)
+        >>> total.add(17).step, vault.left.epsilon
+        (1, Fraction(1, 1))
+        """
+        return declared_stream(
+            self._streams,
+            name=name,
+            horizon=horizon,
+            version=version,
+            bounds=bounds,
+            each=each,
+            window=window,
+            limit=limit,
+            separation=separation,
+            groups=groups,
+            late=late,
         )
 
     def preview(

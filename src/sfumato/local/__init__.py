@@ -1,0 +1,72 @@
+"""The local model: reports that are protected before they leave the device, and what a server makes of them.
+
+Declarations and the client need the standard library alone; what works on arrays is imported when it is first used.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from sfumato.local.client import Client, read_report, write_report
+from sfumato.local.collection import ORACLES, Collection, UserCost, collection_from_json
+from sfumato.local.hadamard import HadamardResponse
+from sfumato.local.heavy_hitters import HeavyHitters, Hitter, PrefixSearch, advised
+from sfumato.local.kary import KaryResponse
+from sfumato.local.local_hash import LocalHash
+from sfumato.local.means import MEANS, DuchiMean, HybridMean, PiecewiseMean
+from sfumato.local.projective import ProjectiveResponse
+from sfumato.local.shuffling import Shuffled
+from sfumato.local.subset import SubsetSelection
+from sfumato.local.unary import OptimisedUnary, SymmetricUnary
+
+if TYPE_CHECKING:
+    from sfumato.local.aggregate import MeanEstimate, Shares, counts, estimate_mean, estimate_shares
+    from sfumato.local.simulate import mean_reports, reports
+
+_HOME = {
+    "MeanEstimate": "aggregate",
+    "Shares": "aggregate",
+    "counts": "aggregate",
+    "estimate_mean": "aggregate",
+    "estimate_shares": "aggregate",
+    "mean_reports": "simulate",
+    "reports": "simulate",
+}
+
+__all__ = [
+    "MEANS",
+    "ORACLES",
+    "Client",
+    "Collection",
+    "DuchiMean",
+    "HadamardResponse",
+    "HeavyHitters",
+    "Hitter",
+    "HybridMean",
+    "KaryResponse",
+    "LocalHash",
+    "MeanEstimate",
+    "OptimisedUnary",
+    "PiecewiseMean",
+    "PrefixSearch",
+    "ProjectiveResponse",
+    "Shares",
+    "Shuffled",
+    "SubsetSelection",
+    "SymmetricUnary",
+    "UserCost",
+    "advised",
+    "collection_from_json",
+    "counts",
+    "estimate_mean",
+    "estimate_shares",
+    "mean_reports",
+    "read_report",
+    "reports",
+    "write_report",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'sfumato.local' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"sfumato.local.{_HOME[name]}"), name)

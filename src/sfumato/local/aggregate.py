@@ -1,0 +1,330 @@
+"""The server's side: how many reports support each value, and what that says of the shares, with intervals.
+
+Two intervals, and the result says which it is:
+
+- ``exact``: Clopper and Pearson's for the share of supporting reports, turned into one for the share of the value, and
+  never closer to what was seen than one report. It covers for every number of reports, both the share among those who
+  reported (a fixed population) and, where they were drawn independently, that of the population they came from.
+- ``normal``: the estimate and a multiple of its standard error, for a fixed population; close for thousands of reports.
+
+Proof: docs/proofs/local_oracles.md
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from sfumato.core.exact import Exact, probability
+from sfumato.errors import InvalidInput
+from sfumato.local.draws import IntArray
+from sfumato.local.fields import field, point
+from sfumato.local.hadamard import HadamardResponse
+from sfumato.local.kary import KaryResponse
+from sfumato.local.local_hash import LocalHash
+from sfumato.local.means import DuchiMean, HybridMean, Mean, PiecewiseMean
+from sfumato.local.oracle import Oracle
+from sfumato.local.projective import ProjectiveResponse
+from sfumato.local.simulate import bucket_table
+
+__all__ = ["MeanEstimate", "Shares", "counts", "estimate_mean", "estimate_shares"]
+
+FloatArray = np.ndarray[tuple[int], np.dtype[np.float64]]
+_CELLS = 1 << 22  # of a table that is worked on at a time
+_SLACK = 1e-9  # by which limits are widened for the rounding of the special functions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shares:
+    """Estimated shares of all values with their intervals; estimates are unbiased and may lie outside 0 to 1."""
+
+    reports: int
+    estimates: FloatArray
+    low: FloatArray
+    high: FloatArray
+    confidence: float
+    method: str
+    joint: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeanEstimate:
+    """An estimated mean of values in [−1, 1] with its interval."""
+
+    reports: int
+    estimate: float
+    low: float
+    high: float
+    confidence: float
+    method: str
+
+
+def counts(oracle: Oracle, reports: Any, *, values: Sequence[int] | None = None) -> IntArray:
+    """Count for each value (or for those named) the reports that support it.
+
+    ``reports`` is what ``simulate.reports`` gives, or reports of clients in any order. A report that no client can
+    have sent is refused. Public: all of it.
+
+    >>> from sfumato.local import KaryResponse
+    >>> counts(KaryResponse(epsilon=1, values=3), [0, 2, 2]).tolist()
+    [1, 0, 2]
+    """
+    given = _packed(oracle, reports)
+    asked = np.arange(oracle.values) if values is None else np.asarray(values, dtype=np.int64)
+    match oracle:
+        case KaryResponse():
+            return np.bincount(given, minlength=oracle.values)[asked]
+        case HadamardResponse():
+            signed = _walsh(np.bincount(given, minlength=oracle.columns))
+            return ((len(given) + signed[asked + 1]) // 2).astype(np.int64)
+        case LocalHash():
+            return _hashed(oracle, given, asked)
+        case ProjectiveResponse():
+            return _on_hyperplanes(oracle, given, asked)
+    return _columns(given)[asked]
+
+
+def estimate_shares(
+    oracle: Oracle, reports: Any, *, confidence: Exact = "0.95", method: str = "exact", joint: bool = False
+) -> Shares:
+    """Estimate the share of every value, with intervals; ``joint`` makes all of them hold at once.
+
+    >>> from sfumato.local import KaryResponse
+    >>> shares = estimate_shares(KaryResponse(epsilon=3, values=2), [0] * 400 + [1] * 600)
+    >>> [round(float(share), 3) for share in (shares.low[1], shares.estimates[1], shares.high[1])]
+    [0.576, 0.61, 0.644]
+    """
+    supported = counts(oracle, reports)
+    n = len(reports)
+    if not n:
+        raise InvalidInput("there are no reports; nothing was estimated.")
+    miss = 1 - float(probability(confidence, "confidence"))
+    each = miss / oracle.values if joint else miss
+    p, q = float(oracle.hit), float(oracle.stray)
+    estimates = (supported / n - q) / (p - q)
+    match method:
+        case "exact":
+            low, high = ((end - q) / (p - q) for end in _binomial_ends(supported, n, each))
+        case "normal":
+            inside = np.clip(estimates, 0, 1)
+            variance = (inside * p * (1 - p) + (1 - inside) * q * (1 - q)) / (p - q) ** 2
+            margin = _quantile(each) * np.sqrt(variance / n)
+            low, high = estimates - margin, estimates + margin
+        case _:
+            raise InvalidInput(f"method = {method!r} is unknown; nothing was estimated. Give 'exact' or 'normal'.")
+    return Shares(
+        reports=n,
+        estimates=estimates,
+        low=np.clip(low, 0, 1),
+        high=np.clip(high, 0, 1),
+        confidence=1 - miss,
+        method=method,
+        joint=joint,
+    )
+
+
+def estimate_mean(asked: Mean, reports: Any, *, confidence: Exact = "0.95", method: str = "normal") -> MeanEstimate:
+    """Estimate the mean among those who reported, with an interval from the worst variance, which is public.
+
+    ``normal`` is close for hundreds of reports; ``bernstein`` holds for every number of them and is wider. Both allow
+    for the rounding of values to points.
+
+    >>> from sfumato.local import DuchiMean
+    >>> mean = estimate_mean(DuchiMean(epsilon=1), [1] * 5500 + [0] * 4500)
+    >>> round(mean.estimate, 3), round(mean.high - mean.estimate, 3)
+    (0.216, 0.042)
+    """
+    given = np.asarray(reports, dtype=np.int64)
+    if not given.size or given.ndim != 1 or given.min() < 0 or given.max() >= _outputs(asked):
+        raise InvalidInput("there are no reports, or one that no client can have sent; nothing was estimated.")
+    n, miss = given.size, 1 - float(probability(confidence, "confidence"))
+    variance, reach = float(asked.worst_variance), float(asked.reach)
+    match method:
+        case "normal":
+            margin = _quantile(miss) * np.sqrt(variance / n)
+        case "bernstein":
+            log = np.log(2 / miss)
+            margin = np.sqrt(2 * variance * log / n) + 2 * (reach + 1) * log / (3 * n)
+        case _:
+            raise InvalidInput(f"method = {method!r} is unknown; nothing was estimated. Give 'normal' or 'bernstein'.")
+    middle = float(_numbers(asked, given).mean())
+    margin = float(margin) + 1 / asked.steps + _SLACK
+    return MeanEstimate(
+        reports=n,
+        estimate=middle,
+        low=max(-1.0, min(1.0, middle - margin)),
+        high=min(1.0, max(-1.0, middle + margin)),
+        confidence=1 - miss,
+        method=method,
+    )
+
+
+def _outputs(asked: Mean) -> int:
+    """How many different reports there are."""
+    match asked:
+        case DuchiMean():
+            return 2
+        case PiecewiseMean():
+            return asked.points
+        case HybridMean():
+            return 2 + asked.piecewise.points
+
+
+def _numbers(asked: Mean, given: IntArray) -> FloatArray:
+    match asked:
+        case DuchiMean():
+            return np.where(given == 1, float(asked.reach), -float(asked.reach))
+        case PiecewiseMean():
+            return np.asarray(float(asked.unit) * (given - (asked.points - 1) / 2))
+        case HybridMean():
+            return np.where(given < 2, _numbers(asked.duchi, given), _numbers(asked.piecewise, given - 2))
+
+
+def _packed(oracle: Oracle, reports: Any) -> Any:
+    """Reports as one array, each of them possible."""
+    wide = not isinstance(oracle, KaryResponse | HadamardResponse | LocalHash | ProjectiveResponse)
+    width = -(-oracle.values // 8)
+    if not wide:
+        given = np.asarray(reports, dtype=np.int64)
+        match oracle:
+            case LocalHash():
+                most = oracle.seeds * oracle.buckets
+            case HadamardResponse():
+                most = oracle.columns
+            case ProjectiveResponse():
+                most = oracle.points
+            case _:
+                most = oracle.values
+        if given.ndim == 1 and (not given.size or (given.min() >= 0 and given.max() < most)):
+            return given
+    elif isinstance(reports, np.ndarray):
+        if reports.dtype == np.uint8 and reports.ndim == 2 and reports.shape[1] == width and _tidy(reports, oracle):
+            return reports
+    else:
+        rows = _bitmaps(reports)
+        if all(len(row) == width for row in rows):
+            bitmaps = np.frombuffer(b"".join(rows), dtype=np.uint8).reshape(len(rows), width)
+            if _tidy(bitmaps, oracle):
+                return bitmaps
+    raise InvalidInput("there is a report that no client of this oracle can have sent; nothing was counted.")
+
+
+def _bitmaps(reports: Iterable[Any]) -> list[bytes]:
+    rows = list(reports)
+    if not all(isinstance(row, bytes) for row in rows):
+        raise InvalidInput("this oracle's reports are bitmaps, and one of these is not; nothing was counted.")
+    return rows
+
+
+def _tidy(bitmaps: Any, oracle: Oracle) -> bool:
+    """Whether no bit beyond the last value is set."""
+    return not (oracle.values % 8 and (bitmaps[:, -1] >> (oracle.values % 8)).any())
+
+
+def _columns(bitmaps: Any) -> IntArray:
+    """Count the set bits of each column: sums of 64-bit words, of 255 rows at a time so that no byte overflows."""
+    rows, width = bitmaps.shape
+    padded = -(-width // 8) * 8
+    total = np.zeros((8, padded), dtype=np.int64)
+    mask = np.uint64(0x0101010101010101)
+    block = 255 * 16
+    for start in range(0, rows, block):
+        part = bitmaps[start : start + block]
+        if part.shape != (block, padded):
+            whole = np.zeros((block, padded), dtype=np.uint8)
+            whole[: len(part), :width] = part
+            part = whole
+        lanes = np.ascontiguousarray(part).view(np.uint64).reshape(16, 255, padded // 8)
+        for bit in range(8):
+            sums = (lanes >> np.uint64(bit) & mask).sum(axis=1, dtype=np.uint64)
+            total[bit] += sums.view(np.uint8).reshape(16, padded).sum(axis=0, dtype=np.int64)
+    return total.T.reshape(-1)
+
+
+def _walsh(column: IntArray) -> IntArray:
+    """The fast Walsh–Hadamard transform, in whole numbers."""
+    signed, half = column.astype(np.int64), 1
+    while half < signed.size:
+        pairs = signed.reshape(-1, 2, half)
+        signed = np.stack((pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]), axis=1).reshape(-1)
+        half *= 2
+    return signed
+
+
+def _hashed(oracle: LocalHash, given: IntArray, asked: IntArray) -> IntArray:
+    """Sum over seeds what their buckets hold; only seeds that were reported are looked at."""
+    found = np.bincount(given, minlength=0) if oracle.seeds * oracle.buckets <= 4 * given.size else None
+    if found is not None and oracle.seeds * oracle.values <= 1 << 24:
+        held = np.zeros(oracle.seeds * oracle.buckets, dtype=np.int64)
+        held[: found.size] = found
+        table = bucket_table(oracle.buckets, oracle.digits, oracle.values)
+        total = np.zeros(oracle.values, dtype=np.int64)
+        for start in range(0, oracle.seeds, 256):
+            block = held.reshape(oracle.seeds, oracle.buckets)[start : start + 256]
+            total += np.take_along_axis(block, table[start : start + 256].astype(np.int64), axis=1).sum(axis=0)
+        return total[asked]
+    kinds, times = np.unique(given, return_counts=True)
+    seeds, buckets = kinds // oracle.buckets, kinds % oracle.buckets
+    numbers, total = field(oracle.buckets), np.zeros(asked.size, dtype=np.int64)
+    rows = max(1, _CELLS // max(1, asked.size))
+    for start in range(0, kinds.size, rows):
+        mine: Any = 0
+        for j in range(oracle.digits):
+            power = oracle.buckets**j
+            part = numbers.times(
+                (seeds[start : start + rows] // power % oracle.buckets)[:, None],
+                (asked // power % oracle.buckets)[None, :],
+            )
+            mine = numbers.plus(mine, part)
+        total += times[start : start + rows] @ (mine == buckets[start : start + rows, None])
+    return total
+
+
+def _on_hyperplanes(oracle: ProjectiveResponse, given: IntArray, asked: IntArray) -> IntArray:
+    """For each value, how many reports lie on its hyperplane; only points that were reported are looked at."""
+    size = oracle.dimension
+    if oracle.points * oracle.values <= _CELLS:
+        every = _incidence(oracle.order, size, oracle.points, oracle.values)
+        return (np.bincount(given, minlength=oracle.points) @ every)[asked].astype(np.int64)
+    numbers = field(oracle.order)
+    kinds, times = np.unique(given, return_counts=True)
+    there = np.array([point(int(kind), oracle.order, size) for kind in kinds], dtype=np.int64).reshape(-1, size)
+    mine = np.array([point(int(value), oracle.order, size) for value in asked], dtype=np.int64).reshape(-1, size)
+    total = np.zeros(asked.size, dtype=np.int64)
+    rows = max(1, _CELLS // max(1, asked.size))
+    for start in range(0, kinds.size, rows):
+        left = [column[:, None] for column in there[start : start + rows].T]
+        product = numbers.inner(left, [column[None, :] for column in mine.T])
+        total += times[start : start + rows] @ (product == 0)
+    return total
+
+
+@lru_cache(maxsize=4)
+def _incidence(order: int, size: int, many: int, values: int) -> "np.ndarray[tuple[int, int], np.dtype[np.float32]]":
+    """Whether each point (rows) lies on each value's hyperplane (columns); floats that BLAS adds up exactly."""
+    every = np.array([point(index, order, size) for index in range(many)], dtype=np.int64).T
+    left, right = [row[:, None] for row in every], [row[None, :values] for row in every]
+    table = np.asarray(field(order).inner(left, right) == 0, dtype=np.float32)
+    table.setflags(write=False)
+    return table
+
+
+def _binomial_ends(supported: IntArray, n: int, miss: float) -> tuple[FloatArray, FloatArray]:
+    """Clopper and Pearson's limits, no closer than one report; widened by the rounding of the special function."""
+    from scipy.special import betaincinv
+
+    seen = supported.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        low = np.where(seen > 0, betaincinv(np.maximum(seen, 1), n - seen + 1, miss / 2), 0.0)
+        high = np.where(seen < n, betaincinv(seen + 1, np.maximum(n - seen, 1), 1 - miss / 2), 1.0)
+    low = np.minimum(low, (seen - 1) / n) - _SLACK
+    high = np.maximum(high, (seen + 1) / n) + _SLACK
+    return np.clip(low, 0, 1), np.clip(high, 0, 1)
+
+
+def _quantile(miss: float) -> float:
+    from scipy.special import ndtri
+
+    return -float(ndtri(miss / 2))

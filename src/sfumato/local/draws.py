@@ -1,0 +1,106 @@
+"""Exact draws in bulk: coins of rational probability, uniform numbers, and bytes of eight coins each.
+
+Proof: docs/proofs/local_oracles.md
+"""
+
+from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate
+
+import numpy as np
+
+from sfumato.errors import InvalidInput
+from sfumato.noise.selection import sample_intervals
+from sfumato.noise.words import WordBits, Words
+
+__all__ = ["BoolArray", "ByteArray", "CoinBytes", "IntArray", "below", "coin_bytes", "coins"]
+
+IntArray = np.ndarray[tuple[int], np.dtype[np.int64]]
+BoolArray = np.ndarray[tuple[int], np.dtype[np.bool_]]
+ByteArray = np.ndarray[tuple[int, int], np.dtype[np.uint8]]
+
+
+def coins(chance: Fraction, size: int, words: Words) -> BoolArray:
+    """Toss ``size`` coins of a rational probability, exactly.
+
+    A word is the beginning of a uniform number; only a word that the probability itself begins with asks for more.
+
+    >>> from sfumato.noise.words import SystemWords
+    >>> coins(Fraction(1), 2, SystemWords()).tolist()
+    [True, True]
+    """
+    if chance >= 1:
+        return np.ones(size, dtype=np.bool_)
+    drawn = np.empty(size, dtype=np.uint64)
+    words.fill(drawn)
+    floor, rest = divmod(chance.numerator << words.width, chance.denominator)
+    heads: BoolArray = drawn < np.uint64(floor)
+    for i in (drawn == np.uint64(floor)).nonzero()[0] if rest else ():
+        heads[i] = WordBits(words).below(chance.denominator) < rest
+    drawn.fill(0)
+    return heads
+
+
+def below(bound: int, size: int, words: Words) -> IntArray:
+    """Draw ``size`` uniform numbers below a bound of at most 2^62; those that come out too large are drawn again.
+
+    >>> from sfumato.noise.words import SystemWords
+    >>> below(1, 2, SystemWords()).tolist()
+    [0, 0]
+    """
+    bits = (bound - 1).bit_length()
+    if bits > min(62, words.width):
+        raise InvalidInput(f"a bound of {bits} bits is too large to draw below in bulk; nothing was drawn.")
+    if not bits:
+        return np.zeros(size, dtype=np.int64)
+    drawn = np.empty(size, dtype=np.uint64)
+    words.fill(drawn)
+    drawn >>= np.uint64(words.width - bits)
+    while (again := (drawn >= np.uint64(bound)).nonzero()[0]).size:
+        fresh = np.empty(again.size, dtype=np.uint64)
+        words.fill(fresh)
+        drawn[again] = fresh >> np.uint64(words.width - bits)
+    return drawn.view(np.int64)
+
+
+class CoinBytes:
+    """Bytes of eight independent coins of one rational probability; two random bytes a byte, exactly.
+
+    Of the 65,536 double bytes each of the 256 outcomes gets as many as its probability holds whole; the ones left over,
+    fewer than 256, ask for a draw from what the whole numbers left out.
+    """
+
+    __slots__ = ("left_over", "table", "total", "used", "weights")
+
+    def __init__(self, chance: Fraction) -> None:
+        top, whole = chance.numerator, chance.denominator
+        ways = [top**ones * (whole - top) ** (8 - ones) for ones in range(9)]
+        shares = [divmod(ways[byte.bit_count()] << 16, whole**8) for byte in range(256)]
+        self.used = np.array([units for units, _ in shares])
+        self.weights = list(accumulate(rest for _, rest in shares))
+        self.total = self.weights[-1]
+        table = np.zeros(1 << 16, dtype=np.uint8)
+        table[: self.used.sum()] = np.repeat(np.arange(256, dtype=np.uint8), self.used)
+        self.table, self.left_over = table, int(self.used.sum())
+
+    def fill(self, out: "np.ndarray[tuple[int], np.dtype[np.uint8]]", words: Words) -> None:
+        """Overwrite ``out`` with fresh bytes."""
+        drawn = np.empty(-(-out.size // 4), dtype=np.uint64)
+        words.fill(drawn)
+        pairs = drawn.view(np.uint16)[: out.size]
+        self.table.take(pairs, out=out, mode="clip")
+        if self.total:
+            open_still = (pairs >= self.left_over).nonzero()[0]
+            out[open_still] = sample_intervals(self._ends, open_still.size, words)
+        drawn.fill(0)
+
+    def _ends(self, bits: int) -> tuple[list[int], list[int]]:
+        ends = [(weight << bits) // self.total for weight in self.weights[:-1]]
+        ends = [min(end, (1 << bits) - 1) for end in ends]
+        return [*ends, 1 << bits], [*ends, 1 << bits]
+
+
+@lru_cache(maxsize=16)
+def coin_bytes(chance: Fraction) -> CoinBytes:
+    """The table for a probability."""
+    return CoinBytes(chance)

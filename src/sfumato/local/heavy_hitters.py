@@ -1,0 +1,176 @@
+"""Heavy hitters: frequent texts of a public length over a public alphabet, found prefix by prefix.
+
+Persons are divided into rounds without looking at their texts. In each round those asked report, once and at the full
+ε, which of the candidate prefixes theirs is, or that it is none. The server keeps the most frequent ones, extends them
+by a few symbols, and asks the next round. Everybody reports once: the whole costs each person ε.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sfumato.core import events
+from sfumato.core.exact import Exact, natural
+from sfumato.core.guarantees import Pure
+from sfumato.errors import InvalidInput, Refused
+from sfumato.local.hadamard import HadamardResponse
+from sfumato.local.kary import KaryResponse
+from sfumato.local.local_hash import LocalHash
+from sfumato.local.odds import local_epsilon
+from sfumato.local.oracle import Oracle
+from sfumato.local.projective import ProjectiveResponse
+
+if TYPE_CHECKING:
+    from sfumato.noise.bits import Bits
+
+__all__ = ["HeavyHitters", "Hitter", "PrefixSearch", "advised"]
+
+MOST_CANDIDATES = 1 << 14
+
+
+def advised(*, epsilon: Exact, values: int) -> Oracle:
+    """The oracle of least variance among those whose report is one number.
+
+    >>> advised(epsilon=1, values=4).KIND, advised(epsilon=2, values=1000).KIND
+    ('local.kary_response', 'local.projective_response')
+    """
+    exact = local_epsilon(epsilon)
+    asked: list[Oracle] = [
+        KaryResponse(epsilon=exact, values=values),
+        HadamardResponse(epsilon=exact, values=values),
+        LocalHash.calibrated(epsilon=exact, values=values),
+        ProjectiveResponse.calibrated(epsilon=exact, values=values),
+    ]
+    return min(asked, key=lambda oracle: oracle.variance())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefixSearch:
+    """The public plan: alphabet, length of texts, symbols added in a round, prefixes kept from one round to the next.
+
+    A shorter text is filled up with the first symbol of the alphabet; what is longer is cut.
+
+    Guarantee: ε-DP for the text of a person, replaced by any other, each person being asked in one round only.
+    Sensitive: the text.
+
+    >>> plan = PrefixSearch(epsilon=2, alphabet="-abc", length=4, step=2, kept=8)
+    >>> plan.rounds, len(plan.first())
+    (2, 16)
+    """
+
+    KIND: ClassVar[str] = "local.prefix_search"
+    VERSION: ClassVar[int] = 1
+    epsilon: Fraction
+    alphabet: str
+    length: int
+    step: int = 1
+    kept: int = 16
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", local_epsilon(self.epsilon))
+        natural(self.length, "length")
+        natural(self.step, "step", most=self.length)
+        natural(self.kept, "kept")
+        if len(self.alphabet) < 2 or len(set(self.alphabet)) != len(self.alphabet):
+            raise InvalidInput("the alphabet needs at least two symbols, all different; nothing was done.")
+        if len(self.alphabet) ** self.step * self.kept > MOST_CANDIDATES:
+            raise InvalidInput(
+                f"a round would have more than {MOST_CANDIDATES:,} candidates; nothing was done. "
+                "Keep fewer prefixes, or add fewer symbols in a round."
+            )
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds there are."""
+        return -(-self.length // self.step)
+
+    def loss(self) -> events.Stated:
+        """The event of the one report of a person."""
+        return events.Stated(guarantee=Pure(epsilon=self.epsilon))
+
+    def first(self) -> tuple[str, ...]:
+        """The candidates of the first round: all prefixes."""
+        return self.extended(("",))
+
+    def extended(self, prefixes: Sequence[str]) -> tuple[str, ...]:
+        """All continuations of some prefixes of one length by ``step`` symbols, fewer at the end."""
+        more = min(self.step, self.length - len(prefixes[0]))
+        ends = ["".join(end) for end in product(self.alphabet, repeat=more)]
+        return tuple(prefix + end for prefix in prefixes for end in ends)
+
+    def oracle(self, candidates: Sequence[str]) -> Oracle:
+        """What is asked in a round: one value for each candidate, and a last one for none of them."""
+        return advised(epsilon=self.epsilon, values=len(candidates) + 1)
+
+    def report(self, text: str, candidates: Sequence[str], bits: "Bits") -> Any:
+        """Draw the one report of a person who is asked in the round with these candidates."""
+        return self.oracle(candidates).report(self.place(text, candidates), bits)
+
+    def place(self, text: str, candidates: Sequence[str]) -> int:
+        """The number of a text's prefix among the candidates, or that of none. Sensitive."""
+        if not set(text) <= set(self.alphabet):
+            raise InvalidInput("the text has a symbol that is not in the alphabet; nothing was reported.")
+        prefix = text[: self.length].ljust(self.length, self.alphabet[0])[: len(candidates[0])]
+        return {candidate: place for place, candidate in enumerate(candidates)}.get(prefix, len(candidates))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hitter:
+    """A text that was found, its estimated share among those asked in the last round, and the interval."""
+
+    text: str
+    estimate: float
+    low: float
+    high: float
+
+
+class HeavyHitters:
+    """The server's side of a search: candidates out, reports in, round by round.
+
+    Intervals hold for all candidates of the last round at once, so that picking the largest does not spoil them.
+    A text whose prefix was lost on the way is not found: the estimate of each round errs.
+    """
+
+    __slots__ = ("_found", "candidates", "plan", "round")
+
+    def __init__(self, plan: PrefixSearch) -> None:
+        self.plan = plan
+        self.round = 0
+        self.candidates: tuple[str, ...] = plan.first()
+        self._found: tuple[Hitter, ...] = ()
+
+    @property
+    def oracle(self) -> Oracle:
+        """What those of this round are asked."""
+        return self.plan.oracle(self.candidates)
+
+    def answer(self, reports: Any, *, confidence: Exact = "0.95") -> tuple[Hitter, ...]:
+        """Take the reports of this round; gives the most frequent candidates and moves on to the next round."""
+        from sfumato.local.aggregate import estimate_shares
+
+        if self.round >= self.plan.rounds:
+            raise Refused("the search is over; nothing was counted. Begin another one with other persons.")
+        shares = estimate_shares(self.oracle, reports, confidence=confidence, joint=True)
+        order = sorted(range(len(self.candidates)), key=lambda place: -shares.estimates[place])[: self.plan.kept]
+        self._found = tuple(
+            Hitter(
+                text=self.candidates[place],
+                estimate=float(shares.estimates[place]),
+                low=float(shares.low[place]),
+                high=float(shares.high[place]),
+            )
+            for place in order
+        )
+        self.round += 1
+        if self.round < self.plan.rounds:
+            self.candidates = self.plan.extended([hitter.text for hitter in self._found])
+        return self._found
+
+    @property
+    def found(self) -> tuple[Hitter, ...]:
+        """The texts found, most frequent first; only when the search is over."""
+        if self.round < self.plan.rounds:
+            raise Refused(f"round {self.round + 1} of {self.plan.rounds} has not been answered yet; nothing was found.")
+        return self._found

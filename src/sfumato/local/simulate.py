@@ -1,0 +1,244 @@
+"""Reports of many persons at once, by the same exact probabilities as the client; for simulations and for gateways.
+
+Randomness is that of bulk noise: AES-256 under keys of the operating system. A gateway that calls this sees the true
+values; only where each device draws its own report need nobody be trusted.
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+from math import isqrt
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import InvalidInput
+from sfumato.local.collection import ORACLES
+from sfumato.local.draws import BoolArray, ByteArray, IntArray, below, coin_bytes, coins
+from sfumato.local.fields import field, point, points
+from sfumato.local.hadamard import HadamardResponse
+from sfumato.local.kary import KaryResponse
+from sfumato.local.local_hash import LocalHash
+from sfumato.local.means import DuchiMean, HybridMean, Mean, PiecewiseMean
+from sfumato.local.oracle import Oracle
+from sfumato.local.projective import ProjectiveResponse
+from sfumato.local.subset import SubsetSelection
+from sfumato.local.unary import OptimisedUnary, SymmetricUnary
+from sfumato.noise.words import SystemWords, Words
+
+__all__ = ["bucket_table", "mean_reports", "reports"]
+
+_ROWS = 1 << 15  # persons at a time
+_TABLE = 1 << 24  # entries of a table that is kept
+
+
+def reports(oracle: Oracle, truths: Any, words: Words | None = None) -> "IntArray | ByteArray":
+    """Draw one report for each of ``truths``: an array of numbers, or of bitmaps with one row a person.
+
+    Guarantee: that of the oracle for each person. Assumes: what SystemWords assumes. Sensitive: ``truths``.
+
+    >>> from sfumato.local import KaryResponse
+    >>> reports(KaryResponse(epsilon=32, values=4), [0, 1, 2, 3]).tolist()  # another one has probability 1e-13
+    [0, 1, 2, 3]
+    """
+    if type(oracle) not in ORACLES:
+        raise InvalidInput("reports are drawn for a frequency oracle; nothing was drawn. For a mean: mean_reports.")
+    true = np.asarray(truths)
+    if true.ndim != 1 or true.dtype.kind not in "iu" or (true.size and (true.min() < 0 or true.max() >= oracle.values)):
+        raise InvalidInput(f"the values must be whole numbers from 0 to {oracle.values - 1}; nothing was drawn.")
+    true = true.astype(np.int64, copy=False)
+    source = SystemWords() if words is None else words
+    draw = _DRAW[type(oracle)]
+    wide = isinstance(oracle, SubsetSelection | SymmetricUnary | OptimisedUnary)
+    width = -(-oracle.values // 8)
+    out: Any = np.empty((true.size, width) if wide else true.size, dtype=np.uint8 if wide else np.int64)
+    for start in range(0, true.size, _ROWS):
+        out[start : start + _ROWS] = draw(oracle, true[start : start + _ROWS], source)
+    return out  # type: ignore[no-any-return]
+
+
+def mean_reports(asked: Mean, values: Any, words: Words | None = None) -> IntArray:
+    """Draw one report of a mean for each of ``values``, which are moved into [−1, 1] and to the nearest point.
+
+    >>> from sfumato.local import DuchiMean
+    >>> mean_reports(DuchiMean(epsilon=32), [1.0, -1.0, 7.5]).tolist()  # another one has probability 1e-13
+    [1, 0, 1]
+    """
+    given = np.asarray(values, dtype=np.float64)
+    if given.ndim != 1 or not np.isfinite(given).all():
+        raise InvalidInput("the values must be finite numbers; nothing was drawn.")
+    steps = np.floor((np.clip(given, -1, 1) + 1) * (asked.steps / 2) + 0.5).astype(np.int64)
+    return _MEAN[type(asked)](asked, steps, SystemWords() if words is None else words)
+
+
+def _others(heads: BoolArray, truths: IntArray, values: int, words: Words) -> IntArray:
+    """The truth where a coin shows heads, else a uniform other value."""
+    shift = below(values - 1, truths.size, words) + 1
+    shift *= ~heads
+    shift += truths
+    shift -= values * (shift >= values)
+    return shift
+
+
+def _kary(oracle: KaryResponse, truths: IntArray, words: Words) -> IntArray:
+    return _others(coins(oracle.hit, truths.size, words), truths, oracle.values, words)
+
+
+def _hash(oracle: LocalHash, truths: IntArray, words: Words) -> IntArray:
+    seeds = below(oracle.seeds, truths.size, words)
+    if oracle.seeds * oracle.values <= _TABLE:
+        bucket = bucket_table(oracle.buckets, oracle.digits, oracle.values).ravel()[seeds * oracle.values + truths]
+    else:
+        bucket = _buckets(oracle.buckets, oracle.digits, seeds, truths)
+    drawn = _others(coins(oracle.hit, truths.size, words), bucket.astype(np.int64), oracle.buckets, words)
+    return seeds * oracle.buckets + drawn
+
+
+def _buckets(order: int, digits: int, seeds: IntArray, values: IntArray) -> IntArray:
+    """The bucket of each value under each seed, both arrays broadcast together."""
+    numbers = field(order)
+    total: Any = None
+    for j in range(digits):
+        part = numbers.times(seeds // order**j % order, values // order**j % order)
+        total = part if total is None else numbers.plus(total, part)
+    return np.asarray(total, dtype=np.int64)
+
+
+@lru_cache(maxsize=4)
+def bucket_table(order: int, digits: int, values: int) -> "np.ndarray[tuple[int, int], np.dtype[np.uint16]]":
+    """The bucket of every value (columns) under every seed (rows)."""
+    table = np.empty((order**digits, values), dtype=np.uint16)
+    every = np.arange(values)
+    for start in range(0, order**digits, 256):
+        seeds = np.arange(start, min(start + 256, order**digits))
+        table[start : start + 256] = _buckets(order, digits, seeds[:, None], every[None, :])
+    table.setflags(write=False)
+    return table
+
+
+def _hadamard(oracle: HadamardResponse, truths: IntArray, words: Words) -> IntArray:
+    rows = truths + 1
+    odd = ~coins(oracle.hit, truths.size, words)
+    columns = below(oracle.columns, truths.size, words)
+    wrong = (np.bitwise_count(rows & columns) & 1).astype(np.bool_) != odd
+    columns ^= (rows & -rows) * wrong
+    return columns
+
+
+def _projective(oracle: ProjectiveResponse, truths: IntArray, words: Words) -> IntArray:
+    order, size, numbers = oracle.order, oracle.dimension, field(oracle.order)
+    vectors, leads = _vectors(order, size, oracle.values)
+    mine, lead = vectors[:, truths], leads[truths]
+    on = coins(oracle.hit, truths.size, words)
+    some = order ** (size - 1)
+    free = np.where(on, below(some - 1, truths.size, words) + 1, below(some, truths.size, words))
+    drawn = np.zeros((size, truths.size), dtype=np.int64)
+    for j in range(size):  # coordinates before the leading one, and those after it moved on by one place
+        drawn[j] = np.where(j < lead, free // order**j % order, free // order ** max(j - 1, 0) % order)
+    drawn[lead, np.arange(truths.size)] = 0
+    chosen = numbers.plus((~on).astype(np.int64), numbers.minus(numbers.inner(list(mine), list(drawn))))
+    drawn[lead, np.arange(truths.size)] = chosen
+    return _places(drawn, order)
+
+
+def _places(drawn: "np.ndarray[tuple[int, int], np.dtype[np.int64]]", order: int) -> IntArray:
+    """The numbers of the points that the columns stand for."""
+    numbers, size = field(order), len(drawn)
+    first = size - 1 - np.argmax(drawn[::-1] != 0, axis=0)
+    inverses = numbers.inverse(np.arange(order))
+    factor = inverses[drawn[first, np.arange(drawn.shape[1])]]
+    total: IntArray = np.array([points(order, free) for free in range(size)], dtype=np.int64)[first]
+    for j in range(size):
+        total += np.where(j < first, numbers.times(drawn[j], factor) * order**j, 0)
+    return total
+
+
+@lru_cache(maxsize=4)
+def _vectors(order: int, size: int, values: int) -> "tuple[np.ndarray[tuple[int, int], np.dtype[np.int64]], IntArray]":
+    """The coordinates of each value's point, and where its leading one stands."""
+    vectors = np.array([point(value, order, size) for value in range(values)], dtype=np.int64).T.copy()
+    return vectors, size - 1 - np.argmax(vectors[::-1] != 0, axis=0)
+
+
+def _unary(oracle: SymmetricUnary | OptimisedUnary, truths: IntArray, words: Words) -> ByteArray:
+    bitmaps = _coin_rows(oracle.stray, truths.size, oracle.values, words)
+    _set(bitmaps, truths, coins(oracle.hit, truths.size, words))
+    return bitmaps
+
+
+def _coin_rows(chance: Fraction, rows: int, values: int, words: Words) -> ByteArray:
+    """Bitmaps of independent coins, without the bits beyond the last value."""
+    bitmaps: ByteArray = np.empty((rows, -(-values // 8)), dtype=np.uint8)
+    coin_bytes(chance).fill(bitmaps.reshape(-1), words)
+    if values % 8:
+        bitmaps[:, -1] &= (1 << values % 8) - 1
+    return bitmaps
+
+
+def _set(bitmaps: ByteArray, places: IntArray, heads: BoolArray) -> None:
+    """Set the bit at one place of each row to what a coin shows."""
+    rows, byte, bit = np.arange(len(bitmaps)), places >> 3, places & 7
+    kept = bitmaps[rows, byte] & ~(np.uint8(1) << bit.astype(np.uint8))
+    bitmaps[rows, byte] = kept | (heads.astype(np.uint8) << bit.astype(np.uint8))
+
+
+def _subset(oracle: SubsetSelection, truths: IntArray, words: Words) -> ByteArray:
+    """Independent coins, and then single values in or out at random until the set has its size.
+
+    Given how many coins show heads, all sets of so many are equally likely; taking uniform members out, or putting
+    uniform others in, keeps that so. Where sets are small, members are hard to meet: there fewer coins are asked for.
+    """
+    spread = isqrt(oracle.size * (oracle.values - oracle.size) // oracle.values)
+    few = max(0, oracle.size - 2 * spread) if 4 * oracle.size < oracle.values else oracle.size
+    bitmaps = _coin_rows(Fraction(few, oracle.values), truths.size, oracle.values, words)
+    _set(bitmaps, truths, np.zeros(truths.size, dtype=np.bool_))
+    heads = coins(oracle.hit, truths.size, words)
+    missing = oracle.size - heads - np.bitwise_count(bitmaps).sum(axis=1, dtype=np.int64)
+    rows = missing.nonzero()[0]
+    while rows.size:
+        places = below(oracle.values, rows.size, words)
+        byte, bit = places >> 3, (places & 7).astype(np.uint8)
+        there = (bitmaps[rows, byte] >> bit & 1).astype(np.bool_)
+        fits = (places != truths[rows]) & (there == (missing[rows] < 0))
+        moved = rows[fits]
+        bitmaps[moved, byte[fits]] ^= np.uint8(1) << bit[fits]
+        missing[moved] -= np.sign(missing[moved])
+        rows = rows[missing[rows] != 0]
+    _set(bitmaps, truths, heads)
+    return bitmaps
+
+
+def _duchi(asked: DuchiMean, steps: IntArray, words: Words) -> IntArray:
+    """A uniform point below the own one asks for the likelier side, any other for the less likely one."""
+    up = below(asked.steps, steps.size, words) < steps
+    kept = coins(asked.ratio / (asked.ratio + 1), steps.size, words)
+    return np.equal(up, kept).astype(np.int64)
+
+
+def _piecewise(asked: PiecewiseMean, steps: IntArray, words: Words) -> IntArray:
+    inside = coins(asked.window * asked.ratio / (asked.window * asked.ratio + asked.steps), steps.size, words)
+    window = below(asked.window, steps.size, words) + steps
+    other = below(asked.steps, steps.size, words)
+    other += asked.window * (other >= steps)
+    return np.where(inside, window, other)
+
+
+def _hybrid(asked: HybridMean, steps: IntArray, words: Words) -> IntArray:
+    first = coins(asked.share, steps.size, words)
+    return np.where(first, 2 + _piecewise(asked.piecewise, steps, words), _duchi(asked.duchi, steps, words))
+
+
+_DRAW: dict[type, Callable[[Any, IntArray, Words], Any]] = {
+    KaryResponse: _kary,
+    SymmetricUnary: _unary,
+    OptimisedUnary: _unary,
+    LocalHash: _hash,
+    SubsetSelection: _subset,
+    HadamardResponse: _hadamard,
+    ProjectiveResponse: _projective,
+}
+_MEAN: dict[type, Callable[[Any, IntArray, Words], IntArray]] = {
+    DuchiMean: _duchi,
+    PiecewiseMean: _piecewise,
+    HybridMean: _hybrid,
+}

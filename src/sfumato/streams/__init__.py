@@ -1,0 +1,32 @@
+"""Streams: running totals and alarms over data that keeps coming, for events and for persons.
+
+``STREAM_QUERIES`` are the questions, ``QUERIES`` all declarations that a certificate of a stream can hold; reading them
+needs no data and no NumPy.
+"""
+
+from sfumato.streams.alarms import Alarms
+from sfumato.streams.buffers import Buffers
+from sfumato.streams.doubling import Doubling
+from sfumato.streams.noise import SeriesNoise
+from sfumato.streams.pattern import Pattern
+from sfumato.streams.rows import Rows
+from sfumato.streams.toeplitz import Toeplitz
+from sfumato.streams.total import RunningTotal
+from sfumato.streams.tree import Tree
+
+__all__ = [
+    "QUERIES",
+    "STREAM_QUERIES",
+    "Alarms",
+    "Buffers",
+    "Doubling",
+    "Pattern",
+    "Rows",
+    "RunningTotal",
+    "SeriesNoise",
+    "Toeplitz",
+    "Tree",
+]
+
+STREAM_QUERIES = (RunningTotal, Alarms)
+QUERIES = (*STREAM_QUERIES, SeriesNoise, Pattern, Toeplitz, Buffers, Tree, Rows, Doubling)

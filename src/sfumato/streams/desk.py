@@ -1,0 +1,132 @@
+"""Where streams are charged, counted and signed: what a vault keeps for them."""
+
+import secrets
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from sfumato.accounting.basic import cost, promised
+from sfumato.core.budget import Budget
+from sfumato.core.certificate import Certificate
+from sfumato.core.documents import canonical, check_types, encode
+from sfumato.core.limits import Limit
+from sfumato.core.query import Mechanism, Query
+from sfumato.core.release import Presenter, Release
+from sfumato.core.signature import SigningKey
+from sfumato.core.statement import Statement
+from sfumato.core.units import Unit
+from sfumato.errors import Refused, Unsupported
+from sfumato.streams.alarms import Alarms
+from sfumato.streams.counters import Counters
+from sfumato.streams.gate import Opened
+from sfumato.streams.sealed import derived_secret
+from sfumato.streams.total import RunningTotal
+from sfumato.version import __version__
+
+__all__ = ["Desk"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Desk:
+    """A vault as streams see it: the one place where the charge of a stream is made and its end is signed.
+
+    ``ledger`` is that of the vault, in memory or durable. Guarantee: nothing of a stream is read before its whole
+    charge counts, and the charge is that of the mechanism that runs, for the unit of the vault.
+    """
+
+    unit: Unit
+    ledger: Any
+    key: SigningKey
+    presenter: Presenter
+    counters: Counters = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "counters", Counters(self.ledger))
+
+    def open_stream(
+        self, query: Query, mechanism: Mechanism, limit: Limit | None, spend: Budget, *, idempotency: str | None
+    ) -> Opened:
+        """Charge a whole stream before anything of it is read."""
+        return self._charged(query, mechanism, limit, spend, idempotency, again=False)
+
+    def find_stream(
+        self, query: Query, mechanism: Mechanism, limit: Limit | None, spend: Budget, *, idempotency: str | None
+    ) -> Opened:
+        """Find the charge of a stream again; charges nothing."""
+        return self._charged(query, mechanism, limit, spend, idempotency, again=True)
+
+    def close_stream(self, opened: Opened, query: Query, values: tuple[int, ...]) -> Release:
+        """Sign and store what a stream told, then deliver it."""
+        statement = Statement(
+            identifier=secrets.token_hex(16),
+            issued=opened.issued,
+            code=f"sfumato {__version__}",
+            dataset=query.dataset,
+            unit=self.unit,
+            limit=opened.limit,
+            query=query,
+            sensitivity=opened.sensitivity,
+            mechanism=opened.mechanism,
+            law=opened.mechanism.law,
+            event=opened.event,
+            guarantee=opened.guarantee,
+            spend=opened.reservation.cost,
+            account=opened.reservation.account,
+            values=values,
+        )
+        release = Release(
+            statement=statement,
+            certificate=Certificate.sign(statement, self.key),
+            charged=opened.reservation.cost,
+            repeated=False,
+            presenter=self.presenter,
+        )
+        self.ledger.commit(opened.reservation, opened.question, release)
+        self.counters.end(opened.question)
+        return release
+
+    def stream_secret(self, purpose: str) -> bytes:
+        """32 bytes that only the holder of the vault's signing key can work out."""
+        return derived_secret(self.key, f"stream {purpose}")
+
+    def move_stream(self, opened: Opened, serial: int, nonce: str) -> None:
+        """Move the counter of a stream forward, or refuse: another state has taken this place."""
+        self.counters.move(opened.reservation, opened.query.dataset, serial, nonce)
+
+    def _charged(
+        self,
+        query: Query,
+        mechanism: Mechanism,
+        limit: Limit | None,
+        spend: Budget,
+        idempotency: str | None,
+        *,
+        again: bool,
+    ) -> Opened:
+        if not isinstance(query, RunningTotal | Alarms) or type(query) not in (RunningTotal, Alarms):
+            raise Unsupported("this vault opens streams that it declared itself; nothing was read or spent.")
+        check_types(query, "the stream")
+        problem = query.mismatch(mechanism, self.unit)
+        if problem is not None:
+            raise Refused(f"the mechanism of a stream {problem}; nothing was read and nothing was spent.")
+        sensitivity = query.sensitivity(self.unit, limit)
+        event = mechanism.loss(sensitivity)
+        guarantee = promised(event, spend)
+        charge = cost(guarantee)
+        question = canonical([encode(part) for part in (query, self.unit, limit, charge, mechanism)])
+        if self.ledger.closed(query.dataset):
+            raise Refused(f"{query.dataset.name!r} was closed; nothing was read and nothing was spent.")
+        reservation = self.counters.charged(
+            charge, query.dataset, event=event, question=question, idempotency=idempotency, again=again
+        )
+        return Opened(
+            query=query,
+            limit=limit,
+            sensitivity=sensitivity,
+            mechanism=mechanism,
+            event=event,
+            guarantee=guarantee,
+            question=question,
+            issued=datetime.now(UTC).isoformat(timespec="seconds"),
+            reservation=reservation,
+        )

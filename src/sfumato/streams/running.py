@@ -1,0 +1,268 @@
+"""An open stream of totals: exact numbers go in, noisy totals come out, and the charge was made before either."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core.documents import Json
+from sfumato.core.exact import Exact, natural
+from sfumato.core.release import Release
+from sfumato.core.units import User
+from sfumato.errors import InvalidInput, Refused, Unsupported
+from sfumato.laws.margins import level_of
+from sfumato.streams.gate import Opened, StreamGate
+from sfumato.streams.noise import SeriesNoise
+from sfumato.streams.people import People
+from sfumato.streams.series import margins
+from sfumato.streams.surviving import Surviving
+from sfumato.streams.total import RunningTotal
+from sfumato.streams.window import window_squares
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+__all__ = ["RunningTotals", "Told", "ToldMany"]
+
+Values = int | Sequence[int] | Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """The noisy total after a step, and how far off it is at most with 95% confidence. Public.
+
+    With groups, ``total`` holds one number for each, in their order.
+    """
+
+    step: int
+    total: float | tuple[float, ...]
+    margin: float
+
+    def __float__(self) -> float:
+        return float(self.total)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ToldMany:
+    """The noisy totals after several steps, as arrays. Public."""
+
+    first: int
+    totals: "npt.NDArray[np.float64]"
+    margins: "npt.NDArray[np.float64]"
+
+    def __len__(self) -> int:
+        return len(self.totals)
+
+
+class RunningTotals(Surviving):
+    """A stream that was charged for and now runs.
+
+    Guarantee: whatever it tells is within the charge, for inputs that are chosen after seeing what it told. Sensitive:
+    all that is inside but what was told. Safe for threads. After the horizon, and once closed, every call is refused.
+    """
+
+    def __init__(self, gate: StreamGate, opened: Opened, *, path: Path | None = None, late: str = "refuse") -> None:
+        from sfumato.noise import SystemWords
+        from sfumato.streams.measured import meter_of, reader_of
+
+        if not isinstance(opened.query, RunningTotal) or not isinstance(opened.mechanism, SeriesNoise):
+            raise InvalidInput("this is no stream of totals; nothing was done.")
+        super().__init__(gate, opened, path)
+        self._query, self._mechanism, self._late = opened.query, opened.mechanism, late
+        self._words = SystemWords()
+        self._count, self._steps = max(1, len(self._query.groups)), 0
+        self._values: list[list[int]] = [[] for _ in range(self._count)]
+        self._history: list[list[float]] = [[] for _ in range(self._count)]
+        self._meters = [meter_of(self._mechanism.strategy) for _ in range(self._count)]
+        self._readers = [reader_of(self._mechanism.strategy) for _ in range(self._count)]
+        self._people = self._counters() if isinstance(gate.unit, User) else None
+
+    @property
+    def steps(self) -> int:
+        """How many steps were told."""
+        return self._steps
+
+    @property
+    def left(self) -> int:
+        """How many steps there are still."""
+        return 0 if self._done else self._query.horizon - self._steps
+
+    @property
+    def totals(self) -> tuple[Any, ...]:
+        """All that was told so far. Public."""
+        return tuple(self._history[0]) if self._count == 1 else tuple(zip(*self._history, strict=True))
+
+    def add(
+        self, value: Values | None = None, *, people: Any = None, step: int | None = None, confidence: Exact = 0.95
+    ) -> Told:
+        """Count the next step and tell the noisy total so far.
+
+        ``value`` is a whole number (with groups one for each), held to the declared bounds without a word. Where
+        persons are protected, ``people`` lists the ids of this step's events instead (with groups, lists by group).
+        ``step`` says which step this is, from 1: steps that were left out count 0 and are told as well; one that was
+        told already is late, and is refused or counted now, as the stream was declared.
+        """
+        import numpy as np
+
+        with self._lock:
+            self._check_open()
+            gap = self._gap(step)
+            row = self._row(value, people, gap)
+            block = np.zeros((gap + 1, self._count), dtype=np.int64)
+            block[gap] = row
+            told = self._tell(block, confidence)
+        last = told.totals[-1]
+        total = float(last) if self._count == 1 else tuple(float(one) for one in last)
+        return Told(step=self._steps, total=total, margin=float(told.margins[-1]))
+
+    def add_many(self, values: "npt.ArrayLike", *, confidence: Exact = 0.95) -> ToldMany:
+        """Count several steps at once and tell all their totals: an array of whole numbers, a column for each group.
+
+        With a state on disk all of them are told, or none.
+        """
+        import numpy as np
+
+        if self._people is not None:
+            raise Refused("persons are protected here, and numbers do not say whose; nothing was told. Say people=….")
+        given = np.asarray(values)
+        if given.dtype.kind not in "iu" or given.ndim != (1 if not self._query.groups else 2):
+            raise InvalidInput("steps are an array of whole numbers, with a column for each group; nothing was told.")
+        if given.ndim == 2 and given.shape[1] != self._count:
+            raise InvalidInput(f"each step has {self._count} groups; nothing was told.")
+        below = np.minimum(given, given.dtype.type(min(self._query.upper, np.iinfo(given.dtype).max)))
+        held = np.maximum(below.astype(np.int64), self._query.lower).reshape(-1, self._count)
+        with self._lock:
+            self._check_open()
+            if len(held) > self.left:
+                raise Refused(f"{len(held)} steps were given and {self.left} are left; nothing was told.")
+            return self._tell(held, confidence)
+
+    def window(self, width: int, confidence: Exact = 0.95) -> Told:
+        """The noisy sum of the last ``width`` steps: a difference of two totals that were told, which costs nothing."""
+        wide = natural(width, "width")
+        if not self._query.kept:
+            raise Refused("this stream does not keep what it told; nothing was done. Open it with keep=True.")
+        if self._steps < wide:
+            raise InvalidInput(f"only {self._steps} steps were told; nothing was done. Ask for a shorter window.")
+        squares, sizes = window_squares(self._mechanism.strategy, self._steps, wide)
+        margin = margins(self._mechanism, squares, sizes, level_of(confidence))
+        sums = [each[-1] - (each[-wide - 1] if self._steps > wide else 0.0) for each in self._history]
+        return Told(step=self._steps, total=sums[0] if self._count == 1 else tuple(sums), margin=float(margin[0]))
+
+    def close(self) -> Release:
+        """End the stream: what it told becomes a release with a certificate. Nothing more is charged."""
+        with self._lock:
+            self._check_usable()
+            query = replace(self._query, told=self._steps)
+            values = tuple(one for step in zip(*self._values, strict=True) for one in step)
+            release = self._gate.close_stream(self._opened, query, values)
+            self._end()
+            return release
+
+    def _row(self, value: Values | None, people: Any, gap: int) -> list[int]:
+        """What a step counts, held to its bounds. Sensitive."""
+        groups = self._query.groups
+        if self._people is not None:
+            if value is not None or people is None:
+                raise Refused(
+                    "persons are protected here, and a number does not say whose; nothing was told. Say people=…."
+                )
+            listed = [people.get(name, ()) for name in groups] if groups else [people]
+            found = self._people.admitted(self._steps + gap, [list(_events(each)) for each in listed])
+        else:
+            if value is None or people is not None:
+                raise InvalidInput("a step of events is a whole number; nothing was told.")
+            found = _numbers(value, groups)
+        return [min(max(one, self._query.lower), self._query.upper) for one in found]
+
+    def _gap(self, step: int | None) -> int:
+        """How many steps were left out before this one."""
+        wanted = self._steps + 1 if step is None else natural(step, "step")
+        if wanted <= self._steps:
+            if self._late == "refuse":
+                raise Refused(f"step {wanted} was told already and {self._steps + 1} is next; nothing was told.")
+            wanted = self._steps + 1
+        if wanted > self._query.horizon:
+            raise Refused(f"the stream ends after step {self._query.horizon}; nothing was told.")
+        return wanted - self._steps - 1
+
+    def _tell(self, block: "npt.NDArray[np.int64]", confidence: Exact) -> ToldMany:
+        """Measure, draw, store, tell."""
+        import numpy as np
+
+        level = level_of(confidence)
+        exact = [meter.measure(block[:, place]) for place, meter in enumerate(self._meters)]
+        noisy = [each + self._mechanism.drawn(len(each), self._words) for each in exact]
+        first = self._steps + 1
+        if self._query.kept:
+            for kept, new in zip(self._values, noisy, strict=True):
+                kept.extend(new.tolist())
+        self._steps += len(block)
+        self.save()
+        totals, squares, sizes = self._read(noisy, len(block))
+        found = totals[:, 0] if self._count == 1 and not self._query.groups else totals
+        return ToldMany(first=first, totals=np.asarray(found), margins=margins(self._mechanism, squares, sizes, level))
+
+    def _read(self, numbers: Any, steps: int) -> Any:
+        import numpy as np
+
+        read = [
+            reader.read(np.asarray(each, dtype=np.int64), steps)
+            for reader, each in zip(self._readers, numbers, strict=True)
+        ]
+        if self._query.kept:
+            for kept, (totals, _, _) in zip(self._history, read, strict=True):
+                kept.extend(totals.tolist())
+        return np.stack([totals for totals, _, _ in read], axis=1), read[0][1], read[0][2]
+
+    def _check_open(self) -> None:
+        self._check_usable()
+        if self._steps >= self._query.horizon:
+            raise Refused(
+                f"the stream was opened for {self._query.horizon} steps and has had them; nothing was told. Close it, "
+                "and open another one with a new budget."
+            )
+
+    def _state(self) -> dict[str, Json]:
+        return {
+            "steps": self._steps,
+            "values": [[str(one) for one in each] for each in self._values],
+            "meters": [[str(one) for one in meter.state()] for meter in self._meters],
+            "people": [] if self._people is None else self._people.state(),  # type: ignore[dict-item]
+        }
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        from sfumato.streams.measured import meter_of
+
+        self._steps = state["steps"]
+        self._values = [[int(one) for one in each] for each in state["values"]]
+        self._meters = [meter_of(self._mechanism.strategy, [int(one) for one in each]) for each in state["meters"]]
+        if self._people is not None:
+            self._people = self._counters(state["people"])
+        if self._steps:
+            self._read(self._values, self._steps)
+
+    def _counters(self, state: Sequence[Any] = ()) -> People:
+        query = self._query
+        return People(times=query.times, separation=query.separation, each=query.each, state=state)
+
+
+def _numbers(value: Values, groups: tuple[str, ...]) -> list[int]:
+    if groups:
+        if isinstance(value, Mapping) and not set(value) <= set(groups):
+            raise InvalidInput("a step names a group that was not declared; nothing was told.")
+        if isinstance(value, int) or (not isinstance(value, Mapping) and len(value) != len(groups)):
+            raise InvalidInput(f"a step has one number for each of {len(groups)} groups; nothing was told.")
+        found = [value.get(name, 0) for name in groups] if isinstance(value, Mapping) else list(value)
+    else:
+        found = [value]  # type: ignore[list-item]
+    if any(isinstance(one, bool) or not isinstance(one, int) for one in found):
+        raise InvalidInput("the value of a step must be a whole number; nothing was told.")
+    return found
+
+
+def _events(listed: Any) -> Iterable[str | int]:
+    if isinstance(listed, str) or not isinstance(listed, Iterable):
+        raise Unsupported("people are a list of ids; nothing was told.")
+    return listed

@@ -1,0 +1,256 @@
+"""A stream as an analyst holds it: public facts, and the gate that can open it."""
+
+import secrets
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from sfumato.core.budget import Budget
+from sfumato.core.exact import Exact, natural
+from sfumato.core.limits import Limit
+from sfumato.core.query import Dataset
+from sfumato.core.units import User
+from sfumato.errors import InvalidInput, NotDeclared
+from sfumato.laws.margins import level_of
+from sfumato.streams.alarms import Alarms
+from sfumato.streams.doubling import BLOCKS, FIRST
+from sfumato.streams.gate import StreamGate
+from sfumato.streams.noise import SeriesNoise
+from sfumato.streams.running import RunningTotals
+from sfumato.streams.total import RunningTotal
+from sfumato.streams.watching import Watching
+
+__all__ = ["AlarmQuestion", "GrowthWarning", "Stream", "TotalQuestion", "declared_stream", "growth"]
+
+LONG = 100
+LATE = ("refuse", "now")
+
+
+class GrowthWarning(UserWarning):
+    """Totals of a person who may count in every step of a long stream: the noise grows with its length."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """A declared stream; it holds no data. Public: every field.
+
+    ``times`` is in how many steps a unit may count, ``separation`` how many steps apart, ``each`` by how much in one.
+    """
+
+    gate: StreamGate
+    dataset: Dataset
+    horizon: int
+    lower: int
+    upper: int
+    each: int
+    times: int
+    separation: int
+    late: str
+    groups: tuple[str, ...]
+    unknown: bool = False
+
+    def __post_init__(self) -> None:
+        natural(self.horizon, "horizon")
+        if self.late not in LATE:
+            raise InvalidInput(f"late is one of {', '.join(LATE)}; nothing was done.")
+
+    def running_total(self, *, strategy: str = "best", keep: bool = True) -> "TotalQuestion":
+        """Ask for the total after each step.
+
+        ``strategy`` is ``best``, or one of ``buffers``, ``square root``, ``optimal`` (up to 1,024 steps), ``tree``,
+        ``increments`` and ``totals``, which are there to compare. Without ``keep`` the stream needs the same few
+        numbers of memory however long it is, and its certificate holds none of its totals.
+        """
+        query = RunningTotal(
+            dataset=self.dataset,
+            horizon=self.horizon,
+            told=self.horizon,
+            lower=self.lower,
+            upper=self.upper,
+            each=self.each,
+            times=self.times,
+            separation=self.separation,
+            groups=self.groups,
+            kept=keep,
+        )
+        return TotalQuestion(stream=self, query=query, strategy=strategy)
+
+    def alarms(self, *, threshold: int, alarms: int, watched: str = "step", drift: int = 0) -> "AlarmQuestion":
+        """Ask at which steps a number reaches a threshold, at most ``alarms`` times.
+
+        ``watched`` is the ``step`` itself, the ``total`` since the last alarm, or its ``cusum`` above a ``drift``.
+        """
+        if self.groups:
+            raise InvalidInput("alarms watch one number, and this stream has groups; nothing was done.")
+        query = Alarms(
+            dataset=self.dataset,
+            watched=watched,
+            threshold=threshold,
+            drift=drift,
+            alarms=alarms,
+            told=0,
+            lower=self.lower,
+            upper=self.upper,
+            each=self.each,
+            times=self.times,
+            separation=self.separation,
+        )
+        return AlarmQuestion(stream=self, query=query)
+
+    @property
+    def limit(self) -> Limit | None:
+        """How much of each person counts, where persons are protected."""
+        return Limit(groups=self.times, rows_per_group=self.each) if isinstance(self.gate.unit, User) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TotalQuestion:
+    """Running totals that can be opened."""
+
+    stream: Stream
+    query: RunningTotal
+    strategy: str
+
+    def mechanism(self, *, epsilon: Exact, delta: Exact = 0) -> SeriesNoise:
+        """The noise that a spend makes; reads nothing and spends nothing."""
+        self._warn()
+        spend, unknown = Budget.asked(epsilon=epsilon, delta=delta), self.stream.unknown
+        return self.query.mechanism(self.stream.gate.unit, spend, self.strategy, unknown=unknown)
+
+    def margins(self, *, epsilon: Exact, delta: Exact = 0, confidence: Exact = Fraction(19, 20)) -> tuple[float, ...]:
+        """The margin of the total after each step, for a spend; reads nothing and spends nothing."""
+        import numpy as np
+
+        from sfumato.streams.measured import reader_of
+        from sfumato.streams.series import margins
+
+        mechanism = self.mechanism(epsilon=epsilon, delta=delta)
+        zeros = np.zeros(mechanism.strategy.numbers, dtype=np.int64)
+        _, squares, sizes = reader_of(mechanism.strategy).read(zeros, self.query.horizon)
+        return tuple(margins(mechanism, squares, sizes, level_of(confidence)).tolist())
+
+    def open(
+        self, *, epsilon: Exact, delta: Exact = 0, state: str | Path | None = None, idempotency: str | None = None
+    ) -> RunningTotals:
+        """Charge the whole stream, once and before anything is read, and start it.
+
+        ``state`` is a file where the stream writes itself down, encrypted, before it tells anything. With a durable
+        ledger and an ``idempotency`` key, :meth:`resume` finds the charge again in another process.
+        """
+        return self._begun(epsilon, delta, state, idempotency).start()
+
+    def resume(
+        self, *, epsilon: Exact, delta: Exact = 0, state: str | Path, idempotency: str | None = None
+    ) -> RunningTotals:
+        """Go on with a stream from its file, as if nothing had happened; nothing more is charged."""
+        return self._begun(epsilon, delta, state, idempotency, again=True).resume()
+
+    def _begun(
+        self, epsilon: Exact, delta: Exact, state: str | Path | None, idempotency: str | None, *, again: bool = False
+    ) -> RunningTotals:
+        _check_key(state, idempotency)
+        stream, spend = self.stream, Budget.asked(epsilon=epsilon, delta=delta)
+        mechanism = self.mechanism(epsilon=epsilon, delta=delta)
+        find = stream.gate.find_stream if again else stream.gate.open_stream
+        opened = find(self.query, mechanism, stream.limit, spend, idempotency=idempotency)
+        return RunningTotals(stream.gate, opened, path=None if state is None else Path(state), late=stream.late)
+
+    def _warn(self) -> None:
+        query = self.query
+        if isinstance(self.stream.gate.unit, User) and query.times == query.horizon >= LONG:
+            warnings.warn(growth(query.horizon), GrowthWarning, stacklevel=4)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlarmQuestion:
+    """Alarms that can be opened."""
+
+    stream: Stream
+    query: Alarms
+
+    def open(self, *, epsilon: Exact, state: str | Path | None = None, idempotency: str | None = None) -> Watching:
+        """Charge all alarms, once and before anything is read, and start to watch."""
+        return self._begun(epsilon, state, idempotency).start()
+
+    def resume(self, *, epsilon: Exact, state: str | Path, idempotency: str | None = None) -> Watching:
+        """Go on with a watch from its file, as if nothing had happened; nothing more is charged."""
+        return self._begun(epsilon, state, idempotency, again=True).resume()
+
+    def _begun(
+        self, epsilon: Exact, state: str | Path | None, idempotency: str | None, *, again: bool = False
+    ) -> Watching:
+        _check_key(state, idempotency)
+        stream, spend = self.stream, Budget.asked(epsilon=epsilon)
+        mechanism = self.query.mechanism(stream.gate.unit, stream.limit, spend)
+        find = stream.gate.find_stream if again else stream.gate.open_stream
+        opened = find(self.query, mechanism, stream.limit, spend, idempotency=idempotency)
+        return Watching(stream.gate, opened, path=None if state is None else Path(state))
+
+
+def growth(steps: int) -> str:
+    """What to know of totals at user level over so many steps, per unit of Gaussian noise.
+
+    >>> growth(1000)[:74]
+    'a person may count in all 1000 steps. Noise on the totals themselves would'
+    """
+    direct = (steps * (steps + 1) * (2 * steps + 1) / 6) ** 0.5
+    return (
+        f"a person may count in all {steps} steps. Noise on the totals themselves would have a standard deviation of "
+        f"{direct:,.0f} per unit; noise on the increments, which is what runs, has one of at most {steps:,} at the "
+        "last step, and no method has less there. Bound how often a person counts to lower it: limit=Limit(groups=10, "
+        "rows_per_group=1)."
+    )
+
+
+def declared_stream(
+    gate: StreamGate,
+    *,
+    name: str | None,
+    horizon: int | None,
+    version: str | None,
+    bounds: tuple[int, int],
+    each: int,
+    window: int,
+    limit: Limit | None,
+    separation: int,
+    groups: Sequence[str],
+    late: str,
+) -> Stream:
+    """Check the public facts of a stream and hand out what an analyst opens it with."""
+    if name is None:
+        raise NotDeclared("a stream needs a public name, which its releases state. Say name='arrivals'.")
+    unknown = horizon is None
+    horizon = FIRST * (2**BLOCKS - 1) if horizon is None else horizon
+    if isinstance(gate.unit, User):
+        if window != 1:
+            raise InvalidInput("a window is for events; nothing was done. Of a person, limit says what counts.")
+        times, counts = (horizon, each) if limit is None else (min(limit.groups, horizon), limit.rows_per_group)
+    elif limit is not None or separation != 1:
+        raise InvalidInput(
+            "a limit is for persons; nothing was done. Of events, window says what is protected together."
+        )
+    else:
+        times, counts = min(natural(window, "window"), natural(horizon, "horizon")), each
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise InvalidInput("the bounds of a step are a pair (low, high); nothing was done.")
+    return Stream(
+        gate=gate,
+        dataset=Dataset(name=name, edition=secrets.token_hex(8) if version is None else version),
+        horizon=horizon,
+        lower=bounds[0],
+        upper=bounds[1],
+        each=counts,
+        times=times,
+        separation=separation,
+        late=late,
+        groups=tuple(groups),
+        unknown=unknown,
+    )
+
+
+def _check_key(state: str | Path | None, idempotency: str | None) -> None:
+    """A charge that can be found again without the state of its stream would let the stream begin anew."""
+    if idempotency is not None and state is None:
+        raise InvalidInput("an idempotency key is for a stream with a state file; nothing was spent. Say state=….")

@@ -1,0 +1,107 @@
+"""Streams that outlive their process: every state is written down before anything that follows from it is told.
+
+Order of a step: measure and draw, write the sealed state, move the stream's counter, tell. A crash before the counter
+moved leaves nothing told; after it, the state on disk has what was drawn. Proof: docs/proofs/streams.md
+"""
+
+import contextlib
+import secrets
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+from sfumato.core.documents import Json
+from sfumato.errors import Refused
+from sfumato.streams.gate import Opened, StreamGate
+from sfumato.streams.sealed import locked, read_sealed, write_sealed
+
+__all__ = ["Surviving"]
+
+
+class Surviving:
+    """What all open streams share: a charge, perhaps a file for their state, and an end.
+
+    Guarantee: with a file and a ledger, of all copies of a state at most one goes on, and an older one never does; so
+    far as the ledger's own anchor tells. Sensitive: the state; it is encrypted and authenticated on disk.
+    """
+
+    def __init__(self, gate: StreamGate, opened: Opened, path: Path | None) -> None:
+        self._gate, self._opened, self._path = gate, opened, path
+        self._lock, self._stack = threading.Lock(), contextlib.ExitStack()
+        self._done, self._serial = False, 0
+
+    @property
+    def charged(self) -> Any:
+        """What the whole stream cost, charged when it was opened."""
+        return self._opened.charged
+
+    def start(self) -> Self:
+        """Take hold of the state file, if there is one, and write the first state."""
+        if self._path is not None:
+            self._stack.enter_context(locked(self._path))
+            if self._path.exists():
+                self._stack.close()
+                raise Refused(
+                    f"{self._path} holds the state of a stream already; nothing was told, and the charge counts. "
+                    "Resume that stream, or choose another file."
+                )
+            self._write()
+        return self
+
+    def resume(self) -> Self:
+        """Go on from the state on disk; an older one, or a copy that was overtaken, is refused."""
+        path = self._path
+        if path is None:
+            raise Refused("a stream without a file has no state to resume from; nothing was done.")
+        self._stack.enter_context(locked(path))
+        try:
+            header, state = read_sealed(path, self._gate.stream_secret("state"))
+            if (header["question"], header["charge"]) != (self._opened.question, self._opened.reservation.number):
+                raise Refused(f"{path} is the state of another stream or another charge; nothing was resumed.")
+            self._gate.move_stream(self._opened, header["serial"], state["nonce"])
+            self._opened = replace(self._opened, issued=state["issued"])
+            self._serial = header["serial"]
+            self._restore(state)
+            self.save()  # from now on no copy of the old state can go on
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def save(self) -> None:
+        """Write the state down, then move the stream's counter: only after both may anything be told."""
+        if self._path is not None:
+            self._serial += 1
+            self._write()
+
+    def _write(self) -> None:
+        header: Json = {
+            "question": self._opened.question,
+            "charge": self._opened.reservation.number,
+            "serial": self._serial,
+        }
+        nonce = secrets.token_hex(16)
+        state: Json = {**self._state(), "nonce": nonce, "issued": self._opened.issued}
+        try:
+            if self._path is not None:
+                write_sealed(self._path, self._gate.stream_secret("state"), header, state)
+            self._gate.move_stream(self._opened, self._serial, nonce)
+        except BaseException:
+            self._end()  # what was drawn was not told, and never is by this process
+            raise
+
+    def _end(self) -> None:
+        self._done = True
+        self._stack.close()
+
+    def _check_usable(self) -> None:
+        if self._done:
+            raise Refused("this stream is closed; nothing was told. Open another one, with a new budget.")
+
+    def _state(self) -> dict[str, Json]:
+        raise NotImplementedError
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        raise NotImplementedError

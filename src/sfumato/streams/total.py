@@ -1,0 +1,181 @@
+"""Running totals: the declaration of what a stream tells, and how far one unit can move its steps."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+from sfumato.core.budget import Budget
+from sfumato.core.exact import natural
+from sfumato.core.limits import Limit
+from sfumato.core.query import Dataset, Law, Mechanism
+from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.units import Edge, Event, Record, Relation, Unit, User, describe
+from sfumato.errors import InvalidInput, Refused, Unsupported
+from sfumato.streams.choice import strategy_for
+from sfumato.streams.noise import SeriesNoise
+from sfumato.streams.pattern import Pattern
+from sfumato.streams.tree import Tree
+
+if TYPE_CHECKING:
+    from sfumato.core.release import Release
+    from sfumato.streams.series import Series
+
+__all__ = ["RunningTotal"]
+
+FARTHEST = 2**40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningTotal:
+    """The total of a stream after each of ``horizon`` steps, of whole numbers held to ``lower`` … ``upper``.
+
+    A unit moves at most ``times`` steps, at least ``separation`` apart, each by at most ``each``. For an event unit
+    with ``times`` = w these are the events of any w steps in a row, one in each. ``groups`` are public names;
+    then every step has one number for each. ``told`` is how many steps were told before the stream was closed;
+    without ``kept`` its certificate states what was promised and holds none of them.
+
+    Guarantee: :meth:`sensitivity` bounds the move of the steps for one unit; brute-forced over neighbours. Assumes: one
+    event counts by at most ``each`` in one step; of persons, the stream itself enforces it. Public: every field.
+    Proof: docs/proofs/streams.md
+    """
+
+    KIND: ClassVar[str] = "query.running_total"
+    VERSION: ClassVar[int] = 1
+    ANSWERED_BY: ClassVar[tuple[str, ...]] = ("mechanism.series",)
+    dataset: Dataset
+    horizon: int
+    told: int
+    lower: int
+    upper: int
+    each: int
+    times: int
+    separation: int
+    groups: tuple[str, ...]
+    kept: bool = True
+
+    def __post_init__(self) -> None:
+        natural(self.horizon, "horizon", most=FARTHEST)
+        natural(self.told, "told", least=0, most=self.horizon)
+        natural(self.times, "times", most=self.horizon)
+        natural(self.separation, "separation")
+        for bound in (self.lower, self.upper):
+            if isinstance(bound, bool) or not isinstance(bound, int) or abs(bound) > FARTHEST:
+                raise InvalidInput(f"the bounds of a step are whole numbers up to {FARTHEST:,}; nothing was done.")
+        if not self.lower <= 0 < self.upper:
+            raise InvalidInput("the bounds of a step hold 0 and something above it; nothing was done.")
+        natural(self.each, "each", most=self.upper - self.lower)
+        if len(set(self.groups)) != len(self.groups) or len(self.groups) > 2**16:
+            raise InvalidInput("the groups of a stream are different names; nothing was done.")
+
+    @property
+    def largest(self) -> int:
+        """The largest size of a step."""
+        return max(self.upper, -self.lower)
+
+    @property
+    def size(self) -> None:
+        """The strategy says how many numbers a step makes: see :meth:`misfit`."""
+        return
+
+    @property
+    def measure(self) -> None:
+        """None: totals are computed from the numbers."""
+        return
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The one column."""
+        return ("total",)
+
+    def labels(self) -> Mapping[str, Sequence[str | int | bool]]:
+        """The steps that were told, and their groups."""
+        steps = range(1, self.told + 1 if self.kept else 1)
+        if not self.groups:
+            return {"step": tuple(steps)}
+        return {
+            "step": tuple(step for step in steps for _ in self.groups),
+            "group": tuple(group for _ in steps for group in self.groups),
+        }
+
+    def columns(self, release: "Release") -> "Mapping[str, Series]":
+        """The totals with their intervals."""
+        from sfumato.streams.series import Series
+
+        return {"total": Series.of(release)}
+
+    def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
+        """Not told by the law of one measurement."""
+        return {}
+
+    def pattern(self, unit: Unit) -> Pattern:
+        """At which steps one unit can count."""
+        return Pattern.of(unit.relation, times=self.times, separation=self.separation)
+
+    def sensitivity(self, unit: Unit, limit: Limit | None) -> Sensitivity:
+        """How far one unit moves the steps of the stream (not its totals): times·each in l1, √times·each in l2.
+
+        >>> from sfumato.core.units import event
+        >>> total = RunningTotal(dataset=Dataset(name="er", edition="1"), horizon=4, told=4, lower=0, upper=9, each=1,
+        ...                      times=1, separation=1, groups=())
+        >>> total.sensitivity(event(relation="replace"), None).l2
+        L2(squared=Fraction(2, 1))
+        """
+        if isinstance(unit, User):
+            held = Limit(groups=self.times, rows_per_group=self.each)
+            if limit != held:
+                raise Refused(f"the limit of a stream of persons must be {held}; nothing was read or spent.")
+        elif not isinstance(unit, Event | Record | Edge) or limit is not None:
+            raise Unsupported(f"a stream of totals protects events or users, not {describe(unit)}; nothing was done.")
+        swap = 1 if unit.relation is Relation.ADD_REMOVE else 2
+        if swap == 2 and self.lower < 0:
+            raise Unsupported(
+                "steps that may fall below 0 are not offered under replace; nothing was read and nothing was spent. "
+                "Protect units under add/remove, or count upwards only."
+            )
+        steps = swap * self.times
+        return Sensitivity.of(l0=steps, l1=steps * self.each, l2_squared=steps * self.each**2, linf=self.each)
+
+    def mechanism(self, unit: Unit, spend: Budget, strategy: str, *, unknown: bool = False) -> SeriesNoise:
+        """Noise of the least mean squared error that a spend allows, or that of a named strategy.
+
+        ``unknown`` says that nobody knows how many of the steps will come.
+        """
+        pattern = self.pattern(unit)
+        chosen = strategy_for(
+            strategy,
+            horizon=self.horizon,
+            pattern=pattern,
+            largest=self.largest,
+            pure=spend.delta == 0,
+            unknown=unknown,
+        )
+        from sfumato.streams.measured import check_room
+
+        if not check_room(chosen, self.largest):
+            raise InvalidInput(
+                "these bounds and this horizon leave no room in 64 bits; nothing was done. Narrow the bounds."
+            )
+        return SeriesNoise.calibrated(chosen, pattern, each=self.each, spend=spend)
+
+    def mismatch(self, mechanism: Mechanism, unit: Unit) -> str | None:
+        """What is wrong with a mechanism for this stream and a unit, if anything."""
+        if type(mechanism) is not SeriesNoise:
+            return "must be the noise of a series"
+        if mechanism.strategy.horizon != self.horizon:
+            return f"must be for {self.horizon} steps"
+        if mechanism.pattern != self.pattern(unit):
+            return "must be for the pattern in which a unit counts"
+        if getattr(mechanism.strategy, "largest", self.largest) != self.largest:
+            return "must be for steps as large as the bounds of the query"
+        return None
+
+    def misfit(self, mechanism: Mechanism, unit: Unit, values: tuple[int, ...]) -> str | None:
+        """What is wrong with an answer, if anything: a mechanism for another stream, or too few numbers."""
+        problem = self.mismatch(mechanism, unit)
+        if problem is not None or not isinstance(mechanism, SeriesNoise):
+            return problem
+        tree = mechanism.strategy if isinstance(mechanism.strategy, Tree) else None
+        wanted = (self.told if tree is None else tree.numbers_after(self.told)) * max(1, len(self.groups))
+        wanted = wanted if self.kept else 0
+        return None if len(values) == wanted else f"must have released {wanted} numbers in {self.told} steps"

@@ -1,0 +1,115 @@
+"""An open watch: exact numbers go in, alarms come out, and after the last one nothing more."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sfumato.core.documents import Json
+from sfumato.core.release import Release
+from sfumato.core.units import User
+from sfumato.errors import InvalidInput, Refused
+from sfumato.mechanisms.sparse_vector import Reading, SparseVector, Watch
+from sfumato.streams.alarms import Alarms
+from sfumato.streams.gate import Opened, StreamGate
+from sfumato.streams.people import People
+from sfumato.streams.surviving import Surviving
+
+__all__ = ["Watching"]
+
+HALTED = "this watch has raised all its alarms and says nothing more. Open a new one, with a new budget."
+
+
+class Watching(Surviving):
+    """A watch that was charged for and now runs. After its last alarm every call gets one and the same refusal.
+
+    Guarantee: whatever it tells is within the charge, however long it runs. Sensitive: all that is inside.
+    """
+
+    def __init__(self, gate: StreamGate, opened: Opened, *, path: Path | None = None) -> None:
+        if not isinstance(opened.query, Alarms) or not isinstance(opened.mechanism, SparseVector):
+            raise InvalidInput("this is no watch; nothing was done.")
+        super().__init__(gate, opened, path)
+        self._query, self._mechanism = opened.query, opened.mechanism
+        self._watch: Watch = self._mechanism.watch(self._query.threshold)
+        self._held, self._steps = 0, 0
+        self._raised: list[int] = []
+        self._people = self._counters() if isinstance(gate.unit, User) else None
+
+    @property
+    def steps(self) -> int:
+        """How many steps were looked at. Public."""
+        return self._steps
+
+    @property
+    def halted(self) -> bool:
+        """Whether all alarms were raised. Public: it follows from the alarms."""
+        return len(self._raised) >= 2 * self._query.alarms
+
+    def check(self, value: int | None = None, *, people: Any = None) -> Reading:
+        """Look at the next step: whether it raised an alarm and, if so, the noisy gap.
+
+        ``value`` is held to the declared bounds without a word; where persons are protected, ``people`` lists the ids
+        of this step's events instead.
+        """
+        with self._lock:
+            if self.halted:
+                raise Refused(HALTED)  # before anything else: the same words whatever the input is
+            self._check_usable()
+            counted = self._counted(value, people)
+            self._held = self._query.moved_on(self._held, counted)
+            told = self._watch.check(self._held)
+            self._steps += 1
+            if told.alarm:
+                self._held = 0
+                self._raised += [self._steps, told.gap or 0]
+            self.save()
+            return told
+
+    def close(self) -> Release:
+        """End the watch: its alarms become a release with a certificate. Nothing more is charged."""
+        with self._lock:
+            self._check_usable()
+            query = replace(self._query, told=self._steps)
+            release = self._gate.close_stream(self._opened, query, tuple(self._raised))
+            self._end()
+            return release
+
+    def _counted(self, value: int | None, people: Any) -> int:
+        if self._people is not None:
+            if value is not None or people is None or isinstance(people, str):
+                raise Refused(
+                    "persons are protected here, and a number does not say whose; nothing was told. Say people=…."
+                )
+            (value,) = self._people.admitted(self._steps, [list(people)])
+        if people is not None and self._people is None:
+            raise InvalidInput("a step of events is a whole number; nothing was told.")
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise InvalidInput("the value of a step must be a whole number; nothing was told.")
+        return min(max(value, self._query.lower), self._query.upper)
+
+    def _counters(self, state: Any = ()) -> People:
+        query = self._query
+        return People(times=query.times, separation=query.separation, each=query.each, state=state)
+
+    def _state(self) -> dict[str, Json]:
+        level, left = self._watch._level, self._watch._left
+        return {
+            "level": str(int(level[0])),
+            "left": left,
+            "held": str(self._held),
+            "steps": self._steps,
+            "raised": [str(one) for one in self._raised],
+            "people": [] if self._people is None else self._people.state(),  # type: ignore[dict-item]
+        }
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        import numpy as np
+
+        level = int(state["level"])
+        self._watch._level = np.array([level], dtype=np.int64 if abs(level) < 2**61 else object)
+        self._watch._left = state["left"]
+        self._held, self._steps = int(state["held"]), state["steps"]
+        self._raised = [int(one) for one in state["raised"]]
+        if self._people is not None:
+            self._people = self._counters(state["people"])

@@ -1,0 +1,256 @@
+"""Reports in bulk: their law is the client's, counts are those by hand, and intervals cover."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from sfumato.errors import InvalidInput
+from sfumato.local import (
+    DuchiMean,
+    HadamardResponse,
+    KaryResponse,
+    LocalHash,
+    OptimisedUnary,
+    ProjectiveResponse,
+    SubsetSelection,
+    SymmetricUnary,
+    aggregate,
+    counts,
+    draws,
+    estimate_shares,
+    reports,
+    simulate,
+)
+from sfumato.noise import SystemBits, SystemWords
+
+SOME = [
+    KaryResponse(epsilon=1, values=11),
+    SymmetricUnary(epsilon=1, values=11),
+    OptimisedUnary(epsilon=2, values=16),
+    LocalHash.calibrated(epsilon=1, values=11),
+    LocalHash(epsilon=1, values=11, buckets=5),
+    SubsetSelection.calibrated(epsilon=1, values=11),
+    SubsetSelection(epsilon=4, values=40, size=4),
+    HadamardResponse(epsilon=1, values=11),
+    ProjectiveResponse.calibrated(epsilon=1, values=11),
+    ProjectiveResponse(epsilon=1, values=11, order=3),
+]
+
+
+def named(oracle: object) -> str:
+    return repr(oracle).replace("Fraction", "")
+
+
+def each(drawn) -> list:
+    """Rows of an array as clients would send them."""
+    return [row.tobytes() for row in drawn] if drawn.ndim == 2 else drawn.tolist()
+
+
+@pytest.mark.parametrize("oracle", SOME, ids=named)
+def test_counts_are_those_by_hand(oracle, monkeypatch: pytest.MonkeyPatch) -> None:
+    truths = np.arange(60) % oracle.values
+    drawn = reports(oracle, truths)
+    by_hand = [sum(oracle.supports(report, value) for report in each(drawn)) for value in range(oracle.values)]
+    assert counts(oracle, drawn).tolist() == counts(oracle, each(drawn)).tolist() == by_hand
+    assert counts(oracle, drawn, values=[3, 1]).tolist() == [by_hand[3], by_hand[1]]
+    monkeypatch.setattr(aggregate, "_CELLS", 7)  # nothing fits into a table
+    assert counts(oracle, drawn).tolist() == by_hand
+    clients = [oracle.report(int(truth), SystemBits()) for truth in truths[:20]]
+    assert counts(oracle, clients).tolist() == [
+        sum(oracle.supports(report, value) for report in clients) for value in range(oracle.values)
+    ]
+
+
+@pytest.mark.parametrize("oracle", SOME, ids=named)
+def test_bulk_reports_support_as_stated(oracle) -> None:
+    """20,000 reports of one value: all counts within 5.5 standard deviations, α below 1e-6 for each oracle.
+
+    The twin holds the truth to be another value.
+    """
+    n, truth = 20_000, 5
+    supported = counts(oracle, reports(oracle, np.full(n, truth)))
+
+    def off(true: int) -> float:
+        chances = np.array([float(oracle.hit if value == true else oracle.stray) for value in range(oracle.values)])
+        return float((np.abs(supported - n * chances) / np.sqrt(n * chances * (1 - chances))).max())
+
+    assert off(truth) < 5.5 < off(6)
+
+
+@pytest.mark.parametrize(
+    "oracle", [SOME[0], SOME[3], SOME[5], SOME[7], SOME[9], SubsetSelection(epsilon=1, values=6, size=2)], ids=named
+)
+def test_bulk_reports_have_the_law_of_the_client(oracle) -> None:
+    """40,000 reports: the squared distance of each report's share, added up; α below 1e-6 by the χ² law's bound."""
+    n = 40_000
+    for truth in (0, 4):
+        drawn = each(reports(oracle, np.full(n, truth)))
+        seen = dict.fromkeys(oracle.outputs(), 0)
+        for report in drawn:
+            seen[report] += 1
+        wanted = {report: n * float(oracle.probability(report, truth)) for report in seen}
+        other = {report: n * float(oracle.probability(report, truth + 1)) for report in seen}
+        k = len(seen) - 1
+        limit = k + 2 * (k * 16) ** 0.5 + 2 * 16  # P(χ² > limit) ≤ e^−16
+        assert sum((seen[it] - wanted[it]) ** 2 / wanted[it] for it in seen) < limit
+        assert sum((seen[it] - other[it]) ** 2 / other[it] for it in seen) > limit
+
+
+@pytest.mark.parametrize(
+    "chance", [Fraction(0), Fraction(1, 3), Fraction(1, 2), OptimisedUnary(epsilon=1, values=9).stray]
+)
+def test_bytes_of_coins_have_the_exact_law(chance: Fraction) -> None:
+    table = draws.CoinBytes(chance)
+    dealt = np.bincount(table.table[: table.left_over], minlength=256)
+    assert (dealt == table.used).all()
+    share = Fraction((1 << 16) - table.left_over, 1 << 16)
+    before = 0
+    for byte in range(256):
+        rest = share * Fraction(table.weights[byte] - before, table.total) if table.total else Fraction(0)
+        before = table.weights[byte]
+        ones = byte.bit_count()
+        assert Fraction(int(dealt[byte]), 1 << 16) + rest == chance**ones * (1 - chance) ** (8 - ones)
+
+
+class FewWords:
+    """A source of words of three bits that gives what it is told."""
+
+    width = 3
+
+    def __init__(self, *given: int) -> None:
+        self.given = list(given)
+
+    def fill(self, out) -> None:
+        for place in range(out.size):
+            out[place] = self.given.pop(0)
+
+
+def test_a_coin_asks_for_more_only_where_its_probability_begins_like_the_word() -> None:
+    """2/5 is 3.2 eighths: words 0 to 2 are heads, 4 to 7 tails, and 3 is heads with probability 1/5."""
+    assert draws.coins(Fraction(2, 5), 7, FewWords(0, 1, 2, 4, 5, 6, 7)).tolist() == [True] * 3 + [False] * 4
+    assert [bool(draws.coins(Fraction(2, 5), 1, FewWords(3, more))[0]) for more in range(5)] == [True] + [False] * 4
+
+
+def test_uniform_numbers_are_drawn_again_where_too_large() -> None:
+    assert draws.below(5, 3, FewWords(7, 0, 4, 6, 5, 3)).tolist() == [3, 0, 4]
+    with pytest.raises(InvalidInput, match="too large"):
+        draws.below(1 << 63, 1, SystemWords())
+
+
+@pytest.mark.parametrize("wrong", [[-1], [11], [0.5], [[1]]])
+def test_wrong_values_are_refused(wrong) -> None:
+    with pytest.raises(InvalidInput):
+        reports(SOME[0], np.array(wrong))
+    with pytest.raises(InvalidInput, match="mean_reports"):
+        reports(DuchiMean(epsilon=1), [0])
+
+
+@pytest.mark.parametrize("oracle", SOME, ids=named)
+def test_impossible_reports_are_refused(oracle) -> None:
+    number = isinstance(oracle, KaryResponse | LocalHash | HadamardResponse | ProjectiveResponse)
+    wrong = ([-1], [10**9]) if number else ([b"\xff" * 9], [3], np.zeros((2, 9), dtype=np.uint8))
+    for given in wrong:
+        with pytest.raises(InvalidInput):
+            counts(oracle, given)
+    if oracle.values == 11 and not number:
+        with pytest.raises(InvalidInput):
+            counts(oracle, [b"\x00\xff"])
+
+
+def test_a_large_hash_needs_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    oracle = LocalHash(epsilon=1, values=40, buckets=3)
+    monkeypatch.setattr(simulate, "_TABLE", 1)
+    supported = counts(oracle, reports(oracle, np.full(20_000, 7)))
+    sd = float(20_000 * oracle.hit * (1 - oracle.hit)) ** 0.5
+    assert abs(supported[7] - 20_000 * float(oracle.hit)) < 5.5 * sd
+
+
+def exact_coverage(oracle, n: int, method: str) -> float:
+    """The least probability, over all fixed populations of n, that the interval of a value holds its share."""
+    p, q = float(oracle.hit), float(oracle.stray)
+    ends = [
+        (shares.low[1], shares.high[1])
+        for shares in (
+            estimate_shares(oracle, [1] * seen + [0] * (n - seen), confidence="0.9", method=method)
+            for seen in range(n + 1)
+        )
+    ]
+    least = 1.0
+    for true in range(n + 1):
+        chance = np.convolve(binom.pmf(range(true + 1), true, p), binom.pmf(range(n - true + 1), n - true, q))
+        held = sum(chance[seen] for seen, (low, high) in enumerate(ends) if low <= true / n <= high)
+        least = min(least, held)
+    return least
+
+
+def test_exact_intervals_cover_every_small_population(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No randomness: all counts of n = 25 persons, all populations. The twin takes the noise for none."""
+    oracle = KaryResponse(epsilon=2, values=2)
+    assert exact_coverage(oracle, 25, "exact") >= 0.9
+    monkeypatch.setattr(aggregate, "_binomial_ends", lambda seen, n, miss: (seen / n - 0.02, seen / n + 0.02))
+    assert exact_coverage(oracle, 25, "exact") < 0.5
+
+
+def test_normal_intervals_cover_and_half_of_them_do_not() -> None:
+    """1,000 surveys of 500: misses within 4.75 standard deviations of 5%, with half a percent for the approximation."""
+    oracle, truths = KaryResponse(epsilon=1, values=2), np.arange(500) % 5 // 4
+    misses = halved = 0
+    for _ in range(1000):
+        shares = estimate_shares(oracle, reports(oracle, truths), method="normal")
+        misses += not shares.low[1] <= 0.2 <= shares.high[1]
+        margin = 1.96 * float(oracle.variance("0.2") / 500) ** 0.5
+        halved += abs(shares.estimates[1] - 0.2) > margin / 2
+    limit = 1000 * 0.055 + 4.75 * (1000 * 0.05 * 0.95) ** 0.5
+    assert misses < limit < halved
+
+
+def test_joint_intervals_are_wider() -> None:
+    drawn = reports(SOME[0], np.arange(2000) % 11)
+    one, all_of_them = (estimate_shares(SOME[0], drawn, joint=joint) for joint in (False, True))
+    assert (all_of_them.high - all_of_them.low > one.high - one.low).all()
+    assert (one.low >= 0).all()
+    with pytest.raises(InvalidInput, match="unknown"):
+        estimate_shares(SOME[0], drawn, method="best")
+    with pytest.raises(InvalidInput, match="no reports"):
+        estimate_shares(SOME[0], [])
+
+
+@pytest.mark.claim("S4-13")
+def test_estimates_of_randomised_response_are_unbiased_with_the_variance_claimed() -> None:
+    """120,000 surveys of 40: bias within 4.75 standard errors, n·Var within 2%, which is 4.9 of its own; α below 6e-6.
+
+    n times the variance does not depend on n, so that this is the one of n = 1,000 too.
+    """
+    oracle, surveys, n = KaryResponse(epsilon=1, values=2), 120_000, 40
+    truths = np.tile(np.arange(n) % 10 < 3, surveys).astype(np.int64)
+    seen = np.asarray(reports(oracle, truths)).reshape(surveys, n).mean(axis=1)
+    estimates = (seen - float(oracle.stray)) / float(oracle.hit - oracle.stray)
+    variance = float(oracle.variance("0.3")) / n
+    assert abs(estimates.mean() - 0.3) < 4.75 * (variance / surveys) ** 0.5
+    assert abs(estimates.var() / variance - 1) < 0.02
+    assert abs(estimates.var() / (variance + 0.21 / n) - 1) > 0.02  # the twin: an i.i.d. population
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("epsilon", "values"), [(1, 128), (2, 128), (4, 1024)])
+@pytest.mark.parametrize(
+    "kind",
+    [KaryResponse, SymmetricUnary, OptimisedUnary, LocalHash, SubsetSelection, HadamardResponse, ProjectiveResponse],
+)
+def test_empirical_variances_are_within_two_percent(kind, epsilon: int, values: int) -> None:
+    """1,000 surveys of 1,024 persons, all values alike: 2% is more than 4.75 standard errors of the variance."""
+    make = kind.calibrated if hasattr(kind, "calibrated") else kind
+    oracle = make(epsilon=epsilon, values=values)
+    n, surveys, share = 1024, 1_000, Fraction(1, values)
+    p, q = float(oracle.hit), float(oracle.stray)
+    found = []
+    for _ in range(surveys // 50):
+        drawn = reports(oracle, np.tile(np.arange(n) % values, 50))
+        for survey in range(50):
+            estimates = (counts(oracle, drawn[survey * n : (survey + 1) * n]) / n - q) / (p - q)
+            found.append(n * float(((estimates - float(share)) ** 2).mean()))
+    wanted = float(oracle.variance(share))
+    assert 4.75 * float(np.std(found)) / surveys**0.5 < 0.02 * wanted
+    assert abs(float(np.mean(found)) / wanted - 1) < 0.02

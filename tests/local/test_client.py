@@ -1,0 +1,207 @@
+"""The client runs with the standard library alone, keeps its count, and memoises as declared."""
+
+import subprocess
+import sys
+from fractions import Fraction
+from itertools import product
+
+import pytest
+
+from sfumato.core import enclosures
+from sfumato.errors import InvalidInput, Refused, Unsupported
+from sfumato.local import (
+    MEANS,
+    ORACLES,
+    Client,
+    Collection,
+    DuchiMean,
+    HybridMean,
+    KaryResponse,
+    LocalHash,
+    OptimisedUnary,
+    SubsetSelection,
+    collection_from_json,
+    read_report,
+    write_report,
+)
+from tests.local.enumerated import law
+
+ALONE = """
+import sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("numpy", "scipy", "cryptography", "pyarrow", "ibis", "sqlalchemy"):
+            raise ImportError(name + " is blocked")
+sys.meta_path.insert(0, Blocked())
+from sfumato.local.client import Client, write_report
+text = sys.stdin.read()
+client = Client(text)
+print(write_report(client.report(client.collection.labels[1] if client.collection.labels else "0.25")))
+"""
+
+
+def asked_with(ask, **more) -> Collection:
+    return Collection(name="asked", ask=ask, **more)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        *(oracle.calibrated(epsilon=1, values=5) for oracle in ORACLES if hasattr(oracle, "calibrated")),
+        *(oracle(epsilon=1, values=5) for oracle in ORACLES if not hasattr(oracle, "calibrated")),
+        HybridMean.calibrated(epsilon=1),
+    ],
+    ids=lambda ask: ask.KIND,
+)
+def test_the_client_runs_without_numpy(ask) -> None:
+    labels = None if isinstance(ask, MEANS) else ("a", "b", "c", "d", "e")
+    answer = subprocess.run(
+        [sys.executable, "-c", ALONE], input=asked_with(ask, labels=labels).to_json(), capture_output=True, text=True
+    )
+    assert answer.returncode == 0, answer.stderr
+    report = read_report(answer.stdout)
+    assert report in list(ask.outputs()) if isinstance(report, bytes) else report >= 0
+
+
+def test_the_block_blocks() -> None:
+    code = ALONE.replace("text = sys.stdin.read()", "import sfumato.local.simulate")
+    answer = subprocess.run([sys.executable, "-c", code], input="", capture_output=True, text=True)
+    assert answer.returncode != 0
+    assert "numpy is blocked" in answer.stderr
+
+
+def test_a_collection_is_a_document() -> None:
+    for ask in (LocalHash.calibrated(epsilon="1/3", values=9), DuchiMean(epsilon=2)):
+        collection = asked_with(ask, reports=3)
+        assert collection_from_json(collection.to_json()) == collection
+    text = asked_with(KaryResponse(epsilon=1, values=2)).to_json()
+    with pytest.raises(Unsupported, match="newer"):
+        collection_from_json(text.replace('"version":1', '"version":2'))
+    with pytest.raises(InvalidInput, match="not a collection"):
+        collection_from_json('{"epsilon":"1/1","kind":"local.kary_response","values":2,"version":1}')
+
+
+def test_the_user_level_cost_is_shown() -> None:
+    plain = asked_with(KaryResponse(epsilon="1/2", values=4), reports=12)
+    assert plain.cost().epsilon == 6
+    assert plain.loss().times == 12
+    assert "when it changed" in plain.cost().protects
+    kept = asked_with(KaryResponse(epsilon="1/2", values=4), reports=12, memoised=True)
+    assert (kept.distinct, kept.cost().epsilon, kept.loss().times) == (4, 2, 4)
+    assert "not when they changed" in kept.cost().explain()
+    few = asked_with(KaryResponse(epsilon="1/2", values=4), reports=12, memoised=True, distinct=2)
+    assert few.cost().epsilon == 1
+
+
+def test_reports_beyond_those_agreed_to_are_refused() -> None:
+    client = Client(asked_with(KaryResponse(epsilon="1/2", values=2), reports=2))
+    client.report(0)
+    assert client.spent == Fraction(1, 2)
+    client.report(1)
+    with pytest.raises(Refused, match="all 2 reports"):
+        client.report(1)
+    assert (client.sent, client.spent) == (2, 1)
+
+
+def test_a_refused_value_costs_nothing_and_is_not_repeated() -> None:
+    client = Client(asked_with(KaryResponse(epsilon=1, values=2), labels=("no", "yes")))
+    with pytest.raises(InvalidInput) as refused:
+        client.report("secret")
+    assert "secret" not in str(refused.value)
+    assert client.sent == 0
+
+
+def memoised(distinct: int | None = None, reports: int = 3) -> Collection:
+    return asked_with(KaryResponse(epsilon=1, values=3), reports=reports, memoised=True, distinct=distinct)
+
+
+def sequence_law(collection: Collection, values: tuple[int, ...]) -> dict:
+    def draw(bits):
+        client = Client(collection, bits=bits)
+        return tuple(client.report(value) for value in values)
+
+    return law(draw)
+
+
+@pytest.mark.claim("S4-12")
+def test_memoisation_costs_epsilon_for_each_value_where_the_times_of_change_are_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All sequences of three reports: with equal times of change the ratio is R^distinct, else it may be infinite."""
+    monkeypatch.setattr("sfumato.local.oracle.odds", lambda epsilon: Fraction(2))
+    monkeypatch.setattr(KaryResponse, "report", _three_outcomes)
+    collection = memoised()
+    laws = {values: sequence_law(collection, values) for values in product(range(3), repeat=3)}
+
+    def pattern(values: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(values.index(value) for value in values)
+
+    reached: dict[int, Fraction] = {}
+    for one, other in product(laws, repeat=2):
+        if pattern(one) == pattern(other):
+            assert laws[one].keys() == laws[other].keys()
+            most = max(laws[one][seen] / laws[other][seen] for seen in laws[one])
+            assert most <= Fraction(2) ** len(set(one))
+            reached[len(set(one))] = max(reached.get(len(set(one)), Fraction(0)), most)
+    assert reached[1] == 2
+    assert reached[2] == 4
+    assert set(laws[0, 1, 0]) - set(laws[0, 0, 0])  # a change can be seen for certain
+
+
+def _three_outcomes(self: KaryResponse, truth: int, bits) -> int:
+    """Odds 2 : 1 : 1 in one draw of four."""
+    drawn = bits.below(4)
+    return truth if drawn < 2 else (truth + drawn - 1) % 3
+
+
+def test_the_same_value_gets_the_same_report_and_too_many_values_the_last_one() -> None:
+    client = Client(memoised(distinct=2, reports=40))
+    first, second = client.report(0), client.report(1)
+    assert [client.report(value) for value in (0, 1, 0, 0)] == [first, second, first, first]
+    assert client.report(2) == first  # the third value: what was sent last
+    assert client.report(1) == second
+    assert client.spent == 2
+
+
+def test_a_client_goes_on_where_it_stopped() -> None:
+    for ask in (KaryResponse(epsilon=1, values=3), OptimisedUnary(epsilon=1, values=3)):
+        collection = asked_with(ask, reports=9, memoised=True)
+        client = Client(collection)
+        before = [client.report(value) for value in (0, 1, 2)]
+        later = Client.resumed(collection.to_json(), client.state())
+        assert [later.report(value) for value in (0, 1, 2)] == before
+        assert later.sent == 6
+    for wrong in ("{}", "[]", '{"sent":"x","memory":{},"last":null}', '{"sent":1,"memory":[],"last":null}'):
+        with pytest.raises(InvalidInput, match="not the state"):
+            Client.resumed(collection, wrong)
+
+
+def test_reports_are_written_and_read() -> None:
+    for report in (0, 12, b"\x00\xff"):
+        assert read_report(write_report(report)) == report
+    for wrong in ("-1", "true", '"xyz"', "null", "1.5"):
+        with pytest.raises(InvalidInput):
+            read_report(wrong)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: asked_with(KaryResponse(epsilon=1, values=2), labels=("a",)),
+        lambda: asked_with(KaryResponse(epsilon=1, values=2), labels=("a", "a")),
+        lambda: asked_with(DuchiMean(epsilon=1), labels=("a", "b")),
+        lambda: asked_with(DuchiMean(epsilon=1), memoised=True),
+        lambda: asked_with(KaryResponse(epsilon=1, values=2), distinct=1),
+        lambda: asked_with(KaryResponse(epsilon=1, values=2), reports=0),
+        lambda: asked_with("anything"),
+        lambda: asked_with(SubsetSelection.calibrated(epsilon=1, values=4)).index("a"),
+    ],
+)
+def test_wrong_collections_are_refused(make) -> None:
+    with pytest.raises(InvalidInput):
+        make()
+
+
+def test_the_stated_cost_is_an_upper_bound() -> None:
+    oracle = KaryResponse(epsilon=1, values=3)
+    assert oracle.ratio**3 <= enclosures.exp(3).low

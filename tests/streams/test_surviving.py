@@ -1,0 +1,187 @@
+"""Streams that are killed and go on: the series and the charge are as if nothing had happened; copies are refused."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sfumato as sf
+from sfumato import errors
+from sfumato.core.query import Dataset
+from sfumato.core.signature import SigningKey
+from sfumato.governance.ledger import Ledger
+from sfumato.streams import surviving
+from sfumato.vault import Vault
+from tests.governance.homes import Home, sqlite_home
+
+UNIT = sf.event(relation="add/remove")
+BUDGET = sf.Budget(epsilon=4, delta=1e-6)
+
+
+class Killed(BaseException):
+    """What stands for kill -9 in these tests."""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    place = sqlite_home(tmp_path)
+    ledger = place.create()
+    ledger.declare_population("all", unit=UNIT, cap=BUDGET, reason="test")
+    ledger.declare_dataset(Dataset(name="er", edition="1"), population="all", cap=BUDGET)
+    ledger.open_account("er", unit=UNIT, cap=BUDGET, reason="test")
+    return place
+
+
+def question(home: Home) -> Any:
+    vault = Vault(unit=UNIT, ledger=home.url, account="er", key=home.key, anchor=home.anchor)
+    return vault.stream(name="er", version="1", horizon=12).running_total(strategy="square root")
+
+
+def asked(state: Path) -> dict[str, Any]:
+    return {"epsilon": 1, "delta": 1e-7, "state": state, "idempotency": "night shift"}
+
+
+def spent(home: Home) -> sf.Budget:
+    return Ledger.open(home.url, key=home.key, anchor=home.anchor).balance("er").spent
+
+
+def test_the_ledger_is_charged_once_and_the_series_goes_on(home: Home, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    first = question(home).open(**asked(state))
+    told = [float(first.add(value)) for value in (3, 1, 4)]
+    first._stack.close()  # the process is gone, and with it its lock
+    again = question(home).resume(**asked(state))
+    assert (again.steps, list(again.totals)) == (3, pytest.approx(told))
+    more = [float(again.add(value)) for value in (1, 5)]
+    release = again.close()
+    assert list(release.columns["total"].values) == pytest.approx([*told, *more])
+    with pytest.raises(errors.Refused, match="was closed"):
+        question(home).resume(**asked(state))
+    assert spent(home) == sf.Budget(epsilon=1, delta=1e-7)
+    assert Ledger.open(home.url, key=home.key, anchor=home.anchor).verify() == ()
+
+
+@pytest.mark.parametrize("where", ["before the state", "before the count", "after the count"])
+def test_killed_at_any_point_of_a_step(home: Home, tmp_path: Path, where: str, monkeypatch: Any) -> None:
+    """Nothing is told twice: what was told is in the state, and what is not in the state was never told."""
+    state = tmp_path / "state"
+    total = question(home).open(**asked(state))
+    told = [float(total.add(value)) for value in (3, 1)]
+    write, move = surviving.write_sealed, type(total._gate).move_stream
+
+    def killed(*given: Any, **named: Any) -> None:
+        if where == "after the count":
+            move(*given, **named)
+        raise Killed
+
+    if where == "before the state":
+        monkeypatch.setattr(surviving, "write_sealed", killed)
+    else:
+        monkeypatch.setattr(type(total._gate), "move_stream", killed)
+    with pytest.raises(Killed):
+        total.add(4)
+    monkeypatch.undo()
+    assert surviving.write_sealed is write
+    again = question(home).resume(**asked(state))
+    assert again.steps == (2 if where == "before the state" else 3)
+    assert list(again.totals[:2]) == pytest.approx(told)
+    for value in (4, 1)[again.steps - 2 :]:
+        again.add(value)
+    assert (again.steps, spent(home)) == (4, sf.Budget(epsilon=1, delta=1e-7))
+    assert len(again.close().values) == 4
+
+
+def test_a_copied_and_an_older_state_are_refused(home: Home, tmp_path: Path) -> None:
+    state, copy = tmp_path / "state", tmp_path / "copy"
+    total = question(home).open(**asked(state))
+    total.add(3)
+    shutil.copy(state, copy)
+    older = tmp_path / "older"
+    shutil.copy(state, older)
+    total._stack.close()
+    first = question(home).resume(**asked(copy))  # the copy goes on first: then the other one may not
+    with pytest.raises(errors.Refused, match="another copy of it has gone on"):
+        question(home).resume(**asked(state))
+    first.add(1)
+    first._stack.close()
+    shutil.copy(older, copy)  # a backup is put back
+    with pytest.raises(errors.Refused, match="older than the ledger's count"):
+        question(home).resume(**asked(copy))
+    with pytest.raises(errors.Refused):  # nor can it be started again from nothing under its charge
+        question(home).open(**asked(tmp_path / "new"))
+    assert spent(home) == sf.Budget(epsilon=1, delta=1e-7)
+
+
+def test_two_processes_that_go_on_at_once(home: Home, tmp_path: Path) -> None:
+    state, copy = tmp_path / "state", tmp_path / "copy"
+    total = question(home).open(**asked(state))
+    shutil.copy(state, copy)
+    with pytest.raises(errors.Refused, match="running elsewhere"):
+        question(home).resume(**asked(state))
+    other = question(home).resume(**asked(copy))
+    with pytest.raises(errors.Refused, match="another copy"):
+        total.add(1)  # the count has moved on without this one
+    with pytest.raises(errors.Refused, match="closed"):
+        total.add(1)
+    assert other.add(1).step == 1
+
+
+@pytest.mark.parametrize("place", [30, -1])
+def test_a_state_that_was_changed_or_sealed_by_another_key_is_refused(home: Home, tmp_path: Path, place: int) -> None:
+    state = tmp_path / "state"
+    total = question(home).open(**asked(state))
+    total.add(3)
+    total._stack.close()
+    sealed = bytearray(state.read_bytes())
+    sealed[place] ^= 1
+    state.write_bytes(bytes(sealed))
+    with pytest.raises(errors.Refused, match="or it was changed"):
+        question(home).resume(**asked(state))
+
+
+def test_a_state_shows_nothing_of_what_it_holds(tmp_path: Path) -> None:
+    vault = Vault(unit=UNIT, budget=BUDGET, name="er")
+    total = vault.stream(name="er", version="1", horizon=12).running_total(strategy="increments")
+    running = total.open(epsilon=1, delta=1e-7, state=tmp_path / "state")
+    running.add(271_828)
+    exact = str(running._meters[0].state()[0])
+    assert exact == "271828"
+    assert exact.encode() not in (tmp_path / "state").read_bytes()
+    assert (tmp_path / "state").stat().st_mode & 0o077 == 0
+
+
+def test_a_ledger_in_memory_knows_its_streams_and_no_other_does(tmp_path: Path) -> None:
+    key = SigningKey.new()
+    vault = Vault(unit=UNIT, budget=BUDGET, name="er", key=key)
+    said = {"epsilon": 1, "delta": 1e-7, "state": tmp_path / "state"}
+    total = vault.stream(name="er", version="1", horizon=12).running_total()
+    first = total.open(**said)  # type: ignore[arg-type]
+    told = float(first.add(2))
+    first._stack.close()
+    assert total.resume(**said).totals == pytest.approx((told,))  # type: ignore[arg-type]
+    other = Vault(unit=UNIT, budget=BUDGET, name="er", key=key)
+    with pytest.raises(errors.Refused, match="not in this vault's memory"):
+        other.stream(name="er", version="1", horizon=12).running_total().resume(**said)  # type: ignore[arg-type]
+    assert other.spent == sf.Budget.none()
+
+
+def test_a_watch_goes_on_with_the_same_noisy_threshold(home: Home, tmp_path: Path) -> None:
+    vault = Vault(unit=UNIT, ledger=home.url, account="er", key=home.key, anchor=home.anchor)
+    alarms = vault.stream(name="er", version="1", horizon=12).alarms(threshold=50, alarms=2)
+    said = {"epsilon": 1, "state": tmp_path / "watch", "idempotency": "watch"}
+    watch = alarms.open(**said)  # type: ignore[arg-type]
+    watch.check(10**6)
+    level = int(watch._watch._level[0])
+    watch._stack.close()
+    again = alarms.resume(**said)  # type: ignore[arg-type]
+    assert (int(again._watch._level[0]), again._watch._left, again.steps) == (level, 1, 1)
+    assert again.check(10**6).alarm
+    assert again.halted
+    assert spent(home) == sf.Budget(epsilon=1)
+
+
+def test_a_key_without_a_state_file_is_refused(home: Home) -> None:
+    with pytest.raises(errors.SfumatoError):
+        question(home).open(epsilon=1, delta=1e-7, idempotency="k")
+    assert spent(home) == sf.Budget.none()
