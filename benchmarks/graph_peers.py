@@ -9,28 +9,16 @@ import json
 import subprocess
 from pathlib import Path
 
-from benchmarks.table_peers import Peer, built
+from benchmarks.table_peers import CLOCK, Peer, built
 
 __all__ = ["GRAPH_PEERS", "built", "count"]
 
-CLOCK = """
-import json, resource, sys, time, warnings
-warnings.filterwarnings("ignore")
+HELD = """
 import numpy as np
 
 def held(path):
     with np.load(path) as file:
         return file["indptr"], file["indices"]
-
-def timed(job):
-    start, spent = time.perf_counter(), time.process_time()
-    answer = job()
-    print(json.dumps({
-        "seconds": time.perf_counter() - start,
-        "cpu_seconds": time.process_time() - spent,
-        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-        "triangles": int(answer),
-    }))
 """
 
 GRAPHBLAS = """
@@ -52,14 +40,14 @@ def triangles(matrix):
     return found.reduce_scalar(gb.monoid.plus).new().value or 0
 
 triangles(graph(np.array([0, 2, 4, 6]), np.array([1, 2, 0, 2, 0, 1])))
-whole = graph(*held(sys.argv[1]))
-timed(lambda: triangles(whole))
+whole = graph(*held(path))
+timed(lambda: triangles(whole), "triangles", int)
 """
 
 NETWORKIT = """
 import networkit as nk
 
-indptr, indices = held(sys.argv[1])
+indptr, indices = held(path)
 n = len(indptr) - 1
 head = np.repeat(np.arange(n), np.diff(indptr))
 once = head < indices
@@ -71,7 +59,7 @@ def triangles():
     score.run()
     return round(sum(score.scores()) / 3)
 
-timed(triangles)
+timed(triangles, "triangles", int)
 """
 
 GRAPH_PEERS = {
@@ -84,7 +72,9 @@ GRAPH_PEERS = {
 
 def count(peer: Peer, python: Path, path: Path) -> dict[str, float]:
     """Run the program once in a process of its own."""
-    answer = subprocess.run([python, "-c", CLOCK + peer.program, path], capture_output=True, text=True, check=False)
+    answer = subprocess.run(
+        [python, "-c", CLOCK + HELD + peer.program, path], capture_output=True, text=True, check=False
+    )
     if answer.returncode != 0:
         raise SystemExit(f"{peer.package} failed:\n{answer.stderr[-2000:]}")
     figures: dict[str, float] = json.loads(answer.stdout.strip().splitlines()[-1])

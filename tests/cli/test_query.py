@@ -211,7 +211,7 @@ def test_missing_and_broken_files_are_said_without_a_data_value(run, folder):
     for data, schema in [("none.parquet", "visits.toml"), ("visits.parquet", "none.toml")]:
         outcome = run(*ask(folder, COUNT, "--epsilon", "1", data=data, schema=schema))
         assert (outcome.exit_code, "none." in outcome.stderr) == (1, True)
-    (folder / "broken.csv").write_text(f"id,sex,age\np1,F,{SECRET}\n", encoding="utf-8")
+    (folder / "broken.csv").write_text(f"id,sex,age\np1,F,{SECRET},1\n", encoding="utf-8")
     outcome = run(*ask(folder, "SELECT AVG(age) FROM visits", "--epsilon", "1", data="broken.csv"))
     assert outcome.exit_code == 1
     assert SECRET not in outcome.stderr + outcome.stdout

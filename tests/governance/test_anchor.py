@@ -271,3 +271,13 @@ def test_half_a_head_is_no_anchor(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert anchor.last() == first
     anchor.advance(second, durable=True)
     assert anchor.last() == second
+
+
+def test_a_ledger_that_is_refused_gives_its_connections_back(tmp_path: Path) -> None:
+    """Files of an open database stay beside it while somebody holds the error."""
+    key, place = SigningKey.new(), tmp_path / "ledger.db"
+    Ledger.create(place, key=key, anchor=tmp_path / "anchor").close()
+    with pytest.raises(Refused) as held:
+        Ledger.recover(place, key=key, anchor=tmp_path / "anchor", reason="nothing was lost")
+    assert held.value is not None
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("ledger")) == ["ledger.db"]

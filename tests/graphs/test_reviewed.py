@@ -213,3 +213,12 @@ def test_a_flow_that_is_held_to_a_bound_is_told() -> None:
     assert "A link passes on at most 0.001 of all rank in a step." in release.explain()
     assert "最多传递全部排名的 0.001" in release.explain("zh")
     assert "all rank" not in graph().pagerank().release(epsilon=1).explain()
+
+
+def test_nodes_beyond_the_chosen_cap_are_found() -> None:
+    nodes = vault(sf.node(max_degree=64, relation="add/remove")).graph(RING, name="n", version="1")
+    query = nodes.degree_histogram(choose_cap=True).query
+    mechanism = query.mechanism(query.sensitivity(nodes.unit, None), nodes.unit, Budget(epsilon=1))
+    drawn = (16, *range(16), *([0] * 48))
+    assert query.misfit(mechanism, nodes.unit, drawn) is None
+    assert "beyond the cap" in query.misfit(mechanism, nodes.unit, (*drawn[:17], 1, *drawn[18:]))

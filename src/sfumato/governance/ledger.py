@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -75,13 +76,14 @@ class Ledger(Governed):
         signing, store, place = _key(key), Store(url), FileAnchor(anchor)
         if place.last() is not None:
             raise LedgerError(f"the anchor {anchor} exists already; nothing was made. Give a new file.")
-        store.create()
-        ledger = cls(store, place, signing, secrets.token_hex(16), clock)
-        with store.writing() as pages:
-            at = ledger._time(pages)
-            pages.append(LedgerOpened(at=at, identifier=ledger.identifier, key=signing.public_text))
-            first = ledger._head(pages)
-        place.create(first)
+        with _closed_on_error(store):
+            store.create()
+            ledger = cls(store, place, signing, secrets.token_hex(16), clock)
+            with store.writing() as pages:
+                at = ledger._time(pages)
+                pages.append(LedgerOpened(at=at, identifier=ledger.identifier, key=signing.public_text))
+                first = ledger._head(pages)
+            place.create(first)
         return ledger
 
     @classmethod
@@ -95,10 +97,12 @@ class Ledger(Governed):
     ) -> "Ledger":
         """Open a ledger, after comparing it with its anchor; one that lost entries is refused."""
         ledger = cls._opened(url, key=key, anchor=anchor, clock=clock)
-        with ledger._store.reading() as pages:
-            ledger._check_anchor(pages, tail=True)
-            head = ledger._head(pages)
-        ledger._anchor.advance(head, durable=True)  # a process may have been killed between the record and the anchor
+        with _closed_on_error(ledger._store):
+            with ledger._store.reading() as pages:
+                ledger._check_anchor(pages, tail=True)
+                head = ledger._head(pages)
+            # A process may have been killed between the record and the anchor.
+            ledger._anchor.advance(head, durable=True)
         return ledger
 
     @classmethod
@@ -124,36 +128,37 @@ class Ledger(Governed):
         if not reason.strip():
             raise NotDeclared("a recovery is a decision: say why in reason='…'. Nothing was changed.")
         ledger = cls._opened(url, key=key, anchor=anchor, clock=clock)
-        last = ledger._anchor.readable()
-        with ledger._store.writing() as pages:
-            totals = pages.end()
-            lost, least = ledger._gap(pages, totals, last)
-            if charge is None and least is None:
-                raise NotDeclared(
-                    f"the anchor {anchor} is lost, so nobody knows what the lost entries charged; nothing was changed. "
-                    "Decide what to charge to every balance: charge=Budget(…)"
+        with _closed_on_error(ledger._store):
+            last = ledger._anchor.readable()
+            with ledger._store.writing() as pages:
+                totals = pages.end()
+                lost, least = ledger._gap(pages, totals, last)
+                if charge is None and least is None:
+                    raise NotDeclared(
+                        f"the anchor {anchor} is lost, so nobody knows what the lost entries charged; nothing was "
+                        "changed. Decide what to charge to every balance: charge=Budget(…)"
+                    )
+                gap = least or Budget.none()
+                if charge is not None:
+                    gap = Budget(epsilon=max(gap.epsilon, charge.epsilon), delta=max(gap.delta, charge.delta))
+                entry = Recovered(
+                    at=written(ledger._clock()),
+                    reason=reason,
+                    anchored="" if last is None else last.text,
+                    lost=lost,
+                    gap=gap,
                 )
-            gap = least or Budget.none()
-            if charge is not None:
-                gap = Budget(epsilon=max(gap.epsilon, charge.epsilon), delta=max(gap.delta, charge.delta))
-            entry = Recovered(
-                at=written(ledger._clock()),
-                reason=reason,
-                anchored="" if last is None else last.text,
-                lost=lost,
-                gap=gap,
-            )
-            given = (approvals or {}).items()
-            entry = replace(
-                entry, approvals=tuple((name, agreed(ledger.identifier, entry, signer)) for name, signer in given)
-            )
-            pages.append(entry, after=totals.number + lost)
-            head = ledger._head(pages)
-        if last is None:
-            ledger._anchor.set_aside()
-            ledger._anchor.create(head)
-        else:
-            ledger._anchor.advance(head, durable=True)
+                given = (approvals or {}).items()
+                entry = replace(
+                    entry, approvals=tuple((name, agreed(ledger.identifier, entry, signer)) for name, signer in given)
+                )
+                pages.append(entry, after=totals.number + lost)
+                head = ledger._head(pages)
+            if last is None:
+                ledger._anchor.set_aside()
+                ledger._anchor.create(head)
+            else:
+                ledger._anchor.advance(head, durable=True)
         return ledger
 
     @property
@@ -345,16 +350,19 @@ class Ledger(Governed):
         cls, url: str | Path, *, key: SigningKey | str | Path, anchor: str | Path, clock: Callable[[], datetime]
     ) -> "Ledger":
         signing, store = _key(key), Store(url)
-        if not store.exists():
-            raise LedgerError(f"there is no ledger at {store.name}; nothing was done. Make one: sfumato ledger init")
-        store.upgrade()
-        with store.reading() as pages:
-            first = pages.row(1)
-            opened = None if first is None else first.entry
-        if not isinstance(opened, LedgerOpened):
-            raise LedgerError(f"the record of {store.name} does not begin with its opening; nothing was done.")
-        if opened.key != signing.public_text:
-            raise LedgerError(f"{store.name} is signed with another key than this one; nothing was done.")
+        with _closed_on_error(store):
+            if not store.exists():
+                raise LedgerError(
+                    f"there is no ledger at {store.name}; nothing was done. Make one: sfumato ledger init"
+                )
+            store.upgrade()
+            with store.reading() as pages:
+                first = pages.row(1)
+                opened = None if first is None else first.entry
+            if not isinstance(opened, LedgerOpened):
+                raise LedgerError(f"the record of {store.name} does not begin with its opening; nothing was done.")
+            if opened.key != signing.public_text:
+                raise LedgerError(f"{store.name} is signed with another key than this one; nothing was done.")
         return cls(store, FileAnchor(anchor), signing, opened.identifier, clock)
 
     def government(self) -> Government:
@@ -474,6 +482,16 @@ class Ledger(Governed):
                     f"sfumato account open {level}"
                 )
         return balance  # type: ignore[return-value]
+
+
+@contextmanager
+def _closed_on_error(store: Store) -> Iterator[None]:
+    """Give the connections back where a ledger is refused: nobody else holds it."""
+    try:
+        yield
+    except BaseException:
+        store.close()
+        raise
 
 
 def _key(key: SigningKey | str | Path) -> SigningKey:

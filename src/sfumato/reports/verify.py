@@ -302,9 +302,11 @@ def _ladders(said: Statement) -> Iterator[Finding]:
 
 
 def _rebuilt(said: Statement) -> Iterator[Finding]:
-    """The mechanism is the one that the query makes of what was charged."""
+    """The mechanism is the one that the query makes of what was charged, where the query makes it."""
+    if not hasattr(said.query, "mechanism"):
+        return
     try:
-        made = said.query.mechanism(said.sensitivity, said.unit, said.spend)  # type: ignore[attr-defined]
+        made = said.query.mechanism(said.sensitivity, said.unit, said.spend)
     except SfumatoError as wrong:
         yield Finding(field="statement.mechanism", problem=f"cannot be made of the charge: {wrong}")
         return

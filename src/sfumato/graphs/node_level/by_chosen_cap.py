@@ -258,6 +258,13 @@ class ChosenHistogram(ByChosenCap):
         plain = (int(value) if value.denominator == 1 else value for value in counts)
         return {"nodes": Adjusted(raw=raw, adjusted=tuple(plain), least=0, most=None)}
 
+    def misfit(self, mechanism: Mechanism, unit: Unit, values: Sequence[int]) -> str | None:
+        """As for every chosen cap; and beyond it no node is counted."""
+        problem = ByChosenCap.misfit(self, mechanism, unit, values)
+        if problem is None and any(values[values[0] + 2 - self.first :]):
+            return "must count no node beyond the cap that was chosen"
+        return problem
+
     def moves(self, unit: Unit, cap: int) -> int:
         """2D + 1 for a node that comes or goes (2D where those without an edge are not counted), else 3D."""
         return 3 * cap if unit.relation is Relation.REPLACE else 2 * cap + 1 - self.first

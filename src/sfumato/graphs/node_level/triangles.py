@@ -2,13 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
-from sfumato.core.budget import Budget
 from sfumato.core.exact import natural
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law, Mechanism
+from sfumato.core.query import Dataset
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Node, Unit
@@ -16,9 +14,9 @@ from sfumato.errors import InvalidInput, Refused
 from sfumato.graphs.adjacency import Adjacency
 from sfumato.graphs.moves import check_unit
 from sfumato.graphs.node_level.by_chosen_cap import ByChosenCap, counted
+from sfumato.graphs.queries.one_number import OneNumber
 from sfumato.graphs.shape import Shape
-from sfumato.inference.figure import Derived, figure
-from sfumato.mechanisms.advisor import least_noise
+from sfumato.inference.figure import Derived
 
 __all__ = ["ChosenTriangles", "NodeTriangles", "triangle_moves"]
 
@@ -33,7 +31,7 @@ def triangle_moves(cap: int) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeTriangles:
+class NodeTriangles(OneNumber):
     """How many triangles an undirected graph has, when no node counts in more than D(D − 1)/2 of them.
 
     In a graph whose degrees do not exceed D this is the number of triangles; in others it is less. It is *not* the
@@ -50,7 +48,7 @@ class NodeTriangles:
 
     KIND: ClassVar[str] = "query.node_triangles"
     VERSION: ClassVar[int] = 1
-    ANSWERED_BY: ClassVar[tuple[str, ...]] = ("mechanism.laplace", "mechanism.gaussian")
+    MEASURE: ClassVar[str] = "triangles"
     dataset: Dataset
     shape: Shape
     most: int
@@ -58,33 +56,6 @@ class NodeTriangles:
     def __post_init__(self) -> None:
         natural(self.most, "most")
         _check(self.shape)
-
-    @property
-    def size(self) -> int:
-        """One number."""
-        return 1
-
-    @property
-    def measure(self) -> str:
-        """The name of the number."""
-        return "triangles"
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The one column."""
-        return (self.measure,)
-
-    def labels(self) -> Mapping[str, Sequence[str | int]]:
-        """None: there is one number."""
-        return {}
-
-    def columns(self, release: Release) -> Mapping[str, Derived]:
-        """The number as a figure."""
-        return {self.measure: figure(release)}
-
-    def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
-        """The margin, which hangs on the noise alone."""
-        return {self.measure: Fraction(law.margin(confidence))}
 
     def cap(self, unit: Unit) -> None:
         """None: the extension sees the graph as it is."""
@@ -97,10 +68,6 @@ class NodeTriangles:
             raise Refused("this extension is for a node unit with the same cap; nothing was done.")
         moved = triangle_moves(self.most)
         return Sensitivity.of(l0=1, l1=moved, l2_squared=moved**2, linf=moved)
-
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
-        """Laplace or Gaussian noise, whichever is smaller."""
-        return least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)
 
     def exact(self, graph: Adjacency) -> list[int]:
         """The number itself. Sensitive."""

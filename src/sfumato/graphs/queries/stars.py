@@ -1,25 +1,20 @@
 """Stars: how many nodes there are with k of their neighbours, Σ C(dᵢ, k); for k = 2, the wedges."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from math import comb
 from typing import ClassVar
 
-from sfumato.core.budget import Budget
 from sfumato.core.exact import natural
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law, Mechanism
-from sfumato.core.release import Release
+from sfumato.core.query import Dataset
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Node, Unit
 from sfumato.errors import Refused
 from sfumato.graphs.adjacency import Adjacency
 from sfumato.graphs.degrees import degrees_of
 from sfumato.graphs.moves import cap_of, degree_moves
+from sfumato.graphs.queries.one_number import OneNumber
 from sfumato.graphs.shape import Direction, Shape
-from sfumato.inference.figure import Derived, figure
-from sfumato.mechanisms.advisor import least_noise
 
 __all__ = ["Stars", "check_count"]
 
@@ -43,7 +38,7 @@ def check_count(nodes: int | None, degree: int | None, leaves: int) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stars:
+class Stars(OneNumber):
     """How many stars of ``leaves`` edges the graph has, with noise for the worst graph.
 
     With ``max_degree`` the stars are those of the graph that was projected to this public cap: fewer, with far less
@@ -55,7 +50,7 @@ class Stars:
 
     KIND: ClassVar[str] = "query.stars"
     VERSION: ClassVar[int] = 1
-    ANSWERED_BY: ClassVar[tuple[str, ...]] = ("mechanism.laplace", "mechanism.gaussian")
+    MEASURE: ClassVar[str] = "stars"
     dataset: Dataset
     shape: Shape
     leaves: int
@@ -70,33 +65,6 @@ class Stars:
         top = self.shape.top(self.direction)
         caps = [cap for cap in (top, self.max_degree) if cap is not None]
         check_count(self.shape.nodes, min(caps, default=None), self.leaves)
-
-    @property
-    def size(self) -> int:
-        """One number."""
-        return 1
-
-    @property
-    def measure(self) -> str:
-        """The name of the number."""
-        return "stars"
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The one column."""
-        return (self.measure,)
-
-    def labels(self) -> Mapping[str, Sequence[str | int]]:
-        """None: there is one number."""
-        return {}
-
-    def columns(self, release: Release) -> Mapping[str, Derived]:
-        """The number as a figure."""
-        return {self.measure: figure(release)}
-
-    def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
-        """The margin, which hangs on the noise alone."""
-        return {self.measure: Fraction(law.margin(confidence))}
 
     def cap(self, unit: Unit) -> int | None:
         """That of a node unit, or the one asked for."""
@@ -129,10 +97,6 @@ class Stars:
             return moves.steps * comb(self.max_degree - 1, self.leaves - 1)
         # More edges never make fewer stars: an edge that is replaced takes some away and brings some.
         return moves.ends * comb(max(top - 1, 0), self.leaves - 1)
-
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
-        """Laplace or Gaussian noise, whichever is smaller."""
-        return least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)
 
     def exact(self, graph: Adjacency) -> list[int]:
         """The number itself. Sensitive."""
