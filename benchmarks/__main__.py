@@ -5,7 +5,7 @@ import importlib
 
 from benchmarks.harness import check_schema
 
-NAMES = ("accounting", "counts", "graphs", "ledger", "local", "matrix", "node_level", "noise", "tables")
+NAMES = ("accounting", "counts", "graphs", "ledger", "local", "matrix", "node_level", "noise", "streams", "tables")
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ from itertools import combinations, pairwise, product
 
 import numpy as np
 
-from sfumato.streams.measured import Strategy, meter_of
+from sfumato.streams.meters import Strategy, meter_of
 
 Integers = np.ndarray
 

@@ -11,7 +11,7 @@ from sfumato.core.query import Dataset
 from sfumato.core.units import Relation, Unit, event, user
 from sfumato.streams.buffers import Buffers
 from sfumato.streams.doubling import Doubling
-from sfumato.streams.measured import Strategy, meter_of
+from sfumato.streams.meters import Strategy, meter_of
 from sfumato.streams.pattern import ADDED, SWAPPED, Pattern
 from sfumato.streams.rows import Rows
 from sfumato.streams.toeplitz import Toeplitz

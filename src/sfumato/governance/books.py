@@ -22,6 +22,7 @@ from sfumato.governance.board import Proposal
 from sfumato.governance.entries import (
     AccountOpened,
     Acted,
+    Advanced,
     Committed,
     DatasetClosed,
     DatasetDeclared,
@@ -104,7 +105,7 @@ class Edition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charge:
-    """A charge and what became of it; ``number`` is that of its entry."""
+    """A charge and what became of it; ``number`` is that of its entry, ``place`` how far its count has come."""
 
     number: int
     state: State
@@ -117,6 +118,8 @@ class Charge:
     started: bool
     expires: str | None
     answer: int | None = None
+    place: int | None = None
+    holder: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -338,6 +341,11 @@ def apply(books: Books, row: Row, entry: Entry) -> None:
             epsilon, delta = _added(epsilon, entry.cost.epsilon), _added(delta, entry.cost.delta)
         case Started():
             books.put_charge(replace(_open(books, entry.charge), started=True))
+        case Advanced():
+            charge = _open(books, entry.charge)
+            if not charge.started or entry.place != _next(charge):
+                raise LedgerError(f"the count of charge {entry.charge} does not go on like this; nothing was changed.")
+            books.put_charge(replace(charge, place=entry.place, holder=entry.holder))
         case Committed():
             books.put_charge(replace(_open(books, entry.charge), state=State.COMMITTED, answer=row.number))
             books.put_answer(question_key(entry.question), row.number)
@@ -492,6 +500,11 @@ def _charge(number: int, entry: Reserved, losses: Mapping[str, Fraction]) -> Cha
         started=not entry.queued,
         expires=entry.expires,
     )
+
+
+def _next(charge: Charge) -> int:
+    """The next place in the count of a charge."""
+    return 0 if charge.place is None else charge.place + 1
 
 
 def _give_back(books: Books, number: int, state: State) -> None:

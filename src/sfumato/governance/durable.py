@@ -25,8 +25,8 @@ from sfumato.governance.books import (
     request_of,
 )
 from sfumato.governance.charging import approvals_of, lines_of, standing_lines
-from sfumato.governance.entries import Committed, DatasetClosed, Released, Reserved, Started
-from sfumato.governance.memory import Reservation, State
+from sfumato.governance.entries import Advanced, Committed, DatasetClosed, Released, Reserved, Started
+from sfumato.governance.memory import Reservation, State, check_next
 from sfumato.governance.pages import Pages
 from sfumato.governance.terms import after
 
@@ -178,6 +178,33 @@ class DurableLedger:
                 return
             head = home._append(pages, Started(at=home._time(pages), charge=charge.number))
         home._anchor.advance(head, durable=True)
+
+    def charge_named(self, idempotency: str) -> Charge | None:
+        """The charge that was made under an idempotency key, if there is one."""
+        with self.ledger._store.reading() as pages:
+            return pages.charge_named(idempotency)
+
+    def advance(self, reservation: Reservation, place: int, holder: str, *, datasets: Sequence[Dataset] = ()) -> None:
+        """Take the next place in the count of an open charge, for a state of a stream that goes on.
+
+        Guarantee: a place belongs to one ``holder`` for ever, and the count only moves forward; taken again by its
+        holder it changes nothing. Refused where a later place was taken, or this one by another, and where ``datasets``
+        may not be used any more: so a veto, or a version that was closed, ends a stream.
+        """
+        home = self.ledger
+        with home._store.writing() as pages:
+            home._check_anchor(pages)
+            charge, at = pages.reserved(reservation.number), home._time(pages)
+            editions = [pages.edition(dataset) for dataset in datasets]
+            if not charge.started or any(edition is None or edition.closed for edition in editions):
+                raise Refused(f"what charge {charge.number} pays for may not be read; nothing was told.")
+            self._permitted(pages, datasets, at, Budget.none())
+            last = None if charge.place is None else (charge.place, charge.holder)
+            if not check_next(charge.number, place, holder, last):
+                return
+            head = home._append(pages, Advanced(at=at, charge=charge.number, place=place, holder=holder))
+        # Not waited for: the record is durable, and the next who opens the ledger anchors its end.
+        home._anchor.advance(head, durable=False)
 
     def commit(self, reservation: Reservation, key: str, release: Release) -> None:
         """Store the answer and settle its charge in one step, before it is delivered."""

@@ -29,6 +29,7 @@ __all__ = [
     "START",
     "AccountOpened",
     "Acted",
+    "Advanced",
     "BoardSeated",
     "Committed",
     "DatasetClosed",
@@ -232,6 +233,21 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Advanced:
+    """The next ``place`` in the count of an open charge, from 0 and one by one: a stream has gone on.
+
+    ``holder`` is a random name of the state that took it. No other state can have the place.
+    """
+
+    KIND: ClassVar[str] = "ledger.advanced"
+    VERSION: ClassVar[int] = 1
+    at: str
+    charge: int
+    place: int
+    holder: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Committed:
     """The answer to a charge: the canonical question and the certificate, stored before it is delivered."""
 
@@ -314,6 +330,7 @@ Entry = (
     | PlanAdopted
     | Reserved
     | Started
+    | Advanced
     | Committed
     | Released
     | Expired
@@ -321,7 +338,7 @@ Entry = (
     | Repriced
 )
 
-CHARGING = (Reserved, Started, Committed, Released, Expired)
+CHARGING = (Reserved, Started, Advanced, Committed, Released, Expired)
 """The entries of a charge, which are many."""
 
 ENTRIES = Registry(
@@ -332,7 +349,7 @@ ENTRIES = Registry(
             *(Proportional, BaseAndReserve, TimeWindows),
             *(LedgerOpened, AccountOpened, PopulationDeclared, DatasetDeclared, DatasetClosed),
             *(TermsDeclared, PolicyDeclared, WindowsDeclared, BoardSeated, Acted, PlanAdopted),
-            *(Reserved, Started, Committed, Released, Expired, Recovered, Repriced),
+            *(Reserved, Started, Advanced, Committed, Released, Expired, Recovered, Repriced),
         )
     )
 )

@@ -13,9 +13,9 @@ from sfumato.core.events import PrivacyEvent
 from sfumato.core.query import Dataset
 from sfumato.core.release import Release
 from sfumato.core.statement import Account
-from sfumato.errors import LedgerError, NotDeclared
+from sfumato.errors import InvalidInput, LedgerError, NotDeclared, Refused
 
-__all__ = ["MemoryLedger", "Reservation", "State"]
+__all__ = ["MemoryLedger", "Reservation", "State", "check_next"]
 
 MOST_PARTS = 10**1000  # of a sum of charges: certificates hold rationals of up to 4,000 signs
 
@@ -38,6 +38,28 @@ class Reservation:
     account: Account
 
 
+def check_next(number: int, place: int, holder: str, last: tuple[int, str | None] | None) -> bool:
+    """Whether a place in the count of a charge is free for its holder; refused where another state went on.
+
+    ``last`` is the place that was taken last, and by whom. False says that this very state took the place before.
+    """
+    if type(place) is not int or place < 0 or not holder:
+        raise InvalidInput("a place in a count is a whole number from 0, with a holder; nothing was told.")
+    at = -1 if last is None else last[0]
+    if place > at + 1:
+        raise LedgerError(
+            f"state {place} does not follow the ledger's count of charge {number}, which is at {at}: the ledger was "
+            "restored from a backup that is older than the state. Nothing was resumed and nothing was told. Bring the "
+            "newer ledger back."
+        )
+    if last is not None and place <= at and (place, holder) != last:
+        raise Refused(
+            f"state {place} of charge {number} is older than the ledger's count, or another copy of it has gone on; "
+            "nothing was resumed, nothing was told, and the charge counts. Go on with the newest state."
+        )
+    return place > at
+
+
 class MemoryLedger:
     """One account, its charges and the stored answers, under one lock.
 
@@ -51,6 +73,7 @@ class MemoryLedger:
         self._account = account
         self._filter = BasicFilter(budget=budget)
         self._states: list[State] = []
+        self._places: dict[int, tuple[int, str]] = {}
         self._answers: dict[str, Release] = {}
         self._closed: set[Dataset] = set()
         self._lock = threading.Lock()
@@ -103,11 +126,7 @@ class MemoryLedger:
                 "idempotency keys and windows of time need a ledger that outlives its process; nothing was read and "
                 "nothing was spent. Say ledger='ledger.db'."
             )
-        if os.getpid() != self._process:
-            raise LedgerError(
-                f"the account {self._account!r} is kept in the memory of another process, and a forked copy would "
-                "spend its budget again. Nothing was read and nothing was spent. Release where the vault was made."
-            )
+        self._check_process()
         with self._lock:
             after = self._filter.after(cost, self._account)
             if max(after.spent.epsilon.denominator, after.spent.delta.denominator) > MOST_PARTS:
@@ -126,6 +145,15 @@ class MemoryLedger:
                 releases=counted,
             )
             return Reservation(number=len(self._states) - 1, cost=cost, account=account)
+
+    def advance(self, reservation: Reservation, place: int, holder: str, *, datasets: Sequence[Dataset] = ()) -> None:
+        """Take the next place in the count of an open charge, or refuse: another state of a stream has gone on."""
+        self._check_process()
+        with self._lock:
+            if self._states[reservation.number] is not State.RESERVED or self._closed.intersection(datasets):
+                raise Refused("this charge is settled, or its dataset was closed; nothing was told.")
+            if check_next(reservation.number, place, holder, self._places.get(reservation.number)):
+                self._places[reservation.number] = (place, holder)
 
     def commit(self, reservation: Reservation, key: str, release: Release) -> None:
         """Store the answer and settle its charge in one step, before it is delivered."""
@@ -148,6 +176,13 @@ class MemoryLedger:
     def closed(self, dataset: Dataset) -> bool:
         """Whether a version was closed."""
         return dataset in self._closed
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise LedgerError(
+                f"the account {self._account!r} is kept in the memory of another process, and a forked copy would "
+                "spend its budget again. Nothing was read and nothing was spent. Release where the vault was made."
+            )
 
     def _settle(self, reservation: Reservation, state: State) -> None:
         if self._states[reservation.number] is not State.RESERVED:

@@ -71,11 +71,12 @@ BALANCE = _table(
 EDITION = _table("edition", "name", "edition", "population", closed=sa.Boolean)
 CHARGE = _table(
     "charge",
-    *("state", "epsilon", "delta", "losses", "lines", "idempotency", "request", "expires"),
+    *("state", "epsilon", "delta", "losses", "lines", "idempotency", "request", "expires", "holder"),
     number=sa.BigInteger,
     queued=sa.Boolean,
     started=sa.Boolean,
     answer=sa.BigInteger,
+    place=sa.BigInteger,
 )
 ANSWER = _table("answer", "question", number=sa.BigInteger)
 KEYS = {
@@ -292,6 +293,8 @@ def charge_row(charge: Charge) -> dict[str, Any]:
         "started": charge.started,
         "expires": charge.expires,
         "answer": charge.answer,
+        "place": charge.place,
+        "holder": charge.holder,
     }
 
 
@@ -310,4 +313,6 @@ def charge_of(row: Any) -> Charge:
         started=bool(row.started),
         expires=row.expires,
         answer=row.answer,
+        place=row.place,
+        holder=row.holder,
     )

@@ -19,6 +19,7 @@ import numpy as np
 
 from sfumato.core.exact import Exact, probability
 from sfumato.errors import InvalidInput
+from sfumato.local.bitmaps import BLOCK, loops
 from sfumato.local.draws import IntArray
 from sfumato.local.fields import field, point
 from sfumato.local.hadamard import HadamardResponse
@@ -224,23 +225,30 @@ def _tidy(bitmaps: Any, oracle: Oracle) -> bool:
 
 
 def _columns(bitmaps: Any) -> IntArray:
-    """Count the set bits of each column: sums of 64-bit words, of 255 rows at a time so that no byte overflows."""
+    """Count the set bits of each column, in words of 64 bits and blocks of rows."""
     rows, width = bitmaps.shape
     padded = -(-width // 8) * 8
     total = np.zeros((8, padded), dtype=np.int64)
-    mask = np.uint64(0x0101010101010101)
-    block = 255 * 16
-    for start in range(0, rows, block):
-        part = bitmaps[start : start + block]
-        if part.shape != (block, padded):
-            whole = np.zeros((block, padded), dtype=np.uint8)
+    fast = loops(bitmaps.size)
+    add = _add_columns if fast is None else fast.columns
+    for start in range(0, rows, BLOCK):
+        part = bitmaps[start : start + BLOCK]
+        if part.shape != (BLOCK, padded):
+            whole = np.zeros((-(-len(part) // 8) * 8, padded), dtype=np.uint8)
             whole[: len(part), :width] = part
             part = whole
-        lanes = np.ascontiguousarray(part).view(np.uint64).reshape(16, 255, padded // 8)
-        for bit in range(8):
-            sums = (lanes >> np.uint64(bit) & mask).sum(axis=1, dtype=np.uint64)
-            total[bit] += sums.view(np.uint8).reshape(16, padded).sum(axis=0, dtype=np.int64)
+        add(np.ascontiguousarray(part).view(np.uint64), total)
     return total.T.reshape(-1)
+
+
+def _add_columns(rows: Any, total: Any) -> None:
+    """Sums of words, of 255 rows at a time so that no byte overflows."""
+    mask = np.uint64(0x0101010101010101)
+    for start in range(0, len(rows), 255):
+        lanes = rows[start : start + 255]
+        for bit in range(8):
+            sums = (lanes >> np.uint64(bit) & mask).sum(axis=0, dtype=np.uint64)
+            total[bit] += sums.view(np.uint8)
 
 
 def _walsh(column: IntArray) -> IntArray:

@@ -10,14 +10,16 @@ from itertools import accumulate
 import numpy as np
 
 from sfumato.errors import InvalidInput
+from sfumato.local.bitmaps import loops
 from sfumato.noise.selection import sample_intervals
 from sfumato.noise.words import WordBits, Words
 
-__all__ = ["BoolArray", "ByteArray", "CoinBytes", "IntArray", "below", "coin_bytes", "coins"]
+__all__ = ["BoolArray", "ByteArray", "CoinBytes", "IntArray", "below", "coin_bytes", "coins", "many_below"]
 
 IntArray = np.ndarray[tuple[int], np.dtype[np.int64]]
 BoolArray = np.ndarray[tuple[int], np.dtype[np.bool_]]
 ByteArray = np.ndarray[tuple[int, int], np.dtype[np.uint8]]
+_CHUNK = 1 << 16  # bytes of coins at a time: they, their words and the table stay in the nearest memory
 
 
 def coins(chance: Fraction, size: int, words: Words) -> BoolArray:
@@ -63,6 +65,24 @@ def below(bound: int, size: int, words: Words) -> IntArray:
     return drawn.view(np.int64)
 
 
+def many_below(bound: int, size: int, words: Words) -> IntArray:
+    """Draw at most ``size`` uniform numbers below a bound, and half of that on average at least.
+
+    Numbers below 2^16 are read four from a word. Those that come out too large are dropped.
+
+    >>> from sfumato.noise.words import SystemWords
+    >>> many_below(2, 4, SystemWords()).size
+    4
+    """
+    bits = (bound - 1).bit_length()
+    if bits > 16 or words.width != 64:
+        return below(bound, size, words)
+    drawn = np.empty(-(-size // 4), dtype=np.uint64)
+    words.fill(drawn)
+    short = drawn.view(np.uint16)[:size] >> np.uint16(16 - bits)
+    return (short if bound == 1 << bits else short[short < bound]).astype(np.int64)
+
+
 class CoinBytes:
     """Bytes of eight independent coins of one rational probability; two random bytes a byte, exactly.
 
@@ -85,13 +105,24 @@ class CoinBytes:
 
     def fill(self, out: "np.ndarray[tuple[int], np.dtype[np.uint8]]", words: Words) -> None:
         """Overwrite ``out`` with fresh bytes."""
-        drawn = np.empty(-(-out.size // 4), dtype=np.uint64)
-        words.fill(drawn)
-        pairs = drawn.view(np.uint16)[: out.size]
-        self.table.take(pairs, out=out, mode="clip")
-        if self.total:
-            open_still = (pairs >= self.left_over).nonzero()[0]
-            out[open_still] = sample_intervals(self._ends, open_still.size, words)
+        fast = loops(out.size)
+        drawn = np.empty(_CHUNK // 4, dtype=np.uint64)
+        again: IntArray = np.empty(_CHUNK, dtype=np.int64)
+        open_still = []
+        for start in range(0, out.size, _CHUNK):
+            part = out[start : start + _CHUNK]
+            used = drawn[: -(-part.size // 4)]
+            words.fill(used)
+            pairs = used.view(np.uint16)[: part.size]
+            if fast is not None and part.size == _CHUNK:
+                found = fast.look_up(self.table, self.left_over, used, part.view(np.uint64), again)
+                open_still.append(again[:found] + start)
+            else:
+                self.table.take(pairs, out=part, mode="clip")
+                open_still.append((pairs >= self.left_over).nonzero()[0] + start)
+        if self.total and out.size:
+            places = np.concatenate(open_still)
+            out[places] = sample_intervals(self._ends, places.size, words)
         drawn.fill(0)
 
     def _ends(self, bits: int) -> tuple[list[int], list[int]]:

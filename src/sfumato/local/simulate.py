@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import InvalidInput
+from sfumato.local.bitmaps import loops
 from sfumato.local.collection import ORACLES
-from sfumato.local.draws import BoolArray, ByteArray, IntArray, below, coin_bytes, coins
+from sfumato.local.draws import BoolArray, ByteArray, IntArray, below, coin_bytes, coins, many_below
 from sfumato.local.fields import field, point, points
 from sfumato.local.hadamard import HadamardResponse
 from sfumato.local.kary import KaryResponse
@@ -30,6 +31,7 @@ __all__ = ["bucket_table", "mean_reports", "reports"]
 
 _ROWS = 1 << 15  # persons at a time
 _TABLE = 1 << 24  # entries of a table that is kept
+_DRAWN = 1 << 15  # places at a time, where sets are brought to their size
 
 
 def reports(oracle: Oracle, truths: Any, words: Words | None = None) -> "IntArray | ByteArray":
@@ -48,13 +50,17 @@ def reports(oracle: Oracle, truths: Any, words: Words | None = None) -> "IntArra
         raise InvalidInput(f"the values must be whole numbers from 0 to {oracle.values - 1}; nothing was drawn.")
     true = true.astype(np.int64, copy=False)
     source = SystemWords() if words is None else words
-    draw = _DRAW[type(oracle)]
-    wide = isinstance(oracle, SubsetSelection | SymmetricUnary | OptimisedUnary)
-    width = -(-oracle.values // 8)
-    out: Any = np.empty((true.size, width) if wide else true.size, dtype=np.uint8 if wide else np.int64)
+    if isinstance(oracle, SubsetSelection | SymmetricUnary | OptimisedUnary):
+        bitmaps: ByteArray = np.empty((true.size, -(-oracle.values // 8)), dtype=np.uint8)
+        for start in range(0, true.size, _ROWS):
+            part = slice(start, start + _ROWS)
+            _WIDE[type(oracle)](oracle, true[part], bitmaps[part], source)
+        return bitmaps
+    numbers: IntArray = np.empty(true.size, dtype=np.int64)
     for start in range(0, true.size, _ROWS):
-        out[start : start + _ROWS] = draw(oracle, true[start : start + _ROWS], source)
-    return out  # type: ignore[no-any-return]
+        part = slice(start, start + _ROWS)
+        numbers[part] = _DRAW[type(oracle)](oracle, true[part], source)
+    return numbers
 
 
 def mean_reports(asked: Mean, values: Any, words: Words | None = None) -> IntArray:
@@ -160,29 +166,29 @@ def _vectors(order: int, size: int, values: int) -> "tuple[np.ndarray[tuple[int,
     return vectors, size - 1 - np.argmax(vectors[::-1] != 0, axis=0)
 
 
-def _unary(oracle: SymmetricUnary | OptimisedUnary, truths: IntArray, words: Words) -> ByteArray:
-    bitmaps = _coin_rows(oracle.stray, truths.size, oracle.values, words)
+def _unary(oracle: SymmetricUnary | OptimisedUnary, truths: IntArray, bitmaps: ByteArray, words: Words) -> None:
+    _toss(oracle.stray, bitmaps, oracle.values, words)
     _set(bitmaps, truths, coins(oracle.hit, truths.size, words))
-    return bitmaps
 
 
-def _coin_rows(chance: Fraction, rows: int, values: int, words: Words) -> ByteArray:
-    """Bitmaps of independent coins, without the bits beyond the last value."""
-    bitmaps: ByteArray = np.empty((rows, -(-values // 8)), dtype=np.uint8)
+def _toss(chance: Fraction, bitmaps: ByteArray, values: int, words: Words) -> None:
+    """Fill bitmaps with independent coins, without the bits beyond the last value."""
     coin_bytes(chance).fill(bitmaps.reshape(-1), words)
     if values % 8:
         bitmaps[:, -1] &= (1 << values % 8) - 1
-    return bitmaps
 
 
 def _set(bitmaps: ByteArray, places: IntArray, heads: BoolArray) -> None:
     """Set the bit at one place of each row to what a coin shows."""
+    if (fast := loops(bitmaps.size)) is not None:
+        fast.place(bitmaps, places, heads)
+        return
     rows, byte, bit = np.arange(len(bitmaps)), places >> 3, places & 7
     kept = bitmaps[rows, byte] & ~(np.uint8(1) << bit.astype(np.uint8))
     bitmaps[rows, byte] = kept | (heads.astype(np.uint8) << bit.astype(np.uint8))
 
 
-def _subset(oracle: SubsetSelection, truths: IntArray, words: Words) -> ByteArray:
+def _subset(oracle: SubsetSelection, truths: IntArray, bitmaps: ByteArray, words: Words) -> None:
     """Independent coins, and then single values in or out at random until the set has its size.
 
     Given how many coins show heads, all sets of so many are equally likely; taking uniform members out, or putting
@@ -190,13 +196,25 @@ def _subset(oracle: SubsetSelection, truths: IntArray, words: Words) -> ByteArra
     """
     spread = isqrt(oracle.size * (oracle.values - oracle.size) // oracle.values)
     few = max(0, oracle.size - 2 * spread) if 4 * oracle.size < oracle.values else oracle.size
-    bitmaps = _coin_rows(Fraction(few, oracle.values), truths.size, oracle.values, words)
+    _toss(Fraction(few, oracle.values), bitmaps, oracle.values, words)
     _set(bitmaps, truths, np.zeros(truths.size, dtype=np.bool_))
     heads = coins(oracle.hit, truths.size, words)
-    missing = oracle.size - heads - np.bitwise_count(bitmaps).sum(axis=1, dtype=np.int64)
+    lanes = bitmaps.view(np.uint64) if bitmaps.shape[1] % 8 == 0 else bitmaps
+    missing = oracle.size - heads - np.bitwise_count(lanes).sum(axis=1, dtype=np.int64)
+    if (fast := loops(bitmaps.size)) is not None:
+        row = 0
+        while row < len(missing):
+            row = fast.resize(bitmaps, truths, missing, row, many_below(oracle.values, _DRAWN, words))
+    else:
+        _resized(bitmaps, truths, missing, oracle.values, words)
+    _set(bitmaps, truths, heads)
+
+
+def _resized(bitmaps: ByteArray, truths: IntArray, missing: IntArray, values: int, words: Words) -> None:
+    """One place for each set that has not its size, and again until all have it."""
     rows = missing.nonzero()[0]
     while rows.size:
-        places = below(oracle.values, rows.size, words)
+        places = below(values, rows.size, words)
         byte, bit = places >> 3, (places & 7).astype(np.uint8)
         there = (bitmaps[rows, byte] >> bit & 1).astype(np.bool_)
         fits = (places != truths[rows]) & (there == (missing[rows] < 0))
@@ -204,8 +222,6 @@ def _subset(oracle: SubsetSelection, truths: IntArray, words: Words) -> ByteArra
         bitmaps[moved, byte[fits]] ^= np.uint8(1) << bit[fits]
         missing[moved] -= np.sign(missing[moved])
         rows = rows[missing[rows] != 0]
-    _set(bitmaps, truths, heads)
-    return bitmaps
 
 
 def _duchi(asked: DuchiMean, steps: IntArray, words: Words) -> IntArray:
@@ -230,12 +246,14 @@ def _hybrid(asked: HybridMean, steps: IntArray, words: Words) -> IntArray:
 
 _DRAW: dict[type, Callable[[Any, IntArray, Words], Any]] = {
     KaryResponse: _kary,
-    SymmetricUnary: _unary,
-    OptimisedUnary: _unary,
     LocalHash: _hash,
-    SubsetSelection: _subset,
     HadamardResponse: _hadamard,
     ProjectiveResponse: _projective,
+}
+_WIDE: dict[type, Callable[[Any, IntArray, ByteArray, Words], None]] = {
+    SymmetricUnary: _unary,
+    OptimisedUnary: _unary,
+    SubsetSelection: _subset,
 }
 _MEAN: dict[type, Callable[[Any, IntArray, Words], IntArray]] = {
     DuchiMean: _duchi,

@@ -91,11 +91,14 @@ class SparseVector:
         """The scale of each query's noise."""
         return (1 if self.monotone else 2) * self.sensitivity / self.each
 
-    def watch(self, threshold: int, *, words: "Words | None" = None) -> "Watch":
-        """Draw the threshold's noise and start; the watch belongs behind a gate, for it is shown exact values."""
+    def watch(self, threshold: int, *, words: "Words | None" = None, state: tuple[int, int] | None = None) -> "Watch":
+        """Draw the threshold's noise and start; the watch belongs behind a gate, for it is shown exact values.
+
+        With the ``state`` of another watch, go on from it: its threshold, with the noise that it has.
+        """
         from sfumato.noise import SystemWords
 
-        return Watch(self, threshold, SystemWords() if words is None else words)
+        return Watch(self, threshold, SystemWords() if words is None else words, state)
 
 
 class Watch:
@@ -107,12 +110,28 @@ class Watch:
 
     __slots__ = ("_left", "_level", "_mechanism", "_words")
 
-    def __init__(self, mechanism: SparseVector, threshold: int, words: "Words") -> None:
+    def __init__(
+        self, mechanism: SparseVector, threshold: int, words: "Words", state: tuple[int, int] | None = None
+    ) -> None:
         _whole(threshold, "threshold")
         self._mechanism = mechanism
         self._words = words
-        self._left = mechanism.alarms
-        self._level = self._noisy(threshold, mechanism.threshold_scale)
+        if state is None:
+            self._left = mechanism.alarms
+            self._level = self._noisy(threshold, mechanism.threshold_scale)
+        else:
+            self._left = natural(state[0], "alarms left", least=0, most=mechanism.alarms)
+            self._level = _array(state[1], 2 * ROOM)
+
+    @property
+    def left(self) -> int:
+        """How many alarms may still be raised. Public."""
+        return self._left
+
+    @property
+    def state(self) -> tuple[int, int]:
+        """The alarms left and the noisy threshold: all that is needed to go on. Sensitive."""
+        return self._left, int(self._level[0])
 
     def check(self, value: int) -> Reading:
         """Compare one exact query answer; the reading is public, the value is not."""
@@ -134,9 +153,14 @@ class Watch:
         from sfumato.noise import sample_discrete_laplace
         from sfumato.noise.sums import wide
 
-        noise = wide(sample_discrete_laplace(scale, 1, self._words), 4)
-        number = np.array([exact], dtype=np.int64 if -ROOM <= exact <= ROOM else object)
-        return np.asarray(number + noise)
+        return np.asarray(_array(exact, ROOM) + wide(sample_discrete_laplace(scale, 1, self._words), 4))
+
+
+def _array(number: int, room: int) -> "AnyIntArray":
+    """A whole number in an array of one."""
+    import numpy as np
+
+    return np.array([number], dtype=np.int64 if -room <= number <= room else object)
 
 
 def _whole(value: object, name: str) -> None:

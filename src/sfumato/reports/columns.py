@@ -29,6 +29,7 @@ __all__ = [
     "plain",
     "row_height",
     "shared_margins",
+    "widest_at_once",
 ]
 
 CONFIDENCE = Fraction(19, 20)
@@ -171,6 +172,15 @@ def shared_margins(release: Release) -> tuple[Fraction, Fraction] | None:
         return each, each
     (_, high), value = first.figure.interval(CONFIDENCE, joint=True)[0], first.values[0]
     return each, max(each, Fraction(high - value))
+
+
+def widest_at_once(release: Release) -> Fraction | None:
+    """Within what all numbers of the first column lie at once, whichever has the widest margin; None without any."""
+    first = columns_of(release)[0]
+    if first.chosen or first.figure is None or not first.values:
+        return None
+    ends = zip(first.values, first.figure.interval(CONFIDENCE, joint=True), strict=True)
+    return Fraction(max(max(high - value, value - low) for value, (low, high) in ends))
 
 
 def picked(release: Release, column: str | None) -> tuple[Column, ...]:

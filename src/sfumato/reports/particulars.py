@@ -12,13 +12,17 @@ from sfumato.core.statement import Account, Statement
 from sfumato.core.units import Family, Node, Relation, Unit, User
 from sfumato.graphs import GRAPH_QUERIES
 from sfumato.graphs.queries.top import TopNodes
-from sfumato.mechanisms import Gaussian, Laplace, NoisyThreshold, OptimalSelection, TopChoice
+from sfumato.mechanisms import Gaussian, Laplace, NoisyThreshold, OptimalSelection, SparseVector, TopChoice
 from sfumato.reports.catalogue import counted, message, messages
 from sfumato.reports.columns import CONFIDENCE, columns_of, magnitude, row_height, shared_margins
 from sfumato.reports.conditions import condition
 from sfumato.reports.words.facts import Facts, Span, guarantee_of
 from sfumato.reports.words.figures import exact, span_line
 from sfumato.reports.words.measured import listed, ranges
+from sfumato.reports.words.streams import strategy_name, stream_unit
+from sfumato.streams.alarms import Alarms
+from sfumato.streams.noise import SeriesNoise
+from sfumato.streams.total import RunningTotal
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.found_keys import FoundKeys
 from sfumato.tables.queries.quantiles import Quantiles
@@ -36,11 +40,13 @@ def particulars(release: Release, language: str) -> Iterator[tuple[str, str]]:
     def say(identifier: str, **facts: object) -> str:
         return message(language, identifier, **facts)
 
-    yield "unit", protected(said.unit, language, told_by=True)
+    yield "unit", stream_unit(said, language) or protected(said.unit, language, told_by=True)
     yield "relation", say("relation.add_remove" if said.unit.relation is Relation.ADD_REMOVE else "relation.replace")
     limit, none = said.limit, say("fact.limit_none")
     if isinstance(said.unit, Node):
         none = say("fact.limit_degree", degree=f"{said.unit.max_degree:,}")
+    if limit is not None and isinstance(said.query, RunningTotal | Alarms):
+        limit, none = None, _stream_limit(said.query, language)
     yield (
         "limit",
         none
@@ -94,6 +100,9 @@ def asked(said: Statement, language: str) -> str:
     """What was asked, in one line, with the condition spelled out."""
     if type(said.query) in GRAPH_QUERIES:
         return _of_network(said, language)
+    if isinstance(said.query, RunningTotal | Alarms):
+        by_group = "_groups" if isinstance(said.query, RunningTotal) and said.query.groups else ""
+        return message(language, f"page.{said.query.KIND.removeprefix('query.')}{by_group}")
     where = getattr(said.query, "where", None)
     facts = {} if where is None else {"condition": condition(where, language)}
     name = "page.rows_all" if where is None else "page.rows_where"
@@ -107,6 +116,18 @@ def asked(said: Statement, language: str) -> str:
     rows = message(language, name, **facts)
     columns = " × ".join(said.query.labels())
     return message(language, "page.rows_by", rows=rows, columns=columns) if columns else rows
+
+
+def _stream_limit(query: RunningTotal | Alarms, language: str) -> str:
+    """How much of each person counts in a stream."""
+    apart = "_apart" if query.separation > 1 and query.times > 1 else ""
+    return message(
+        language,
+        f"fact.limit_stream{apart}",
+        width=counted(language, "step", query.times),
+        separation=counted(language, "step", query.separation),
+        each=f"{query.each:,}",
+    )
 
 
 def _levels(said: Statement, language: str) -> Iterator[tuple[str, str]]:
@@ -177,6 +198,12 @@ def _noise(release: Release, language: str) -> str:
             return message(language, "fact.noise_threshold", noise=law, least=f"{least:,}")
         case OptimalSelection(sure=sure):
             return message(language, "fact.noise_selection", sure=f"{sure:,}")
+        case SeriesNoise():
+            return _series_noise(said, said.mechanism, language)
+        case SparseVector():
+            scales = (said.mechanism.threshold_scale, said.mechanism.query_scale)
+            threshold, query = (fraction_text(scale) for scale in scales)
+            return message(language, "fact.noise_alarms", threshold=threshold, query=query)
         case TopChoice(scale=scale):
             return message(language, "fact.noise_top", scale=fraction_text(scale))
         case Laplace(scale=scale):
@@ -193,12 +220,30 @@ def _noise(release: Release, language: str) -> str:
     return message(language, name, noise=law, numbers=numbers, steps=f"{height:,}")
 
 
+def _series_noise(said: Statement, mechanism: SeriesNoise, language: str) -> str:
+    """The noise of a stream in units of one, and what it was put on."""
+    size = mechanism.noise / 2**mechanism.strategy.bits
+    kind, name = ("laplace", "scale") if mechanism.norm == "l1" else ("gaussian", "sigma")
+    return message(
+        language,
+        "fact.noise_series",
+        noise=message(language, f"noise.{kind}", **{name: decimal_up(size)}),
+        numbers=counted(language, "number", len(said.values)),
+        strategy=message(language, strategy_name(mechanism)),
+    )
+
+
 def _sensitivity(release: Release, language: str) -> str:
     """The bound that the noise was made for; one is always there, as a mechanism needs its norm."""
     said, height = release.statement, row_height(release.statement.query)
     if isinstance(said.query, Quantiles):
         return message(language, "fact.sensitivity_other")
     moved = said.sensitivity
+    if isinstance(said.query, RunningTotal) and moved.l0 is not None and moved.linf is not None:
+        most = fraction_text(moved.linf.value)
+        return message(
+            language, "fact.sensitivity_stream", steps=counted(language, "step", int(moved.l0.count)), each=most
+        )
     if isinstance(said.query, FoundKeys) and moved.l0 is not None and moved.linf is not None:
         most = fraction_text(moved.linf.value)
         return message(language, "fact.sensitivity_found", l0=f"{moved.l0.count:,}", linf=most)

@@ -1,7 +1,7 @@
 """Where streams are charged, counted and signed: what a vault keeps for them."""
 
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,13 +9,15 @@ from sfumato.accounting.basic import cost, promised
 from sfumato.core.budget import Budget
 from sfumato.core.certificate import Certificate
 from sfumato.core.documents import canonical, check_types, encode
+from sfumato.core.events import PrivacyEvent
 from sfumato.core.limits import Limit
 from sfumato.core.query import Mechanism, Query
 from sfumato.core.release import Presenter, Release
+from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.signature import SigningKey
 from sfumato.core.statement import Statement
 from sfumato.core.units import Unit
-from sfumato.errors import Refused, Unsupported
+from sfumato.errors import NotDeclared, Refused, Unsupported
 from sfumato.streams.alarms import Alarms
 from sfumato.streams.counters import Counters
 from sfumato.streams.gate import Opened
@@ -47,13 +49,22 @@ class Desk:
         self, query: Query, mechanism: Mechanism, limit: Limit | None, spend: Budget, *, idempotency: str | None
     ) -> Opened:
         """Charge a whole stream before anything of it is read."""
-        return self._charged(query, mechanism, limit, spend, idempotency, again=False)
+        return self._opened(query, mechanism, limit, spend, idempotency, self.counters.charged)
 
     def find_stream(
         self, query: Query, mechanism: Mechanism, limit: Limit | None, spend: Budget, *, idempotency: str | None
     ) -> Opened:
         """Find the charge of a stream again; charges nothing."""
-        return self._charged(query, mechanism, limit, spend, idempotency, again=True)
+        return self._opened(query, mechanism, limit, spend, idempotency, self.counters.found)
+
+    def told_stream(
+        self, query: Query, mechanism: Mechanism, limit: Limit | None, spend: Budget, *, idempotency: str | None
+    ) -> Release:
+        """The release of a stream that was closed; charges nothing."""
+        release = self._found(query, mechanism, limit, spend, idempotency, self.counters.told)[-1]
+        if release is None:
+            raise NotDeclared("no stream like this was closed here; nothing was spent. Resume it, or open one.")
+        return replace(release, charged=Budget.none(), repeated=True)
 
     def close_stream(self, opened: Opened, query: Query, values: tuple[int, ...]) -> Release:
         """Sign and store what a stream told, then deliver it."""
@@ -93,16 +104,26 @@ class Desk:
         """Move the counter of a stream forward, or refuse: another state has taken this place."""
         self.counters.move(opened.reservation, opened.query.dataset, serial, nonce)
 
-    def _charged(
-        self,
-        query: Query,
-        mechanism: Mechanism,
-        limit: Limit | None,
-        spend: Budget,
-        idempotency: str | None,
-        *,
-        again: bool,
+    def _opened(
+        self, query: Query, mechanism: Mechanism, limit: Limit | None, spend: Budget, key: str | None, find: Any
     ) -> Opened:
+        sensitivity, event, guarantee, question, reservation = self._found(query, mechanism, limit, spend, key, find)
+        return Opened(
+            query=query,
+            limit=limit,
+            sensitivity=sensitivity,
+            mechanism=mechanism,
+            event=event,
+            guarantee=guarantee,
+            question=question,
+            issued=datetime.now(UTC).isoformat(timespec="seconds"),
+            reservation=reservation,
+        )
+
+    def _found(
+        self, query: Query, mechanism: Mechanism, limit: Limit | None, spend: Budget, key: str | None, find: Any
+    ) -> tuple[Sensitivity, PrivacyEvent, Any, str, Any]:
+        """Work out what a stream costs and hand it to ``find``: a method of the counters that charges, or looks up."""
         if not isinstance(query, RunningTotal | Alarms) or type(query) not in (RunningTotal, Alarms):
             raise Unsupported("this vault opens streams that it declared itself; nothing was read or spent.")
         check_types(query, "the stream")
@@ -116,17 +137,5 @@ class Desk:
         question = canonical([encode(part) for part in (query, self.unit, limit, charge, mechanism)])
         if self.ledger.closed(query.dataset):
             raise Refused(f"{query.dataset.name!r} was closed; nothing was read and nothing was spent.")
-        reservation = self.counters.charged(
-            charge, query.dataset, event=event, question=question, idempotency=idempotency, again=again
-        )
-        return Opened(
-            query=query,
-            limit=limit,
-            sensitivity=sensitivity,
-            mechanism=mechanism,
-            event=event,
-            guarantee=guarantee,
-            question=question,
-            issued=datetime.now(UTC).isoformat(timespec="seconds"),
-            reservation=reservation,
-        )
+        found = find(charge, query.dataset, event=event, question=question, key=key)
+        return sensitivity, event, guarantee, question, found

@@ -55,6 +55,12 @@ class StreamGate(Protocol):
         """Find the charge of a stream again; charges nothing."""
         ...
 
+    def told_stream(
+        self, query: Query, mechanism: Mechanism, limit: Limit | None, spend: Budget, *, idempotency: str | None
+    ) -> Release:
+        """The release of a stream that was closed; charges nothing."""
+        ...
+
     def close_stream(self, opened: Opened, query: Query, values: tuple[int, ...]) -> Release:
         """Sign and store what a stream told."""
         ...

@@ -5,7 +5,7 @@ from typing import Any
 
 from sfumato.errors import InvalidInput
 
-__all__ = ["People"]
+__all__ = ["People", "listed", "named"]
 
 
 class People:
@@ -24,10 +24,13 @@ class People:
         self._known: dict[str, tuple[int, int]] = {name: (count, last) for name, count, last in state}
 
     def admitted(self, step: int, groups: list[Iterable[str | int]]) -> list[int]:
-        """How many events of each group count in a step."""
+        """How many events of each group count in a step; all ids are read before anybody counts."""
+        return self.counted(step, [[named(person) for person in events] for events in groups])
+
+    def counted(self, step: int, names: list[list[str]]) -> list[int]:
+        """The same for ids that were read: see :func:`listed`."""
         now: dict[str, int] = {}
         found = []
-        names = [[named(person) for person in events] for events in groups]  # all or none: before anybody counts
         for events in names:
             counted = 0
             for name in events:
@@ -49,6 +52,17 @@ class People:
             return 0
         self._known[name] = (count + 1, step)
         return self._each
+
+
+def listed(people: Any) -> list[str]:
+    """The ids of a step's events, each as one text; what is no list of ids is refused and nobody counts.
+
+    >>> listed(["a", 1, "1"])
+    ['sa', 'i1', 's1']
+    """
+    if isinstance(people, str) or not isinstance(people, Iterable):
+        raise InvalidInput("people are a list of ids; nothing was counted and nothing was told.")
+    return [named(person) for person in people]
 
 
 def named(person: object) -> str:

@@ -12,9 +12,9 @@ from sfumato.core.units import User
 from sfumato.errors import InvalidInput, Refused, Unsupported
 from sfumato.laws.margins import level_of
 from sfumato.streams.gate import Opened, StreamGate
+from sfumato.streams.margins import Margins
 from sfumato.streams.noise import SeriesNoise
 from sfumato.streams.people import People
-from sfumato.streams.series import margins
 from sfumato.streams.surviving import Surviving
 from sfumato.streams.total import RunningTotal
 from sfumato.streams.window import window_squares
@@ -64,13 +64,14 @@ class RunningTotals(Surviving):
 
     def __init__(self, gate: StreamGate, opened: Opened, *, path: Path | None = None, late: str = "refuse") -> None:
         from sfumato.noise import SystemWords
-        from sfumato.streams.measured import meter_of, reader_of
+        from sfumato.streams.meters import meter_of
+        from sfumato.streams.readers import reader_of
 
         if not isinstance(opened.query, RunningTotal) or not isinstance(opened.mechanism, SeriesNoise):
             raise InvalidInput("this is no stream of totals; nothing was done.")
         super().__init__(gate, opened, path)
         self._query, self._mechanism, self._late = opened.query, opened.mechanism, late
-        self._words = SystemWords()
+        self._words, self._margins = SystemWords(), Margins(self._mechanism)
         self._count, self._steps = max(1, len(self._query.groups)), 0
         self._values: list[list[int]] = [[] for _ in range(self._count)]
         self._history: list[list[float]] = [[] for _ in range(self._count)]
@@ -107,14 +108,16 @@ class RunningTotals(Surviving):
 
         with self._lock:
             self._check_open()
+            level_of(confidence)  # what is no confidence is refused before anybody counts
             gap = self._gap(step)
             row = self._row(value, people, gap)
-            block = np.zeros((gap + 1, self._count), dtype=np.int64)
-            block[gap] = row
-            told = self._tell(block, confidence)
+            with self._unbroken():
+                block = np.zeros((gap + 1, self._count), dtype=np.int64)
+                block[gap] = row
+                told = self._tell(block, confidence)
         last = told.totals[-1]
         total = float(last) if self._count == 1 else tuple(float(one) for one in last)
-        return Told(step=self._steps, total=total, margin=float(told.margins[-1]))
+        return Told(step=told.first + gap, total=total, margin=float(told.margins[-1]))
 
     def add_many(self, values: "npt.ArrayLike", *, confidence: Exact = 0.95) -> ToldMany:
         """Count several steps at once and tell all their totals: an array of whole numbers, a column for each group.
@@ -136,7 +139,9 @@ class RunningTotals(Surviving):
             self._check_open()
             if len(held) > self.left:
                 raise Refused(f"{len(held)} steps were given and {self.left} are left; nothing was told.")
-            return self._tell(held, confidence)
+            level_of(confidence)
+            with self._unbroken():
+                return self._tell(held, confidence)
 
     def window(self, width: int, confidence: Exact = 0.95) -> Told:
         """The noisy sum of the last ``width`` steps: a difference of two totals that were told, which costs nothing."""
@@ -146,7 +151,7 @@ class RunningTotals(Surviving):
         if self._steps < wide:
             raise InvalidInput(f"only {self._steps} steps were told; nothing was done. Ask for a shorter window.")
         squares, sizes = window_squares(self._mechanism.strategy, self._steps, wide)
-        margin = margins(self._mechanism, squares, sizes, level_of(confidence))
+        margin = self._margins.at(squares, sizes, confidence)
         sums = [each[-1] - (each[-wide - 1] if self._steps > wide else 0.0) for each in self._history]
         return Told(step=self._steps, total=sums[0] if self._count == 1 else tuple(sums), margin=float(margin[0]))
 
@@ -156,9 +161,7 @@ class RunningTotals(Surviving):
             self._check_usable()
             query = replace(self._query, told=self._steps)
             values = tuple(one for step in zip(*self._values, strict=True) for one in step)
-            release = self._gate.close_stream(self._opened, query, values)
-            self._end()
-            return release
+            return self._released(query, values)
 
     def _row(self, value: Values | None, people: Any, gap: int) -> list[int]:
         """What a step counts, held to its bounds. Sensitive."""
@@ -191,7 +194,6 @@ class RunningTotals(Surviving):
         """Measure, draw, store, tell."""
         import numpy as np
 
-        level = level_of(confidence)
         exact = [meter.measure(block[:, place]) for place, meter in enumerate(self._meters)]
         noisy = [each + self._mechanism.drawn(len(each), self._words) for each in exact]
         first = self._steps + 1
@@ -202,7 +204,7 @@ class RunningTotals(Surviving):
         self.save()
         totals, squares, sizes = self._read(noisy, len(block))
         found = totals[:, 0] if self._count == 1 and not self._query.groups else totals
-        return ToldMany(first=first, totals=np.asarray(found), margins=margins(self._mechanism, squares, sizes, level))
+        return ToldMany(first=first, totals=np.asarray(found), margins=self._margins.at(squares, sizes, confidence))
 
     def _read(self, numbers: Any, steps: int) -> Any:
         import numpy as np
@@ -233,7 +235,7 @@ class RunningTotals(Surviving):
         }
 
     def _restore(self, state: Mapping[str, Any]) -> None:
-        from sfumato.streams.measured import meter_of
+        from sfumato.streams.meters import meter_of
 
         self._steps = state["steps"]
         self._values = [[int(one) for one in each] for each in state["values"]]

@@ -15,6 +15,7 @@ from sfumato.errors import InvalidInput, Refused
 __all__ = ["derived_secret", "locked", "read_sealed", "write_sealed"]
 
 MAGIC = b"sfumato stream state 1\n"
+LEAST = 4096  # bytes of a state: smaller ones are filled up, and larger ones to the next power of two
 
 
 def derived_secret(key: SigningKey, purpose: str) -> bytes:
@@ -34,7 +35,8 @@ def derived_secret(key: SigningKey, purpose: str) -> bytes:
 def write_sealed(path: Path, secret: bytes, header: Json, state: Json) -> None:
     """Write a state so that after a crash the file holds it, or the one before it, whole.
 
-    ``header`` is readable by all and authenticated; ``state`` is encrypted (AES-256-GCM).
+    ``header`` is readable by all and authenticated; ``state`` is encrypted (AES-256-GCM), and filled up to a power of
+    two bytes, so that the size of the file hardly tells how many persons or digits are in it.
     """
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -81,7 +83,7 @@ def read_sealed(path: Path, secret: bytes) -> tuple[Any, Any]:
             f"{path} is no state of a stream that was sealed with the key of this vault, or it was changed; nothing "
             "was resumed. Open the vault with the key that the stream was started with."
         ) from None
-    return parse(head.decode()), parse(plain.decode())
+    return parse(head.decode()), parse(plain.rstrip(b" ").decode())
 
 
 @contextlib.contextmanager
@@ -101,4 +103,5 @@ def locked(path: Path) -> Iterator[int]:
 
 
 def _plain(state: Json) -> bytes:
-    return canonical(state).encode()
+    plain = canonical(state).encode()
+    return plain.ljust(max(LEAST, 1 << (len(plain) - 1).bit_length()))

@@ -11,9 +11,9 @@ from sfumato.core.budget import Budget
 from sfumato.core.exact import Exact, natural
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
+from sfumato.core.release import Release
 from sfumato.core.units import User
-from sfumato.errors import InvalidInput, NotDeclared
-from sfumato.laws.margins import level_of
+from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.streams.alarms import Alarms
 from sfumato.streams.doubling import BLOCKS, FIRST
 from sfumato.streams.gate import StreamGate
@@ -123,13 +123,13 @@ class TotalQuestion:
         """The margin of the total after each step, for a spend; reads nothing and spends nothing."""
         import numpy as np
 
-        from sfumato.streams.measured import reader_of
-        from sfumato.streams.series import margins
+        from sfumato.streams.margins import Margins
+        from sfumato.streams.readers import reader_of
 
         mechanism = self.mechanism(epsilon=epsilon, delta=delta)
         zeros = np.zeros(mechanism.strategy.numbers, dtype=np.int64)
         _, squares, sizes = reader_of(mechanism.strategy).read(zeros, self.query.horizon)
-        return tuple(margins(mechanism, squares, sizes, level_of(confidence)).tolist())
+        return tuple(Margins(mechanism).at(squares, sizes, confidence).tolist())
 
     def open(
         self, *, epsilon: Exact, delta: Exact = 0, state: str | Path | None = None, idempotency: str | None = None
@@ -147,10 +147,16 @@ class TotalQuestion:
         """Go on with a stream from its file, as if nothing had happened; nothing more is charged."""
         return self._begun(epsilon, delta, state, idempotency, again=True).resume()
 
+    def released(self, *, epsilon: Exact, delta: Exact = 0, idempotency: str | None = None) -> Release:
+        """The release of such a stream that was closed before, by a process that may be gone; costs nothing."""
+        stream, spend = self.stream, Budget.asked(epsilon=epsilon, delta=delta)
+        mechanism = self.mechanism(epsilon=epsilon, delta=delta)
+        return stream.gate.told_stream(self.query, mechanism, stream.limit, spend, idempotency=idempotency)
+
     def _begun(
         self, epsilon: Exact, delta: Exact, state: str | Path | None, idempotency: str | None, *, again: bool = False
     ) -> RunningTotals:
-        _check_key(state, idempotency)
+        _check_file(state, idempotency, again=again)
         stream, spend = self.stream, Budget.asked(epsilon=epsilon, delta=delta)
         mechanism = self.mechanism(epsilon=epsilon, delta=delta)
         find = stream.gate.find_stream if again else stream.gate.open_stream
@@ -178,10 +184,16 @@ class AlarmQuestion:
         """Go on with a watch from its file, as if nothing had happened; nothing more is charged."""
         return self._begun(epsilon, state, idempotency, again=True).resume()
 
+    def released(self, *, epsilon: Exact, idempotency: str | None = None) -> Release:
+        """The release of such a watch that was closed before, by a process that may be gone; costs nothing."""
+        stream, spend = self.stream, Budget.asked(epsilon=epsilon)
+        mechanism = self.query.mechanism(stream.gate.unit, stream.limit, spend)
+        return stream.gate.told_stream(self.query, mechanism, stream.limit, spend, idempotency=idempotency)
+
     def _begun(
         self, epsilon: Exact, state: str | Path | None, idempotency: str | None, *, again: bool = False
     ) -> Watching:
-        _check_key(state, idempotency)
+        _check_file(state, idempotency, again=again)
         stream, spend = self.stream, Budget.asked(epsilon=epsilon)
         mechanism = self.query.mechanism(stream.gate.unit, stream.limit, spend)
         find = stream.gate.find_stream if again else stream.gate.open_stream
@@ -250,7 +262,18 @@ def declared_stream(
     )
 
 
-def _check_key(state: str | Path | None, idempotency: str | None) -> None:
-    """A charge that can be found again without the state of its stream would let the stream begin anew."""
+def _check_file(state: str | Path | None, idempotency: str | None, *, again: bool) -> None:
+    """What can be refused before anything is charged."""
     if idempotency is not None and state is None:
+        # A charge that can be found again without the state of its stream would let the stream begin anew.
         raise InvalidInput("an idempotency key is for a stream with a state file; nothing was spent. Say state=….")
+    if state is None:
+        return
+    place = Path(state)
+    if not again and place.exists():
+        raise Refused(
+            f"{place} holds the state of a stream already; nothing was read and nothing was spent. Resume that "
+            "stream, or choose another file."
+        )
+    if not place.absolute().parent.is_dir():
+        raise InvalidInput(f"there is no folder for {place}; nothing was read and nothing was spent.")

@@ -5,14 +5,17 @@ moved leaves nothing told; after it, the state on disk has what was drawn. Proof
 """
 
 import contextlib
+import os
 import secrets
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NoReturn, Self, SupportsIndex
 
 from sfumato.core.documents import Json
+from sfumato.core.query import Query
+from sfumato.core.release import Release
 from sfumato.errors import Refused
 from sfumato.streams.gate import Opened, StreamGate
 from sfumato.streams.sealed import locked, read_sealed, write_sealed
@@ -24,13 +27,14 @@ class Surviving:
     """What all open streams share: a charge, perhaps a file for their state, and an end.
 
     Guarantee: with a file and a ledger, of all copies of a state at most one goes on, and an older one never does; so
-    far as the ledger's own anchor tells. Sensitive: the state; it is encrypted and authenticated on disk.
+    far as the ledger's own anchor tells. In memory there are no copies: it cannot be copied, pickled, or used after a
+    fork. Sensitive: the state; it is encrypted and authenticated on disk.
     """
 
     def __init__(self, gate: StreamGate, opened: Opened, path: Path | None) -> None:
         self._gate, self._opened, self._path = gate, opened, path
         self._lock, self._stack = threading.Lock(), contextlib.ExitStack()
-        self._done, self._serial = False, 0
+        self._done, self._serial, self._process = False, 0, os.getpid()
 
     @property
     def charged(self) -> Any:
@@ -76,6 +80,24 @@ class Surviving:
             self._serial += 1
             self._write()
 
+    @contextlib.contextmanager
+    def _unbroken(self) -> Iterator[None]:
+        """A step that is told whole, or ends the stream: half a step must never be the start of another one."""
+        try:
+            yield
+        except BaseException:
+            self._end()
+            raise
+
+    def _released(self, query: Query, values: tuple[int, ...]) -> Release:
+        """End the stream: sign and store what it told. The state is gone then, for nothing can go on from it."""
+        self.save()  # a stream that a copy has overtaken does not know all that was told
+        release = self._gate.close_stream(self._opened, query, values)
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+        self._end()
+        return release
+
     def _write(self) -> None:
         header: Json = {
             "question": self._opened.question,
@@ -92,11 +114,22 @@ class Surviving:
             self._end()  # what was drawn was not told, and never is by this process
             raise
 
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise Refused(
+            "an open stream is not copied: two of them would tell from one charge. Nothing was copied. To go on in "
+            "another process, open it with state=… and resume it there."
+        )
+
     def _end(self) -> None:
         self._done = True
         self._stack.close()
 
     def _check_usable(self) -> None:
+        if self._process != os.getpid():
+            raise Refused(
+                "this stream runs in another process, and a forked copy would tell from the same charge; nothing was "
+                "told. Go on where it was opened."
+            )
         if self._done:
             raise Refused("this stream is closed; nothing was told. Open another one, with a new budget.")
 

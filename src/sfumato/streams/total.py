@@ -150,7 +150,7 @@ class RunningTotal:
             pure=spend.delta == 0,
             unknown=unknown,
         )
-        from sfumato.streams.measured import check_room
+        from sfumato.streams.meters import check_room
 
         if not check_room(chosen, self.largest):
             raise InvalidInput(

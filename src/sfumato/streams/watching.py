@@ -12,7 +12,7 @@ from sfumato.errors import InvalidInput, Refused
 from sfumato.mechanisms.sparse_vector import Reading, SparseVector, Watch
 from sfumato.streams.alarms import Alarms
 from sfumato.streams.gate import Opened, StreamGate
-from sfumato.streams.people import People
+from sfumato.streams.people import People, listed
 from sfumato.streams.surviving import Surviving
 
 __all__ = ["Watching"]
@@ -56,46 +56,49 @@ class Watching(Surviving):
             if self.halted:
                 raise Refused(HALTED)  # before anything else: the same words whatever the input is
             self._check_usable()
-            counted = self._counted(value, people)
-            self._held = self._query.moved_on(self._held, counted)
-            told = self._watch.check(self._held)
-            self._steps += 1
-            if told.alarm:
-                self._held = 0
-                self._raised += [self._steps, told.gap or 0]
-            self.save()
+            events = self._events(value, people)
+            with self._unbroken():
+                self._held = self._query.moved_on(self._held, self._counted(value, events))
+                told = self._watch.check(self._held)
+                self._steps += 1
+                if told.alarm:
+                    self._held = 0
+                    self._raised += [self._steps, told.gap or 0]
+                self.save()
             return told
 
     def close(self) -> Release:
         """End the watch: its alarms become a release with a certificate. Nothing more is charged."""
         with self._lock:
             self._check_usable()
-            query = replace(self._query, told=self._steps)
-            release = self._gate.close_stream(self._opened, query, tuple(self._raised))
-            self._end()
-            return release
+            return self._released(replace(self._query, told=self._steps), tuple(self._raised))
 
-    def _counted(self, value: int | None, people: Any) -> int:
+    def _events(self, value: int | None, people: Any) -> list[str]:
+        """The names of a step's persons, or none; refuses what is no step, before anything is counted."""
+        if self._people is None:
+            if people is not None or isinstance(value, bool) or not isinstance(value, int):
+                raise InvalidInput("the value of a step must be a whole number; nothing was told.")
+            return []
+        if value is not None or people is None:
+            raise Refused(
+                "persons are protected here, and a number does not say whose; nothing was told. Say people=…."
+            )
+        return listed(people)
+
+    def _counted(self, value: int | None, events: list[str]) -> int:
+        """What a step counts, held to its bounds. Sensitive."""
         if self._people is not None:
-            if value is not None or people is None or isinstance(people, str):
-                raise Refused(
-                    "persons are protected here, and a number does not say whose; nothing was told. Say people=…."
-                )
-            (value,) = self._people.admitted(self._steps, [list(people)])
-        if people is not None and self._people is None:
-            raise InvalidInput("a step of events is a whole number; nothing was told.")
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise InvalidInput("the value of a step must be a whole number; nothing was told.")
-        return min(max(value, self._query.lower), self._query.upper)
+            (value,) = self._people.counted(self._steps, [events])
+        return min(max(value or 0, self._query.lower), self._query.upper)
 
     def _counters(self, state: Any = ()) -> People:
         query = self._query
         return People(times=query.times, separation=query.separation, each=query.each, state=state)
 
     def _state(self) -> dict[str, Json]:
-        level, left = self._watch._level, self._watch._left
+        left, level = self._watch.state
         return {
-            "level": str(int(level[0])),
+            "level": str(level),
             "left": left,
             "held": str(self._held),
             "steps": self._steps,
@@ -104,11 +107,8 @@ class Watching(Surviving):
         }
 
     def _restore(self, state: Mapping[str, Any]) -> None:
-        import numpy as np
-
-        level = int(state["level"])
-        self._watch._level = np.array([level], dtype=np.int64 if abs(level) < 2**61 else object)
-        self._watch._left = state["left"]
+        at = (state["left"], int(state["level"]))
+        self._watch = self._mechanism.watch(self._query.threshold, state=at)
         self._held, self._steps = int(state["held"]), state["steps"]
         self._raised = [int(one) for one in state["raised"]]
         if self._people is not None:

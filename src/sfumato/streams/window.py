@@ -9,7 +9,7 @@ from sfumato.streams.toeplitz import Toeplitz
 from sfumato.streams.tree import Tree
 
 if TYPE_CHECKING:
-    from sfumato.streams.measured import Floats
+    from sfumato.streams.meters import Floats
 
 __all__ = ["window_squares"]
 
@@ -23,7 +23,7 @@ def window_squares(
     """
     import numpy as np
 
-    from sfumato.streams.measured import back_row
+    from sfumato.streams.readers import back_row
 
     late = back_row(strategy, step)
     early = back_row(strategy, step - width) if step > width else np.zeros(0)

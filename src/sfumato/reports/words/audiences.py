@@ -12,6 +12,7 @@ from sfumato.errors import Unsupported
 from sfumato.reports.words.choices import Found
 from sfumato.reports.words.facts import Facts, Kind, Subject
 from sfumato.reports.words.figures import figures, told_alone
+from sfumato.reports.words.streams import Course
 from sfumato.reports.words.text import Text
 from sfumato.reports.words.voice import Voice, paragraph
 
@@ -81,12 +82,41 @@ class _Told:
 
     def what(self) -> tuple[str, ...]:
         subject = self.facts.subject
+        if subject.course is not None:
+            return (self.say(self._told_of(subject.course)),)
         if subject.choice is not None:
             return (self.say(*self._choice(subject)),)
         if told_alone(subject, self.voice.language):
             return (self.say(f"network.{subject.measure}"),)
         where = "_where" if subject.kind is Kind.MODEL and subject.condition is not None else ""
         return (self.say(f"what.{subject.kind.value}{where}"),)
+
+    @staticmethod
+    def _told_of(course: Course) -> str:
+        """Which words say what a stream told."""
+        if course.watch:
+            return "what.alarms"
+        if not course.told:
+            return "what.series_empty"
+        if not course.kept:
+            return "what.series_unkept"
+        return "what.series_groups" if course.groups else "what.series"
+
+    @property
+    def stream(self) -> list[str]:
+        """What one unit may do in a stream, and what a promise about single events leaves open."""
+        course = self.facts.subject.course
+        if course is None:
+            return []
+        apart = "_apart" if course.level == "person" and course.apart else ""
+        open_ends = [] if course.level == "person" else [f"stream.weeks_{course.level}"]
+        return [self.say(f"stream.unit_{course.level}{apart}", *open_ends)]
+
+    @property
+    def charged(self) -> list[str]:
+        """When a stream was charged."""
+        course = self.facts.subject.course
+        return [] if course is None else [self.say(f"stream.charged_{'alarms' if course.watch else 'series'}")]
 
     @staticmethod
     def _choice(subject: Subject) -> Iterator[str]:
@@ -99,7 +129,12 @@ class _Told:
 
     def error(self, group: str, *more: str) -> Iterator[str]:
         """The margin in the words of ``group``, what it does not cover, and ``more`` behind it."""
-        margins, choice = self.facts.margins, self.facts.subject.choice
+        margins, choice, course = self.facts.margins, self.facts.subject.choice, self.facts.subject.course
+        if course is not None and (course.watch or not course.numbers):
+            yield self.say(*(["accuracy.alarms", "accuracy.alarms_gap"] if course.watch else ["accuracy.series_none"]))
+            return
+        if course is not None and margins is None and course.joint is not None:
+            more = ("accuracy.series_joint", *more)
         if choice is not None:
             yield self.say(f"{group}{self.facts.subject.kind.value}")
             if isinstance(choice, Found) and choice.counted:
@@ -127,6 +162,9 @@ class _Told:
     def limits(self) -> Iterator[str]:
         """What was not counted."""
         subject = self.facts.subject
+        if subject.course is not None:
+            yield self.say("limit.steps", *(["limit.steps_person"] if self.facts.limit is not None else []))
+            return
         if subject.kind is Kind.FOUND:
             yield self.say(*(["limit.found"] if self.facts.limit is not None else []), "limit.found_missing")
             return
@@ -178,13 +216,14 @@ def _public(told: _Told) -> Text:
         told.say(f"public.risk_{told.all}"),
         *([told.say("delta.meaning")] if told.has_delta else []),
         *told.alone,
+        *told.stream,
         told.say("public.scope"),
     ]
     return Text(
         what=told.what(),
         risk=tuple(risk),
         error=(*told.error("accuracy."), *told.limits()),
-        budget=(told.say("account.composition"), *told.filter, *told.notes()),
+        budget=(*told.charged, told.say("account.composition"), *told.filter, *told.notes()),
     )
 
 
@@ -195,16 +234,18 @@ def _patient(told: _Told) -> Text:
         told.say(f"patient.risk_{told.all}"),
         *([told.say("delta.brief")] if told.has_delta else []),
         *told.alone,
+        *told.stream,
         told.say("patient.scope"),
     ]
     name = "patient.limit_found" if told.facts.subject.kind is Kind.FOUND else "patient.limit"
-    limit = [told.say(name)] if told.facts.limit is not None else []
+    limit = [told.say(name)] if told.facts.limit is not None and not told.stream else []
+    limit += told.limits() if told.stream else ()
     limit += told.held_back()
     return Text(
         what=told.what(),
         risk=tuple(risk),
         error=(*told.error("patient.error_"), *told.clips(), *limit),
-        budget=(told.say("patient.budget"),),
+        budget=(*told.charged, told.say("patient.budget")),
     )
 
 
@@ -220,13 +261,14 @@ def _clinician(told: _Told) -> Text:
         told.say(f"clinician.risk_{told.all}"),
         *([told.say("delta.brief")] if told.has_delta else []),
         *told.alone,
+        *told.stream,
         told.say("clinician.scope"),
     ]
     return Text(
         what=told.what(),
         error=(*told.error("clinician.error_"), *further, *told.limits()),
         risk=tuple(risk),
-        budget=(told.say("clinician.budget"), *told.filter),
+        budget=(*told.charged, told.say("clinician.budget"), *told.filter),
         order=("error", "risk", "budget"),
     )
 
@@ -238,9 +280,11 @@ def _manager(told: _Told) -> Text:
     else:
         fits = {"0": "none", "1": "one"}.get(told.voice.figures["fits"], "many")
         cost = "manager.cost_repeated" if facts.repeated else "manager.cost"
+        tenfold = "manager.tenfold_stream" if told.stream else "manager.tenfold"
         budget = [
             told.say(cost, "manager.state"),
-            told.say(f"manager.another_{fits}", "manager.tenfold"),
+            *told.charged,
+            told.say(f"manager.another_{fits}", tenfold),
         ]
     budget += told.filter
     if facts.account.ledger.startswith("none"):
@@ -250,6 +294,7 @@ def _manager(told: _Told) -> Text:
     risk = [
         told.say(f"manager.risk_{told.all}", *(["delta.brief"] if told.has_delta else []), "manager.scope"),
         *told.alone,
+        *told.stream,
     ]
     return Text(
         what=told.what(),
@@ -270,6 +315,7 @@ def _board(told: _Told) -> Text:
         told.say(f"board.risk_{told.all}"),
         *([told.say("delta.meaning")] if told.has_delta else []),
         *told.alone,
+        *told.stream,
         told.say(f"board.together_{together}"),
         told.say("board.assumptions"),
         told.say("limits.unit", "limits.groups", "limits.elsewhere"),
@@ -278,7 +324,7 @@ def _board(told: _Told) -> Text:
     return Text(
         what=told.what(),
         risk=tuple(risk),
-        budget=(told.say(budget), *told.filter, *told.notes(), told.say("board.reasons")),
+        budget=(*told.charged, told.say(budget), *told.filter, *told.notes(), told.say("board.reasons")),
         error=(*told.error("accuracy."), *told.limits()),
         order=("risk", "error", "budget"),
     )

@@ -23,9 +23,12 @@ from sfumato.graphs import GRAPH_QUERIES
 from sfumato.graphs.node_level.by_chosen_cap import ByChosenCap
 from sfumato.graphs.query import GraphQuery
 from sfumato.mechanisms import NoisyThreshold, OptimalSelection, TopChoice
-from sfumato.reports.columns import CONFIDENCE, Column, columns_of, shared_margins
+from sfumato.reports.columns import CONFIDENCE, Column, columns_of, shared_margins, widest_at_once
 from sfumato.reports.words.choices import Found, Top
 from sfumato.reports.words.networks import asked, bound_of, cap_of, corners_of, flow_of, leaves_of, pointing_of
+from sfumato.reports.words.streams import Course, course_of
+from sfumato.streams.alarms import Alarms
+from sfumato.streams.total import RunningTotal
 from sfumato.tables.measures import Measure, PersonCount, Ranged, RowCount
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
@@ -48,6 +51,11 @@ class Kind(Enum):
     DERIVED = "derived"
     FOUND = "found"
     TOP = "top"
+    SERIES = "series"
+    ALARMS = "alarms"
+
+
+MAY_BE_EMPTY = (Kind.MODEL, Kind.FOUND, Kind.SERIES, Kind.ALARMS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +87,7 @@ class Subject:
     Of a network: ``cap`` is how many links of each node count, ``corners`` in how many triangles a node does,
     ``flow`` which part of all rank a link passes on, ``leaves`` are those of a star, ``bound`` is the largest weight
     that counts, ``pointing`` says that only links ``out`` of a node or ``in`` to it count, and ``listed`` that a public
-    list names the nodes.
+    list names the nodes. Of a stream, ``course`` is what it told and what one unit may do in it.
     """
 
     kind: Kind
@@ -100,6 +108,7 @@ class Subject:
     bound: Fraction | None = None
     pointing: str | None = None
     listed: bool = False
+    course: Course | None = None
 
     @property
     def counts(self) -> bool:
@@ -107,7 +116,7 @@ class Subject:
         return self.measure == "count" and all(isinstance(measure, RowCount | PersonCount) for measure in self.measures)
 
     def __post_init__(self) -> None:
-        natural(self.numbers, "numbers", least=0 if self.kind in (Kind.MODEL, Kind.FOUND) else 1)
+        natural(self.numbers, "numbers", least=0 if self.kind in MAY_BE_EMPTY else 1)
         if self.kind is Kind.NUMBER and self.numbers != 1:
             raise InvalidInput(f"one number was announced and {self.numbers} were counted; no text was made.")
         if self.kind in (Kind.TABLE, Kind.CURVE, Kind.FOUND, Kind.TOP) and not self.columns:
@@ -117,6 +126,8 @@ class Subject:
             raise InvalidInput("found values and largest groups need their own bound, and nothing else has one.")
         if self.kind is Kind.DERIVED and not self.sources:
             raise InvalidInput("a derived figure needs the releases that it was computed from; no text was made.")
+        if (self.course is not None) is not (self.kind in (Kind.SERIES, Kind.ALARMS)):
+            raise InvalidInput("a stream needs its own facts, and nothing else has them; no text was made.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,6 +216,8 @@ class Facts:
         """Read the facts off a release of a table."""
         said = only_release(release).statement
         query = said.query
+        if isinstance(query, RunningTotal | Alarms):
+            return cls._streamed(release, said)
         match query:
             case FoundKeys() | TopGroups():
                 subject = _chosen(query, said)
@@ -224,6 +237,29 @@ class Facts:
             account=said.account,
             margins=None if margins is None else Margins(each=margins[0], joint=margins[1]),
             spans=() if margins is not None else _spans(release),
+            repeated=release.repeated,
+            lost=_lost(said),
+        )
+
+    @classmethod
+    def _streamed(cls, release: Release, said: Statement) -> "Facts":
+        """The facts of a stream."""
+        margins, spans, joint = _stream_margins(release)
+        course = course_of(said, joint=joint)
+        return cls(
+            subject=Subject(
+                kind=Kind.ALARMS if course.watch else Kind.SERIES,
+                dataset=said.dataset,
+                numbers=course.numbers,
+                course=course,
+            ),
+            unit=said.unit,
+            limit=said.limit,
+            guarantee=_known(said.guarantee),
+            cost=said.spend,
+            account=said.account,
+            margins=margins,
+            spans=spans,
             repeated=release.repeated,
             lost=_lost(said),
         )
@@ -261,6 +297,17 @@ class Facts:
             account=last.account,
             margins=margins,
         )
+
+
+def _stream_margins(release: Release) -> tuple[Margins | None, tuple[Span, ...], Fraction | None]:
+    """The margins of a stream; totals are worked out with NumPy, and words must come without it."""
+    try:
+        shared, joint = shared_margins(release), widest_at_once(release)
+    except ImportError:
+        return None, (Span(name="total", least=None, most=None, known=False),), None
+    if shared is not None:
+        return Margins(each=shared[0], joint=shared[1]), (), joint
+    return None, _spans(release), joint
 
 
 def guarantee_of(spent: Budget) -> Pure | Approximate:

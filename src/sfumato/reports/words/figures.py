@@ -22,6 +22,7 @@ from sfumato.reports.frequencies import PRIOR, believed, guessed
 from sfumato.reports.words.choices import Found, Top
 from sfumato.reports.words.facts import Facts, Kind, Margins, Source, Span, Subject
 from sfumato.reports.words.measured import listed, measured, one_line, plain, ranges, spaced
+from sfumato.reports.words.streams import stream_figures, window_figures
 from sfumato.reports.words.voice import paragraph
 
 __all__ = [
@@ -48,10 +49,11 @@ def figures(facts: Facts, language: str) -> dict[str, str]:
     """The whole table."""
     return {
         **named(facts.unit, language),
+        **window_figures(facts.subject.course, language),
         **_subject(facts.subject, language, persons=isinstance(facts.unit, User | Family)),
         **_promise(facts.guarantee),
         **risk(facts.cumulative, facts.unit.relation),
-        **_together(facts.unit, facts.cumulative, language),
+        **_together(facts, language),
         **_error(facts, language),
         **_held(facts, language),
         **_limit(facts, language),
@@ -117,6 +119,8 @@ def _subject(subject: Subject, language: str, *, persons: bool) -> dict[str, str
         shown["item"] = message(language, f"item.{item}")
         several = "two" if subject.numbers == 2 else "many"
         shown["all_numbers"] = message(language, f"all.{item}_{several}", n=f"{subject.numbers:,}")
+        if subject.course is not None:
+            return shown | stream_figures(subject.course, language) | _joint(subject.course.joint)
         shown |= _network(subject, language)
         name = f"measure.{'of' if subject.measures else subject.measure}{'_where' if where else ''}"
         if name in messages(language):
@@ -203,17 +207,19 @@ def factor(epsilon: Fraction) -> str:
     return f"10^{math.ceil(epsilon / enclosures.log(Fraction(10)).low):,}"
 
 
-def _together(unit: Unit, guarantee: Pure | Approximate, language: str) -> dict[str, str]:
+def _together(facts: Facts, language: str) -> dict[str, str]:
     """The promise for several units at once: a household, or one person's rows; with a δ, group privacy's own δ."""
+    unit, guarantee, course = facts.unit, facts.cumulative, facts.subject.course
     if isinstance(unit, Family):
         count, steps = 2 * unit.size, 2
     else:
         count = steps = HOUSEHOLD if isinstance(unit, User) else BELONGINGS
     weaker = guarantee.group(steps)
     delta = weaker.delta if isinstance(weaker, Approximate) else Fraction(0)
-    kind = unit.KIND.removeprefix("unit.")
+    runs = course is not None and course.level == "window"
+    name = "window.together" if runs else f"together.{unit.KIND.removeprefix('unit.')}"
     return {
-        "for_together": message(language, f"together.{kind}", together=f"{count:,}"),
+        "for_together": message(language, name, together=f"{count:,}"),
         "together_epsilon": exact(weaker.epsilon),
         "together_delta": _at_most(delta),
     }
@@ -253,6 +259,10 @@ def _error(facts: Facts, language: str) -> dict[str, str]:
     if not told:
         return {}
     return {"spans": reduce(lambda left, right: message(language, "span.between", left=left, right=right), told)}
+
+
+def _joint(joint: Fraction | None) -> dict[str, str]:
+    return {} if joint is None else {"joint": magnitude(joint)}
 
 
 def _margins(margins: Margins) -> dict[str, str]:

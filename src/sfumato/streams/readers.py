@@ -1,0 +1,266 @@
+"""Totals from released measurements: post-processing, in floats, on which no privacy rests.
+
+A *reader* holds released numbers (public) and gives totals with the spread of their error.
+Proof: docs/proofs/streams.md
+"""
+
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+
+from sfumato.streams.buffers import Buffers
+from sfumato.streams.doubling import Doubling
+from sfumato.streams.inverse import inverse, response
+from sfumato.streams.meters import Floats, Integers, Strategy
+from sfumato.streams.rows import Rows
+from sfumato.streams.toeplitz import Toeplitz
+from sfumato.streams.tree import Tree
+
+__all__ = ["Reader", "back_row", "reader_of", "spread_of"]
+
+BLOCK = 256  # steps that are read by one product
+
+
+class Reader(Protocol):
+    """Totals from released measurements. Public."""
+
+    def read(self, y: Integers, steps: int) -> tuple[Floats, Floats, Floats]:
+        """For the next ``steps``: the totals in units of 1, and Σ b² and Σ |b| over the measurements in each.
+
+        The error of a total is Σ b·z in lattice units, z being the noise of the measurements.
+        """
+        ...
+
+
+def reader_of(strategy: Strategy) -> Reader:
+    """A new reader."""
+    match strategy:
+        case Toeplitz() | Rows():
+            return _Weighed(strategy)
+        case Tree():
+            return _Added(strategy)
+        case Buffers():
+            return _Filtered(strategy)
+        case Doubling():
+            return _Undoubled(strategy)
+
+
+def spread_of(strategy: Strategy) -> Floats:
+    """Σ b² for each step of the horizon: the variance of the totals per unit of noise."""
+    zeros = np.zeros(strategy.numbers, dtype=np.int64)
+    return reader_of(strategy).read(zeros, strategy.horizon)[1]
+
+
+class _Weighed:
+    """Totals of a Toeplitz or a written strategy: rows of W·C⁻¹."""
+
+    def __init__(self, strategy: Toeplitz | Rows) -> None:
+        self._unit = 2.0**strategy.bits
+        self._back = _toeplitz_back(strategy) if isinstance(strategy, Toeplitz) else _rows_back(strategy)
+        self._seen = np.zeros(0)
+
+    def read(self, y: Integers, steps: int) -> tuple[Floats, Floats, Floats]:
+        done = len(self._seen)
+        self._seen = np.concatenate([self._seen, y.astype(np.float64)])
+        totals = np.empty(steps)
+        for place in range(steps):
+            totals[place] = self._row(done + place) @ self._seen[: done + place + 1]
+        squares, sizes = self._spread(done, steps)
+        return totals, squares * self._unit**2, sizes * self._unit
+
+    def _row(self, step: int) -> Floats:
+        return self._back[step::-1] if self._back.ndim == 1 else self._back[step, : step + 1]
+
+    def _spread(self, done: int, steps: int) -> tuple[Floats, Floats]:
+        if self._back.ndim == 1:
+            ends = slice(done, done + steps)
+            return np.cumsum(self._back**2)[ends], np.cumsum(np.abs(self._back))[ends]
+        rows = self._back[done : done + steps]
+        return (rows**2).sum(axis=1), np.abs(rows).sum(axis=1)
+
+
+@lru_cache(maxsize=8)
+def _toeplitz_back(strategy: Toeplitz) -> Floats:
+    """b with b∗c = (1, 1, 1, …), for c in units of 1."""
+    column = np.array(strategy.column, dtype=np.float64)
+    if strategy.form == "increments":
+        return np.ones(len(column)) / 2.0**strategy.bits
+    if strategy.form == "totals":
+        return np.concatenate([[1.0], np.zeros(len(column) - 1)]) / 2.0**strategy.bits
+    return _inverse_sums(column)
+
+
+def _inverse_sums(column: Floats) -> Floats:
+    """b with b∗c = (1, 1, 1, …)."""
+    from scipy.signal import lfilter
+
+    impulse = np.zeros(len(column))
+    impulse[0] = 1.0
+    return np.asarray(np.cumsum(lfilter([1.0], column, impulse)))
+
+
+@lru_cache(maxsize=4)
+def _rows_back(strategy: Rows) -> Floats:
+    from scipy.linalg import solve_triangular
+
+    size = strategy.horizon
+    whole = np.zeros((size, size))
+    for place, row in enumerate(strategy.rows):
+        whole[place, : place + 1] = row
+    return np.tril(solve_triangular(whole.T, np.tril(np.ones((size, size))).T, lower=False).T)
+
+
+class _Added:
+    """Totals of a tree: on each level the blocks that are full since a block of the next level was, added up."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree, self._step = tree, 0
+        self._kept = [0] * tree.levels
+
+    def read(self, y: Integers, steps: int) -> tuple[Floats, Floats, Floats]:
+        tree, first = self._tree, self._step
+        at = np.arange(first + 1, first + steps + 1)
+        full = [at % tree.arity**level == 0 for level in range(tree.levels)]
+        places = np.cumsum(np.sum(full, axis=0)) - np.sum(full, axis=0) if steps else at
+        totals, counts = np.zeros(steps, dtype=np.int64), np.zeros(steps, dtype=np.int64)
+        for level, closed in enumerate(full):
+            size = tree.arity**level
+            sums = np.concatenate([[0], np.cumsum(y[places[closed] + level])]) + self._kept[level]
+            now, start = at // size - first // size, np.zeros(steps, dtype=np.int64)
+            count = at // size
+            if level < tree.levels - 1:
+                whole = at // (size * tree.arity)
+                anew = whole > first // (size * tree.arity)
+                start[anew] = sums[whole[anew] * tree.arity - first // size]
+                count = count - whole * tree.arity
+            totals += sums[now] - start
+            counts += count
+            self._kept[level] = int(sums[now[-1]] - start[-1]) if steps else self._kept[level]
+        self._step += steps
+        return totals / 2.0**tree.bits, counts.astype(np.float64), counts.astype(np.float64)
+
+
+class _Filtered:
+    """Totals by the inverse filter: a few numbers of memory, whole blocks by products of matrices."""
+
+    def __init__(self, said: Buffers) -> None:
+        self._mix, self._fading, self._carry, self._poles, self._shares = _back_tables(said)
+        self._unit = 2.0**said.bits
+        self._held = np.zeros(len(said.decays))
+        self._total, self._squares, self._sizes = 0.0, 0.0, 0.0
+        self._powers = np.ones(len(said.decays))  # of the poles, as far as it was read
+
+    def read(self, y: Integers, steps: int) -> tuple[Floats, Floats, Floats]:
+        totals, back = np.empty(steps), np.empty(steps)
+        whole = steps - steps % BLOCK
+        if whole:
+            totals[:whole] = self._totals(y[:whole].reshape(-1, BLOCK).astype(np.float64)).ravel()
+            back[:whole] = self._back(whole // BLOCK, BLOCK).ravel()
+        if steps > whole:
+            totals[whole:] = self._totals(y[None, whole:].astype(np.float64))[0]
+            back[whole:] = self._back(1, steps - whole)[0]
+        squares = self._squares + np.cumsum(back * back)
+        sizes = self._sizes + np.cumsum(np.abs(back))
+        if steps:
+            self._squares, self._sizes = float(squares[-1]), float(sizes[-1])
+        return totals / self._unit, squares, sizes
+
+    def _totals(self, blocks: Floats) -> Floats:
+        """The totals of blocks of one width, each from its own numbers and what is held of those before."""
+        wide = blocks.shape[1]
+        inner, faded = blocks @ self._fading[:, BLOCK - wide :].T, self._poles**wide
+        before = np.empty_like(inner)
+        for place, new in enumerate(inner):
+            before[place] = self._held
+            self._held = faded * self._held + new
+        found = blocks @ self._mix[:wide, :wide].T
+        found -= before @ self._carry[:wide].T
+        starts = np.concatenate([[self._total], self._total + np.cumsum(found[:, -1])])
+        found += starts[:-1, None]
+        self._total = float(starts[-1])
+        return np.asarray(found)
+
+    def _back(self, blocks: int, wide: int) -> Floats:
+        """b for the next steps: 1 − Σ_j share_j·(1 − φ_j^k)."""
+        starts = self._powers * (self._poles**wide) ** np.arange(blocks)[:, None]
+        within = self._poles[:, None] ** np.arange(wide)
+        self._powers = starts[-1] * self._poles**wide
+        return np.asarray((starts * self._shares) @ within + (1 - self._shares.sum()))
+
+
+@lru_cache(maxsize=8)
+def _back_tables(said: Buffers) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """The mix within a block, what is held of it, what that takes from later totals; the poles, and their shares."""
+    decays, weights = (np.array([float(one) for one in part]) for part in (said.decays, said.weights))
+    poles, taken = inverse(decays, weights)
+    shares, place = taken / (1 - poles), np.arange(BLOCK)
+    back = response(decays, weights, place)
+    mix = np.where(place[:, None] >= place, back[place[:, None] - place], 0.0)
+    fading = poles[:, None] ** (BLOCK - 1 - place)
+    carry = shares * (1 - poles ** (place[:, None] + 1))
+    return mix, fading, carry, poles, shares
+
+
+class _Undoubled:
+    """The last totals of the blocks before, and that of the block that is running."""
+
+    def __init__(self, said: Doubling) -> None:
+        self._said, self._number, self._done = said, 0, 0
+        self._before = np.zeros(3)
+        self._reader = _Block(said, 0)
+
+    def read(self, y: Integers, steps: int) -> tuple[Floats, Floats, Floats]:
+        out, at = np.empty((3, steps)), 0
+        while at < steps:
+            size = self._said.first << self._number
+            took = min(size - self._done, steps - at)
+            out[:, at : at + took] = self._before[:, None] + self._reader.read(y[at : at + took], took)
+            at, self._done = at + took, self._done + took
+            if self._done == size:
+                self._before, self._done, self._number = out[:, at - 1].copy(), 0, self._number + 1
+                self._reader = _Block(self._said, self._number)
+        return out[0], out[1], out[2]
+
+
+class _Block(_Weighed):
+    """The totals of one block by itself."""
+
+    def __init__(self, said: Doubling, number: int) -> None:
+        self._unit = 2.0**said.bits
+        self._back = _doubled_back(said, number) if number < said.blocks else np.zeros(0)
+        self._seen = np.zeros(0)
+
+
+@lru_cache(maxsize=32)
+def _doubled_back(said: Doubling, number: int) -> Floats:
+    return _inverse_sums(np.array(said.column(number), dtype=np.float64))
+
+
+def back_row(strategy: Strategy, step: int) -> Floats:
+    """b for the total after ``step`` steps: with which the measurement of each step counts in it.
+
+    >>> back_row(Toeplitz(form="increments", horizon=4, bits=3), 2).tolist()
+    [1.0, 1.0]
+    """
+    match strategy:
+        case Toeplitz():
+            return np.asarray(_toeplitz_back(strategy)[:step][::-1] * 2.0**strategy.bits)
+        case Rows():
+            return np.asarray(_rows_back(strategy)[step - 1, :step] * 2.0**strategy.bits)
+        case Buffers():
+            decays, weights = (np.array([float(one) for one in part]) for part in (strategy.decays, strategy.weights))
+            return response(decays, weights, np.arange(step))[::-1].copy()
+        case Tree():
+            return np.ones(strategy.blocks(step))
+        case Doubling():
+            return _doubled_row(strategy, step)
+
+
+def _doubled_row(said: Doubling, step: int) -> Floats:
+    parts, block = [], 0
+    while step > 0:
+        size = min(step, said.first << block)
+        parts.append(_doubled_back(said, block)[:size][::-1] * 2.0**said.bits)
+        step, block = step - size, block + 1
+    return np.concatenate(parts)

@@ -1,0 +1,82 @@
+"""An open stream, as its sources see it: what one step of it is, and whether there will be another."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sfumato.core.units import User
+from sfumato.errors import InvalidInput
+from sfumato.mechanisms.sparse_vector import Reading
+from sfumato.streams.alarms import Alarms
+from sfumato.streams.clock import known_person
+from sfumato.streams.running import RunningTotals, Told
+from sfumato.streams.total import RunningTotal
+from sfumato.streams.watching import Watching
+
+__all__ = ["Answer", "OpenStream", "declared", "has_ended", "is_of_people", "tell"]
+
+OpenStream = RunningTotals | Watching
+Answer = Told | Reading
+
+
+def declared(stream: OpenStream) -> RunningTotal | Alarms:
+    """What the stream was opened for. Public."""
+    query = getattr(getattr(stream, "_opened", None), "query", None)
+    if not isinstance(stream, RunningTotals | Watching) or not isinstance(query, RunningTotal | Alarms):
+        raise InvalidInput(
+            f"a {type(stream).__name__} is no open stream; nothing was told. Open one: "
+            "vault.stream(…).running_total().open(epsilon=…)."
+        )
+    return query
+
+
+def is_of_people(stream: OpenStream) -> bool:
+    """Whether its steps are lists of persons, and not numbers. Public."""
+    return isinstance(stream._opened and stream._gate.unit, User)
+
+
+def has_ended(stream: OpenStream) -> bool:
+    """Whether the horizon was reached or the last alarm was raised. Public."""
+    return stream.halted if isinstance(stream, Watching) else stream.left == 0
+
+
+def tell(stream: OpenStream, held: Any) -> Answer:
+    """Count one step and tell what follows from it; None is a step in which nothing happened.
+
+    Ids that are none are left out, without an error, since one would tell.
+    """
+    groups: tuple[str, ...] = getattr(declared(stream), "groups", ())
+    if is_of_people(stream):
+        people = _people(held, groups)
+        return stream.check(people=people) if isinstance(stream, Watching) else stream.add(people=people)
+    number = _numbers(held, groups)
+    return stream.check(number) if isinstance(stream, Watching) else stream.add(number)
+
+
+def _people(held: Any, groups: tuple[str, ...]) -> Any:
+    if groups:
+        named = held if isinstance(held, Mapping) else {}
+        if held is not None and not isinstance(held, Mapping):
+            raise InvalidInput("a step of persons in groups is a mapping from groups to lists of ids; nothing was told.")
+        return {name: _known(named.get(name, ())) for name in groups}
+    return _known(() if held is None else held)
+
+
+def _known(listed: Iterable[object]) -> list[str | int]:
+    if isinstance(listed, str) or not isinstance(listed, Iterable):
+        raise InvalidInput("a step of persons is a list of ids; nothing was told.")
+    return [person for each in listed if (person := known_person(each)) is not None]
+
+
+def _numbers(held: Any, groups: tuple[str, ...]) -> Any:
+    if held is None:
+        return dict.fromkeys(groups, 0) if groups else 0
+    if isinstance(held, Mapping):
+        return {name: _whole(one) for name, one in held.items()}
+    if isinstance(held, Iterable):
+        return [_whole(one) for one in held]
+    return _whole(held)
+
+
+def _whole(number: Any) -> Any:
+    """A whole number of NumPy as one of Python; anything else as it is, for the stream to refuse."""
+    return number if isinstance(number, bool | int) or not hasattr(number, "__index__") else number.__index__()
