@@ -7,12 +7,15 @@ JOBS ?= 2
 # Two test workers with two threads each would fight over two cores.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: run test test-all lint docs claims bench bench-smoke lock clean
+.PHONY: run test coverage test-all lint docs claims bench bench-smoke lock clean
 
 run: $(READY)            ## set up, then: private releases with error bars and a report from a generated hospital network
 	$(BIN)/sfumato demo
 
 test: $(READY)           ## set up, then all tests
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not long"
+
+coverage: $(READY)       ## the same tests, and which lines they reach; fails below the share in pyproject.toml
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not long" --cov --cov-report=term
 
 test-all: $(READY)       ## the long versions too

@@ -1,14 +1,18 @@
 """The local model: 10^6 reports with 1,024 values, drawn and counted, beside pure-ldp and multi-freq-ldpy.
 
+Two figures for each oracle: reports drawn and counted, and counted alone; on both sides the reports exist one by one.
 A peer runs in an environment of its own, which is built on first use; it draws and counts fewer reports, and its time
-is taken by the report. A peer that cannot be installed, imported or run is named with the reason. A smoke run
-compares with our own client, one report at a time.
+is taken by the report, without the start of Python and what it compiles first. A peer that cannot be installed,
+imported or run is named with the reason. All times are CPU seconds of one process. A smoke run compares with our own
+client, one report at a time.
 """
 
 import json
+import statistics
 import subprocess
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +26,7 @@ from sfumato.local import (
     OptimisedUnary,
     ProjectiveResponse,
     SubsetSelection,
+    SymmetricUnary,
     counts,
     reports,
 )
@@ -35,10 +40,14 @@ import json, sys, time, warnings
 warnings.filterwarnings("ignore")
 name, n, d, epsilon = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
 
-def timed(job):
+def timed(draw, count):
+    count([draw(i % d) for i in range(10)])  # what is compiled on the first call
     start = time.process_time()
-    found = job()
-    print(json.dumps({"seconds": (time.process_time() - start) / n, "values": len(found)}))
+    reports = [draw(i % d) for i in range(n)]
+    drawn = time.process_time()
+    found = count(reports)
+    done = time.process_time()
+    print(json.dumps({"both": (done - start) / n, "count": (done - drawn) / n, "values": len(found)}))
 """
 
 PURE_LDP = """
@@ -46,17 +55,21 @@ from pure_ldp.frequency_oracles import *
 
 one, other, more = {
     "randomised response": (DEClient, DEServer, {}),
+    "symmetric unary": (UEClient, UEServer, {"use_oue": False}),
     "optimised unary": (UEClient, UEServer, {"use_oue": True}),
     "local hash": (LHClient, LHServer, {"use_olh": True}),
+    "Hadamard response": (HadamardResponseClient, HadamardResponseServer, {}),
 }[name]
-client, server = one(epsilon=epsilon, d=d, **more), other(epsilon=epsilon, d=d, **more)
+server = other(epsilon=epsilon, d=d, **more)
+known = {"hash_funcs": server.get_hash_funcs()} if name == "Hadamard response" else {}
+client = one(epsilon=epsilon, d=d, **more, **known)
 
-def job():
-    for i in range(n):
-        server.aggregate(client.privatise(i % d + 1))
+def count(reports):
+    for report in reports:
+        server.aggregate(report)
     return server.estimate_all(range(1, d + 1))
 
-timed(job)
+timed(lambda i: client.privatise(i + 1), count)
 """
 
 MULTI_FREQ = """
@@ -65,26 +78,25 @@ from multi_freq_ldpy.pure_frequency_oracles.LH import LH_Aggregator_MI, LH_Clien
 from multi_freq_ldpy.pure_frequency_oracles.SS import SS_Aggregator_MI, SS_Client
 from multi_freq_ldpy.pure_frequency_oracles.UE import UE_Aggregator_MI, UE_Client
 
-draw, count = {
+timed(*{
     "randomised response": (lambda i: GRR_Client(i, d, epsilon), lambda r: GRR_Aggregator_MI(r, d, epsilon)),
+    "symmetric unary": (lambda i: UE_Client(i, d, epsilon, False), lambda r: UE_Aggregator_MI(r, epsilon, False)),
     "optimised unary": (lambda i: UE_Client(i, d, epsilon, True), lambda r: UE_Aggregator_MI(r, epsilon, True)),
     "local hash": (lambda i: LH_Client(i, d, epsilon, True), lambda r: LH_Aggregator_MI(r, d, epsilon, True)),
     "subset selection": (lambda i: SS_Client(i, d, epsilon), lambda r: SS_Aggregator_MI(r, d, epsilon)),
-}[name]
-
-count([draw(i % d) for i in range(10)])  # compiled on the first call
-timed(lambda: count([draw(i % d) for i in range(n)]))
+}[name])
 """
 
 PEERS = {
     "pure-ldp 1.2.0": Peer(
-        package="pure-ldp==1.2.0", also=("setuptools<81", "scikit-learn", "statsmodels"), program=PURE_LDP
+        package="pure-ldp==1.2.0", also=("setuptools<81", "scikit-learn", "statsmodels", "xxhash<4"), program=PURE_LDP
     ),
-    "multi-freq-ldpy 0.2.5": Peer(package="multi-freq-ldpy==0.2.5", program=MULTI_FREQ),
+    "multi-freq-ldpy 0.2.5": Peer(package="multi-freq-ldpy==0.2.5", also=("xxhash<4",), program=MULTI_FREQ),
 }
 
 ORACLES: dict[str, Oracle] = {
     "randomised response": KaryResponse(epsilon=EPSILON, values=VALUES),
+    "symmetric unary": SymmetricUnary(epsilon=EPSILON, values=VALUES),
     "optimised unary": OptimisedUnary(epsilon=EPSILON, values=VALUES),
     "local hash": LocalHash.calibrated(epsilon=EPSILON, values=VALUES),
     "subset selection": SubsetSelection.calibrated(epsilon=EPSILON, values=VALUES),
@@ -93,13 +105,29 @@ ORACLES: dict[str, Oracle] = {
 }
 
 
+# How many reports a peer draws and counts: about a second's, so that what it does once for all values hardly shows.
+ENOUGH = {
+    "randomised response": 200_000,
+    "symmetric unary": 20_000,
+    "optimised unary": 20_000,
+    "local hash": 1_000,
+    "subset selection": 10_000,
+    "Hadamard response": 50_000,
+    "projective response": 1_000,
+}
+
+Times = dict[str, float]
+"""CPU seconds a report: of drawing and counting (both), and of counting."""
+
+
 def run(*, smoke: bool) -> Path:
-    """Measure and write the result."""
-    size, theirs, pairs = (20_000, 20, 2) if smoke else (1_000_000, 2_000, PAIRS)
+    """Measure and write the result, after each oracle anew: a run that is cut off leaves what it has measured."""
+    size, pairs = (20_000, 2) if smoke else (1_000_000, PAIRS)
     pythons = {} if smoke else {name: built(peer) for name, peer in PEERS.items()}
     measured: dict[str, object] = {}
     for name, oracle in ORACLES.items():
-        peers: dict[str, Callable[[], float]] = {"our own client": lambda oracle=oracle: _client(oracle, theirs)}
+        theirs = ENOUGH[name]
+        peers: dict[str, Callable[[], Times]] = {"our own client": partial(_client, oracle, 20 if smoke else 500)}
         absent: dict[str, str] = {}
         for peer, python in pythons.items():
             if isinstance(python, str):
@@ -109,57 +137,74 @@ def run(*, smoke: bool) -> Path:
             elif isinstance(tried := _peer(PEERS[peer], python, name, theirs), str):
                 absent[peer] = tried
             else:
-                peers[peer] = lambda peer=peer, python=python, name=name: float(
-                    _peer(PEERS[peer], python, name, theirs)
-                )
-        measured[name] = _compared(oracle, peers, size, pairs) | {"not_measured": absent}
-    return write("local", measured, smoke=smoke)
+                peers[peer] = partial(_again, PEERS[peer], python, name, theirs)
+        measured |= _compared(name, oracle, peers, size, pairs, absent)
+        written = write("local", measured, smoke=smoke)
+    return written
 
 
-def _compared(oracle: Oracle, peers: dict[str, Callable[[], float]], size: int, pairs: int) -> dict[str, object]:
-    """CPU seconds a report of ours and of each peer, alternately, after one warm-up of ours."""
+def _compared(
+    name: str, oracle: Oracle, peers: dict[str, Callable[[], Times]], size: int, pairs: int, absent: dict[str, str]
+) -> dict[str, object]:
+    """Ours and each peer alternately, after one warm-up of ours."""
     _ours(oracle, size // 10)
-    own: list[float] = []
-    others: dict[str, list[float]] = {name: [] for name in peers}
+    own: list[Times] = []
+    others: dict[str, list[Times]] = {peer: [] for peer in peers}
     for _ in range(pairs):
         own.append(_ours(oracle, size))
-        for name, peer in peers.items():
-            others[name].append(peer())
+        for peer, timed in peers.items():
+            others[peer].append(timed())
     return {
-        "pairs": pairs,
-        "clock": "CPU seconds",
-        "reports": size,
-        "values": VALUES,
-        "ours_seconds": float(np.median(own)) * size,
-        "peers": {
-            name: {
-                "seconds_scaled": float(np.median(times)) * size,
-                "ratio": ratio([b / a for a, b in zip(own, times, strict=True)]),
-            }
-            for name, times in others.items()
-        },
+        f"{name}, {words}": {
+            "pairs": pairs,
+            "clock": "CPU seconds",
+            "reports": size,
+            "values": VALUES,
+            "ours_seconds": statistics.median(times[part] for times in own) * size,
+            "peers": {
+                peer: {
+                    "seconds_scaled": statistics.median(times[part] for times in theirs) * size,
+                    "ratio": ratio([b[part] / a[part] for a, b in zip(own, theirs, strict=True)]),
+                }
+                for peer, theirs in others.items()
+            },
+            "not_measured": absent,
+        }
+        for part, words in (("both", "drawn and counted"), ("count", "counted"))
     }
 
 
-def _ours(oracle: Oracle, size: int) -> float:
+def _ours(oracle: Oracle, size: int) -> Times:
     truths = np.arange(size) % VALUES
     start = time.process_time()
-    found = counts(oracle, reports(oracle, truths))
-    spent = time.process_time() - start
+    drawn = reports(oracle, truths)
+    between = time.process_time()
+    found = counts(oracle, drawn)
+    done = time.process_time()
     if len(found) != VALUES:
         raise SystemExit("not all values were counted")
-    return spent / size
+    return {"both": (done - start) / size, "count": (done - between) / size}
 
 
-def _client(oracle: Oracle, size: int) -> float:
+def _client(oracle: Oracle, size: int) -> Times:
     bits = SystemBits()
     start = time.process_time()
-    counts(oracle, [oracle.report(i % VALUES, bits) for i in range(size)])
-    return (time.process_time() - start) / size
+    drawn = [oracle.report(i % VALUES, bits) for i in range(size)]
+    between = time.process_time()
+    counts(oracle, drawn)
+    done = time.process_time()
+    return {"both": (done - start) / size, "count": (done - between) / size}
 
 
-def _peer(peer: Peer, python: Path, name: str, size: int) -> float | str:
-    """CPU seconds a report, or in words why there are none."""
+def _again(peer: Peer, python: Path, name: str, size: int) -> Times:
+    times = _peer(peer, python, name, size)
+    if isinstance(times, str):
+        raise SystemExit(f"{peer.package} ran once and then did not: {times}")
+    return times
+
+
+def _peer(peer: Peer, python: Path, name: str, size: int) -> Times | str:
+    """Its times, or in words why there are none."""
     answer = subprocess.run(
         [python, "-c", CLOCK + peer.program, name, str(size), str(VALUES), str(EPSILON)],
         capture_output=True,
@@ -169,5 +214,7 @@ def _peer(peer: Peer, python: Path, name: str, size: int) -> float | str:
     if answer.returncode != 0:
         lines = answer.stderr.strip().splitlines()
         return f"fails: {lines[-1] if lines else 'no reason given'}"
-    figures = json.loads(answer.stdout.strip().splitlines()[-1])
-    return float(figures["seconds"])
+    figures: Times = json.loads(answer.stdout.strip().splitlines()[-1])
+    if figures.pop("values") != VALUES:
+        return "fails: not all values were estimated"
+    return figures

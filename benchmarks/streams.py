@@ -1,6 +1,6 @@
 """Running totals: events a second beside other packages, the memory of long streams, and the error of each strategy.
 
-Each run is a process of its own. Peers get as many events as they can tell in seconds, ours 10^7, so what is compared is
+Each run is a process of its own. Peers get as many events as they can tell in seconds, ours 10^7: what is compared is
 events per second (CPU seconds stand beside, since the machine is shared). Ours tells a total and its margin for each
 event, with exact noise; what jax_privacy does with floats is measured in three ways of using it: one event at a time,
 as its documentation does and as a stream comes; compiled, all events at once; and compiled with all noise drawn ahead,

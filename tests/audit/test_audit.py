@@ -14,8 +14,8 @@ from sfumato.audit.bounds import exact_epsilon
 from sfumato.audit.laws import projected
 from sfumato.audit.supports import cosets, float_laplace
 from sfumato.cli.app import app
+from sfumato.mechanisms import MECHANISMS as CALCULUS
 from sfumato.mechanisms import (
-    MECHANISMS,
     BufferedNoise,
     CubeNoise,
     DegreeNoise,
@@ -26,9 +26,11 @@ from sfumato.mechanisms import (
     SparseVector,
 )
 from sfumato.noise import SystemWords
+from sfumato.streams.noise import SeriesNoise
 
+MECHANISMS = (*CALCULUS, SeriesNoise)
 SAMPLES = 200_000
-HONEST_ALPHA = 1e-8  # each of the thirteen sampling attacks on sound mechanisms fails its test once in 10^8 runs
+HONEST_ALPHA = 1e-8  # each of the fifteen sampling attacks on sound mechanisms fails its test once in 10^8 runs
 TWIN_ALPHA = 0.01  # twins are caught at 99%
 
 
@@ -62,7 +64,9 @@ def test_every_broken_twin_is_refuted(twin) -> None:
     assert verdict.refuted, verdict
 
 
-ADDITIVE = {Laplace, Gaussian, NoisyThreshold, SparseVector, MatrixNoise, BufferedNoise, DegreeNoise, CubeNoise}
+ADDITIVE = {Laplace, Gaussian, NoisyThreshold, SparseVector, MatrixNoise, BufferedNoise, DegreeNoise, CubeNoise} | {
+    SeriesNoise
+}
 
 
 def test_supports_are_attacked_wherever_noise_is_added() -> None:

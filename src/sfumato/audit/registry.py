@@ -26,6 +26,7 @@ from sfumato.audit.numbers import (
     threshold,
     touched,
 )
+from sfumato.audit.series import claimed, series, told
 from sfumato.audit.supports import float_laplace, support
 from sfumato.audit.vectors import cube, degree_vector, laplace_matrix, linear, measured, moved, totals, without_volume
 from sfumato.audit.verdict import Attack, Verdict
@@ -54,6 +55,11 @@ from sfumato.mechanisms import (
     TopChoice,
     TopSet,
 )
+from sfumato.streams.buffers import Buffers
+from sfumato.streams.noise import SeriesNoise
+from sfumato.streams.pattern import Pattern
+from sfumato.streams.toeplitz import Toeplitz
+from sfumato.streams.tree import Tree
 
 __all__ = ["ATTACKS", "TWINS", "audit"]
 
@@ -86,6 +92,18 @@ _ROOT = MatrixNoise(
 _PURE = MatrixNoise(strategy=((2, 0), (1, 2)), bits=1, norm="l1", noise=Fraction(3), workload="prefix", questions=())
 # One event moves three steps by 4, 2 and 1; no buffer is rounded.
 _STREAM = BufferedNoise(horizon=3, decays=(HALF,), weights=(HALF,), bits=2, noise=Fraction(225))
+_EVENT = Pattern(times=1, separation=1, change="added")
+_TWICE = Pattern(times=2, separation=2, change="added")  # a person who counts in two steps, not next to each other
+_ROOTS = Toeplitz(form="square root", horizon=4, bits=2)
+_EVENTS = SeriesNoise(strategy=_ROOTS, pattern=_EVENT, norm="l2", noise=Fraction(18))
+_PERSONS = SeriesNoise(strategy=_ROOTS, pattern=_TWICE, norm="l2", noise=Fraction(30))
+_LONGER = SeriesNoise(
+    strategy=Buffers(horizon=3, decays=(HALF,), weights=(HALF,), bits=4, largest=1),
+    pattern=_EVENT,
+    norm="l2",
+    noise=Fraction(60),
+)
+_BRANCHES = SeriesNoise(strategy=Tree(arity=2, horizon=4, bits=0), pattern=_TWICE, norm="l1", noise=Fraction(6))
 _LADDER = Ladder.calibrated(nodes=100, leaves=2, epsilon="1/4")
 _LADDERS = Ladders(parts=(Ladder.calibrated(nodes=12, leaves=2, epsilon="1/2"),) * 2)
 _CAPPED = ChosenCap(caps=(1, 4), choice=HALF, epsilon=HALF, spread=1, doubling=0, moves=(1, 4), numbers=1)
@@ -159,6 +177,18 @@ ATTACKS = (
     capped("chosen cap", _CAPPED, epsilon=1.0),
     some_cells("noisy cells", _CELLS, epsilon=1.0),
     scaled("noisy scale", _SCALED, *_HUBS, epsilon=1.0),
+    series("stream of events, square root", _EVENTS, (1, 0, 0, 0), delta=1e-5),
+    series("stream of persons, square root", _PERSONS, (1, 0, 1, 0), delta=1e-5),
+    replace(series("stream of events, buffers", _LONGER, (1, 0, 0), delta=1e-5), share=0.5),  # rounding is charged too
+    series("stream of persons, tree with Laplace noise", _BRANCHES, (1, 0, 1, 0)),
+    support(
+        "stream of persons",
+        SeriesNoise.KIND,
+        epsilon=claimed(_PERSONS, delta=1e-5),
+        delta=1e-5,
+        here=told(_PERSONS, (0, 0, 0, 0)),
+        there=told(_PERSONS, (1, 0, 1, 0)),
+    ),
     support("Laplace", Laplace.KIND, epsilon=1.0, here=noisy(_LAPLACE, 0), there=noisy(_LAPLACE, 1)),
     support("Gaussian", Gaussian.KIND, epsilon=1.0, delta=1e-5, here=noisy(_GAUSSIAN, 0), there=noisy(_GAUSSIAN, 1)),
     support(
@@ -265,6 +295,9 @@ TWINS = (
         epsilon=float(accounted([_OWN_STEP], delta=1e-5)),
         delta=1e-5,
     ),
+    series("stream of persons, each counted as one event", _EVENTS, (1, 0, 1, 0), delta=1e-5),
+    series("stream of swapped events, counted as added", _EVENTS, (1, 0, 0, -1), delta=1e-5),
+    series("tree, a person's steps counted as one", replace(_BRANCHES, pattern=_EVENT), (1, 0, 1, 0)),
     degree_vector("degree noise, a replaced edge counted once", _DEGREES, (1, 1, -1, -1), epsilon=1.0),
     support(
         "degree noise on counts that are no degrees",
