@@ -87,6 +87,9 @@ def test_the_commands_are_these():
         "report",
         "schema",
         "schema draft",
+        "stream",
+        "stream demo",
+        "stream total",
         "units",
         "verify",
     ]
@@ -168,12 +171,14 @@ LAST = ("plan", "releases", "evidence", "budget", "key")  # what needs a ledger 
 
 
 def provided(folder: Path) -> set[str]:
-    """Write what people bring along: declarations, a plan and its data, contacts and the ward of each person."""
+    """Write what people bring along: declarations, a plan and its data, arrivals, contacts and everybody's ward."""
     written(folder)
     contacts = [f"{person},{(7 * person + step) % 400}" for person in range(400) for step in (1, 3)]
     (folder / "contacts.csv").write_text("\n".join(["source,target", *contacts]) + "\n", "utf-8")
     wards = [f"{person},ward {person % 3}" for person in range(400)]
     (folder / "wards.csv").write_text("\n".join(["node,block", *wards]) + "\n", "utf-8")
+    arrivals = [f"p{place % 40},2026-01-0{1 + place % 7}T{place % 24:02}:30:00Z" for place in range(400)]
+    (folder / "arrivals.csv").write_text("\n".join(["who,time", *arrivals]) + "\n", "utf-8")
     (folder / "plan.toml").write_text(PLAN, "utf-8")
     (folder / "planned.toml").write_text(PLANNED, "utf-8")
     (folder / "data").mkdir()
@@ -207,6 +212,7 @@ JSON = {
     ("ledger",),
     ("plan",),
     ("schema",),
+    ("stream",),
     (),
 }  # groups have no result of their own
 

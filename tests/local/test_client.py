@@ -171,9 +171,20 @@ def test_a_client_goes_on_where_it_stopped() -> None:
         later = Client.resumed(collection.to_json(), client.state())
         assert [later.report(value) for value in (0, 1, 2)] == before
         assert later.sent == 6
-    for wrong in ("{}", "[]", '{"sent":"x","memory":{},"last":null}', '{"sent":1,"memory":[],"last":null}'):
+    state = client.state()
+    for wrong in (
+        "{}",
+        "[]",
+        "3",
+        *(state.replace('"sent":3', f'"sent":{sent}') for sent in ('"x"', "-3", "true", "null")),
+    ):
         with pytest.raises(InvalidInput, match="not the state"):
             Client.resumed(collection, wrong)
+    for damaged in (state.replace('"last":', '"lost":'), state.replace('"memory":{', '"memory":{"x":"1",')):
+        with pytest.raises(InvalidInput, match="not the state"):
+            Client.resumed(collection, damaged)
+    with pytest.raises(InvalidInput, match="another collection"):
+        Client.resumed(asked_with(ask, reports=10, memoised=True), state)
 
 
 def test_reports_are_written_and_read() -> None:

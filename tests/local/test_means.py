@@ -68,25 +68,6 @@ def test_values_are_clamped_rounded_and_never_repeated() -> None:
         assert "secret" not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    "asked", [DuchiMean(epsilon=1), PiecewiseMean.calibrated(epsilon=1), HybridMean.calibrated(epsilon=1)], ids=named
-)
-def test_many_reports_have_the_mean_and_the_variance(asked) -> None:
-    """60,000 reports of 1/2: mean within 4.75 standard errors (α below 5e-6), variance within 5%, above 6 of its own.
-
-    The twin holds the value to be 3/5: its mean is off by more than that.
-    """
-    n = 60_000
-    drawn = mean_reports(asked, np.full(n, 0.5))
-    numbers = {report: float(asked.number(report)) for report in set(drawn.tolist())}
-    each = np.array([numbers[report] for report in drawn.tolist()])
-    variance = float(asked.variance("0.5"))
-    mean = estimate_mean(asked, drawn)
-    assert mean.estimate == pytest.approx(each.mean(), abs=1e-9)
-    assert abs(mean.estimate - 0.5) < 4.75 * (variance / n) ** 0.5 < abs(mean.estimate - 0.6)
-    assert abs(each.var() / variance - 1) < 0.05
-
-
 @pytest.mark.parametrize("method", ["normal", "bernstein"])
 def test_intervals_of_means_cover(method: str) -> None:
     """300 groups of 400; a count of misses above 4.75 standard deviations of 5% has α below 1e-6."""

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 from itertools import combinations_with_replacement
-from math import factorial
+from math import comb, factorial
 
 import pytest
 
@@ -98,3 +98,25 @@ def test_the_divergence_is_the_one_of_the_two_laws() -> None:
 def test_few_reports_have_no_closed_form() -> None:
     with pytest.raises(InvalidInput, match="too few reports"):
         Shuffled(epsilon=4, reports=100).closed_form("1e-6")
+
+
+@pytest.mark.parametrize(("epsilon", "n"), [(1, 500), (2, 300), (3, 400)])
+def test_the_bound_is_never_below_what_an_attacker_attains_in_a_crowd(epsilon: int, n: int) -> None:
+    """Binary response, all others with value 0, and the number of ones seen: an attack, so a lower bound of δ; exact.
+
+    In whole numbers: weights over a common denominator. The twin counts on a crowd ten times as large.
+    """
+    oracle = KaryResponse(epsilon=epsilon, values=2)
+    top, bottom = oracle.ratio.as_integer_ratio()
+    others = [comb(n - 1, ones) * bottom**ones * top ** (n - 1 - ones) for ones in range(n)]
+    zero = [top * a + bottom * b for a, b in zip([*others, 0], [0, *others], strict=True)]
+    one = [bottom * a + top * b for a, b in zip([*others, 0], [0, *others], strict=True)]
+    for part in (Fraction(1, 10), Fraction(1, 3), Fraction(2, 3)):
+        up, down = enclosures.exp(part * epsilon).high.as_integer_ratio()
+        excess = max(
+            sum(max(0, down * x - up * y) for x, y in zip(*pair, strict=True)) for pair in ((zero, one), (one, zero))
+        )
+        attained = Fraction(excess, down * (top + bottom) ** n)
+        sharper = Shuffled(epsilon=epsilon, reports=n, binary=True).delta_at(part * epsilon)
+        assert 0 < attained <= sharper <= Shuffled(epsilon=epsilon, reports=n).delta_at(part * epsilon)
+        assert Shuffled(epsilon=epsilon, reports=10 * n, binary=True).delta_at(part * epsilon) < attained

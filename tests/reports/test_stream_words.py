@@ -1,4 +1,4 @@
-"""Words for releases of streams: what was told, who is protected and who is not, and that all was charged at the start."""
+"""Words for releases of streams: what was told, who is protected and who not, and that all was charged at the start."""
 
 import re
 import subprocess
@@ -208,7 +208,7 @@ def test_words_come_without_numpy() -> None:
         print(Release(statement=said, certificate=certificate, charged=said.spend, repeated=False,
                       presenter=Reports()).explain())
     """
-    done = subprocess.run(  # noqa: S603 - this very interpreter
+    done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
         input=made("events").certificate.to_json(),
         capture_output=True,

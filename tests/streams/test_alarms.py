@@ -1,7 +1,9 @@
 """Alarms on a stream: halting for good, private CUSUM, and how far one unit moves what is watched."""
 
 import copy
-from itertools import product
+import math
+from dataclasses import replace
+from itertools import combinations, product
 from typing import Any
 
 import pytest
@@ -52,6 +54,61 @@ def test_cusum_sees_a_small_change_that_no_single_step_shows() -> None:
     assert [total.check(60).alarm for _ in range(4)] == [False, True, False, True]
 
 
+STEADY, CHANGED, DRIFT, LEVEL = 10, 20, 13, 30
+RUNS, ALPHA = 600, 1e-8
+
+
+def alarm_law(threshold_scale: float, query_scale: float) -> list[float]:
+    """P(the first alarm comes at or before each step), worked out exactly: the sum over the threshold's noise."""
+    import numpy as np
+
+    noise = np.arange(-400, 401)
+    one, other = np.exp(-1 / threshold_scale), np.exp(-1 / query_scale)
+    silent = (1 - one) / (1 + one) * one ** np.abs(noise)
+    held, found = 0, []
+    for step in range(22):
+        held = max(0, held + (STEADY if step < 10 else CHANGED) - DRIFT)
+        room = LEVEL + noise - held  # no alarm where the noise of the query is below it
+        low, high = other ** (1 - np.minimum(room, 0)) / (1 + other), 1 - other ** np.maximum(room, 0) / (1 + other)
+        silent = silent * np.where(room <= 0, low, high)
+        found.append(1 - float(silent.sum()))
+    return found
+
+
+def farthest(first: list[int], law: list[float]) -> float:
+    return max(abs(sum(one <= step + 1 for one in first) / len(first) - claim) for step, claim in enumerate(law))
+
+
+def test_cusum_raises_false_alarms_and_is_late_as_often_as_its_noise_says() -> None:
+    """Ten steady steps, then a change: the law of the first alarm within the DKW band, α = 1e-8.
+
+    The smallest fault that is sure to be found moves the law by twice the band, 0.25. The twin, whose queries get
+    twice the noise, moves it by 0.39.
+    """
+    asked = (
+        vault().stream(name="er", version="1", horizon=100).alarms(threshold=LEVEL, alarms=1, watched="cusum", drift=13)
+    )
+    noise = asked.open(epsilon=0.25)._mechanism
+    law = alarm_law(float(noise.threshold_scale), float(noise.query_scale))
+    assert 0.15 < law[9] < 0.25  # false alarms in ten steps
+    assert law[10:].index(next(claim for claim in law[10:] if claim > 0.5)) == 3  # half of them within four steps
+    band = math.sqrt(math.log(2 / ALPHA) / (2 * RUNS))
+
+    def first(check: Any, held: Any = lambda _, value: value) -> int:
+        level = 0
+        for step in range(22):
+            level = held(level, STEADY if step < 10 else CHANGED)
+            if check(level).alarm:
+                return step + 1
+        return 23
+
+    ours = [first(asked.open(epsilon=0.25).check) for _ in range(RUNS)]
+    assert farthest(ours, law) < band
+    wrong = replace(noise, each=noise.each / 2)
+    twin = [first(wrong.watch(LEVEL).check, asked.query.moved_on) for _ in range(RUNS)]
+    assert farthest(twin, law) > band
+
+
 def query(watched: str, *, times: int = 1, each: int = 1, lower: int = 0) -> Alarms:
     return Alarms(
         dataset=Dataset(name="er", edition="1"),
@@ -89,6 +146,23 @@ def test_no_neighbour_moves_what_is_watched_further_than_claimed(watched: str) -
         single = query(watched).sensitivity(sf.event(relation="add/remove"), None).linf
         assert single is not None
         assert worst > single.value
+
+
+@pytest.mark.parametrize("watched", ["step", "total", "cusum"])
+def test_a_swap_moves_what_is_watched_no_further(watched: str) -> None:
+    """One person's two steps are exchanged for another's: both ways, and still within times·each."""
+    asked = query(watched, times=2)
+    claim = asked.sensitivity(sf.user("id", relation="replace"), sf.Limit(groups=2, rows_per_group=1)).linf
+    worst, lowest = 0, 0
+    for base in product(range(3), repeat=4):
+        for out, into in product(combinations(range(4), 2), repeat=2):
+            here, there = 0, 0
+            for step, value in enumerate(base):
+                here = asked.moved_on(here, value + (step in out))
+                there = asked.moved_on(there, value + (step in into))
+                worst, lowest = max(worst, there - here), min(lowest, there - here)
+    assert claim is not None
+    assert (worst, lowest) == (claim.value, -claim.value)  # not monotone
 
 
 def test_a_watch_is_monotone_only_where_units_are_added_and_count_upwards() -> None:

@@ -1,6 +1,10 @@
 """Streams that are killed and go on: the series and the charge are as if nothing had happened; copies are refused."""
 
+import copy
+import os
+import pickle
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +15,7 @@ from sfumato import errors
 from sfumato.core.query import Dataset
 from sfumato.core.signature import SigningKey
 from sfumato.governance.ledger import Ledger
-from sfumato.streams import surviving
+from sfumato.streams import sealed, surviving
 from sfumato.vault import Vault
 from tests.governance.homes import Home, sqlite_home
 
@@ -56,8 +60,14 @@ def test_the_ledger_is_charged_once_and_the_series_goes_on(home: Home, tmp_path:
     more = [float(again.add(value)) for value in (1, 5)]
     release = again.close()
     assert list(release.columns["total"].values) == pytest.approx([*told, *more])
-    with pytest.raises(errors.Refused, match="was closed"):
-        question(home).resume(**asked(state))
+    assert not state.exists()  # nothing can go on from it
+    for again_or_anew in (question(home).resume, question(home).open):
+        with pytest.raises(errors.Refused, match="was closed"):
+            again_or_anew(**asked(state))
+    kept = question(home).released(epsilon=1, delta=1e-7, idempotency="night shift")
+    assert (kept.certificate, kept.repeated, kept.charged) == (release.certificate, True, sf.Budget.none())
+    with pytest.raises(errors.NotDeclared, match="no stream like this was closed"):
+        question(home).released(epsilon=1, delta=1e-7, idempotency="another night")
     assert spent(home) == sf.Budget(epsilon=1, delta=1e-7)
     assert Ledger.open(home.url, key=home.key, anchor=home.anchor).verify() == ()
 
@@ -93,33 +103,33 @@ def test_killed_at_any_point_of_a_step(home: Home, tmp_path: Path, where: str, m
 
 
 def test_a_copied_and_an_older_state_are_refused(home: Home, tmp_path: Path) -> None:
-    state, copy = tmp_path / "state", tmp_path / "copy"
+    state, twin = tmp_path / "state", tmp_path / "copy"
     total = question(home).open(**asked(state))
     total.add(3)
-    shutil.copy(state, copy)
+    shutil.copy(state, twin)
     older = tmp_path / "older"
     shutil.copy(state, older)
     total._stack.close()
-    first = question(home).resume(**asked(copy))  # the copy goes on first: then the other one may not
+    first = question(home).resume(**asked(twin))  # the copy goes on first: then the other one may not
     with pytest.raises(errors.Refused, match="another copy of it has gone on"):
         question(home).resume(**asked(state))
     first.add(1)
     first._stack.close()
-    shutil.copy(older, copy)  # a backup is put back
+    shutil.copy(older, twin)  # a backup is put back
     with pytest.raises(errors.Refused, match="older than the ledger's count"):
-        question(home).resume(**asked(copy))
+        question(home).resume(**asked(twin))
     with pytest.raises(errors.Refused):  # nor can it be started again from nothing under its charge
         question(home).open(**asked(tmp_path / "new"))
     assert spent(home) == sf.Budget(epsilon=1, delta=1e-7)
 
 
 def test_two_processes_that_go_on_at_once(home: Home, tmp_path: Path) -> None:
-    state, copy = tmp_path / "state", tmp_path / "copy"
+    state, twin = tmp_path / "state", tmp_path / "copy"
     total = question(home).open(**asked(state))
-    shutil.copy(state, copy)
+    shutil.copy(state, twin)
     with pytest.raises(errors.Refused, match="running elsewhere"):
         question(home).resume(**asked(state))
-    other = question(home).resume(**asked(copy))
+    other = question(home).resume(**asked(twin))
     with pytest.raises(errors.Refused, match="another copy"):
         total.add(1)  # the count has moved on without this one
     with pytest.raises(errors.Refused, match="closed"):
@@ -185,3 +195,117 @@ def test_a_key_without_a_state_file_is_refused(home: Home) -> None:
     with pytest.raises(errors.SfumatoError):
         question(home).open(epsilon=1, delta=1e-7, idempotency="k")
     assert spent(home) == sf.Budget.none()
+
+
+def open_ones(tmp_path: Path, *, state: bool = False) -> list[Any]:
+    """A stream of totals and a watch, in the memory of one vault."""
+    stream = Vault(unit=UNIT, budget=BUDGET, name="er").stream(name="er", version="1", horizon=120)
+    total = stream.running_total(strategy="increments")
+    alarms = stream.alarms(threshold=50, alarms=2)
+    files = {"state": tmp_path / "total"} if state else {}, {"state": tmp_path / "watch"} if state else {}
+    return [total.open(epsilon=1, delta=1e-7, **files[0]), alarms.open(epsilon=1, **files[1])]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_an_open_stream_is_not_copied(tmp_path: Path, copied: Any) -> None:
+    """Two of them would tell from one charge."""
+    for running in open_ones(tmp_path):
+        with pytest.raises(errors.Refused, match="is not copied"):
+            copied(running)
+
+
+def forked(call: Any) -> str:
+    """What a call says in a forked process."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            call()
+            os.write(write, b"told")
+        except errors.SfumatoError as wrong:
+            os.write(write, str(wrong).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as told:
+        found = told.read()
+    os.waitpid(child, 0)
+    return found
+
+
+def test_a_fork_tells_nothing(tmp_path: Path) -> None:
+    total, watch = open_ones(tmp_path, state=True)
+    before = (tmp_path / "total").read_bytes()
+    for call in (lambda: total.add(1), lambda: total.add_many([1]), lambda: watch.check(1), total.close, watch.close):
+        assert "runs in another process" in forked(call)
+    assert (tmp_path / "total").read_bytes() == before
+    assert (total.add(1).step, watch.check(1).alarm) == (1, False)
+
+
+def test_the_size_of_a_state_hardly_tells_what_is_in_it(tmp_path: Path) -> None:
+    """Few digits or many, nobody or twenty persons: the file is as large."""
+    sizes = set()
+    vault = Vault(unit=sf.user("id", relation="add/remove"), budget=BUDGET, name="er")
+    stream = vault.stream(name="er", version="1", horizon=12, limit=sf.Limit(groups=2, rows_per_group=1))
+    for name, people in (("nobody", []), ("many", [f"person {number}" for number in range(20)])):
+        total = stream.running_total(strategy="increments").open(epsilon=1, delta=1e-7, state=tmp_path / name)
+        total.add(people=people)
+        sizes.add((tmp_path / name).stat().st_size)
+    assert len(sizes) == 1
+    plain = b'{"a":"1"}'
+    assert [len(sealed._plain({"a": "1" * size})) for size in (1, 5000)] == [4096, 8192]
+    assert sealed._plain({"a": "1"}).rstrip() == plain
+
+
+def test_a_step_that_breaks_ends_the_stream(tmp_path: Path, monkeypatch: Any) -> None:
+    """Half a step would be measured twice: once for nothing, and once for the next."""
+    total, watch = open_ones(tmp_path)
+    total.add(1)
+
+    def broken(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    for call, inside, name in ((total.add, total._mechanism, "drawn"), (watch.check, watch._watch, "check")):
+        with monkeypatch.context() as patched:
+            patched.setattr(type(inside), name, broken)
+            with pytest.raises(KeyboardInterrupt):
+                call(1)
+        with pytest.raises(errors.Refused, match="is closed"):
+            call(1)
+
+
+@pytest.mark.parametrize("wrong", [{"value": "x"}, {"value": True}, {"value": 1.5}, {"people": ["a"]}, {}])
+def test_what_is_no_step_is_refused_and_the_stream_goes_on(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    total, watch = open_ones(tmp_path)
+    for call in (total.add, watch.check):
+        with pytest.raises(errors.SfumatoError, match="nothing was told"):
+            call(**wrong)
+    assert (total.add(1).step, watch.check(1).alarm) == (1, False)
+
+
+def test_a_list_of_persons_with_one_bad_id_counts_nobody(tmp_path: Path) -> None:
+    vault = Vault(unit=sf.user("id", relation="add/remove"), budget=sf.Budget(epsilon=10**5), name="er")
+    stream = vault.stream(name="er", version="1", horizon=12, limit=sf.Limit(groups=1, rows_per_group=1))
+    watch = stream.alarms(threshold=2, alarms=1).open(epsilon=10**4)
+    for wrong in (["a", "b", "c", 1.5], ["a", None], 7, "abc", ["a", True]):
+        with pytest.raises(errors.InvalidInput, match="nothing was counted and nothing was told"):
+            watch.check(people=wrong)
+    assert watch.steps == 0
+    assert watch.check(people=["a", "b", "c"]).alarm  # all three still had their step
+
+
+def test_threads_share_a_stream_and_every_step_is_told_once(tmp_path: Path) -> None:
+    total, _ = open_ones(tmp_path, state=True)
+    with ThreadPoolExecutor(4) as pool:
+        steps = list(pool.map(lambda _: total.add(1).step, range(24)))
+    assert sorted(steps) == list(range(1, 25))
+    assert len(total.close().values) == 24
+
+
+def test_a_file_that_is_taken_is_refused_before_anything_is_charged(home: Home, tmp_path: Path) -> None:
+    taken = tmp_path / "taken"
+    taken.write_text("something else")
+    for state, error in ((taken, errors.Refused), (tmp_path / "nowhere" / "state", errors.InvalidInput)):
+        with pytest.raises(error, match="nothing was read and nothing was spent"):
+            question(home).open(**asked(state))
+    assert (spent(home), taken.read_text()) == (sf.Budget.none(), "something else")

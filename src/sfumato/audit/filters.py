@@ -84,7 +84,7 @@ def whitened(marked: Sequence[float], *, decay: float, push: float, deviation: f
 
 
 def distance(mechanism: SeriesNoise, moved: Sequence[float]) -> float:
-    """How far apart a stream puts two inputs that differ by ``moved`` in each step, in standard deviations of its noise.
+    """How far apart a stream puts two inputs that differ by ``moved``, step by step, in deviations of its noise.
 
     For the Gaussian noise of a stream as it runs: the length of C·moved over σ.
     """
@@ -140,7 +140,7 @@ class Filtering:
 
     @property
     def event_epsilon(self) -> float:
-        """The ε of one step at the same δ: what an event-level statement would name, though a person is in all steps."""
+        """The ε of one step at the same δ: what a statement about events would name, though a person is in all."""
         low, high = 0.0, 50.0
         for _ in range(200):
             middle = (low + high) / 2

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
     Integers = npt.NDArray[np.int64]
 
-__all__ = ["Outcome", "best_guess", "in_rooms", "reconstruction", "stream_of_rooms"]
+__all__ = ["Outcome", "best_guess", "in_rooms", "read_off", "reconstruction", "stream_of_rooms"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ def in_rooms(trajectories: "Integers", rooms: int) -> "Integers":
     """
     import numpy as np
 
-    return (np.asarray(trajectories)[:, :, None] == np.arange(rooms)).astype(np.int64)
+    return np.equal(np.asarray(trajectories)[:, :, None], np.arange(rooms)).astype(np.int64)
 
 
 def stream_of_rooms(steps: int, rooms: int, people: int, unit: Unit) -> RunningTotal:

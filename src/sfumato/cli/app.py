@@ -21,6 +21,7 @@ from sfumato.cli import (
     plan,
     query,
     schema,
+    stream,
     units,
 )
 from sfumato.cli.exits import Exit, in_words
@@ -81,6 +82,7 @@ app.command("units")(units.units)
 app.command("audit")(audit.audit)
 app.command("releases")(evidence.releases)
 app.command("evidence")(evidence.evidence)
+app.add_typer(stream.stream, name="stream")
 app.add_typer(schema.schema, name="schema")
 app.add_typer(ledger.ledger, name="ledger")
 app.add_typer(account.account, name="account")
@@ -107,10 +109,10 @@ def _options(
 
 def main() -> None:
     """Run the command line."""
-    for stream in (sys.stdout, sys.stderr):
+    for pipe in (sys.stdout, sys.stderr):
         # A terminal that cannot show ε gets a question mark and not a traceback.
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
+        if hasattr(pipe, "reconfigure"):
+            pipe.reconfigure(errors="replace")
     try:
         app()
     except SystemExit as ended:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Level", "released", "side_by_side", "table"]
 
 Steps = Sequence[int] | Sequence[Sequence[int | str]]
-RUNS = 20
+RUNS = 10
 PANEL = (330, 230)
 
 
@@ -82,16 +82,16 @@ def released(
     import numpy as np
 
     wide = natural(1 if width is None else width, "width")
+    if exact is None and not all(isinstance(step, int) for step in steps):
+        raise InvalidInput("lists of ids do not say what is true of the steps; nothing was opened. Say exact=….")
     steps = steps[: len(steps) // wide * wide]  # what does not fill a sum is left out
-    totals, margins = [], np.zeros(0)
-    for run in range(natural(runs, "runs")):
+    totals, margins = [], question.margins(epsilon=epsilon, delta=delta)[: len(steps)] if width is None else ()
+    for _ in range(natural(runs, "runs")):
         running = question.open(epsilon=epsilon, delta=delta)
-        if run == 0:
-            found = [_step_by_step(running, block, width) for block in _blocks(steps, wide)]
-            margins = np.array(found)
+        if margins:
+            _add(running, steps)
         else:
-            for block in [steps] if _numbers(steps) else _blocks(steps, 1):
-                _add(running, block)
+            margins = tuple(_sum(running, steps[first : first + wide], wide) for first in range(0, len(steps), wide))
         totals.append(running.totals)
     truth = np.cumsum([0, *(exact if exact is not None else steps)])
     every = np.concatenate([np.zeros((len(totals), 1)), np.array(totals)], axis=1)
@@ -101,7 +101,7 @@ def released(
         name=name,
         exact=(truth[ends] - truth[before]) / unit,
         told=(every[:, ends] - every[:, before]) / unit,
-        margins=margins / unit,
+        margins=np.array(margins) / unit,
     )
 
 
@@ -124,7 +124,9 @@ def side_by_side(levels: Sequence[Level], *, title: str, across: str, up: str, l
         raise InvalidInput("there is no level to draw; nothing was drawn.")
     colours = palette("light")
     ends = [level.told[0] + sign * level.margins for level in levels for sign in (-1, 1)]
-    scale = altair.Scale(domain=[min(0.0, *(each.min() for each in ends)), max(each.max() for each in ends)])
+    least, most = min(0.0, *(each.min() for each in ends)), max(each.max() for each in ends)
+    room = 0.03 * (most - least)
+    scale = altair.Scale(domain=[least - (room if least else 0), most + room], nice=False)
     panels = []
     for place, level in enumerate(levels):
         rows = [
@@ -133,21 +135,20 @@ def side_by_side(levels: Sequence[Level], *, title: str, across: str, up: str, l
                 zip(level.exact.tolist(), level.told[0].tolist(), level.margins.tolist(), strict=True), 1
             )
         ]
+        wide = altair.Scale(domain=[0.4, len(rows) + 0.6], nice=False, zero=False)
         base = altair.Chart(altair.Data(values=rows)).encode(
-            x=altair.X(
-                "at:Q", title=across, axis=altair.Axis(grid=False, tickMinStep=1), scale=altair.Scale(nice=False)
-            )
+            x=altair.X("at:Q", title=across, axis=altair.Axis(grid=False, tickMinStep=1), scale=wide)
         )
-        labels = (
-            altair.Axis(title=up, format=",.0f", tickCount=6) if place == 0 else altair.Axis(title=None, labels=False)
-        )
+        # unseen labels keep the panels level with each other
+        shown = {"title": up} if place == 0 else {"title": None, "labelOpacity": 0}
+        labels = altair.Axis(format=",.0f", tickCount=6, **shown)
         panels.append(
             altair.layer(
                 base.mark_rule(color=colours.band, strokeWidth=3, opacity=0.55).encode(
                     y=altair.Y("low:Q", axis=labels, scale=scale), y2="high:Q"
                 ),
-                base.mark_line(color=colours.quiet, strokeWidth=1.5).encode(y="exact:Q"),
-                base.mark_circle(color=colours.mark, size=26, opacity=1).encode(y="told:Q"),
+                base.mark_line(color=colours.quiet, strokeWidth=1.5).encode(y=altair.Y("exact:Q", scale=scale)),
+                base.mark_circle(color=colours.mark, size=26, opacity=1).encode(y=altair.Y("told:Q", scale=scale)),
             ).properties(
                 width=PANEL[0],
                 height=PANEL[1],
@@ -155,7 +156,7 @@ def side_by_side(levels: Sequence[Level], *, title: str, across: str, up: str, l
             )
         )
     return dressed(
-        altair.hconcat(*panels, spacing=20),
+        altair.hconcat(*panels, spacing=0),
         title=title,
         subtitle=[
             "Dots: what was released, on bars of 95%. Line: the truth, which can be drawn as this data is public."
@@ -165,24 +166,18 @@ def side_by_side(levels: Sequence[Level], *, title: str, across: str, up: str, l
     )
 
 
-def _numbers(steps: Steps) -> bool:
-    return not steps or isinstance(steps[0], int)
+def _sum(running: RunningTotals, block: Steps, width: int) -> float:
+    """Count a block of steps; the margin of their sum."""
+    _add(running, block)
+    return running.window(width).margin
 
 
-def _blocks(steps: Steps, wide: int) -> list[Any]:
-    return [steps[first : first + wide] for first in range(0, len(steps), wide)]
-
-
-def _step_by_step(running: RunningTotals, block: Any, width: int | None) -> float:
-    """Count a block, and the margin of what is told after it."""
-    last = _add(running, block)
-    return last if width is None else running.window(width).margin
-
-
-def _add(running: RunningTotals, block: Any) -> float:
-    if _numbers(block):
-        return float(running.add_many(list(block)).margins[-1])
-    return [running.add(people=people).margin for people in block][-1]
+def _add(running: RunningTotals, block: Steps) -> None:
+    if isinstance(block[0], int):
+        running.add_many(block)
+    else:
+        for people in block:
+            running.add(people=people)
 
 
 def _short(number: float) -> str:

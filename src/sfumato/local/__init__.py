@@ -10,6 +10,7 @@ from sfumato.local.client import Client, read_report, write_report
 from sfumato.local.collection import ORACLES, Collection, UserCost, collection_from_json
 from sfumato.local.hadamard import HadamardResponse
 from sfumato.local.heavy_hitters import HeavyHitters, Hitter, PrefixSearch, advised
+from sfumato.local.inbox import Inbox, sift
 from sfumato.local.kary import KaryResponse
 from sfumato.local.local_hash import LocalHash
 from sfumato.local.means import MEANS, DuchiMean, HybridMean, PiecewiseMean
@@ -42,6 +43,7 @@ __all__ = [
     "HeavyHitters",
     "Hitter",
     "HybridMean",
+    "Inbox",
     "KaryResponse",
     "LocalHash",
     "MeanEstimate",
@@ -62,6 +64,7 @@ __all__ = [
     "mean_reports",
     "read_report",
     "reports",
+    "sift",
     "write_report",
 ]
 

@@ -10,7 +10,7 @@ Two intervals, and the result says which it is:
 Proof: docs/proofs/local_oracles.md
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -28,7 +28,8 @@ from sfumato.local.local_hash import LocalHash
 from sfumato.local.means import DuchiMean, HybridMean, Mean, PiecewiseMean
 from sfumato.local.oracle import Oracle
 from sfumato.local.projective import ProjectiveResponse
-from sfumato.local.simulate import bucket_table
+from sfumato.local.simulate import TABLE, bits_set, bucket_table, buckets
+from sfumato.local.subset import SubsetSelection
 
 __all__ = ["MeanEstimate", "Shares", "counts", "estimate_mean", "estimate_shares"]
 
@@ -72,8 +73,17 @@ def counts(oracle: Oracle, reports: Any, *, values: Sequence[int] | None = None)
     >>> counts(KaryResponse(epsilon=1, values=3), [0, 2, 2]).tolist()
     [1, 0, 2]
     """
-    given = _packed(oracle, reports)
-    asked = np.arange(oracle.values) if values is None else np.asarray(values, dtype=np.int64)
+    asked = np.arange(oracle.values) if values is None else np.asarray(values)
+    if (
+        asked.ndim != 1
+        or asked.dtype.kind not in "iu"
+        or (asked.size and not 0 <= asked.min() <= asked.max() < oracle.values)
+    ):
+        raise InvalidInput(f"values must be whole numbers from 0 to {oracle.values - 1}; nothing was counted.")
+    return _supported(oracle, _packed(oracle, reports), asked.astype(np.int64, copy=False))
+
+
+def _supported(oracle: Oracle, given: Any, asked: IntArray) -> IntArray:
     match oracle:
         case KaryResponse():
             return np.bincount(given, minlength=oracle.values)[asked]
@@ -97,10 +107,11 @@ def estimate_shares(
     >>> [round(float(share), 3) for share in (shares.low[1], shares.estimates[1], shares.high[1])]
     [0.576, 0.61, 0.644]
     """
-    supported = counts(oracle, reports)
-    n = len(reports)
+    given = _packed(oracle, reports)
+    n = len(given)
     if not n:
         raise InvalidInput("there are no reports; nothing was estimated.")
+    supported = _supported(oracle, given, np.arange(oracle.values))
     miss = 1 - float(probability(confidence, "confidence"))
     each = miss / oracle.values if joint else miss
     p, q = float(oracle.hit), float(oracle.stray)
@@ -137,9 +148,9 @@ def estimate_mean(asked: Mean, reports: Any, *, confidence: Exact = "0.95", meth
     >>> round(mean.estimate, 3), round(mean.high - mean.estimate, 3)
     (0.216, 0.042)
     """
-    given = np.asarray(reports, dtype=np.int64)
-    if not given.size or given.ndim != 1 or given.min() < 0 or given.max() >= _outputs(asked):
-        raise InvalidInput("there are no reports, or one that no client can have sent; nothing was estimated.")
+    given = _numbered(asked, reports)
+    if not given.size:
+        raise InvalidInput("there are no reports; nothing was estimated.")
     n, miss = given.size, 1 - float(probability(confidence, "confidence"))
     variance, reach = float(asked.worst_variance), float(asked.reach)
     match method:
@@ -162,17 +173,6 @@ def estimate_mean(asked: Mean, reports: Any, *, confidence: Exact = "0.95", meth
     )
 
 
-def _outputs(asked: Mean) -> int:
-    """How many different reports there are."""
-    match asked:
-        case DuchiMean():
-            return 2
-        case PiecewiseMean():
-            return asked.points
-        case HybridMean():
-            return 2 + asked.piecewise.points
-
-
 def _numbers(asked: Mean, given: IntArray) -> FloatArray:
     match asked:
         case DuchiMean():
@@ -185,43 +185,45 @@ def _numbers(asked: Mean, given: IntArray) -> FloatArray:
 
 def _packed(oracle: Oracle, reports: Any) -> Any:
     """Reports as one array, each of them possible."""
-    wide = not isinstance(oracle, KaryResponse | HadamardResponse | LocalHash | ProjectiveResponse)
+    if isinstance(oracle, KaryResponse | HadamardResponse | LocalHash | ProjectiveResponse):
+        return _numbered(oracle, reports)
     width = -(-oracle.values // 8)
-    if not wide:
-        given = np.asarray(reports, dtype=np.int64)
-        match oracle:
-            case LocalHash():
-                most = oracle.seeds * oracle.buckets
-            case HadamardResponse():
-                most = oracle.columns
-            case ProjectiveResponse():
-                most = oracle.points
-            case _:
-                most = oracle.values
-        if given.ndim == 1 and (not given.size or (given.min() >= 0 and given.max() < most)):
-            return given
-    elif isinstance(reports, np.ndarray):
-        if reports.dtype == np.uint8 and reports.ndim == 2 and reports.shape[1] == width and _tidy(reports, oracle):
-            return reports
-    else:
-        rows = _bitmaps(reports)
-        if all(len(row) == width for row in rows):
-            bitmaps = np.frombuffer(b"".join(rows), dtype=np.uint8).reshape(len(rows), width)
-            if _tidy(bitmaps, oracle):
-                return bitmaps
-    raise InvalidInput("there is a report that no client of this oracle can have sent; nothing was counted.")
-
-
-def _bitmaps(reports: Iterable[Any]) -> list[bytes]:
+    if isinstance(reports, np.ndarray):
+        if reports.dtype != np.uint8 or reports.ndim != 2 or reports.shape[1] != width:
+            raise InvalidInput(f"these reports are no bitmaps of {width} bytes, one a row; nothing was counted.")
+        wrong = np.zeros(len(reports), dtype=np.bool_)
+        if oracle.values % 8:
+            wrong |= reports[:, -1] >> (oracle.values % 8) != 0
+        if isinstance(oracle, SubsetSelection):
+            wrong |= bits_set(reports) != oracle.size
+        _refuse(int(wrong.sum()), len(reports))
+        return reports
     rows = list(reports)
-    if not all(isinstance(row, bytes) for row in rows):
-        raise InvalidInput("this oracle's reports are bitmaps, and one of these is not; nothing was counted.")
-    return rows
+    _refuse(sum(not oracle.possible(row) for row in rows), len(rows))
+    return np.frombuffer(b"".join(rows), dtype=np.uint8).reshape(len(rows), width)
 
 
-def _tidy(bitmaps: Any, oracle: Oracle) -> bool:
-    """Whether no bit beyond the last value is set."""
-    return not (oracle.values % 8 and (bitmaps[:, -1] >> (oracle.values % 8)).any())
+def _numbered(
+    asked: "KaryResponse | HadamardResponse | LocalHash | ProjectiveResponse | Mean", reports: Any
+) -> IntArray:
+    """Reports that are numbers as one array, each of them possible."""
+    if isinstance(reports, np.ndarray):
+        if reports.ndim != 1 or reports.dtype.kind not in "iu":
+            raise InvalidInput("these reports are no whole numbers, one for each; nothing was counted.")
+        if reports.size and not 0 <= reports.min() <= reports.max() < asked.kinds:
+            _refuse(int(((reports < 0) | (reports >= asked.kinds)).sum()), len(reports))
+        return reports.astype(np.int64, copy=False)
+    given = list(reports)
+    _refuse(sum(not asked.possible(report) for report in given), len(given))
+    return np.array(given, dtype=np.int64)
+
+
+def _refuse(wrong: int, of: int) -> None:
+    if wrong:
+        raise InvalidInput(
+            f"{wrong:,} of {of:,} reports are such as no client can have sent; nothing was counted. "
+            "Leave them out with sift(…), or let an Inbox take what comes in."
+        )
 
 
 def _columns(bitmaps: Any) -> IntArray:
@@ -262,31 +264,27 @@ def _walsh(column: IntArray) -> IntArray:
 
 
 def _hashed(oracle: LocalHash, given: IntArray, asked: IntArray) -> IntArray:
-    """Sum over seeds what their buckets hold; only seeds that were reported are looked at."""
-    found = np.bincount(given, minlength=0) if oracle.seeds * oracle.buckets <= 4 * given.size else None
-    if found is not None and oracle.seeds * oracle.values <= 1 << 24:
-        held = np.zeros(oracle.seeds * oracle.buckets, dtype=np.int64)
-        held[: found.size] = found
+    """Sum over seeds what their buckets hold; few reports are compared one by one with what their seeds do."""
+    small = oracle.seeds * oracle.values <= TABLE
+    if small and oracle.kinds <= 4 * given.size:
+        held = np.bincount(given, minlength=oracle.kinds).reshape(oracle.seeds, oracle.buckets)
         table = bucket_table(oracle.buckets, oracle.digits, oracle.values)
         total = np.zeros(oracle.values, dtype=np.int64)
         for start in range(0, oracle.seeds, 256):
-            block = held.reshape(oracle.seeds, oracle.buckets)[start : start + 256]
-            total += np.take_along_axis(block, table[start : start + 256].astype(np.int64), axis=1).sum(axis=0)
+            block, places = held[start : start + 256], table[start : start + 256].astype(np.int64)
+            total += np.take_along_axis(block, places, axis=1).sum(axis=0)
         return total[asked]
     kinds, times = np.unique(given, return_counts=True)
-    seeds, buckets = kinds // oracle.buckets, kinds % oracle.buckets
-    numbers, total = field(oracle.buckets), np.zeros(asked.size, dtype=np.int64)
-    rows = max(1, _CELLS // max(1, asked.size))
+    seeds, own = np.divmod(kinds, oracle.buckets)
+    total, rows = np.zeros(asked.size, dtype=np.int64), max(1, _CELLS // max(1, asked.size))
     for start in range(0, kinds.size, rows):
-        mine: Any = 0
-        for j in range(oracle.digits):
-            power = oracle.buckets**j
-            part = numbers.times(
-                (seeds[start : start + rows] // power % oracle.buckets)[:, None],
-                (asked // power % oracle.buckets)[None, :],
-            )
-            mine = numbers.plus(mine, part)
-        total += times[start : start + rows] @ (mine == buckets[start : start + rows, None])
+        part = slice(start, start + rows)
+        mine: Any
+        if small:
+            mine = bucket_table(oracle.buckets, oracle.digits, oracle.values)[seeds[part]][:, asked]
+        else:
+            mine = buckets(oracle.buckets, oracle.digits, seeds[part, None], asked[None, :])
+        total += times[part] @ (mine == own[part, None])
     return total
 
 

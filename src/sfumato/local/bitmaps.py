@@ -47,19 +47,23 @@ def _compiled() -> Loops | None:
 def _look_up(table: Any, left_over: int, words: Any, out: Any, again: Any) -> int:
     """Each word of ``out``: the bytes that the table has for eight double bytes, the lowest first.
 
-    Gives how many double bytes there are from ``left_over`` on; ``again`` begins with their places.
+    Gives how many double bytes there are from ``left_over`` on, which is above 0xFF00; ``again`` begins with their
+    places. Whether any of four has a high byte of 0xFF is seen at once: its complement has a zero there, from which
+    taking one borrows.
     """
     found, limit = 0, np.uint64(left_over)
+    high, step, sign = np.uint64(0xFF00FF00FF00FF00), np.uint64(0x0100010001000100), np.uint64(0x8000800080008000)
     for i in range(out.size):
-        joined, open_still = np.uint64(0), False
+        joined, near = np.uint64(0), np.uint64(0)
         for half in range(2):
             word = words[2 * i + half]
+            turned = ~word & high
+            near |= (turned - step) & ~turned & sign
             for j in range(4):
                 pair = (word >> np.uint64(16 * j)) & np.uint64(0xFFFF)
-                open_still |= pair >= limit
                 joined |= np.uint64(table[pair]) << np.uint64(32 * half + 8 * j)
         out[i] = joined
-        if open_still:
+        if near:
             for j in range(8):
                 pair = (words[2 * i + j // 4] >> np.uint64(16 * (j % 4))) & np.uint64(0xFFFF)
                 if pair >= limit:
@@ -99,37 +103,36 @@ def _columns(rows: Any, total: Any) -> None:
     """
     mask = np.uint64(0x0101010101010101)
     width = rows.shape[1]
-    planes = np.zeros((3, width), np.uint64)
+    ones, twos = np.zeros(width, np.uint64), np.zeros(width, np.uint64)
+    fours, eights = np.zeros(width, np.uint64), np.zeros(width, np.uint64)
     lanes = np.zeros((8, width), np.uint64)
-    for start in range(0, len(rows), 8):
+    for i in range(0, len(rows), 8):
         for j in range(width):
-            ones, twos, fours = planes[0, j], planes[1, j], planes[2, j]
-            four = np.uint64(0)
-            for half in range(2):
-                two = np.uint64(0)
-                for quarter in range(2):
-                    a, b = rows[start + 4 * half + 2 * quarter, j], rows[start + 4 * half + 2 * quarter + 1, j]
-                    odd = ones ^ a
-                    carry, ones = (ones & a) | (odd & b), odd ^ b
-                    if quarter == 0:
-                        two = carry
-                    else:
-                        odd = twos ^ two
-                        two, twos = (twos & two) | (odd & carry), odd ^ carry
-                if half == 0:
-                    four = two
-                else:
-                    odd = fours ^ four
-                    four, fours = (fours & four) | (odd & two), odd ^ two
-            planes[0, j], planes[1, j], planes[2, j] = ones, twos, fours
-            for bit in range(8):
-                lanes[bit, j] += (four >> np.uint64(bit)) & mask
+            # A full adder of x, y and z: the sum is x ^ y ^ z, and the carry (x & y) | ((x ^ y) & z).
+            one, y, z = ones[j], rows[i, j], rows[i + 1, j]
+            a, one = (one & y) | ((one ^ y) & z), one ^ y ^ z
+            y, z = rows[i + 2, j], rows[i + 3, j]
+            b, one = (one & y) | ((one ^ y) & z), one ^ y ^ z
+            y, z = rows[i + 4, j], rows[i + 5, j]
+            c, one = (one & y) | ((one ^ y) & z), one ^ y ^ z
+            y, z = rows[i + 6, j], rows[i + 7, j]
+            d, one = (one & y) | ((one ^ y) & z), one ^ y ^ z
+            two = twos[j]
+            a, two = (two & a) | ((two ^ a) & b), two ^ a ^ b
+            c, two = (two & c) | ((two ^ c) & d), two ^ c ^ d
+            four = fours[j]
+            eights[j] = (four & a) | ((four ^ a) & c)
+            ones[j], twos[j], fours[j] = one, two, four ^ a ^ c
+        for bit in range(8):
+            down = np.uint64(bit)
+            for j in range(width):
+                lanes[bit, j] += (eights[j] >> down) & mask
     for bit in range(8):
         for j in range(width):
             for byte in range(8):
-                down = np.uint64(8 * byte)
-                found = ((lanes[bit, j] >> down) & np.uint64(0xFF)) << np.uint64(3)
-                for plane in range(3):
-                    here = (planes[plane, j] >> (down + np.uint64(bit))) & np.uint64(1)
-                    found += here << np.uint64(plane)
+                here = np.uint64(8 * byte + bit)
+                found = ((lanes[bit, j] >> np.uint64(8 * byte)) & np.uint64(0xFF)) << np.uint64(3)
+                found += ((fours[j] >> here) & np.uint64(1)) << np.uint64(2)
+                found += ((twos[j] >> here) & np.uint64(1)) << np.uint64(1)
+                found += (ones[j] >> here) & np.uint64(1)
                 total[bit, 8 * j + byte] += np.int64(found)

@@ -3,19 +3,24 @@
 Nothing but the report leaves. Randomness is the operating system's; all arithmetic is in whole numbers.
 """
 
+import hashlib
 import json
+import re
 from fractions import Fraction
 from typing import Any
 
 from sfumato.core.documents import canonical, parse
-from sfumato.core.exact import Exact
+from sfumato.core.exact import Exact, natural
 from sfumato.errors import InvalidInput, Refused
 from sfumato.local.collection import Collection, collection_from_json
 from sfumato.local.means import MEANS
-from sfumato.local.oracle import Report
+from sfumato.local.oracle import MOST_VALUES, Report
 from sfumato.noise.bits import Bits, SystemBits
 
 __all__ = ["Client", "read_report", "write_report"]
+
+_REPORT = re.compile(r'(0|[1-9][0-9]{0,39})|"((?:[0-9a-f]{2})*)"')
+_LONGEST = MOST_VALUES // 4 + 64  # characters: two for eight values, and room for quotes and spaces
 
 
 class Client:
@@ -87,20 +92,27 @@ class Client:
         """What must be kept to go on later, as JSON. Secret: it holds the values; it never leaves the device."""
         memory = {str(value): write_report(report) for value, report in self._memory.items()}
         last = None if self._last is None else write_report(self._last)
-        return canonical({"sent": self._sent, "memory": memory, "last": last})  # type: ignore[dict-item]
+        state = {"collection": self._mark(), "sent": self._sent, "memory": memory, "last": last}
+        return canonical(state)  # type: ignore[arg-type]
+
+    def _mark(self) -> str:
+        """What tells this collection from every other one."""
+        return hashlib.sha256(self.collection.to_json().encode()).hexdigest()
 
     @classmethod
     def resumed(cls, collection: Collection | str, state: str, *, bits: Bits | None = None) -> "Client":
-        """Go on with a state that was kept."""
+        """Go on with a state that was kept; a state of another collection is refused."""
         client = cls(collection, bits=bits)
         body: Any = parse(state)
         try:
-            client._sent = int(body["sent"])
+            mark = body["collection"]
+            client._sent = natural(body["sent"], "sent", least=0)
             client._memory = {int(key): read_report(text) for key, text in body["memory"].items()}
-            last = body["last"]
-            client._last = None if last is None else read_report(last)
-        except (KeyError, TypeError, ValueError, AttributeError):
+            client._last = None if body["last"] is None else read_report(body["last"])
+        except (KeyError, TypeError, ValueError, AttributeError, InvalidInput):
             raise InvalidInput("this is not the state of a client; nothing was resumed.") from None
+        if mark != client._mark():
+            raise InvalidInput("this is the state of a client of another collection; nothing was resumed.")
         return client
 
 
@@ -113,18 +125,14 @@ def write_report(report: Report) -> str:
     return json.dumps(report.hex() if isinstance(report, bytes) else report)
 
 
-def read_report(text: str) -> Report:
-    """Read a report; what is none is refused.
+def read_report(text: object) -> Report:
+    """Read a report; what is none is refused. It may come from anywhere, so only the two plain forms are read at all.
 
     >>> read_report('"01ff"')
     b'\\x01\\xff'
     """
-    report = parse(text)
-    if isinstance(report, str):
-        try:
-            return bytes.fromhex(report)
-        except ValueError:
-            raise InvalidInput("the text of a bitmap is not hexadecimal; the report was not read.") from None
-    if type(report) is not int or report < 0:
-        raise InvalidInput("a report is a whole number or a bitmap; this was not read.")
-    return report
+    found = _REPORT.fullmatch(text.strip()) if isinstance(text, str) and len(text) <= _LONGEST else None
+    if found is None:
+        raise InvalidInput("a report is a whole number or a bitmap in hexadecimal digits; this was not read.")
+    number, digits = found.groups()
+    return bytes.fromhex(digits) if number is None else int(number)

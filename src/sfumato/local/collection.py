@@ -119,10 +119,10 @@ class Collection:
         """The number of a label; a label that is none is refused without repeating it."""
         if self.labels is None:
             raise InvalidInput("this collection has no labels; nothing was reported. Give the number of the value.")
-        try:
-            return self.labels.index(label)
-        except ValueError:
-            raise InvalidInput("the value is none of the labels; nothing was reported.") from None
+        places = [place for place, own in enumerate(self.labels) if own == label]  # as long for the last as the first
+        if not places:
+            raise InvalidInput("the value is none of the labels; nothing was reported.")
+        return places[0]
 
     def to_json(self) -> str:
         """Write the document as canonical JSON."""

@@ -3,9 +3,11 @@
 Proof: docs/proofs/local_oracles.md
 """
 
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +16,17 @@ from sfumato.local.bitmaps import loops
 from sfumato.noise.selection import sample_intervals
 from sfumato.noise.words import WordBits, Words
 
-__all__ = ["BoolArray", "ByteArray", "CoinBytes", "IntArray", "below", "coin_bytes", "coins", "many_below"]
+__all__ = [
+    "BoolArray",
+    "ByteArray",
+    "IntArray",
+    "RandomBytes",
+    "below",
+    "coin_bytes",
+    "coins",
+    "coins_and_below",
+    "many_below",
+]
 
 IntArray = np.ndarray[tuple[int], np.dtype[np.int64]]
 BoolArray = np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -83,47 +95,79 @@ def many_below(bound: int, size: int, words: Words) -> IntArray:
     return (short if bound == 1 << bits else short[short < bound]).astype(np.int64)
 
 
-class CoinBytes:
-    """Bytes of eight independent coins of one rational probability; two random bytes a byte, exactly.
+def coins_and_below(chance: Fraction, bound: int, size: int, words: Words) -> tuple[BoolArray, IntArray]:
+    """Toss coins and draw as many uniform numbers below a bound: one of each from half a word, where that does.
 
-    Of the 65,536 double bytes each of the 256 outcomes gets as many as its probability holds whole; the ones left over,
-    fewer than 256, ask for a draw from what the whole numbers left out.
+    The low bits of half a word are the number and the high bits begin the uniform number of the coin, as in ``coins``.
+
+    >>> from sfumato.noise.words import SystemWords
+    >>> [drawn.tolist() for drawn in coins_and_below(Fraction(1), 1, 2, SystemWords())]
+    [[True, True], [0, 0]]
+    """
+    bits = (bound - 1).bit_length()
+    if bits > 16 or words.width != 64 or chance >= 1:
+        return coins(chance, size, words), below(bound, size, words)
+    drawn = np.empty(-(-size // 2), dtype=np.uint64)
+    words.fill(drawn)
+    half = drawn.view(np.uint32)[:size]
+    numbers: Any = half & np.uint32((1 << bits) - 1)
+    half >>= np.uint32(bits)
+    floor, rest = divmod(chance.numerator << (32 - bits), chance.denominator)
+    heads: BoolArray = half < floor
+    for i in (half == floor).nonzero()[0] if rest else ():
+        heads[i] = WordBits(words).below(chance.denominator) < rest
+    if bound < 1 << bits:
+        again = (numbers >= bound).nonzero()[0]
+        numbers[again] = below(bound, again.size, words)
+    drawn.fill(0)
+    return heads, numbers
+
+
+class RandomBytes:
+    """Bytes of a law whose probabilities are whole weights over their sum; two random bytes a byte, exactly.
+
+    Of the 65,536 double bytes each of the 256 outcomes gets as many as its probability holds whole. The ones left over,
+    fewer than 256, ask for a draw from what the whole numbers left out: from another such table, and there from words.
     """
 
-    __slots__ = ("left_over", "table", "total", "used", "weights")
+    __slots__ = ("left_over", "rest", "table", "total", "weights")
 
-    def __init__(self, chance: Fraction) -> None:
-        top, whole = chance.numerator, chance.denominator
-        ways = [top**ones * (whole - top) ** (8 - ones) for ones in range(9)]
-        shares = [divmod(ways[byte.bit_count()] << 16, whole**8) for byte in range(256)]
-        self.used = np.array([units for units, _ in shares])
-        self.weights = list(accumulate(rest for _, rest in shares))
+    def __init__(self, weights: Sequence[int], *, tables: int = 2) -> None:
+        whole = sum(weights)
+        shares = [divmod(weight << 16, whole) for weight in weights]
+        left = [rest for _, rest in shares]
+        self.left_over = sum(units for units, _ in shares)
+        self.table = np.zeros(1 << 16, dtype=np.uint8)
+        self.table[: self.left_over] = np.repeat(np.arange(256, dtype=np.uint8), [units for units, _ in shares])
+        self.weights = list(accumulate(left))
         self.total = self.weights[-1]
-        table = np.zeros(1 << 16, dtype=np.uint8)
-        table[: self.used.sum()] = np.repeat(np.arange(256, dtype=np.uint8), self.used)
-        self.table, self.left_over = table, int(self.used.sum())
+        self.rest = RandomBytes(left, tables=tables - 1) if self.total and tables > 1 else None
 
     def fill(self, out: "np.ndarray[tuple[int], np.dtype[np.uint8]]", words: Words) -> None:
         """Overwrite ``out`` with fresh bytes."""
         fast = loops(out.size)
         drawn = np.empty(_CHUNK // 4, dtype=np.uint64)
         again: IntArray = np.empty(_CHUNK, dtype=np.int64)
-        open_still = []
+        open_still = [again[:0]]
         for start in range(0, out.size, _CHUNK):
             part = out[start : start + _CHUNK]
             used = drawn[: -(-part.size // 4)]
             words.fill(used)
-            pairs = used.view(np.uint16)[: part.size]
             if fast is not None and part.size == _CHUNK:
                 found = fast.look_up(self.table, self.left_over, used, part.view(np.uint64), again)
                 open_still.append(again[:found] + start)
             else:
+                pairs = used.view(np.uint16)[: part.size]
                 self.table.take(pairs, out=part, mode="clip")
                 open_still.append((pairs >= self.left_over).nonzero()[0] + start)
-        if self.total and out.size:
-            places = np.concatenate(open_still)
-            out[places] = sample_intervals(self._ends, places.size, words)
         drawn.fill(0)
+        places = np.concatenate(open_still)
+        if self.rest is not None and places.size:
+            fresh = np.empty(places.size, dtype=np.uint8)
+            self.rest.fill(fresh, words)
+            out[places] = fresh
+        elif self.total:
+            out[places] = sample_intervals(self._ends, places.size, words)
 
     def _ends(self, bits: int) -> tuple[list[int], list[int]]:
         ends = [(weight << bits) // self.total for weight in self.weights[:-1]]
@@ -132,6 +176,8 @@ class CoinBytes:
 
 
 @lru_cache(maxsize=16)
-def coin_bytes(chance: Fraction) -> CoinBytes:
-    """The table for a probability."""
-    return CoinBytes(chance)
+def coin_bytes(chance: Fraction) -> RandomBytes:
+    """Bytes of eight independent coins of one rational probability."""
+    top, whole = chance.numerator, chance.denominator
+    ways = [top**ones * (whole - top) ** (8 - ones) for ones in range(9)]
+    return RandomBytes([ways[byte.bit_count()] for byte in range(256)])

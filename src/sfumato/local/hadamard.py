@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
-from sfumato.local.oracle import Oracular, Report
+from sfumato.local.oracle import Oracular, Report, is_below
 
 if TYPE_CHECKING:
     from sfumato.noise.bits import Bits
@@ -69,6 +69,15 @@ class HadamardResponse(Oracular):
         """The exact probability of a report given the truth."""
         return (self.hit if self.supports(report, truth) else 1 - self.hit) * 2 / self.columns
 
+    @property
+    def kinds(self) -> int:
+        """How many different reports there are."""
+        return self.columns
+
+    def possible(self, report: object) -> bool:
+        """Whether a client can have sent this: a whole number below ``kinds``."""
+        return is_below(report, self.kinds)
+
     def outputs(self) -> Iterator[int]:
         """All columns."""
-        return iter(range(self.columns))
+        return iter(range(self.kinds))

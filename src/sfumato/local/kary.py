@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
-from sfumato.local.oracle import Oracular, Report
+from sfumato.local.oracle import Oracular, Report, is_below
 
 if TYPE_CHECKING:
     from sfumato.noise.bits import Bits
@@ -58,6 +58,15 @@ class KaryResponse(Oracular):
         """The exact probability of a report given the truth."""
         return self.hit if report == truth else self.stray
 
+    @property
+    def kinds(self) -> int:
+        """How many different reports there are."""
+        return self.values
+
+    def possible(self, report: object) -> bool:
+        """Whether a client can have sent this: a whole number below ``kinds``."""
+        return is_below(report, self.kinds)
+
     def outputs(self) -> Iterator[int]:
         """All values."""
-        return iter(range(self.values))
+        return iter(range(self.kinds))

@@ -10,7 +10,7 @@ from sfumato.core.exact import Exact
 from sfumato.errors import InvalidInput
 from sfumato.local.fields import coordinates, field, is_order
 from sfumato.local.odds import local_epsilon, odds
-from sfumato.local.oracle import Oracular, Report
+from sfumato.local.oracle import Oracular, Report, is_below
 
 if TYPE_CHECKING:
     from sfumato.noise.bits import Bits
@@ -104,9 +104,18 @@ class LocalHash(Oracular):
         chance = self.hit if self.supports(report, truth) else (1 - self.hit) / (self.buckets - 1)
         return chance / self.seeds
 
+    @property
+    def kinds(self) -> int:
+        """How many different reports there are."""
+        return self.seeds * self.buckets
+
+    def possible(self, report: object) -> bool:
+        """Whether a client can have sent this: a whole number below ``kinds``."""
+        return is_below(report, self.kinds)
+
     def outputs(self) -> Iterator[int]:
         """All seeds with all buckets."""
-        return iter(range(self.seeds * self.buckets))
+        return iter(range(self.kinds))
 
 
 @lru_cache(maxsize=64)

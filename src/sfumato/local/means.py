@@ -16,6 +16,7 @@ from sfumato.core.exact import Exact, natural, probability, rational
 from sfumato.core.guarantees import Pure
 from sfumato.errors import InvalidInput
 from sfumato.local.odds import local_epsilon, odds
+from sfumato.local.oracle import is_below
 
 if TYPE_CHECKING:
     from sfumato.noise.bits import Bits
@@ -39,6 +40,9 @@ class _Averaged:
         @property
         def steps(self) -> int: ...
 
+        @property
+        def kinds(self) -> int: ...
+
         def variance(self, value: Exact) -> Fraction: ...
 
     def _read(self) -> None:
@@ -58,6 +62,10 @@ class _Averaged:
     def loss(self) -> events.Stated:
         """The event of one report: ε-DP for its value, replaced by any other; T reports of one person are T events."""
         return events.Stated(guarantee=Pure(epsilon=self.epsilon))
+
+    def possible(self, report: object) -> bool:
+        """Whether a client can have sent this: a whole number below ``kinds``."""
+        return is_below(report, self.kinds)
 
     def step(self, value: Exact) -> int:
         """The point next to a value; what lies outside [−1, 1] is moved to its end."""
@@ -113,9 +121,14 @@ class DuchiMean(_Averaged):
         one = (self.ratio * step + self.steps - step) / ((self.ratio + 1) * self.steps)
         return one if report else 1 - one
 
+    @property
+    def kinds(self) -> int:
+        """How many different reports there are."""
+        return 2
+
     def outputs(self) -> Iterator[int]:
         """Both."""
-        return iter(range(2))
+        return iter(range(self.kinds))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,9 +206,14 @@ class PiecewiseMean(_Averaged):
         """The exact probability of a report given the point."""
         return (self.ratio if step <= report < step + self.window else 1) / self._weight
 
+    @property
+    def kinds(self) -> int:
+        """How many different reports there are."""
+        return self.points
+
     def outputs(self) -> Iterator[int]:
         """All points."""
-        return iter(range(self.points))
+        return iter(range(self.kinds))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,9 +289,14 @@ class HybridMean(_Averaged):
             return (1 - self.share) * self.duchi.probability(report, step)
         return self.share * self.piecewise.probability(report - 2, step)
 
+    @property
+    def kinds(self) -> int:
+        """How many different reports there are."""
+        return 2 + self.piecewise.points if self.share else 2
+
     def outputs(self) -> Iterator[int]:
         """All reports."""
-        return iter(range(2 + self.piecewise.points))
+        return iter(range(self.kinds))
 
 
 Mean = DuchiMean | PiecewiseMean | HybridMean

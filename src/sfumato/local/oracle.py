@@ -17,12 +17,30 @@ from sfumato.local.odds import local_epsilon, odds
 if TYPE_CHECKING:
     from sfumato.noise.bits import Bits
 
-__all__ = ["MOST_VALUES", "Oracle", "Oracular", "Report"]
+__all__ = ["MOST_VALUES", "Oracle", "Oracular", "Report", "is_below", "is_bitmap"]
 
 MOST_VALUES = 1 << 20
 
 Report = int | bytes
 """What leaves the device: a number, or a bitmap with value v at bit v mod 8 of byte v // 8."""
+
+
+def is_below(report: object, bound: int) -> bool:
+    """Whether something is a whole number from 0 to below a bound; True and 1.0 are none.
+
+    >>> is_below(2, 3), is_below(True, 3), is_below("2", 3), is_below(10**400, 3)
+    (True, False, False, False)
+    """
+    return type(report) is int and 0 <= report < bound
+
+
+def is_bitmap(report: bytes, values: int) -> bool:
+    """Whether a bitmap has one bit for each value and none beyond.
+
+    >>> is_bitmap(b"\\x07", 3), is_bitmap(b"\\x08", 3), is_bitmap(b"\\x01\\x00", 3)
+    (True, False, False)
+    """
+    return len(report) == -(-values // 8) and not report[-1] >> (values - 1) % 8 + 1
 
 
 class Oracle(Protocol):
@@ -74,6 +92,10 @@ class Oracle(Protocol):
 
     def probability(self, report: Report, truth: int) -> Fraction:
         """The exact probability of a report given the truth."""
+        ...
+
+    def possible(self, report: object) -> bool:
+        """Whether a client can have sent this; what comes over a network may be anything."""
         ...
 
     def outputs(self) -> Iterator[Report]:
@@ -135,6 +157,14 @@ class Oracular:
             case "iid":
                 return noise + true * (1 - true)
         raise InvalidInput(f"population = {population!r} is unknown; nothing was done. Give 'fixed' or 'iid'.")
+
+    @property
+    def pull(self) -> Fraction:
+        """How far one report, honest or not, can move n times the estimate of a value: 1/(hit − stray).
+
+        m senders who lie move an estimated share by up to m·pull/n, and no check of single reports can see it.
+        """
+        return 1 / (self.hit - self.stray)
 
     def _truth(self, truth: int) -> int:
         """Refuse a value that is none, in words that do not repeat it."""

@@ -10,7 +10,7 @@ from sfumato.errors import InvalidInput
 from sfumato.local.fields import coordinates, field, is_order, place, point, points
 from sfumato.local.local_hash import orders_near
 from sfumato.local.odds import local_epsilon, odds
-from sfumato.local.oracle import Oracular, Report
+from sfumato.local.oracle import Oracular, Report, is_below
 
 if TYPE_CHECKING:
     from sfumato.noise.bits import Bits
@@ -111,6 +111,15 @@ class ProjectiveResponse(Oracular):
         """The exact probability of a report given the truth."""
         return (self.ratio if self.supports(report, truth) else 1) / self._weight
 
+    @property
+    def kinds(self) -> int:
+        """How many different reports there are."""
+        return self.points
+
+    def possible(self, report: object) -> bool:
+        """Whether a client can have sent this: a whole number below ``kinds``."""
+        return is_below(report, self.kinds)
+
     def outputs(self) -> Iterator[int]:
         """All points."""
-        return iter(range(self.points))
+        return iter(range(self.kinds))

@@ -15,7 +15,7 @@ import numpy as np
 from sfumato.errors import InvalidInput
 from sfumato.local.bitmaps import loops
 from sfumato.local.collection import ORACLES
-from sfumato.local.draws import BoolArray, ByteArray, IntArray, below, coin_bytes, coins, many_below
+from sfumato.local.draws import BoolArray, ByteArray, IntArray, below, coin_bytes, coins, coins_and_below, many_below
 from sfumato.local.fields import field, point, points
 from sfumato.local.hadamard import HadamardResponse
 from sfumato.local.kary import KaryResponse
@@ -27,10 +27,10 @@ from sfumato.local.subset import SubsetSelection
 from sfumato.local.unary import OptimisedUnary, SymmetricUnary
 from sfumato.noise.words import SystemWords, Words
 
-__all__ = ["bucket_table", "mean_reports", "reports"]
+__all__ = ["TABLE", "bits_set", "bucket_table", "buckets", "mean_reports", "reports"]
 
 _ROWS = 1 << 15  # persons at a time
-_TABLE = 1 << 24  # entries of a table that is kept
+TABLE = 1 << 24  # entries of a table that is kept
 _DRAWN = 1 << 15  # places at a time, where sets are brought to their size
 
 
@@ -77,30 +77,30 @@ def mean_reports(asked: Mean, values: Any, words: Words | None = None) -> IntArr
     return _MEAN[type(asked)](asked, steps, SystemWords() if words is None else words)
 
 
-def _others(heads: BoolArray, truths: IntArray, values: int, words: Words) -> IntArray:
-    """The truth where a coin shows heads, else a uniform other value."""
-    shift = below(values - 1, truths.size, words) + 1
-    shift *= ~heads
-    shift += truths
-    shift -= values * (shift >= values)
-    return shift
+def _others(chance: Fraction, truths: IntArray, values: int, words: Words) -> IntArray:
+    """The truth with a probability, else a uniform other value."""
+    heads, others = coins_and_below(chance, values - 1, truths.size, words)
+    own = truths.astype(others.dtype)
+    others += others >= own
+    np.copyto(others, own, where=heads)
+    return others
 
 
 def _kary(oracle: KaryResponse, truths: IntArray, words: Words) -> IntArray:
-    return _others(coins(oracle.hit, truths.size, words), truths, oracle.values, words)
+    return _others(oracle.hit, truths, oracle.values, words)
 
 
 def _hash(oracle: LocalHash, truths: IntArray, words: Words) -> IntArray:
     seeds = below(oracle.seeds, truths.size, words)
-    if oracle.seeds * oracle.values <= _TABLE:
+    if oracle.seeds * oracle.values <= TABLE:
         bucket = bucket_table(oracle.buckets, oracle.digits, oracle.values).ravel()[seeds * oracle.values + truths]
     else:
-        bucket = _buckets(oracle.buckets, oracle.digits, seeds, truths)
-    drawn = _others(coins(oracle.hit, truths.size, words), bucket.astype(np.int64), oracle.buckets, words)
+        bucket = buckets(oracle.buckets, oracle.digits, seeds, truths)
+    drawn = _others(oracle.hit, bucket.astype(np.int64), oracle.buckets, words)
     return seeds * oracle.buckets + drawn
 
 
-def _buckets(order: int, digits: int, seeds: IntArray, values: IntArray) -> IntArray:
+def buckets(order: int, digits: int, seeds: IntArray, values: IntArray) -> IntArray:
     """The bucket of each value under each seed, both arrays broadcast together."""
     numbers = field(order)
     total: Any = None
@@ -117,16 +117,16 @@ def bucket_table(order: int, digits: int, values: int) -> "np.ndarray[tuple[int,
     every = np.arange(values)
     for start in range(0, order**digits, 256):
         seeds = np.arange(start, min(start + 256, order**digits))
-        table[start : start + 256] = _buckets(order, digits, seeds[:, None], every[None, :])
+        table[start : start + 256] = buckets(order, digits, seeds[:, None], every[None, :])
     table.setflags(write=False)
     return table
 
 
 def _hadamard(oracle: HadamardResponse, truths: IntArray, words: Words) -> IntArray:
     rows = truths + 1
-    odd = ~coins(oracle.hit, truths.size, words)
-    columns = below(oracle.columns, truths.size, words)
-    wrong = (np.bitwise_count(rows & columns) & 1).astype(np.bool_) != odd
+    even, drawn = coins_and_below(oracle.hit, oracle.columns, truths.size, words)
+    columns = drawn.astype(np.int64)
+    wrong = (np.bitwise_count(rows & columns) & 1).astype(np.bool_) == even
     columns ^= (rows & -rows) * wrong
     return columns
 
@@ -199,8 +199,7 @@ def _subset(oracle: SubsetSelection, truths: IntArray, bitmaps: ByteArray, words
     _toss(Fraction(few, oracle.values), bitmaps, oracle.values, words)
     _set(bitmaps, truths, np.zeros(truths.size, dtype=np.bool_))
     heads = coins(oracle.hit, truths.size, words)
-    lanes = bitmaps.view(np.uint64) if bitmaps.shape[1] % 8 == 0 else bitmaps
-    missing = oracle.size - heads - np.bitwise_count(lanes).sum(axis=1, dtype=np.int64)
+    missing = oracle.size - heads - bits_set(bitmaps)
     if (fast := loops(bitmaps.size)) is not None:
         row = 0
         while row < len(missing):
@@ -208,6 +207,13 @@ def _subset(oracle: SubsetSelection, truths: IntArray, bitmaps: ByteArray, words
     else:
         _resized(bitmaps, truths, missing, oracle.values, words)
     _set(bitmaps, truths, heads)
+
+
+def bits_set(bitmaps: ByteArray) -> IntArray:
+    """How many bits of each row are set."""
+    whole = bitmaps.shape[1] % 8 == 0 and bitmaps.flags.c_contiguous
+    found: IntArray = np.bitwise_count(bitmaps.view(np.uint64) if whole else bitmaps).sum(axis=1, dtype=np.int64)
+    return found
 
 
 def _resized(bitmaps: ByteArray, truths: IntArray, missing: IntArray, values: int, words: Words) -> None:

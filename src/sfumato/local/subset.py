@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core.exact import Exact, natural
 from sfumato.local.odds import local_epsilon, odds
-from sfumato.local.oracle import Oracular, Report
+from sfumato.local.oracle import Oracular, Report, is_bitmap
 
 if TYPE_CHECKING:
     from sfumato.noise.bits import Bits
@@ -84,6 +84,12 @@ class SubsetSelection(Oracular):
         if self.supports(report, truth):
             return self.hit / comb(self.values - 1, self.size - 1)
         return (1 - self.hit) / comb(self.values - 1, self.size)
+
+    def possible(self, report: object) -> bool:
+        """Whether a client can have sent this: a bitmap of the right length with ``size`` bits."""
+        if not isinstance(report, bytes) or not is_bitmap(report, self.values):
+            return False
+        return int.from_bytes(report, "little").bit_count() == self.size
 
     def outputs(self) -> Iterator[bytes]:
         """All sets of that size."""

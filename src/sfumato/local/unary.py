@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.local.odds import odds
-from sfumato.local.oracle import Oracular, Report
+from sfumato.local.oracle import Oracular, Report, is_bitmap
 
 if TYPE_CHECKING:
     from sfumato.noise.bits import Bits
@@ -40,6 +40,10 @@ class _Bits(Oracular):
             one = self.hit if value == truth else self.stray
             chance *= one if self.supports(report, value) else 1 - one
         return chance
+
+    def possible(self, report: object) -> bool:
+        """Whether a client can have sent this: a bitmap of the right length, with no bit beyond the last value."""
+        return isinstance(report, bytes) and is_bitmap(report, self.values)
 
     def outputs(self) -> Iterator[bytes]:
         """All bitmaps."""

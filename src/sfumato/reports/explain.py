@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.core.release import Release
 from sfumato.errors import Unsupported
+from sfumato.reports.catalogue import message
 from sfumato.reports.words import Facts, Margins, write
 from sfumato.reports.words.facts import CONFIDENCE
 
@@ -28,7 +29,9 @@ def explain_figure(figure: "Derived", language: str, audience: str = "public") -
     """Explain what was computed from releases of one account; where numbers err differently, by the widest margin."""
     margins = Margins(each=_widest(figure, joint=False), joint=_widest(figure, joint=True))
     facts = Facts.derived(figure.sources, numbers=len(figure.values), margins=margins)
-    return str(write(facts, language, audience))
+    caveat = getattr(figure, "caveat", None)  # what the figure's own margin leaves open
+    words = str(write(facts, language, audience))
+    return words if caveat is None else f"{words}\n\n{message(language, caveat)}"
 
 
 def _widest(figure: "Derived", *, joint: bool) -> Fraction:

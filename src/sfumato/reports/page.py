@@ -15,18 +15,22 @@ from pathlib import Path
 
 from sfumato.core.query import Dataset
 from sfumato.core.release import Release, only_release
+from sfumato.core.statement import Statement
 from sfumato.errors import InvalidInput
 from sfumato.laws import LadderBound
 from sfumato.reports.amounts import amount
 from sfumato.reports.browser import find, print_pdf
 from sfumato.reports.catalogue import LANGUAGES, message, messages
-from sfumato.reports.columns import columns_of, magnitude, shared_margins
+from sfumato.reports.columns import Column, columns_of, magnitude, shared_margins
 from sfumato.reports.drawings import drawing, paint
 from sfumato.reports.particulars import asked, particulars
+from sfumato.reports.plots.series import MOST_PANELS
 from sfumato.reports.sheet import sheet
 from sfumato.reports.snippet import snippet
 from sfumato.reports.words import AUDIENCES, Span
 from sfumato.reports.words.figures import one_line, span_figure
+from sfumato.streams.alarms import Alarms
+from sfumato.streams.total import RunningTotal
 
 __all__ = ["file_name", "page", "pdf", "snippet", "write"]
 
@@ -140,12 +144,12 @@ def _section(release: Release, language: str, *, unfolded: bool) -> str:
             lead,
             *_glance(release, language),
             f"<h2>{_text(language, 'page.answer' if columns[0].named else 'page.numbers')}</h2>",
-            drawing(release, "intervals", language) if measured and len(columns[0].values) <= MOST_POINTS else "",
+            _picture(release, columns, language),
             sheet(release, language, most=MOST_ROWS),
             f"<h2>{_text(language, 'page.meaning')}</h2>",
             *words,
             drawing(release, "people", language),
-            drawing(release, "noise", language) if measured and not isinstance(said.law, LadderBound) else "",
+            drawing(release, "noise", language) if measured and _one_law(said) else "",
             f"<h2>{_text(language, 'page.readers')}</h2>",
             *_readers(release, language, unfolded=unfolded),
             f"<h2>{_text(language, 'page.facts')}</h2>",
@@ -155,6 +159,23 @@ def _section(release: Release, language: str, *, unfolded: bool) -> str:
             "</section>",
         ]
     )
+
+
+def _picture(release: Release, columns: Sequence[Column], language: str) -> str:
+    """The numbers as a picture; none where there are too many, none at all, or where names were chosen."""
+    match release.statement.query:
+        case Alarms():
+            return drawing(release, "alarms", language)
+        case RunningTotal(groups=groups):
+            drawn = columns[0].values and len(groups) <= MOST_PANELS
+            return drawing(release, "series", language) if drawn else ""
+    measured = not any(column.chosen for column in columns)
+    return drawing(release, "intervals", language) if measured and len(columns[0].values) <= MOST_POINTS else ""
+
+
+def _one_law(said: Statement) -> bool:
+    """Whether all numbers err by one law, which can be drawn."""
+    return not isinstance(said.law, LadderBound) and not isinstance(said.query, RunningTotal)
 
 
 def _glance(release: Release, language: str) -> Iterator[str]:

@@ -20,7 +20,8 @@ from sfumato.streams.toeplitz import moves
 __all__ = ["BLOCK", "Buffers", "buffers_for", "searched"]
 
 BLOCK = 256
-LONGEST = 2**18  # steps that a pattern is followed through one by one
+LONGEST = 2**18  # steps that a pattern is followed through one by one, with up to 8 buffers
+FINEST = 2**64  # the largest denominator of a decay or a weight: who reads a certificate must not wait for ever
 GUARD = 96
 PRECISION = 40  # bits of decays and weights
 FLOAT = Fraction(1, 2**53)  # the relative error of one float operation
@@ -54,7 +55,9 @@ class Buffers:
         for decay, weight in zip(self.decays, self.weights, strict=True):
             non_negative(weight, "weight")
             if non_negative(decay, "decay") >= 1:
-                raise InvalidInput(f"decay = {decay} must be below 1; nothing was done.")
+                raise InvalidInput("a decay must be below 1; nothing was done.")
+            if max(decay.denominator, weight.denominator) > FINEST:
+                raise InvalidInput("decays and weights have denominators up to 2^64; nothing was done.")
         if sum(self.weights) > 1:
             raise InvalidInput("the weights add up to more than 1, so that the mix would rise; nothing was done.")
         if self.largest * sum(self.coefficients(min(BLOCK, self.horizon))) >= 2**52:
@@ -81,14 +84,22 @@ class Buffers:
         return linear + rounding + 2 * (isqrt(linear * rounding) + 1)
 
     def absolute(self, pattern: Pattern) -> int:
-        """A bound on Σ |D_t|."""
-        summed = sum(moves(self.coefficients(self.horizon), pattern))
+        """A bound on Σ |D_t|: step by step, or for long streams ``times`` the sum of all coefficients there can be."""
+        if self._short:
+            summed = sum(moves(self.coefficients(self.horizon), pattern))
+        else:
+            whole = sum((w / (1 - d) for d, w in zip(self.decays, self.weights, strict=True)), Fraction(1))
+            summed = pattern.times * ceil(whole * (1 << self.bits))
         return pattern.sums * summed + self.slack * self.horizon * self._groups(pattern)
 
     @property
     def numbers(self) -> int:
         """How many numbers are released in all."""
         return self.horizon
+
+    @property
+    def _short(self) -> bool:
+        return self.horizon * max(8, len(self.decays)) <= 8 * LONGEST
 
     @staticmethod
     def _groups(pattern: Pattern) -> int:
@@ -97,7 +108,7 @@ class Buffers:
 
     def _linear(self, pattern: Pattern) -> int:
         """A bound on ‖C·Δ‖² for units that are added: step by step, or for one step in closed form."""
-        if pattern.times > 1 and self.horizon > LONGEST:
+        if pattern.times > 1 and not self._short:
             one = Pattern(times=1, separation=1, change=pattern.change)
             return pattern.times**2 * self._linear(one)  # by the triangle inequality
         if pattern.times > 1:

@@ -23,10 +23,9 @@ class Counters:
         self._charges: dict[str, Any] = {}
 
     def charged(self, cost: Budget, dataset: Dataset, *, event: PrivacyEvent, question: str, key: str | None) -> Any:
-        """Charge a stream; under a key that was used, find its charge."""
-        reservation = self._ledger.reserve(
-            cost, datasets=[dataset], event=event, idempotency=key, lasts=None, question=question
-        )
+        """Charge a stream; under the key of one that runs, find its charge."""
+        self._check_open(key)
+        reservation = self._reserved(cost, dataset, event=event, question=question, key=key)
         if not self._durable:
             self._charges[question] = reservation
         return reservation
@@ -40,18 +39,12 @@ class Counters:
                     "Nothing was resumed and nothing was spent. Keep streams that outlive a process in a ledger."
                 )
             return self._charges[question]
-        known = None if key is None else self._ledger.charge_named(key)
-        if known is None:
+        if not self._check_open(key):
             raise NotDeclared(
                 "the ledger knows no charge under this idempotency key; nothing was resumed and nothing was spent. "
                 "Say idempotency=…, the key that the stream was opened with."
             )
-        if known.state.value != "reserved":
-            raise Refused(
-                "this stream was closed; nothing was resumed and nothing was spent. What it told is kept: ask for "
-                "released(…), or open another stream."
-            )
-        return self.charged(cost, dataset, event=event, question=question, key=key)
+        return self._reserved(cost, dataset, event=event, question=question, key=key)
 
     def told(
         self, cost: Budget, dataset: Dataset, *, event: PrivacyEvent, question: str, key: str | None
@@ -61,7 +54,7 @@ class Counters:
         if key is None:
             found = self._ledger.stored(question, [dataset])
         elif self._durable and self._ledger.charge_named(key) is not None:
-            found = self._ledger.given(self.charged(cost, dataset, event=event, question=question, key=key))
+            found = self._ledger.given(self._reserved(cost, dataset, event=event, question=question, key=key))
         return found
 
     def move(self, reservation: Any, dataset: Dataset, serial: int, nonce: str) -> None:
@@ -71,3 +64,18 @@ class Counters:
     def end(self, question: str) -> None:
         """Forget a stream that was closed: it cannot be resumed."""
         self._charges.pop(question, None)
+
+    def _check_open(self, key: str | None) -> bool:
+        """Whether there is a charge under a key; refuses that of a stream that was closed."""
+        known = self._ledger.charge_named(key) if self._durable and key is not None else None
+        if known is not None and known.state.value != "reserved":
+            raise Refused(
+                "the stream under this idempotency key was closed; nothing was read and nothing was spent. What it "
+                "told is kept: ask for released(…), or open another stream under another key."
+            )
+        return known is not None
+
+    def _reserved(self, cost: Budget, dataset: Dataset, *, event: PrivacyEvent, question: str, key: str | None) -> Any:
+        return self._ledger.reserve(
+            cost, datasets=[dataset], event=event, idempotency=key, lasts=None, question=question
+        )

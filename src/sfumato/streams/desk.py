@@ -61,7 +61,7 @@ class Desk:
         self, query: Query, mechanism: Mechanism, limit: Limit | None, spend: Budget, *, idempotency: str | None
     ) -> Release:
         """The release of a stream that was closed; charges nothing."""
-        release = self._found(query, mechanism, limit, spend, idempotency, self.counters.told)[-1]
+        release: Release | None = self._found(query, mechanism, limit, spend, idempotency, self.counters.told)[-1]
         if release is None:
             raise NotDeclared("no stream like this was closed here; nothing was spent. Resume it, or open one.")
         return replace(release, charged=Budget.none(), repeated=True)

@@ -32,6 +32,8 @@ class Rows:
         natural(len(self.rows), "the number of rows", most=MOST)
         if any(len(row) != place + 1 or not row[place] for place, row in enumerate(self.rows)):
             raise InvalidInput("row t of a strategy has t + 1 numbers, the last of them not 0; nothing was done.")
+        if any(max(row) >= 2**62 or min(row) <= -(2**62) for row in self.rows):
+            raise InvalidInput("the numbers of a strategy fit 64 bits, with room; nothing was done.")
 
     @property
     def horizon(self) -> int:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["RunningTotal"]
 
 FARTHEST = 2**40
+WIDEST = 2**55  # noise beyond 2^61 has a chance below e^−64 then, and measurements stay below that
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +169,8 @@ class RunningTotal:
             return "must be for the pattern in which a unit counts"
         if getattr(mechanism.strategy, "largest", self.largest) != self.largest:
             return "must be for steps as large as the bounds of the query"
+        if mechanism.noise >= WIDEST:
+            return "must have noise that leaves room in 64 bits: narrower bounds, or more ε"
         return None
 
     def misfit(self, mechanism: Mechanism, unit: Unit, values: tuple[int, ...]) -> str | None:

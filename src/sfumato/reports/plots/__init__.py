@@ -7,12 +7,14 @@ Every function here takes releases, laws or budgets and returns an Altair chart,
 from collections.abc import Callable
 from typing import Any
 
-from sfumato.core.release import Release
+from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput, Unsupported
+from sfumato.reports.plots.alarms_over_time import alarms
 from sfumato.reports.plots.belief_curve import belief, people
 from sfumato.reports.plots.burning_down import burn_down
 from sfumato.reports.plots.degree_distribution import degrees
 from sfumato.reports.plots.edge_and_node import edge_and_node
+from sfumato.reports.plots.estimated_shares import shares
 from sfumato.reports.plots.fonts import use_fonts
 from sfumato.reports.plots.frontier_of_epsilon import frontier
 from sfumato.reports.plots.graph_statistics import statistics
@@ -20,17 +22,25 @@ from sfumato.reports.plots.icon_array import icons
 from sfumato.reports.plots.law_of_noise import law, noise
 from sfumato.reports.plots.map_of_areas import choropleth
 from sfumato.reports.plots.saving import save
+from sfumato.reports.plots.series import event_and_person, series
 from sfumato.reports.plots.table_of_intervals import intervals
+from sfumato.reports.plots.trajectories import Curve, advantages, trajectories
 from sfumato.reports.plots.weight_matrix import matrix
+from sfumato.streams.alarms import Alarms
+from sfumato.streams.total import RunningTotal
 
 __all__ = [
     "KINDS",
+    "Curve",
+    "advantages",
+    "alarms",
     "belief",
     "burn_down",
     "choropleth",
     "degrees",
     "draw",
     "edge_and_node",
+    "event_and_person",
     "frontier",
     "icons",
     "intervals",
@@ -39,12 +49,16 @@ __all__ = [
     "noise",
     "people",
     "save",
+    "series",
+    "shares",
     "statistics",
+    "trajectories",
     "use_fonts",
 ]
 
 OF_COLUMNS = ("intervals", "noise", "frontier")
 OF_NETWORKS = ("degrees", "matrix")
+OF_STREAMS = ("series", "alarms")
 KINDS: dict[str, Callable[..., Any]] = {
     "intervals": intervals,
     "noise": noise,
@@ -53,16 +67,26 @@ KINDS: dict[str, Callable[..., Any]] = {
     "frontier": frontier,
     "degrees": degrees,
     "matrix": matrix,
+    "series": series,
+    "alarms": alarms,
 }
 
 
 def draw(
     release: Release, kind: str = "intervals", language: str = "en", theme: str = "light", column: str | None = None
 ) -> Any:
-    """Draw a release as the kind of picture that is asked for by name; ``column`` picks one where there are several."""
+    """Draw a release as the kind of picture that is asked for by name; ``column`` picks one where there are several.
+
+    The ``intervals`` of a stream go by step: a series on its bands, or alarms over time.
+    """
+    query = only_release(release).statement.query
+    if kind == "intervals" and column is None and isinstance(query, RunningTotal | Alarms):
+        kind = "alarms" if isinstance(query, Alarms) else "series"
+    if kind == "noise" and isinstance(query, RunningTotal):
+        raise Unsupported("the noise of a total hangs on its step; nothing was drawn. Draw the series with its bands.")
     if kind not in KINDS:
         raise Unsupported(f"there is no plot {kind!r}; the plots are {', '.join(KINDS)}. Nothing was drawn.")
     if column is not None and kind not in OF_COLUMNS:
-        about = "a network" if kind in OF_NETWORKS else "the account"
+        about = "a network" if kind in OF_NETWORKS else "a stream" if kind in OF_STREAMS else "the account"
         raise InvalidInput(f"the plot {kind!r} is about {about} and not about a column; nothing was drawn.")
     return KINDS[kind](release, language, theme, **({} if column is None else {"column": column}))

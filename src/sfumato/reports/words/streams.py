@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sfumato import laws
 from sfumato.core.query import Mechanism
@@ -69,7 +69,12 @@ def course_of(said: "Statement", *, joint: Fraction | None = None) -> Course:
     match query:
         case RunningTotal():
             numbers = query.told * max(1, len(query.groups)) if query.kept else 0
-            more = {"horizon": query.horizon, "groups": len(query.groups), "kept": query.kept, "joint": joint}
+            more: dict[str, Any] = {
+                "horizon": query.horizon,
+                "groups": len(query.groups),
+                "kept": query.kept,
+                "joint": joint,
+            }
         case Alarms():
             numbers = len(said.values) // 2
             more = {"watched": query.watched, "drift": query.drift, "threshold": query.threshold}
@@ -85,7 +90,7 @@ def course_of(said: "Statement", *, joint: Fraction | None = None) -> Course:
         each=query.each,
         times=query.times,
         separation=query.separation,
-        **more,  # type: ignore[arg-type]
+        **more,
     )
 
 
@@ -93,7 +98,7 @@ def slack_of(mechanism: Mechanism) -> int:
     """Within what the noise of one comparison stays, 95 times in 100: the threshold's and the number's together.
 
     >>> slack_of(SparseVector.calibrated(sensitivity=1, alarms=1, epsilon=1, monotone=True))
-    15
+    14
     """
     if not isinstance(mechanism, SparseVector):
         raise Unsupported(f"a {mechanism.KIND} raises no alarms; no text was made.")

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from typing import Any
 
 from sfumato.core.exact import natural
+from sfumato.errors import InvalidInput
 from sfumato.streams.sources.open_stream import Answer, OpenStream, declared, has_ended, tell
 
 __all__ = ["follow", "follow_async"]
@@ -71,7 +72,9 @@ async def follow_async(
 
 
 def _before(stream: OpenStream, first: int | None) -> int:
-    """How many steps come before the first item; a gap before it would leave steps untold."""
+    """How many steps come before the first item."""
     if first is None:
         return stream.steps
-    return min(natural(first, "first") - 1, stream.steps)
+    if natural(first, "first") > stream.steps + 1:
+        raise InvalidInput(f"the next step is {stream.steps + 1}; nothing was told. Begin no later than there.")
+    return first - 1

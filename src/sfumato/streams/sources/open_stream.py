@@ -31,7 +31,7 @@ def declared(stream: OpenStream) -> RunningTotal | Alarms:
 
 def is_of_people(stream: OpenStream) -> bool:
     """Whether its steps are lists of persons, and not numbers. Public."""
-    return isinstance(stream._opened and stream._gate.unit, User)
+    return isinstance(stream._gate.unit, User)
 
 
 def has_ended(stream: OpenStream) -> bool:
@@ -56,7 +56,9 @@ def _people(held: Any, groups: tuple[str, ...]) -> Any:
     if groups:
         named = held if isinstance(held, Mapping) else {}
         if held is not None and not isinstance(held, Mapping):
-            raise InvalidInput("a step of persons in groups is a mapping from groups to lists of ids; nothing was told.")
+            raise InvalidInput(
+                "a step of persons in groups is a mapping from groups to lists of ids; nothing was told."
+            )
         return {name: _known(named.get(name, ())) for name in groups}
     return _known(() if held is None else held)
 

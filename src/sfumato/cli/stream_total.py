@@ -1,0 +1,253 @@
+"""A running total of the events in a file, step by step, from their times to numbers with margins."""
+
+import re
+import warnings
+from contextlib import ExitStack
+from datetime import datetime, timedelta, tzinfo
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sfumato.cli.asked import (
+    Account,
+    Book,
+    Confidence,
+    Delta,
+    Epsilon,
+    KeyFile,
+    Picture,
+    Purpose,
+    Recipient,
+    Report,
+    Save,
+    check_account,
+    check_files,
+    document,
+    show,
+    vault_for,
+    write,
+)
+from sfumato.cli.graph_options import AsTable, Foresee, Population, Relation
+from sfumato.cli.ledger import opened
+from sfumato.cli.output import AsJson, say, say_json
+from sfumato.errors import InvalidInput, NotDeclared
+
+if TYPE_CHECKING:
+    from sfumato.core.limits import Limit
+    from sfumato.streams.stream import TotalQuestion
+
+__all__ = ["total"]
+
+NOTHING = "Nothing was read of the rows and nothing was spent."
+LENGTH = re.compile(r"([1-9][0-9]{0,8}) ?(s|min|h|d|w)")
+SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
+MOST_ROWS = 60  # of an answer on a terminal
+DATA = "The stream and what is protected"
+
+File = Annotated[
+    Path, typer.Argument(metavar="FILE", help="The events, one on each line: .csv with a header, .jsonl or .ndjson.")
+]
+Start = Annotated[
+    str, typer.Option(metavar="TIME", help="When step 1 begins, such as 2026-01-01T00:00Z.", rich_help_panel=DATA)
+]
+Every = Annotated[
+    str, typer.Option(metavar="LENGTH", help="How long a step lasts: 15min, 1h, 1d, 1w.", rich_help_panel=DATA)
+]
+Count = Annotated[int, typer.Option(min=1, help="How many steps there are.", rich_help_panel=DATA)]
+Times = Annotated[str, typer.Option("--time", metavar="COLUMN", help="When it was, ISO 8601.", rich_help_panel=DATA)]
+Zone = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ZONE",
+        help="The zone of times that name none, such as Europe/Zurich; else they are dropped.",
+        rich_help_panel=DATA,
+    ),
+]
+Person = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Protect persons, and not single events: their ids.", rich_help_panel=DATA),
+]
+Often = Annotated[
+    int | None,
+    typer.Option(
+        "--limit", min=1, help="In how many steps a person counts; in all if not given.", rich_help_panel=DATA
+    ),
+]
+Apart = Annotated[int, typer.Option(min=1, help="How many steps apart a person counts.", rich_help_panel=DATA)]
+Amount = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="What an event counts; 1 if not given.", rich_help_panel=DATA)
+]
+Each = Annotated[
+    int, typer.Option(min=1, help="The most that one event counts, or a person's in a step.", rich_help_panel=DATA)
+]
+Highest = Annotated[
+    int, typer.Option("--most", min=1, help="The public largest number of a step, held to.", rich_help_panel=DATA)
+]
+Name = Annotated[str | None, typer.Option(help="The public name of the stream; that of the file if not given.")]
+Version = Annotated[str | None, typer.Option(help="Your label of this state of the data; needed with --account.")]
+
+
+def total(
+    data: File,
+    *,
+    start: Start,
+    every: Every,
+    steps: Count,
+    epsilon: Epsilon,
+    delta: Delta = "0",
+    times: Times = "time",
+    zone: Zone = None,
+    person: Person = None,
+    limit: Often = None,
+    separation: Apart = 1,
+    amount: Amount = None,
+    each: Each = 1,
+    most: Highest = 1_000_000,
+    unit_relation: Relation = "add/remove",
+    population: Population = None,
+    name: Name = None,
+    version: Version = None,
+    preview: Foresee = False,
+    confidence: Confidence = "0.95",
+    table_out: AsTable = None,
+    plot: Picture = None,
+    report: Report = None,
+    save: Save = None,
+    key: KeyFile = None,
+    ledger: Book = None,
+    account: Account = None,
+    purpose: Purpose = None,
+    recipient: Recipient = None,
+    as_json: AsJson = False,
+) -> None:
+    """Total the events of a file, step by step, and print each total with its margin.
+
+    Steps are told for all of the time that is said, whatever the file holds. Rows without a readable time, before the
+    start or after the last step are dropped without a word. Protected is one event, unless --person names the column
+    of persons: then a person with all their events, of which so many count as --limit and --each say.
+
+    Example: $ sfumato stream total arrivals.csv --start 2026-01-01T00:00Z --every 1h --steps 24 --epsilon 1
+
+    Example: $ sfumato stream total arrivals.csv --person who --start 2026-01-01T00Z --every 1d --steps 7 --epsilon 1
+    """
+    from sfumato.core.budget import Budget
+    from sfumato.core.units import event, user
+    from sfumato.laws.margins import level_of
+    from sfumato.streams.sources import Clock, Columns, GrowingFile, Inbox
+
+    level = level_of(confidence)
+    Budget.asked(epsilon=epsilon, delta=delta)
+    clock = Clock(start=_moment(start, zone), every=_length(every))
+    columns = Columns(time=times, person=person, amount=amount, zone=_zone(zone))
+    if person is None and (limit is not None or separation != 1):
+        raise InvalidInput(
+            f"--limit and --separation are for persons. {NOTHING} Say --person COLUMN, or leave them out."
+        )
+    if person is not None and amount is not None:
+        raise InvalidInput(f"of persons, events are counted and not amounts. {NOTHING} Leave --amount out.")
+    check_files(plot, report, save, table_out)
+    check_account(account, ledger, purpose, recipient)
+    if account is not None and version is None:
+        raise NotDeclared(f"an account is charged for a version that the ledger knows. {NOTHING} Say --version.")
+    if preview and any(file is not None for file in (plot, report, save, table_out)):
+        raise InvalidInput(f"a preview has no answer to write. {NOTHING} Leave one out.")
+    if not data.is_file():
+        raise InvalidInput(f"there is no file {data.name}. {NOTHING}")
+    with ExitStack() as held:
+        source = held.enter_context(GrowingFile(data, columns))
+        source.check_columns()
+        book = None if account is None else held.enter_context(opened(ledger))
+        vault = vault_for(
+            event(relation=unit_relation) if person is None else user(person, relation=unit_relation),
+            name="sfumato stream total",
+            population=population,
+            epsilon=epsilon,
+            delta=delta,
+            key=key,
+            charged=book,
+            account=account,
+            purpose=purpose,
+            recipient=recipient,
+        )
+        question = vault.stream(
+            name=data.stem if name is None else name,
+            version=version,
+            horizon=steps,
+            bounds=(0, most),
+            each=each,
+            limit=None if person is None else _limit(limit, steps, each),
+            separation=separation,
+        ).running_total()
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            if preview:
+                _foresee(question, epsilon, delta, confidence, steps, as_json=as_json)
+                return
+            running = question.open(epsilon=epsilon, delta=delta)
+        for warning in heard:
+            say(f"sfumato: {warning.message}", error=True)
+        inbox = Inbox(running, clock)
+        inbox.put_all(source.poll())
+        for _ in inbox.tell(clock.begins(steps + 1)):
+            pass  # all that is told is in the release
+        release = running.close()
+        written, failed = write(release, plot=plot, report=report, save=save, table=table_out)
+        if as_json:
+            say_json(document(release, vault, level, written, charged=book is not None))
+        else:
+            beside = "one event and nothing larger" if person is None else "a person with all their events"
+            show(release, vault, level, written, charged=book is not None, beside=beside, most=MOST_ROWS)
+            say(f"steps: of {every} each, the first from {clock.start.isoformat(sep=' ')} on")
+    if failed is not None:
+        raise failed
+
+
+def _foresee(
+    question: "TotalQuestion", epsilon: str, delta: str, confidence: str, steps: int, *, as_json: bool
+) -> None:
+    margins = question.margins(epsilon=epsilon, delta=delta, confidence=confidence)
+    if as_json:
+        say_json({"steps": steps, "confidence": confidence, "margins": list(margins)})
+        return
+    say(f"the total after step 1 within ±{margins[0]:,.1f}, after step {steps:,} within ±{margins[-1]:,.1f}")
+    say(f"the widest margin is ±{max(margins):,.1f}; each with confidence {confidence}")
+
+
+def _limit(limit: int | None, steps: int, each: int) -> "Limit":
+    from sfumato.core.limits import Limit
+
+    return Limit(groups=steps if limit is None else limit, rows_per_group=each)
+
+
+def _moment(text: str, zone: str | None) -> datetime:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidInput(f"{text!r} is no time. {NOTHING} Say --start 2026-01-01T00:00Z.") from None
+    if found.utcoffset() is None:
+        found = found.replace(tzinfo=_zone(zone))
+    return found
+
+
+def _zone(name: str | None) -> tzinfo | None:
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    if name is None:
+        return None
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise InvalidInput(f"{name!r} is no zone of time. {NOTHING} Say one such as Europe/Zurich.") from None
+
+
+def _length(text: str) -> timedelta:
+    """How long a step lasts.
+
+    >>> _length("15min"), _length("1 d")
+    (datetime.timedelta(seconds=900), datetime.timedelta(days=1))
+    """
+    found = LENGTH.fullmatch(text)
+    if found is None:
+        raise InvalidInput(f"{text!r} is no length of time. {NOTHING} Say --every 15min, 1h, 1d or 1w.")
+    return int(found[1]) * timedelta(seconds=SECONDS[found[2]])

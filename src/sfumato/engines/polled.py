@@ -1,0 +1,107 @@
+"""Rows of a PostgreSQL table that rows are added to: those from a moment on, told apart by a key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from sfumato.engines.dialects import Dialect
+from sfumato.engines.sources.columns import quoted
+from sfumato.engines.sources.databases import DatabaseTable
+from sfumato.engines.sources.postgres_tables import PostgresTable
+from sfumato.errors import EngineFailed, InvalidInput, SfumatoError, Unsupported
+
+__all__ = ["check_polled", "rows_since"]
+
+ROWS = 20_000  # at a time
+UNIQUE = """
+SELECT EXISTS (
+    SELECT FROM pg_catalog.pg_index i
+    JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+    WHERE i.indrelid = pg_catalog.to_regclass(%s) AND a.attname = %s
+    AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indnkeyatts = 1)
+"""
+
+Row = tuple[int, dict[str, str | None]]
+
+
+def check_polled(data: DatabaseTable) -> PostgresTable:
+    """The origin of a table that can be polled; nothing is opened."""
+    origin = data.origin() if isinstance(data, DatabaseTable) else None
+    if not isinstance(origin, PostgresTable):
+        raise Unsupported(
+            "only tables of PostgreSQL are polled; nothing was done. Give sfumato.engines.sources.postgres(url, "
+            "table=…)."
+        )
+    return origin
+
+
+def rows_since(
+    origin: PostgresTable,
+    since: datetime,
+    *,
+    key: str,
+    time: str,
+    columns: Sequence[str],
+    whole: Sequence[str] = (),
+) -> Iterator[Row]:
+    """The rows whose ``time`` is not before ``since``, with their ``key``, and the columns as texts.
+
+    Texts are what every value can be written as, days outside the calendar too, so that no value makes an error. The
+    table must declare the key as unique whole numbers, the time with its zone, and the columns that are ``whole``.
+    """
+    failure: SfumatoError
+    try:
+        with origin.session() as engine:
+            _check(engine, origin, key, time, columns, whole)
+            yield from _read(engine, _relation(origin), since, key, time, columns)
+        return
+    except SfumatoError as ours:
+        failure = ours
+    except Exception:  # noqa: BLE001 - whatever an engine raises, it is not quoted
+        failure = EngineFailed(
+            f"PostgreSQL did not answer for {origin.label}; nothing more was told. {origin.advice} Then go on polling."
+        )
+    raise failure
+
+
+def _relation(origin: PostgresTable) -> str:
+    return ".".join(quoted(part, Dialect.POSTGRES) for part in origin.name)
+
+
+def _check(
+    engine: Any, origin: PostgresTable, key: str, time: str, columns: Sequence[str], whole: Sequence[str]
+) -> None:
+    """What the table declares: public, and the same for all rows."""
+    held = origin.held(engine)
+    for name in (key, time, *columns):
+        if name not in held:
+            raise InvalidInput(f"{origin.label} has no column {name!r}; nothing was told.")
+    for name in (key, *whole):
+        if not held[name].is_integer():
+            raise InvalidInput(f"column {name!r} of {origin.label} must hold whole numbers; nothing was told.")
+    if not held[time].is_timestamp() or held[time].timezone is None:
+        raise InvalidInput(f"column {time!r} of {origin.label} must be a timestamptz; nothing was told.")
+    if engine.con.execute(UNIQUE, (_relation(origin), key)).fetchone() != (True,):
+        raise InvalidInput(
+            f"column {key!r} of {origin.label} must be declared unique; nothing was told. Where two rows share a key, "
+            "one could take the place of the other. Make it the primary key, and poll a table, not a view."
+        )
+
+
+def _read(engine: Any, relation: str, since: datetime, key: str, time: str, columns: Sequence[str]) -> Iterator[Row]:
+    number, moment, *names = (quoted(name, Dialect.POSTGRES) for name in (key, time, *columns))
+    texts = ", ".join(f"CAST({name} AS TEXT)" for name in names)
+    first = f"{moment} >= TIMESTAMPTZ '{since.astimezone(UTC).isoformat()}'"
+    after: int | None = None
+    while True:
+        where = first if after is None else f"{first} AND {number} > {after}"
+        found = engine.con.execute(
+            f"SELECT {number}, {texts} FROM {relation} WHERE {where} ORDER BY 1 LIMIT {ROWS}"  # noqa: S608 - quoted
+        ).fetchall()
+        for place, *values in found:
+            yield int(place), dict(zip(columns, values, strict=True))
+        if len(found) < ROWS:
+            return
+        after = int(found[-1][0])

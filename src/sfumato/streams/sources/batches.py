@@ -1,0 +1,130 @@
+"""Spark Structured Streaming: one batch is one step, and a batch that Spark repeats does not count again."""
+
+from collections.abc import Callable
+from typing import Any
+
+from sfumato.core.exact import natural
+from sfumato.engines.dialects import Dialect
+from sfumato.engines.sources.columns import quoted
+from sfumato.engines.sources.spark_tables import our_settings
+from sfumato.errors import InvalidInput, Refused
+from sfumato.streams.sources.open_stream import Answer, OpenStream, declared, has_ended, is_of_people, tell
+
+__all__ = ["each_batch"]
+
+NUMBERS = ("byte", "short", "integer", "long")
+
+
+def each_batch(
+    stream: OpenStream,
+    *,
+    person: str | None = None,
+    amount: str | None = None,
+    group: str | None = None,
+    told: Callable[[int, Answer], None] | None = None,
+    first: int = 0,
+) -> Callable[[Any, int], None]:
+    """A function for ``writeStream.foreachBatch``: batch ``first`` is step 1, the one after it step 2, and so on.
+
+    Rows are counted where they are, by Spark: ``amount`` of each is held to what an event may count (without it each
+    row counts 1), and of each ``person`` at most as many rows as may count reach the driver. Rows without a person, an
+    amount, or a declared ``group`` do not count. ``told`` is called with the step and what was told.
+
+    Guarantee: a batch counts once. Spark repeats a batch whose end it has not written down; its number says that its
+    step was told already. So the checkpoint of Spark and the state of the stream belong together: keep both or none.
+    Batches that were left out count 0. After the horizon or the last alarm further batches do nothing.
+
+    Public: which batches there are and when they run. Spark runs none where no rows came, which shows that none did:
+    union the stream with Spark's own ``rate`` source, whose rows do not count, so that there is one at every trigger.
+    """
+    query = declared(stream)
+    people, groups = is_of_people(stream), getattr(query, "groups", ())
+    if people is (person is None):
+        raise InvalidInput(
+            "say person=… where persons are protected, and only there; nothing was done."
+            if people
+            else "this stream protects events and not persons; nothing was done. Leave person out."
+        )
+    if bool(groups) is (group is None) or (people and amount is not None):
+        raise InvalidInput(
+            "a stream with groups needs the column of its groups, one without has none, and a person's rows count 1 "
+            "each; nothing was done."
+        )
+    natural(first, "first", least=0)
+    least = 0 if query.lower == 0 else -query.each
+
+    def step(batch: Any, number: int) -> None:
+        place = number - first + 1
+        if place <= stream.steps or has_ended(stream):
+            return
+        if place > stream.steps + 1 and stream.steps == 0:
+            raise Refused(
+                f"this stream begins with batch {first} and was given batch {number}; nothing was told. Its checkpoint "
+                f"has been used before: say first={number}, or take a new one."
+            )
+        with our_settings(batch.sparkSession):
+            if people:
+                held = _people(batch, str(person), group, groups, query.each)
+            else:
+                held = _numbers(batch, amount, group, groups, least, query.each)
+        while stream.steps < place and not has_ended(stream):
+            found = tell(stream, held if stream.steps + 1 == place else None)
+            if told is not None:
+                told(stream.steps, found)
+
+    return step
+
+
+def _people(batch: Any, person: str, group: str | None, groups: tuple[str, ...], each: int) -> Any:
+    """Ids by their bytes, whatever the collation of the column is, each at most as often as it may count."""
+    kept = [f"hex(cast({_column(batch, person)} as string)) as who"]
+    kept += [] if group is None else [f"hex(cast({_column(batch, group)} as string)) as part"]
+    counted = batch.selectExpr(*kept).where("who is not null").groupBy(*(["who"] if group is None else ["part", "who"]))
+    found: dict[str | None, list[str]] = {name: [] for name in groups}
+    for row in counted.count().selectExpr("*", f"least(count, {each}) as often").toLocalIterator():
+        name, where = _text(row["who"]), None if group is None else _text(row["part"])
+        if name is not None and (not groups or where in found):
+            found.setdefault(where, []).extend([name] * row["often"])
+    return found if groups else found.get(None, [])
+
+
+def _numbers(batch: Any, amount: str | None, group: str | None, groups: tuple[str, ...], least: int, most: int) -> Any:
+    """Sums of amounts that are held to what one event may count, in numbers that cannot run over."""
+    counts = "1"
+    if amount is not None:
+        counts = _column(batch, amount)
+        kind = next(field.dataType.typeName() for field in batch.schema if field.name == amount)
+        if kind not in NUMBERS:
+            raise InvalidInput(f"column {amount!r} must hold whole numbers; nothing was told.")
+    held = f"cast(least(greatest({counts}, {least}), {most}) as decimal(38, 0)) as held"
+    if amount is not None:  # least and greatest pass over what is missing
+        held = f"case when {counts} is not null then {held.removesuffix(' as held')} end as held"
+    total = "cast(coalesce(sum(held), 0) as string) as total"
+    if group is None:
+        (row,) = batch.selectExpr(held).selectExpr(total).collect()
+        return int(row["total"])
+    parts = batch.selectExpr(held, f"hex(cast({_column(batch, group)} as string)) as part").groupBy("part")
+    rows = parts.agg({"held": "sum"}).selectExpr("part", "cast(coalesce(`sum(held)`, 0) as string) as total")
+    found = dict.fromkeys(groups, 0)
+    for row in rows.toLocalIterator():
+        name = _text(row["part"])
+        if name in found:
+            found[str(name)] = int(row["total"])
+    return found
+
+
+def _column(batch: Any, name: str) -> str:
+    """The column as it is named in SQL; that it is there is public."""
+    if name not in batch.columns:
+        raise InvalidInput(f"the batches have no column {name!r}; nothing was told.")
+    return quoted(name, Dialect.SPARK)
+
+
+def _text(written: str | None) -> str | None:
+    """A text from its bytes; None where they are no text."""
+    if written is None:
+        return None
+    try:
+        return bytes.fromhex(written).decode("utf-8")
+    except ValueError:
+        return None

@@ -1,0 +1,153 @@
+"""A file that grows by a line an event: CSV with a header, or JSON lines."""
+
+import csv
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Self
+
+from sfumato.errors import InvalidInput, Refused
+from sfumato.streams.clock import Arrival
+from sfumato.streams.sources.columns import Columns
+
+__all__ = ["GrowingFile"]
+
+CHUNK = 2**20
+LONGEST = 2**20  # of a line; a longer one is dropped
+ENDINGS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+
+
+class GrowingFile:
+    """The events of a file, each read once, as its lines are finished; a part of a line waits for the rest.
+
+    One line is one event. A line that is no row, or whose row lacks a column, makes an event that is dropped, without a
+    word. A file that is not there yet has no events yet. The columns of a CSV file are those of its first line.
+
+    A file that became shorter is refused, since nobody can tell what was read twice. So is another file of its
+    name, unless it ``rotates``: then the old one is read to its end and the new one from its start, and you say that
+    the new one holds no line of the old one.
+
+    Sensitive: the lines. Public: the path, the columns.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "visits.csv"
+    >>> written = path.write_text("patient,at\\np17,2026-01-01T10:30:00Z\\np99,2026-01-")
+    >>> with GrowingFile(path, Columns(time="at", person="patient")) as file:
+    ...     [event.person for event in file.poll()]
+    ['p17']
+    """
+
+    def __init__(self, path: str | Path, columns: Columns, *, kind: str | None = None, rotates: bool = False) -> None:
+        self._path, self._columns, self._rotates = Path(path), columns, rotates
+        found = ENDINGS.get(self._path.suffix.lower()) if kind is None else kind
+        if found not in ENDINGS.values():
+            raise InvalidInput(
+                f"{self._path.name} is read as CSV or as JSON lines; nothing was read. Say kind='csv' or kind='jsonl'."
+            )
+        self._kind, self._closed = found, False
+        self._begin()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _begin(self) -> None:
+        self._file: BinaryIO | None = None
+        self._at, self._part, self._skipping = 0, b"", False
+        self._header: list[str] | None = None
+
+    def check_columns(self) -> None:
+        """Look at the first line of a CSV file, if there is one, for the columns that it names; no row is read."""
+        if self._kind == "csv" and self._opened() is not None:
+            with self._path.open("rb") as file:
+                first = file.readline(LONGEST)
+            if first.endswith(b"\n"):
+                self._named(first.removesuffix(b"\n"))
+
+    def poll(self) -> Iterator[Arrival]:
+        """The events of the lines that were finished since the last time."""
+        while (file := self._opened()) is not None:
+            yield from self._new(file)
+            if not self._was_replaced(file):
+                return
+            yield from self._new(file)  # what was written between reading its end and looking at its name
+            file.close()
+            self._begin()
+
+    def close(self) -> None:
+        """Close the file for good: opened again, it would be read from its start."""
+        self._closed = True
+        if self._file is not None:
+            self._file.close()
+
+    def _opened(self) -> BinaryIO | None:
+        if self._closed:
+            raise Refused(f"{self._path.name} was closed; nothing was read. Make another one, and an inbox with it.")
+        if self._file is None:
+            try:
+                self._file = self._path.open("rb")
+            except FileNotFoundError:
+                return None
+            except OSError as wrong:
+                raise InvalidInput(f"{self._path.name} cannot be read: {wrong.strerror}. Nothing was told.") from None
+        return self._file
+
+    def _was_replaced(self, file: BinaryIO) -> bool:
+        """Whether another file has this name now; one that became shorter is refused."""
+        try:
+            named = os.stat(self._path)
+        except FileNotFoundError:
+            return False
+        held = os.fstat(file.fileno())
+        if held.st_size < self._at:
+            raise Refused(
+                f"{self._path.name} has become shorter, so that nobody can tell which of its lines were read; nothing "
+                "more was told. Let it grow only, or rotate it under another name and say rotates=True."
+            )
+        if (named.st_dev, named.st_ino) == (held.st_dev, held.st_ino):
+            return False
+        if not self._rotates:
+            raise Refused(
+                f"{self._path.name} is another file than before; nothing more was told. If its lines are new ones, say "
+                "rotates=True."
+            )
+        return True
+
+    def _new(self, file: BinaryIO) -> Iterator[Arrival]:
+        while chunk := file.read(CHUNK):
+            self._at += len(chunk)
+            *lines, self._part = (self._part + chunk).split(b"\n")
+            for line in lines:
+                if self._skipping:  # the end of a line that was too long
+                    self._skipping = False
+                elif (event := self._event(line)) is not None:
+                    yield event
+            if len(self._part) > LONGEST:
+                self._part, self._skipping = b"", True
+
+    def _event(self, line: bytes) -> Arrival | None:
+        if self._kind == "csv" and self._header is None:
+            self._header = self._named(line)
+            return None
+        try:
+            text = line.decode("utf-8").removesuffix("\r")
+            row = json.loads(text) if self._header is None else self._row(text, self._header)
+        except (ValueError, RecursionError, csv.Error):
+            return None
+        return self._columns.event(row) if isinstance(row, dict) else None
+
+    def _row(self, text: str, header: list[str]) -> dict[str, str]:
+        return dict(zip(header, next(csv.reader([text], strict=True)), strict=True))
+
+    def _named(self, line: bytes) -> list[str]:
+        text = line.decode("utf-8-sig", "replace").removesuffix("\r")
+        header = [name.strip() for name in next(csv.reader([text]), [])]
+        missing = [name for name in self._columns.names if header.count(name) != 1]
+        if missing:
+            raise InvalidInput(
+                f"the first line of {self._path.name} must name column {', '.join(missing)}, once; nothing was told."
+            )
+        return header
