@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from sfumato.cli import stream
-from sfumato.demo.live_chart import RELEASED, TRUE, Point, chart
+from sfumato.demo.live_chart import ALARM, BOTH, RELEASED, TRUE, Point, chart
 from sfumato.demo.watched_building import ALARMS, WatchedBuilding
 from sfumato.reports.verify import read, verify
 from tests.cli.institution import done
@@ -39,7 +39,7 @@ def test_it_prints_plain_lines_where_there_is_no_terminal(run):
     assert all(int(line[3]) < int(line[5]) for line in lines)  # what a person costs
     assert "spent ██████████████████████████████ 1 of 1" in said
     assert "1.5 of 1.5" in said
-    assert said.count(RELEASED) > 40
+    assert said.count(RELEASED) + said.count(BOTH) > 40
 
 
 def test_it_says_what_a_long_stream_of_persons_costs(run):
@@ -112,25 +112,29 @@ def test_on_a_terminal_the_chart_grows(monkeypatch):
 
 def test_a_chart_shows_what_came_and_leaves_room_for_the_rest():
     points = [Point(true=place, released=9, margin=0) for place in range(5)]
-    lines = chart(points, top=9, steps=10, width=10, height=10)
+    *lines, below = chart(points, top=9, steps=10, width=10, height=10, alarms=[2, 10])
     assert len(lines) == 10
     assert lines[0] == f"9 ┤{RELEASED * 5}"  # five of ten columns
     assert [line[3:].count(TRUE) for line in lines[1:]] == [0] * 4 + [1] * 5
-    packed = chart([Point(true=0, released=place, margin=0) for place in range(100)], top=99, steps=100, width=10)
-    assert packed[0].endswith(RELEASED)  # a column shows the last of its steps
-    assert max(map(len, packed)) == 4 + 10
-    beyond = chart(
-        [Point(true=0, released=1e9, margin=5), Point(true=0, released=-50, margin=1)], top=9, steps=2, width=2
+    assert below == f"    {ALARM}{' ' * 7}{ALARM}"
+    packed = chart(
+        [Point(true=0, released=place, margin=0) for place in range(100)], top=99, steps=100, width=10, alarms=[91]
     )
-    assert beyond[0].endswith(RELEASED)
-    assert beyond[-1].endswith(RELEASED)
+    assert packed[0].endswith(RELEASED)  # a column shows the last of its steps
+    assert {len(packed[0]), len(packed[-1])} == {4 + 10}
+    beyond = chart(
+        [Point(true=0, released=1e9, margin=5), Point(true=9, released=-5, margin=1)], top=9, steps=2, width=2
+    )
+    assert beyond[0] == f"9 ┤{RELEASED}{TRUE}"
+    assert beyond[-2] == f"0 ┤{TRUE}{RELEASED}"
+    assert chart([Point(true=9, released=9, margin=0)], top=9, steps=1, width=1)[0] == f"9 ┤{BOTH}"
     assert chart([], top=9, steps=3, width=3)[0] == "9 ┤"
 
 
 # ------------------------------------------------------------------------------------------------- totals of a file
 
 DAY = ("--start", "2026-01-01T00:00Z", "--every", "1h", "--steps", 3)
-CLEAR = ("--epsilon", "5000")
+CLEAR = ("--epsilon", "1000000")  # another whole number than the exact one is over 20 standard deviations away
 
 
 @pytest.fixture
@@ -164,13 +168,16 @@ def test_events_are_totalled_step_by_step(run, folder, data):
     assert told(run, data, *DAY, "--zone", "Europe/London") == [3, 3, 4]
     assert told(run, data, *DAY, "--person", "who", "--limit", 1, "--delta", "1e-6") == [1, 1, 2]
     assert told(run, data, *DAY, "--most", 1) == [1, 1, 2]
+    person = ("--person", "who", "--delta", "1e-6", "--amount", "n")
+    assert told(run, data, *DAY, *person, "--each", 7) == [6, 6, 8]
+    assert told(run, data, *DAY, *person, "--each", 4) == [4, 4, 6]
 
 
 def test_it_says_what_is_protected_and_writes_what_is_asked_for(run, folder):
     files = ("--save", "total.json", "--csv", "total.csv")
     said = done(run, "stream", "total", "visits.csv", *DAY, *CLEAR, *files)
     assert "protected: event, add/remove; one event and nothing larger" in said
-    assert "charged: ε = 5000\n" in said
+    assert "charged: ε = 1000000\n" in said
     assert "steps: of 1h each, the first from 2026-01-01 00:00:00+00:00 on" in said
     assert {path.name for path in folder.iterdir()} >= {"total.json", "total.csv"}
     assert verify(read(Path("total.json"))).consistent
@@ -200,7 +207,6 @@ def test_a_long_stream_of_persons_is_warned_of(run, folder):
         (("--zone", "Mars/Olympus"), "no zone"),
         (("--limit", 3), "for persons"),
         (("--separation", 3), "for persons"),
-        (("--person", "who", "--amount", "n"), "not amounts"),
         (("--time", "when"), "must name column when"),
         (("--account", "a/b/c"), "--version"),
         (("--purpose", "research"), "--account"),
@@ -232,3 +238,20 @@ def test_the_same_output_whatever_the_rows_are_like(run, folder):
         found = json.loads(outcome.stdout)
         said.append((outcome.stderr, [round(one) for one in found["columns"]["total"]["values"]]))
     assert said[0] == said[1]
+
+
+def test_an_account_is_charged_for_the_whole_stream(run, folder, monkeypatch):
+    monkeypatch.delenv("SFUMATO_LEDGER", raising=False)
+    who = ("--unit", "user:who")
+    done(run, "ledger", "init")
+    done(run, "account", "open", "hospital", *who, "--epsilon", 4, "--reason", "for 2026")
+    done(run, "ledger", "population", "patients", *who, "--epsilon", 8, "--reason", "lifetime")
+    done(run, "ledger", "dataset", "visits", "--version", "1", "--population", "patients", "--epsilon", 4)
+    asked = ("stream", "total", "visits.csv", *DAY, "--person", "who", "--account", "hospital", "--version", "1")
+    said = done(run, *asked, "--epsilon", "1/2")
+    assert "charged: ε = 1/2\n" in said
+    assert "ledger: hospital, which may still ask for ε = 7/2" in said
+    refusal = run(*asked, "--epsilon", 4)
+    assert refusal.exit_code == 1
+    assert "Nothing was read and nothing was spent" in refusal.stderr
+    done(run, "ledger", "verify")

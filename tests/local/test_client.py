@@ -3,10 +3,10 @@
 import subprocess
 import sys
 from fractions import Fraction
-from itertools import product
 
 import pytest
 
+from sfumato import local
 from sfumato.core import enclosures
 from sfumato.errors import InvalidInput, Refused, Unsupported
 from sfumato.local import (
@@ -24,19 +24,21 @@ from sfumato.local import (
     read_report,
     write_report,
 )
-from tests.local.enumerated import law
 
 ALONE = """
 import sys
 class Blocked:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in ("numpy", "scipy", "cryptography", "pyarrow", "ibis", "sqlalchemy"):
+        if name.split(".")[0] in ("numpy", "scipy", "numba", "cryptography", "pyarrow", "ibis", "sqlalchemy"):
             raise ImportError(name + " is blocked")
 sys.meta_path.insert(0, Blocked())
 from sfumato.local.client import Client, write_report
+from sfumato.local.inbox import Inbox
 text = sys.stdin.read()
 client = Client(text)
-print(write_report(client.report(client.collection.labels[1] if client.collection.labels else "0.25")))
+sent = write_report(client.report(client.collection.labels[1] if client.collection.labels else "0.25"))
+assert Inbox(client.collection).take(sent)
+print(sent)
 """
 
 
@@ -81,18 +83,6 @@ def test_a_collection_is_a_document() -> None:
         collection_from_json('{"epsilon":"1/1","kind":"local.kary_response","values":2,"version":1}')
 
 
-def test_the_user_level_cost_is_shown() -> None:
-    plain = asked_with(KaryResponse(epsilon="1/2", values=4), reports=12)
-    assert plain.cost().epsilon == 6
-    assert plain.loss().times == 12
-    assert "when it changed" in plain.cost().protects
-    kept = asked_with(KaryResponse(epsilon="1/2", values=4), reports=12, memoised=True)
-    assert (kept.distinct, kept.cost().epsilon, kept.loss().times) == (4, 2, 4)
-    assert "not when they changed" in kept.cost().explain()
-    few = asked_with(KaryResponse(epsilon="1/2", values=4), reports=12, memoised=True, distinct=2)
-    assert few.cost().epsilon == 1
-
-
 def test_reports_beyond_those_agreed_to_are_refused() -> None:
     client = Client(asked_with(KaryResponse(epsilon="1/2", values=2), reports=2))
     client.report(0)
@@ -113,45 +103,6 @@ def test_a_refused_value_costs_nothing_and_is_not_repeated() -> None:
 
 def memoised(distinct: int | None = None, reports: int = 3) -> Collection:
     return asked_with(KaryResponse(epsilon=1, values=3), reports=reports, memoised=True, distinct=distinct)
-
-
-def sequence_law(collection: Collection, values: tuple[int, ...]) -> dict:
-    def draw(bits):
-        client = Client(collection, bits=bits)
-        return tuple(client.report(value) for value in values)
-
-    return law(draw)
-
-
-@pytest.mark.claim("S4-12")
-def test_memoisation_costs_epsilon_for_each_value_where_the_times_of_change_are_known(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """All sequences of three reports: with equal times of change the ratio is R^distinct, else it may be infinite."""
-    monkeypatch.setattr("sfumato.local.oracle.odds", lambda epsilon: Fraction(2))
-    monkeypatch.setattr(KaryResponse, "report", _three_outcomes)
-    collection = memoised()
-    laws = {values: sequence_law(collection, values) for values in product(range(3), repeat=3)}
-
-    def pattern(values: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(values.index(value) for value in values)
-
-    reached: dict[int, Fraction] = {}
-    for one, other in product(laws, repeat=2):
-        if pattern(one) == pattern(other):
-            assert laws[one].keys() == laws[other].keys()
-            most = max(laws[one][seen] / laws[other][seen] for seen in laws[one])
-            assert most <= Fraction(2) ** len(set(one))
-            reached[len(set(one))] = max(reached.get(len(set(one)), Fraction(0)), most)
-    assert reached[1] == 2
-    assert reached[2] == 4
-    assert set(laws[0, 1, 0]) - set(laws[0, 0, 0])  # a change can be seen for certain
-
-
-def _three_outcomes(self: KaryResponse, truth: int, bits) -> int:
-    """Odds 2 : 1 : 1 in one draw of four."""
-    drawn = bits.below(4)
-    return truth if drawn < 2 else (truth + drawn - 1) % 3
 
 
 def test_the_same_value_gets_the_same_report_and_too_many_values_the_last_one() -> None:
@@ -216,3 +167,53 @@ def test_wrong_collections_are_refused(make) -> None:
 def test_the_stated_cost_is_an_upper_bound() -> None:
     oracle = KaryResponse(epsilon=1, values=3)
     assert oracle.ratio**3 <= enclosures.exp(3).low
+
+
+def test_every_declaration_can_be_read() -> None:
+    exported = [getattr(local, name) for name in local.__all__]
+    declared = {item.KIND for item in exported if isinstance(item, type) and hasattr(item, "KIND")}
+    assert len(declared) == 12
+    assert declared == local.collection._REGISTRY.kinds | local.heavy_hitters._REGISTRY.kinds
+
+
+def test_importing_the_local_model_stays_light() -> None:
+    heavy = ("numpy", "scipy", "numba", "altair", "cryptography")
+    code = (
+        f"from sfumato import local; local.Inbox; import sys; print([name for name in {heavy} if name in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+    assert local.reports is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        local.nothing  # noqa: B018
+
+
+class Noted:
+    """Notes the bounds that are asked for, and answers with the largest number below each."""
+
+    def __init__(self) -> None:
+        self.bounds: list[int] = []
+
+    def below(self, bound: int) -> int:
+        self.bounds.append(bound)
+        return bound - 1
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        *(oracle.calibrated(epsilon=1, values=9) for oracle in ORACLES if hasattr(oracle, "calibrated")),
+        *(oracle(epsilon=1, values=9) for oracle in ORACLES if not hasattr(oracle, "calibrated")),
+        DuchiMean(epsilon=1),
+        HybridMean.calibrated(epsilon=1),
+    ],
+    ids=lambda ask: ask.KIND,
+)
+def test_a_client_asks_for_the_same_randomness_whatever_the_value(ask) -> None:
+    """How long a draw takes hangs on its bound: the bounds are the same for all values, given the same answers."""
+    values = [Fraction(value, 9) for value in range(-9, 10)] if isinstance(ask, MEANS) else range(9)
+    asked = set()
+    for value in values:
+        bits = Noted()
+        ask.report(value, bits)
+        asked.add(tuple(bits.bounds))
+    assert len(asked) == 1

@@ -16,6 +16,7 @@ from sfumato.core.units import Unit
 from sfumato.reports.words import Facts, Kind, Margins, Source, Span, Subject
 from sfumato.reports.words.choices import Found, Top
 from sfumato.reports.words.facts import Quantile
+from sfumato.reports.words.streams import Course
 from sfumato.tables.measures import (
     Association,
     Average,
@@ -32,6 +33,7 @@ from sfumato.tables.measures import (
 VISITS = Dataset(name="visits", edition="2026-10")
 DELTA = Fraction(1, 10**6)
 CHOICES = (Kind.FOUND, Kind.TOP)
+STREAMS = (Kind.SERIES, Kind.ALARMS)
 PROMISES = ("pure", "delta", "pure in an account with delta")
 NAMES = {"visits", "patients", "region", "diagnosis", "ILI", "sbp", "age", "m"}  # what users named; no other Latin word
 SBP = Ranged(value=sf.col("sbp").node, low=Fraction(80), high=Fraction(220))
@@ -65,6 +67,15 @@ def units_of(relation: str) -> list[Unit]:
     ]
 
 
+def course(kind: Kind, unit: Unit | None, numbers: int) -> Course:
+    """A stream of so many totals, or a watch with so many alarms."""
+    level = "person" if isinstance(unit, units.User) else "event"
+    said = {"level": level, "told": 12, "numbers": numbers, "lower": 0, "upper": 90, "each": 1, "times": 1}
+    if kind is Kind.SERIES:
+        return Course(**said, separation=1, horizon=48)  # type: ignore[arg-type]
+    return Course(**said, separation=1, watched="step", threshold=40, most=12, slack=9)  # type: ignore[arg-type]
+
+
 def facts(
     kind: Kind = Kind.TABLE,
     unit: Unit | None = None,
@@ -95,6 +106,7 @@ def facts(
             if kind is Kind.DERIVED
             else (),
             choice={Kind.FOUND: Found(enough=45, least=40, margin=6), Kind.TOP: Top(candidates=30, gap=17)}.get(kind),
+            course=course(kind, unit, count) if kind in STREAMS else None,
         ),
         unit=units.user("id", relation="add/remove") if unit is None else unit,
         limit=sf.Limit(groups=2, rows_per_group=3) if limited else None,

@@ -13,10 +13,15 @@ import sfumato as sf
 from sfumato import errors
 from sfumato.core.documents import canonical, parse
 from sfumato.reports.verify import verify
+from sfumato.streams.choice import strategy_for
+from sfumato.streams.meters import meter_of
+from sfumato.streams.pattern import Pattern
+from sfumato.streams.readers import reader_of
 from sfumato.streams.stream import GrowthWarning, Stream
 from sfumato.vault import Vault
 from tests.reports.forgeries import signed_anew
 
+ONE = Pattern(times=1, separation=1, change="added")
 STRATEGIES = ("best", "square root", "optimal", "tree", "increments", "totals")
 
 
@@ -151,8 +156,6 @@ def test_groups_have_a_series_each_at_one_price() -> None:
     told = total.add_many([[1, 2], [3, 4]])
     assert told.totals.shape == (2, 2)
     assert isinstance(total.add((0, 0)).total, tuple)
-    with pytest.raises(errors.InvalidInput, match="not declared"):
-        total.add({"C": 1})
     release = total.close()
     assert release.to_arrow().column_names == ["step", "group", "total", "low", "high"]
     assert verify(release.certificate.document).consistent
@@ -245,13 +248,14 @@ def test_a_person_more_moves_the_exact_steps_no_further_than_the_limit_says() ->
     """Brute force: all visits of one person in five steps, beside others, through the counters themselves."""
     from itertools import pairwise, product
 
-    from sfumato.streams.people import People
+    from sfumato.streams.people import People, listed
 
     worst = 0
     for visits in product(range(3), repeat=5):
         with_, without = (People(times=2, separation=2, each=1) for _ in range(2))
         moves = [
-            with_.admitted(t, [["b", *["a"] * n]])[0] - without.admitted(t, [["b"]])[0] for t, n in enumerate(visits)
+            with_.counted(t, [listed(["b", *["a"] * n])])[0] - without.counted(t, [listed(["b"])])[0]
+            for t, n in enumerate(visits)
         ]
         places = [t for t, move in enumerate(moves) if move]
         assert set(moves) <= {0, 1}
@@ -318,3 +322,90 @@ def test_a_mechanism_of_ones_own_for_another_unit_is_refused() -> None:
             idempotency=None,
         )
     assert home.spent == sf.Budget.none()
+
+
+@pytest.mark.parametrize("name", ["buffers", "square root", "optimal", "tree", "doubling", "increments", "totals"])
+def test_a_reader_goes_on_from_its_state(name: str) -> None:
+    """Cut anywhere, and read on from a state: the same totals and the same spread as in one go."""
+    horizon = 131_008 if name == "doubling" else 300
+    strategy = strategy_for(name, horizon=horizon, pattern=ONE, largest=9, pure=False)
+    meter, whole = meter_of(strategy), reader_of(strategy)
+    steps = [1, 62, 1, 65, 130, 41]
+    numbers = [meter.measure(np.arange(step, dtype=np.int64)) for step in steps]
+    at_once = whole.read(np.concatenate(numbers), 300)
+    parts, reader = [], reader_of(strategy)
+    for step, part in zip(steps, numbers, strict=True):
+        parts.append(reader.read(part, step))
+        reader = reader_of(strategy, [float.fromhex(one.hex()) for one in reader.state()])
+    for one, many in zip(at_once, zip(*parts, strict=True), strict=True):
+        assert np.concatenate(many) == pytest.approx(one, rel=1e-9)
+
+
+def test_what_is_read_decides_what_is_best() -> None:
+    """A person in four of 28 weeks, one week read at a time: increments have less than half the error."""
+    weeks = stream(28, sf.user("id", relation="add/remove"), limit=sf.Limit(groups=4, rows_per_group=1))
+    spend = {"epsilon": 1, "delta": 1e-7}
+    by_reading = {
+        reading: weeks.running_total(reading=reading).open(**spend)
+        for reading in (None, 1)  # type: ignore[arg-type]
+    }
+    margins = {}
+    for reading, total in by_reading.items():
+        for _ in range(28):
+            total.add(people=["a"])
+        margins[reading] = (total.window(1).margin, total.window(28).margin)
+    assert margins[1][0] < margins[None][0] / 2
+    assert margins[1][1] > margins[None][1]
+    with pytest.raises(errors.InvalidInput, match="reading"):
+        weeks.running_total(reading=29)
+
+
+@pytest.mark.parametrize(
+    ("said", "match"),
+    [
+        ({"limit": 3}, "a limit is sf.Limit"),
+        ({"groups": "AB"}, "a list of names"),
+        ({"groups": [1, 2]}, "a list of names"),
+        ({"limit": sf.Limit(groups=2, rows_per_group=1), "each": 2}, "Leave each out"),
+        ({"each": 4, "bounds": (0, 3)}, "more than the bounds of a step"),
+    ],
+)
+def test_declarations_that_mean_nothing_are_refused(said: dict[str, Any], match: str) -> None:
+    with pytest.raises(errors.InvalidInput, match=match):
+        stream(24, sf.user("id", relation="add/remove"), **said).running_total()
+
+
+def test_a_unit_that_cannot_be_protected_is_refused_before_it_is_calculated() -> None:
+    for unit, said in (
+        (sf.node(max_degree=3, relation="add/remove"), {}),
+        (sf.event(relation="replace"), {"bounds": (-1, 1)}),
+    ):
+        question = stream(24, unit, **said).running_total()
+        with pytest.raises(errors.Unsupported):
+            question.margins(epsilon=1, delta=1e-7)
+
+
+def test_people_with_amounts_and_in_groups() -> None:
+    unit = sf.user("id", relation="add/remove")
+    total = (
+        stream(24, unit, limit=sf.Limit(groups=3, rows_per_group=20)).running_total().open(epsilon=10**5, delta=1e-7)
+    )
+    total.add(people={"a": 17, "b": 99, "c": 0, "d": -5})
+    assert round(float(total.totals[0])) == 17 + 20
+    total.add(people=np.array([7, 7, 8]))  # ids are whole numbers of any kind
+    assert round(float(total.totals[1])) == 40
+    by_ward = stream(24, unit, limit=sf.Limit(groups=3, rows_per_group=2), groups=("A", "B")).running_total()
+    told = by_ward.open(epsilon=10**5, delta=1e-7).add(people={"A": ["x", "x"], "B": ["x", "y"], "C": ["z"]})
+    assert [round(one) for one in told.total] == [2, 1]  # type: ignore[union-attr]
+    for wrong in (["x"], "x", 3):
+        with pytest.raises(errors.InvalidInput, match="by group"):
+            by_ward.open(epsilon=10**5, delta=1e-7).add(people=wrong)
+
+
+def test_numbers_of_any_whole_type_count_and_names_that_were_not_declared_do_not() -> None:
+    total = stream(24, groups=("A", "B")).running_total().open(epsilon=10**5, delta=1e-7)
+    told = total.add({"A": np.int16(3), "C": 9})
+    assert [round(one) for one in told.total] == [3, 0]  # type: ignore[union-attr]
+    for wrong in (True, 1.0, "1", None):
+        with pytest.raises(errors.InvalidInput, match="whole number"):
+            total.add([wrong, 1])  # type: ignore[list-item]

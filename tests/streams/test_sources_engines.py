@@ -212,6 +212,8 @@ def test_amounts_groups_and_ids_by_their_bytes(spark: Any) -> None:
     assert near([upper_told(people, frame, person="wh`o", group="ward")]) == [(1, [3, 1])]
     alone = totals(USER, limit=sf.Limit(groups=1, rows_per_group=1))
     assert near([upper_told(alone, frame, person="wh`o")]) == [(1, 4)]  # p and P are two persons
+    amounts = totals(USER, limit=sf.Limit(groups=1, rows_per_group=4))
+    assert near([upper_told(amounts, frame, person="wh`o", amount="n")]) == [(1, 4 + 1 + 1)]
     watching = alarms(EVENT, count=1)
     step = each_batch(watching)
     for number, rows in enumerate((0, 100, 100)):

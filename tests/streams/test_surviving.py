@@ -132,7 +132,7 @@ def test_two_processes_that_go_on_at_once(home: Home, tmp_path: Path) -> None:
     other = question(home).resume(**asked(twin))
     with pytest.raises(errors.Refused, match="another copy"):
         total.add(1)  # the count has moved on without this one
-    with pytest.raises(errors.Refused, match="closed"):
+    with pytest.raises(errors.Refused, match="stopped within a step"):
         total.add(1)
     assert other.add(1).step == 1
 
@@ -174,6 +174,10 @@ def test_a_ledger_in_memory_knows_its_streams_and_no_other_does(tmp_path: Path) 
     with pytest.raises(errors.Refused, match="not in this vault's memory"):
         other.stream(name="er", version="1", horizon=12).running_total().resume(**said)  # type: ignore[arg-type]
     assert other.spent == sf.Budget.none()
+    # Nor does the same stream of another vault, with the same key and the same number of its charge.
+    other.stream(name="er", version="1", horizon=12).running_total().open(**said | {"state": tmp_path / "own"})  # type: ignore[arg-type]
+    with pytest.raises(errors.Refused, match="another stream or another charge"):
+        other.stream(name="er", version="1", horizon=12).running_total().resume(**said)  # type: ignore[arg-type]
 
 
 def test_a_watch_goes_on_with_the_same_noisy_threshold(home: Home, tmp_path: Path) -> None:
@@ -309,3 +313,74 @@ def test_a_file_that_is_taken_is_refused_before_anything_is_charged(home: Home, 
         with pytest.raises(error, match="nothing was read and nothing was spent"):
             question(home).open(**asked(state))
     assert (spent(home), taken.read_text()) == (sf.Budget.none(), "something else")
+
+
+def test_no_id_of_a_person_stops_a_stream(tmp_path: Path) -> None:
+    """Half a surrogate pair, a number of 5,000 digits: who is in a step must not be told by an error."""
+    vault = Vault(unit=sf.user("id", relation="add/remove"), budget=sf.Budget(epsilon=10**5), name="er")
+    stream = vault.stream(name="er", version="1", horizon=12, limit=sf.Limit(groups=1, rows_per_group=1))
+    alarms = stream.alarms(threshold=3, alarms=2)
+    watch = alarms.open(epsilon=10**4, state=tmp_path / "watch")
+    odd = ["\ud800", "\udfff!", "北", "", "x", 10**5000, -1, "-1", "\x00"]
+    assert watch.check(people=odd).gap == len(odd) - 3  # all of them count, once each
+    watch._stack.close()
+    again = alarms.resume(epsilon=10**4, state=tmp_path / "watch")
+    assert not again.check(people=odd).alarm
+
+
+@pytest.mark.parametrize("strategy", ["best", "square root", "tree"])
+def test_a_stream_that_keeps_nothing_goes_on_from_its_state(home: Home, tmp_path: Path, strategy: str) -> None:
+    vault = Vault(unit=UNIT, ledger=home.url, account="er", key=home.key, anchor=home.anchor)
+    asked_of = vault.stream(name="er", version="1", horizon=700).running_total(strategy=strategy, keep=False)
+    total = asked_of.open(**(asked(tmp_path / "state") | {"epsilon": 2}))
+    told = total.add_many([1] * 300)
+    total._stack.close()
+    again = asked_of.resume(**(asked(tmp_path / "state") | {"epsilon": 2}))
+    more = again.add_many([1] * 300)
+    assert (again.steps, more.first) == (600, 301)
+    assert more.margins[0] > told.margins[0]
+    # the same total goes on: α < 1e-9 for both steps by the margins at six times their confidence of 95%
+    assert abs(more.totals[0] - 301) < 3.2 * more.margins[0]
+    assert abs(told.totals[-1] - 300) < 3.2 * told.margins[-1]
+
+
+@pytest.mark.parametrize("keep", [True, False])
+@pytest.mark.parametrize(
+    ("strategy", "horizon"),
+    [
+        *(("buffers", 600), ("square root", 600), ("optimal", 64), ("tree", 600)),
+        *(("increments", 600), ("totals", 600), ("doubling", None)),
+    ],
+)
+def test_every_strategy_goes_on_where_it_was(tmp_path: Path, strategy: str, horizon: int | None, keep: bool) -> None:
+    """Resumed after each batch, across the blocks of all of them: totals come out right to the thousand."""
+    vault = Vault(unit=UNIT, budget=sf.Budget(epsilon=10**6, delta=1e-6), name="er")
+    stream = vault.stream(name="er", version="1", horizon=horizon, bounds=(0, 10**5))
+    asked = stream.running_total(strategy=strategy, keep=keep)
+    said: dict[str, Any] = {"epsilon": 1000, "delta": 1e-9, "state": tmp_path / "state"}
+    running, exact = asked.open(**said), 0
+    for size in (1, 7, 30) if horizon == 64 else (1, 7, 30, 250, 5):
+        batch = [1000 * (place % 7) for place in range(size)]
+        exact += sum(batch)
+        told = running.add_many(batch)
+        assert 1000 * round(float(told.totals[-1]) / 1000) == exact
+        running._stack.close()
+        running = asked.resume(**said)
+    assert (len(running.close().values) > 0) is keep
+
+
+def test_no_number_stops_a_stream(tmp_path: Path) -> None:
+    """Beyond the bounds, beyond 64 bits, of any whole type: held to the bounds without a word."""
+    vault = Vault(unit=UNIT, budget=sf.Budget(epsilon=10**6, delta=1e-6), name="er")
+    stream = vault.stream(name="er", version="1", horizon=12, bounds=(-500, 1000))
+    total = stream.running_total(strategy="increments").open(epsilon=1000, delta=1e-9)
+    total.add(10**30)
+    told = total.add_many([2**63, -1])
+    more = total.add_many([-(10**30), 10**30, 7])
+    assert [100 * round(float(one) / 100) for one in (*told.totals, *more.totals)] == [2000, 2000, 1500, 2500, 2500]
+    for wrong in ([1.5, 2.0], ["a"], [[1], [2]], [True]):
+        with pytest.raises(errors.InvalidInput, match="nothing was"):
+            total.add_many(wrong)
+    watch = stream.alarms(threshold=999, alarms=2).open(epsilon=1000)
+    assert watch.check(-(10**30)).alarm is False
+    assert watch.check(10**30).alarm

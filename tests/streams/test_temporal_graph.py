@@ -9,8 +9,9 @@ import pytest
 import sfumato as sf
 from sfumato.core import events
 from sfumato.core.units import Unit
-from sfumato.streams.measured import meter_of
+from sfumato.streams.meters import meter_of
 from sfumato.streams.people import People
+from sfumato.streams.people import listed as listed_people
 from sfumato.streams.stream import Stream
 
 pytestmark = pytest.mark.kills
@@ -96,7 +97,8 @@ def listed(horizon: int) -> Iterator[list[list[tuple[int, int]]]]:
 
 def counted(messages: list[list[tuple[int, int]]], limit: sf.Limit, separation: int) -> np.ndarray:
     people = People(times=limit.groups, separation=separation, each=limit.rows_per_group)
-    return np.array([people.admitted(step, [[u for u, _ in each]])[0] for step, each in enumerate(messages)])
+    senders = [listed_people([u for u, _ in each]) for each in messages]
+    return np.array([people.counted(step, [each])[0] for step, each in enumerate(senders)])
 
 
 @pytest.mark.claim("S0-22")

@@ -100,23 +100,24 @@ def _charts(console: "Console", watched: "WatchedBuilding", seen: "list[Moment]"
     from rich.console import Group
     from rich.text import Text
 
-    from sfumato.demo.live_chart import RELEASED, TRUE, UNSURE, chart
+    from sfumato.demo.live_chart import ALARM, BOTH, RELEASED, TRUE, UNSURE, chart
 
     beside = console.width >= WIDE
     room = max(NARROW, min(LEAST, (console.width // 2 if beside else console.width) - 10))
     drawn = []
     for name in PROMISES:
         points = [_point(moment, name) for moment in seen]
-        lines = chart(points, top=watched.people, steps=watched.steps, width=room)
+        raised = watched.raised if name == "user level" else []
+        lines = chart(points, top=watched.people, steps=watched.steps, width=room, alarms=raised)
         title = f"{name}: people in the building, mean of the last hour"
         text = Text("\n".join([title, *lines]), no_wrap=True, overflow="crop")
-        for sign, style in ((RELEASED, "cyan"), (UNSURE, "dim cyan"), (TRUE, "yellow")):
-            text.highlight_regex(f"{sign}+", style)
+        for signs, style in ((RELEASED + BOTH, "cyan"), (UNSURE, "dim cyan"), (TRUE, "yellow"), (ALARM, "bold red")):
+            text.highlight_regex(f"[{signs}]+", style)
         drawn.append(text)
-    key = f"{TRUE} true (generated)  {RELEASED} released  {UNSURE} within its margin, 95%"
-    last = f"{seen[-1].time}  alarms {len(watched.raised)}{', halted' if watched.halted else ''}" if seen else ""
+    key = f"{TRUE} true  {RELEASED} released  {BOTH} both  {UNSURE} within its margin, 95%  {ALARM} alarm"
+    last = f"{seen[-1].time}  alarms: {len(watched.raised)}{', halted' if watched.halted else ''}" if seen else ""
     charts = Columns(drawn, padding=(0, 2)) if beside else Group(*drawn)
-    return Group(charts, Text(f"{key}    {last}", no_wrap=True, overflow="crop"))
+    return Group(charts, *(Text(words, no_wrap=True, overflow="crop") for words in (key, last)))
 
 
 def _point(moment: "Moment", name: str) -> "Point":

@@ -144,8 +144,6 @@ def total(
         raise InvalidInput(
             f"--limit and --separation are for persons. {NOTHING} Say --person COLUMN, or leave them out."
         )
-    if person is not None and amount is not None:
-        raise InvalidInput(f"of persons, events are counted and not amounts. {NOTHING} Leave --amount out.")
     check_files(plot, report, save, table_out)
     check_account(account, ledger, purpose, recipient)
     if account is not None and version is None:
@@ -175,7 +173,7 @@ def total(
             version=version,
             horizon=steps,
             bounds=(0, most),
-            each=each,
+            each=each if person is None else 1,  # of persons the limit says it
             limit=None if person is None else _limit(limit, steps, each),
             separation=separation,
         ).running_total()

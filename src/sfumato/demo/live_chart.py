@@ -6,9 +6,9 @@ Only for generated data: a chart that shows the truth beside the release is no r
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["RELEASED", "TRUE", "UNSURE", "Point", "chart"]
+__all__ = ["ALARM", "BOTH", "RELEASED", "TRUE", "UNSURE", "Point", "chart"]
 
-TRUE, RELEASED, UNSURE = "─", "●", "░"
+TRUE, RELEASED, BOTH, UNSURE, ALARM = "─", "●", "◉", "░", "▲"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,19 +20,22 @@ class Point:
     margin: float
 
 
-def chart(points: Sequence[Point], *, top: float, steps: int, width: int, height: int = 8) -> list[str]:
+def chart(
+    points: Sequence[Point], *, top: float, steps: int, width: int, height: int = 8, alarms: Sequence[int] = ()
+) -> list[str]:
     """Draw points from 0 to ``top`` over ``steps`` steps, those that are still to come left empty.
 
     Where there are more steps than columns, a column shows the last of its steps. A point beyond the edge is drawn on
-    it.
+    it. The steps of ``alarms``, from 1, are marked on a line of their own below.
 
     >>> rising = [Point(true=number, released=number + 1, margin=1) for number in (0, 2, 4)]
-    >>> print("\\n".join(chart(rising, top=4, steps=4, width=4, height=5)))
-    4 ┤ ░●
+    >>> print("\\n".join(chart(rising, top=4, steps=4, width=4, height=5, alarms=[1])))
+    4 ┤ ░◉
       │ ●
       │░─
       │●
     0 ┤─
+      ▲
     """
     across = min(width, steps)
     ends = [(place + 1) * steps // across for place in range(across)]  # the step that each column shows
@@ -47,11 +50,17 @@ def chart(points: Sequence[Point], *, top: float, steps: int, width: int, height
         point = points[end - 1]
         for line in range(row(point.released - point.margin), row(point.released + point.margin) + 1):
             cells[line][place] = UNSURE
-        cells[row(point.true)][place] = TRUE
-        cells[row(point.released)][place] = RELEASED
+        true, released = row(point.true), row(point.released)
+        cells[true][place] = TRUE
+        cells[released][place] = BOTH if released == true else RELEASED
     marks = {height - 1: f"{top:,.0f}", 0: "0"}
     room = max(len(mark) for mark in marks.values())
-    return [
+    drawn = [
         f"{marks.get(line, ''):>{room}} {'┤' if line in marks else '│'}{''.join(cells[line])}".rstrip()
         for line in reversed(range(height))
     ]
+    begins = [0, *ends]
+    raised = "".join(
+        ALARM if any(begins[place] < step <= end for step in alarms) else " " for place, end in enumerate(ends)
+    )
+    return [*drawn, f"{'':>{room}}  {raised}".rstrip()]

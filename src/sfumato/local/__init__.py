@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.local.client import Client, read_report, write_report
 from sfumato.local.collection import ORACLES, Collection, UserCost, collection_from_json
 from sfumato.local.hadamard import HadamardResponse
-from sfumato.local.heavy_hitters import HeavyHitters, Hitter, PrefixSearch, advised
+from sfumato.local.heavy_hitters import HeavyHitters, Hitter, PrefixSearch, advised, search_from_json
 from sfumato.local.inbox import Inbox, sift
 from sfumato.local.kary import KaryResponse
 from sfumato.local.local_hash import LocalHash
@@ -64,6 +64,7 @@ __all__ = [
     "mean_reports",
     "read_report",
     "reports",
+    "search_from_json",
     "sift",
     "write_report",
 ]

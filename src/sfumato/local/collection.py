@@ -106,14 +106,20 @@ class Collection:
 
     def cost(self) -> UserCost:
         """What all reports of one person cost, at user level."""
-        if self.memoised and self.distinct is not None:
-            return UserCost(epsilon=self.distinct * self.ask.epsilon, reports=self.reports, protects=VALUES_ONLY)
-        return UserCost(epsilon=self.reports * self.ask.epsilon, reports=self.reports, protects=EVERYTHING)
+        return UserCost(
+            epsilon=self.charged * self.ask.epsilon,
+            reports=self.reports,
+            protects=VALUES_ONLY if self.memoised else EVERYTHING,
+        )
+
+    @property
+    def charged(self) -> int:
+        """How many reports are drawn anew, and so paid for: all of them, or one for each of ``distinct`` values."""
+        return self.reports if self.distinct is None else self.distinct
 
     def loss(self) -> events.Repeated:
         """The event of all reports of one person: ``reports`` times that of one, ``distinct`` times if memoised."""
-        times = self.distinct if self.memoised and self.distinct is not None else self.reports
-        return events.Repeated(event=self.ask.loss(), times=times)
+        return events.Repeated(event=self.ask.loss(), times=self.charged)
 
     def index(self, label: str) -> int:
         """The number of a label; a label that is none is refused without repeating it."""

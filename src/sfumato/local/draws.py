@@ -31,7 +31,7 @@ __all__ = [
 IntArray = np.ndarray[tuple[int], np.dtype[np.int64]]
 BoolArray = np.ndarray[tuple[int], np.dtype[np.bool_]]
 ByteArray = np.ndarray[tuple[int, int], np.dtype[np.uint8]]
-_CHUNK = 1 << 16  # bytes of coins at a time: they, their words and the table stay in the nearest memory
+_CHUNK = 1 << 17  # bytes of coins at a time: they, their words and the table stay in the nearest memory
 
 
 def coins(chance: Fraction, size: int, words: Words) -> BoolArray:

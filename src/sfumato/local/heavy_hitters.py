@@ -12,6 +12,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sfumato.core import events
+from sfumato.core.documents import Registry, canonical, encode, parse
 from sfumato.core.exact import Exact, natural
 from sfumato.core.guarantees import Pure
 from sfumato.errors import InvalidInput, Refused
@@ -25,7 +26,7 @@ from sfumato.local.projective import ProjectiveResponse
 if TYPE_CHECKING:
     from sfumato.noise.bits import Bits
 
-__all__ = ["HeavyHitters", "Hitter", "PrefixSearch", "advised"]
+__all__ = ["HeavyHitters", "Hitter", "PrefixSearch", "advised", "search_from_json"]
 
 MOST_CANDIDATES = 1 << 14
 
@@ -81,6 +82,10 @@ class PrefixSearch:
                 "Keep fewer prefixes, or add fewer symbols in a round."
             )
 
+    def to_json(self) -> str:
+        """Write the plan as canonical JSON, for the devices."""
+        return canonical(encode(self))
+
     @property
     def rounds(self) -> int:
         """How many rounds there are."""
@@ -114,6 +119,20 @@ class PrefixSearch:
             raise InvalidInput("the text has a symbol that is not in the alphabet; nothing was reported.")
         prefix = text[: self.length].ljust(self.length, self.alphabet[0])[: len(candidates[0])]
         return {candidate: place for place, candidate in enumerate(candidates)}.get(prefix, len(candidates))
+
+
+_REGISTRY = Registry((PrefixSearch,))
+
+
+def search_from_json(text: str) -> PrefixSearch:
+    """Read a plan; an unknown kind, a newer version or a foreign field is refused by name.
+
+    >>> plan = PrefixSearch(epsilon=2, alphabet="ab", length=3)
+    >>> search_from_json(plan.to_json()) == plan
+    True
+    """
+    plan: PrefixSearch = _REGISTRY.decode(parse(text), "search")
+    return plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -108,9 +108,9 @@ class DuchiMean(_Averaged):
         return self.reach**2 - rational(value, "value") ** 2
 
     def report(self, value: Exact, bits: "Bits") -> int:
-        """Draw the report of one person: 0 or 1."""
-        chance = self.probability(1, self.step(value))
-        return int(bits.below(chance.denominator) < chance.numerator)
+        """Draw the report of one person: 0 or 1; below the same bound, whatever the value."""
+        step, (top, bottom) = self.step(value), self.ratio.as_integer_ratio()
+        return int(bits.below((top + bottom) * self.steps) < top * step + bottom * (self.steps - step))
 
     def number(self, report: int) -> Fraction:
         """What a report stands for."""

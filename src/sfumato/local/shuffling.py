@@ -11,7 +11,6 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
 from math import floor
-from typing import ClassVar
 
 from sfumato.core import enclosures
 from sfumato.core.exact import Exact, natural, non_negative, positive, probability
@@ -41,8 +40,6 @@ class Shuffled:
     0.053
     """
 
-    KIND: ClassVar[str] = "local.shuffled"
-    VERSION: ClassVar[int] = 1
     epsilon: Fraction
     reports: int
     binary: bool = False

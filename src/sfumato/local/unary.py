@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from math import lcm
 from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.local.odds import odds
@@ -20,13 +21,13 @@ class _Bits(Oracular):
     __slots__ = ()
 
     def report(self, truth: int, bits: "Bits") -> bytes:
-        """Draw the report of one person: a bitmap. A draw is made for every bit, in the same way whatever the truth."""
+        """Draw the report of one person: a bitmap. Every bit is drawn below the same bound, whatever the truth."""
         self._truth(truth)
-        (high, of), (low, among) = self.hit.as_integer_ratio(), self.stray.as_integer_ratio()
+        bound = lcm(self.hit.denominator, self.stray.denominator)
+        limits = (int(self.stray * bound), int(self.hit * bound))
         bitmap = 0
         for value in range(self.values):
-            heads = bits.below(of) < high if value == truth else bits.below(among) < low
-            bitmap |= heads << value
+            bitmap |= (bits.below(bound) < limits[value == truth]) << value
         return bitmap.to_bytes(-(-self.values // 8), "little")
 
     def supports(self, report: Report, value: int) -> bool:

@@ -17,9 +17,18 @@ ARITIES = (2, 3, 4, 6, 8, 12, 16, 24, 32)
 
 
 def strategy_for(
-    name: str, *, horizon: int, pattern: Pattern, largest: int, pure: bool, unknown: bool = False
+    name: str,
+    *,
+    horizon: int,
+    pattern: Pattern,
+    largest: int,
+    pure: bool,
+    unknown: bool = False,
+    reading: int | None = None,
 ) -> Toeplitz | Buffers | Tree | Rows | Doubling:
     """The strategy of a name; ``best`` looks at what the noise of each would be, from public facts alone.
+
+    With ``reading`` it is best for sums of so many steps in a row, and else for totals from the start.
 
     >>> one = Pattern(times=1, separation=1, change="added")
     >>> strategy_for("best", horizon=4096, pattern=one, largest=1, pure=True).arity
@@ -30,7 +39,7 @@ def strategy_for(
         case "best":
             if not pure and unknown:
                 return strategy_for("doubling", horizon=horizon, pattern=pattern, largest=largest, pure=pure)
-            return _pure(horizon, pattern) if pure else _gaussian(horizon, pattern, largest)
+            return _pure(horizon, pattern, reading) if pure else _gaussian(horizon, pattern, largest, reading)
         case "buffers":
             return _buffers(horizon, largest)
         case "square root" | "totals" | "increments":
@@ -55,34 +64,42 @@ def strategy_for(
     raise InvalidInput(f"strategy is one of {', '.join(STRATEGIES)}; nothing was done.")
 
 
-def _gaussian(horizon: int, pattern: Pattern, largest: int) -> Toeplitz | Buffers:
-    """Buffers, or where a unit counts in many steps perhaps the increments."""
+def _gaussian(horizon: int, pattern: Pattern, largest: int, reading: int | None) -> Toeplitz | Buffers:
+    """Buffers, or where a unit counts in many steps or few steps are read at once perhaps the increments."""
     mixed = _buffers(horizon, largest)
-    if pattern.times == 1 or horizon > LONGEST:
+    if (pattern.times == 1 and reading is None) or horizon > LONGEST:
         return mixed
     import numpy as np
 
     from sfumato.streams.inverse import mean_error
+    from sfumato.streams.window import window_squares
 
-    decays, weights = (np.array([float(one) for one in part]) for part in (mixed.decays, mixed.weights))
-    alone = mixed.squared(Pattern(times=1, separation=1, change=ADDED))
     plain = Toeplitz(form="increments", horizon=horizon, bits=mixed.bits)
-    ours = mean_error(decays, weights, horizon) ** 2 * mixed.squared(pattern) / alone
-    theirs = (horizon + 1) / 2 * plain.squared(pattern) / 4**plain.bits
+    theirs = (reading or (horizon + 1) / 2) * plain.squared(pattern) / 4**plain.bits
+    if reading is None:
+        decays, weights = (np.array([float(one) for one in part]) for part in (mixed.decays, mixed.weights))
+        alone = mixed.squared(Pattern(times=1, separation=1, change=ADDED))
+        ours = mean_error(decays, weights, horizon) ** 2 * mixed.squared(pattern) / alone
+    else:
+        ours = float(window_squares(mixed, horizon, reading)[0][0]) * mixed.squared(pattern) / 4**mixed.bits
     return plain if theirs < ours else mixed
 
 
-def _pure(horizon: int, pattern: Pattern) -> Toeplitz | Tree:
-    """A tree of the arity with the least error, or the increments."""
+def _pure(horizon: int, pattern: Pattern, reading: int | None) -> Toeplitz | Tree:
+    """A tree of the arity with the least error, or the increments. Sums of a few steps are a difference of two totals.
+
+    Those of a tree may share no block, and then the errors of both count.
+    """
     found: list[tuple[float, Toeplitz | Tree]] = []
     for arity in ARITIES:
         tree = Tree(arity=arity, horizon=horizon, bits=0)
         top = horizon // arity ** (tree.levels - 1)
         blocks = (tree.levels - 1) * (arity - 1) / 2 + top / 2
-        found.append((blocks * tree.absolute(pattern) ** 2, tree))
+        twice = 1 if reading is None else 2
+        found.append((twice * blocks * tree.absolute(pattern) ** 2, tree))
     if horizon <= LONGEST:
         plain = Toeplitz(form="increments", horizon=horizon, bits=0)
-        found.append(((horizon + 1) / 2 * plain.absolute(pattern) ** 2, plain))
+        found.append(((reading or (horizon + 1) / 2) * plain.absolute(pattern) ** 2, plain))
     return min(found, key=lambda pair: pair[0])[1]
 
 

@@ -18,7 +18,8 @@ __all__ = ["LATE", "Arrival", "Clock", "Contents", "Steps", "known_person", "utc
 LATE = ("drop", "now")
 WHOLE = 2**63
 
-Contents = int | list[str | int] | dict[str, int] | dict[str, list[str | int]]
+Tally = dict[str | int, int]  # what each person has in a step
+Contents = int | Tally | dict[str, int] | dict[str, Tally]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +75,7 @@ class Clock:
 class Arrival:
     """One event, with its time. Sensitive: all of it.
 
-    ``person`` is for streams of persons, ``amount`` for streams of numbers, ``group`` for streams that have groups.
+    ``person`` is for streams of persons, ``group`` for streams that have groups; ``amount`` is what the event counts.
     """
 
     at: datetime | None
@@ -87,8 +88,9 @@ class Steps:
     """Puts events into their steps and hands out the steps that have ended, in their order, none left out.
 
     Guarantee: an event more or less changes what one step holds, by that event (a number is held to ``least`` …
-    ``most``), and changes nothing about which steps are handed out when. Checked by enumeration. Sensitive: what was
-    put in. Public: the clock, the rules, and the times that :meth:`due` is asked with.
+    ``most``; of ``people``, what each has in the step is added up), and changes nothing about which steps are handed
+    out when. Checked by enumeration. Sensitive: what was put in. Public: the clock, the rules, and the times that
+    :meth:`due` is asked with. Proof: docs/proofs/streams.md
 
     A step is handed out once the clock has passed its end by ``wait`` steps. What then becomes of an event for it is
     said beforehand: ``late`` is ``drop``, or ``now``, and then it counts in the next step that is handed out. Dropped
@@ -148,14 +150,15 @@ class Steps:
             return
         if self._groups and event.group not in self._groups:
             return
+        if not isinstance(event.amount, int) or isinstance(event.amount, bool):
+            return
         group = event.group if self._groups else ""
-        if self._people:
-            person = known_person(event.person)
-            if person is not None:
-                self._held.setdefault(step, {}).setdefault(group, []).append(person)
-        elif isinstance(event.amount, int) and not isinstance(event.amount, bool):
-            held = self._held.setdefault(step, {})
+        held = self._held.setdefault(step, {})
+        if not self._people:
             held[group] = held.get(group, 0) + min(max(event.amount, self._least), self._most)
+        elif (person := known_person(event.person)) is not None:
+            tally = held.setdefault(group, {})
+            tally[person] = tally.get(person, 0) + max(0, event.amount)  # the stream holds a person to its limit
 
     def due(self, now: datetime) -> Iterator[tuple[int, Contents]]:
         """The steps that have ended by now and were not handed out yet, with what each holds. Sensitive: the latter.
@@ -171,7 +174,7 @@ class Steps:
             yield step, self._contents(self._held.pop(step, {}))
 
     def _contents(self, held: dict[str | None, Any]) -> Contents:
-        blank: Any = list if self._people else int
+        blank: Any = dict if self._people else int
         if self._groups:
             return {name: held.get(name, blank()) for name in self._groups}
         return held.get("", blank())  # type: ignore[no-any-return]

@@ -19,20 +19,20 @@ class Counters:
     """
 
     def __init__(self, ledger: Any) -> None:
-        self._ledger, self._durable = ledger, hasattr(ledger, "charge_named")
+        self._ledger, self.durable = ledger, hasattr(ledger, "charge_named")
         self._charges: dict[str, Any] = {}
 
     def charged(self, cost: Budget, dataset: Dataset, *, event: PrivacyEvent, question: str, key: str | None) -> Any:
         """Charge a stream; under the key of one that runs, find its charge."""
         self._check_open(key)
         reservation = self._reserved(cost, dataset, event=event, question=question, key=key)
-        if not self._durable:
+        if not self.durable:
             self._charges[question] = reservation
         return reservation
 
     def found(self, cost: Budget, dataset: Dataset, *, event: PrivacyEvent, question: str, key: str | None) -> Any:
         """The charge of a stream that runs, to go on with it; it must be there."""
-        if not self._durable:
+        if not self.durable:
             if question not in self._charges or key is not None:
                 raise Refused(
                     "the charge of this stream is not in this vault's memory, and a new one would be a second stream. "
@@ -53,7 +53,7 @@ class Counters:
         found: Release | None = None
         if key is None:
             found = self._ledger.stored(question, [dataset])
-        elif self._durable and self._ledger.charge_named(key) is not None:
+        elif self.durable and self._ledger.charge_named(key) is not None:
             found = self._ledger.given(self._reserved(cost, dataset, event=event, question=question, key=key))
         return found
 
@@ -67,7 +67,7 @@ class Counters:
 
     def _check_open(self, key: str | None) -> bool:
         """Whether there is a charge under a key; refuses that of a stream that was closed."""
-        known = self._ledger.charge_named(key) if self._durable and key is not None else None
+        known = self._ledger.charge_named(key) if self.durable and key is not None else None
         if known is not None and known.state.value != "reserved":
             raise Refused(
                 "the stream under this idempotency key was closed; nothing was read and nothing was spent. What it "

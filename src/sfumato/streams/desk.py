@@ -41,6 +41,7 @@ class Desk:
     key: SigningKey
     presenter: Presenter
     counters: Counters = field(init=False)
+    memory: str = field(init=False, default_factory=lambda: secrets.token_hex(16))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "counters", Counters(self.ledger))
@@ -117,6 +118,7 @@ class Desk:
             guarantee=guarantee,
             question=question,
             issued=datetime.now(UTC).isoformat(timespec="seconds"),
+            home=reservation.account.ledger if self.counters.durable else self.memory,
             reservation=reservation,
         )
 

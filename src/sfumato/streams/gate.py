@@ -16,7 +16,7 @@ __all__ = ["Opened", "StreamGate"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """A stream that was charged for. Public."""
+    """A stream that was charged for; ``home`` is the ledger that its charge is in. Public."""
 
     query: Query
     limit: Limit | None
@@ -26,6 +26,7 @@ class Opened:
     guarantee: Any
     question: str
     issued: str
+    home: str
     reservation: Any
 
     @property

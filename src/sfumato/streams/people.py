@@ -1,11 +1,13 @@
 """Who has counted how often: the limit of a stream of persons, enforced step by step."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from operator import index
 from typing import Any
 
 from sfumato.errors import InvalidInput
 
-__all__ = ["People", "listed", "named"]
+__all__ = ["People", "listed", "named", "whole"]
 
 
 class People:
@@ -15,7 +17,7 @@ class People:
     step. Whether one counts is decided from that person's own events alone.
 
     >>> people = People(times=2, separation=2, each=1)
-    >>> [people.admitted(step, [["a", "a", "b"]]) for step in range(3)]
+    >>> [people.counted(step, [listed(["a", "a", "b"])]) for step in range(3)]
     [[2], [0], [2]]
     """
 
@@ -23,22 +25,20 @@ class People:
         self._times, self._separation, self._each = times, separation, each
         self._known: dict[str, tuple[int, int]] = {name: (count, last) for name, count, last in state}
 
-    def admitted(self, step: int, groups: list[Iterable[str | int]]) -> list[int]:
-        """How many events of each group count in a step; all ids are read before anybody counts."""
-        return self.counted(step, [[named(person) for person in events] for events in groups])
-
-    def counted(self, step: int, names: list[list[str]]) -> list[int]:
-        """The same for ids that were read: see :func:`listed`."""
+    def counted(self, step: int, groups: list[Mapping[str, int]]) -> list[int]:
+        """How much of each group counts in a step, from what each person has in it: see :func:`listed`."""
         now: dict[str, int] = {}
         found = []
-        for events in names:
+        for amounts in groups:
             counted = 0
-            for name in events:
+            for name, amount in amounts.items():
+                if not amount:
+                    continue
                 if name not in now:
                     now[name] = self._room(name, step)
-                if now[name] > 0:
-                    now[name] -= 1
-                    counted += 1
+                counts = min(amount, now[name])
+                now[name] -= counts
+                counted += counts
             found.append(counted)
         return found
 
@@ -54,19 +54,64 @@ class People:
         return self._each
 
 
-def listed(people: Any) -> list[str]:
-    """The ids of a step's events, each as one text; what is no list of ids is refused and nobody counts.
+def listed(people: Any) -> dict[str, int]:
+    """What each person has in a step, from a list of the ids of its events, or a mapping from ids to amounts.
 
-    >>> listed(["a", 1, "1"])
-    ['sa', 'i1', 's1']
+    An amount below 0 counts as 0. What is neither is refused before anybody counts.
+
+    >>> listed(["a", 1, "1", "a"]), listed({"a": 17})
+    ({'sa': 2, 'i1': 1, 's1': 1}, {'sa': 17})
     """
-    if isinstance(people, str) or not isinstance(people, Iterable):
-        raise InvalidInput("people are a list of ids; nothing was counted and nothing was told.")
-    return [named(person) for person in people]
+    people = people.tolist() if hasattr(people, "tolist") else people
+    if isinstance(people, str | bytes) or not isinstance(people, Iterable):
+        raise InvalidInput("people are a list of ids, or amounts by id; nothing was counted and nothing was told.")
+    if isinstance(people, Mapping):
+        return {named(person): max(0, whole(amount)) for person, amount in people.items()}
+    events = list(people)
+    if not set(map(type, events)) <= {str, int}:  # of other types some could be equal to an id and no id
+        events = [_id(person) for person in events]
+    return {named(person): often for person, often in Counter(events).items()}
 
 
 def named(person: object) -> str:
-    """A person's id as one text; 1 and "1" are two persons."""
-    if isinstance(person, bool) or not isinstance(person, str | int):
-        raise InvalidInput("the id of a person is a text or a whole number; nothing was counted and nothing was told.")
-    return f"{'i' if isinstance(person, int) else 's'}{person}"
+    """A person's id as one text that can always be written down; 1 and "1" are two persons.
+
+    An id that no file could hold must not stop a stream: that would tell who is in it.
+
+    >>> named("a"), named(10**5000)[:4], named("\\ud800")
+    ('sa', 'i31e', 'xeda080')
+    """
+    person = _id(person)
+    if isinstance(person, int):
+        return f"i{person:x}"
+    if person.isascii():
+        return f"s{person}"
+    held = person.encode(errors="surrogatepass")
+    return f"s{person}" if held.decode(errors="replace") == person else f"x{held.hex()}"
+
+
+def whole(number: object) -> int:
+    """A whole number of whatever type; what is none is refused.
+
+    >>> import numpy as np
+    >>> whole(np.int16(3))
+    3
+    """
+    try:
+        found = None if isinstance(number, bool) else index(number)  # type: ignore[arg-type]
+    except TypeError:
+        found = None
+    if found is None:
+        raise InvalidInput("what counts in a step must be a whole number; nothing was counted and nothing was told.")
+    return found
+
+
+def _id(person: object) -> str | int:
+    if isinstance(person, str):
+        return str(person)
+    try:
+        return whole(person)
+    except InvalidInput:
+        raise InvalidInput(
+            "the id of a person is a text or a whole number; nothing was counted and nothing was told."
+        ) from None

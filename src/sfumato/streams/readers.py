@@ -4,6 +4,7 @@ A *reader* holds released numbers (public) and gives totals with the spread of t
 Proof: docs/proofs/streams.md
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Protocol
 
@@ -32,18 +33,24 @@ class Reader(Protocol):
         """
         ...
 
+    def state(self) -> list[float]:
+        """All that is needed to go on."""
+        ...
 
-def reader_of(strategy: Strategy) -> Reader:
-    """A new reader."""
+
+def reader_of(strategy: Strategy, state: Sequence[float] = ()) -> Reader:
+    """A new reader, or one that goes on from a state."""
     match strategy:
-        case Toeplitz() | Rows():
-            return _Weighed(strategy)
+        case Toeplitz():
+            return _Weighed(_toeplitz_back(strategy), strategy.bits, state)
+        case Rows():
+            return _Weighed(_rows_back(strategy), strategy.bits, state)
         case Tree():
-            return _Added(strategy)
+            return _Added(strategy, state)
         case Buffers():
-            return _Filtered(strategy)
+            return _Filtered(strategy, state)
         case Doubling():
-            return _Undoubled(strategy)
+            return _Undoubled(strategy, state)
 
 
 def spread_of(strategy: Strategy) -> Floats:
@@ -55,10 +62,9 @@ def spread_of(strategy: Strategy) -> Floats:
 class _Weighed:
     """Totals of a Toeplitz or a written strategy: rows of W·C⁻¹."""
 
-    def __init__(self, strategy: Toeplitz | Rows) -> None:
-        self._unit = 2.0**strategy.bits
-        self._back = _toeplitz_back(strategy) if isinstance(strategy, Toeplitz) else _rows_back(strategy)
-        self._seen = np.zeros(0)
+    def __init__(self, back: Floats, bits: int, state: Sequence[float] = ()) -> None:
+        self._back, self._unit = back, 2.0**bits
+        self._seen = np.array(state, dtype=np.float64)
 
     def read(self, y: Integers, steps: int) -> tuple[Floats, Floats, Floats]:
         done = len(self._seen)
@@ -68,6 +74,14 @@ class _Weighed:
             totals[place] = self._row(done + place) @ self._seen[: done + place + 1]
         squares, sizes = self._spread(done, steps)
         return totals, squares * self._unit**2, sizes * self._unit
+
+    @property
+    def done(self) -> int:
+        """How many steps were read."""
+        return len(self._seen)
+
+    def state(self) -> list[float]:
+        return self._seen.tolist()
 
     def _row(self, step: int) -> Floats:
         return self._back[step::-1] if self._back.ndim == 1 else self._back[step, : step + 1]
@@ -114,9 +128,9 @@ def _rows_back(strategy: Rows) -> Floats:
 class _Added:
     """Totals of a tree: on each level the blocks that are full since a block of the next level was, added up."""
 
-    def __init__(self, tree: Tree) -> None:
-        self._tree, self._step = tree, 0
-        self._kept = [0] * tree.levels
+    def __init__(self, tree: Tree, state: Sequence[float]) -> None:
+        self._tree = tree
+        self._step, *self._kept = [int(one) for one in state] or [0] * (tree.levels + 1)
 
     def read(self, y: Integers, steps: int) -> tuple[Floats, Floats, Floats]:
         tree, first = self._tree, self._step
@@ -140,16 +154,20 @@ class _Added:
         self._step += steps
         return totals / 2.0**tree.bits, counts.astype(np.float64), counts.astype(np.float64)
 
+    def state(self) -> list[float]:
+        return [float(self._step), *(float(one) for one in self._kept)]
+
 
 class _Filtered:
     """Totals by the inverse filter: a few numbers of memory, whole blocks by products of matrices."""
 
-    def __init__(self, said: Buffers) -> None:
+    def __init__(self, said: Buffers, state: Sequence[float]) -> None:
         self._mix, self._fading, self._carry, self._poles, self._shares = _back_tables(said)
-        self._unit = 2.0**said.bits
-        self._held = np.zeros(len(said.decays))
-        self._total, self._squares, self._sizes = 0.0, 0.0, 0.0
-        self._powers = np.ones(len(said.decays))  # of the poles, as far as it was read
+        self._unit, count = 2.0**said.bits, len(said.decays)
+        given = list(state) or [0.0] * (3 + count) + [1.0] * count
+        self._total, self._squares, self._sizes = given[:3]
+        self._held = np.array(given[3 : 3 + count])
+        self._powers = np.array(given[3 + count :])  # of the poles, as far as it was read
 
     def read(self, y: Integers, steps: int) -> tuple[Floats, Floats, Floats]:
         totals, back = np.empty(steps), np.empty(steps)
@@ -165,6 +183,10 @@ class _Filtered:
         if steps:
             self._squares, self._sizes = float(squares[-1]), float(sizes[-1])
         return totals / self._unit, squares, sizes
+
+    def state(self) -> list[float]:
+        held = (float(one) for one in (*self._held, *self._powers))
+        return [self._total, self._squares, self._sizes, *held]
 
     def _totals(self, blocks: Floats) -> Floats:
         """The totals of blocks of one width, each from its own numbers and what is held of those before."""
@@ -205,31 +227,30 @@ def _back_tables(said: Buffers) -> tuple[Floats, Floats, Floats, Floats, Floats]
 class _Undoubled:
     """The last totals of the blocks before, and that of the block that is running."""
 
-    def __init__(self, said: Doubling) -> None:
-        self._said, self._number, self._done = said, 0, 0
-        self._before = np.zeros(3)
-        self._reader = _Block(said, 0)
+    def __init__(self, said: Doubling, state: Sequence[float]) -> None:
+        self._said = said
+        number, *rest = list(state) or [0.0] * 4
+        self._number, self._before = int(number), np.array(rest[:3])
+        self._reader = self._of_block(rest[3:])
 
     def read(self, y: Integers, steps: int) -> tuple[Floats, Floats, Floats]:
         out, at = np.empty((3, steps)), 0
         while at < steps:
             size = self._said.first << self._number
-            took = min(size - self._done, steps - at)
+            took = min(size - self._reader.done, steps - at)
             out[:, at : at + took] = self._before[:, None] + self._reader.read(y[at : at + took], took)
-            at, self._done = at + took, self._done + took
-            if self._done == size:
-                self._before, self._done, self._number = out[:, at - 1].copy(), 0, self._number + 1
-                self._reader = _Block(self._said, self._number)
+            at += took
+            if self._reader.done == size:
+                self._before, self._number = out[:, at - 1].copy(), self._number + 1
+                self._reader = self._of_block()
         return out[0], out[1], out[2]
 
+    def state(self) -> list[float]:
+        return [float(self._number), *(float(one) for one in self._before), *self._reader.state()]
 
-class _Block(_Weighed):
-    """The totals of one block by itself."""
-
-    def __init__(self, said: Doubling, number: int) -> None:
-        self._unit = 2.0**said.bits
-        self._back = _doubled_back(said, number) if number < said.blocks else np.zeros(0)
-        self._seen = np.zeros(0)
+    def _of_block(self, state: Sequence[float] = ()) -> _Weighed:
+        back = _doubled_back(self._said, self._number) if self._number < self._said.blocks else np.zeros(0)
+        return _Weighed(back, self._said.bits, state)
 
 
 @lru_cache(maxsize=32)

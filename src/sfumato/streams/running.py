@@ -9,12 +9,12 @@ from sfumato.core.documents import Json
 from sfumato.core.exact import Exact, natural
 from sfumato.core.release import Release
 from sfumato.core.units import User
-from sfumato.errors import InvalidInput, Refused, Unsupported
+from sfumato.errors import InvalidInput, Refused
 from sfumato.laws.margins import level_of
 from sfumato.streams.gate import Opened, StreamGate
 from sfumato.streams.margins import Margins
 from sfumato.streams.noise import SeriesNoise
-from sfumato.streams.people import People
+from sfumato.streams.people import People, listed, whole
 from sfumato.streams.surviving import Surviving
 from sfumato.streams.total import RunningTotal
 from sfumato.streams.window import window_squares
@@ -92,7 +92,7 @@ class RunningTotals(Surviving):
     @property
     def totals(self) -> tuple[Any, ...]:
         """All that was told so far. Public."""
-        return tuple(self._history[0]) if self._count == 1 else tuple(zip(*self._history, strict=True))
+        return tuple(zip(*self._history, strict=True)) if self._query.groups else tuple(self._history[0])
 
     def add(
         self, value: Values | None = None, *, people: Any = None, step: int | None = None, confidence: Exact = 0.95
@@ -100,7 +100,8 @@ class RunningTotals(Surviving):
         """Count the next step and tell the noisy total so far.
 
         ``value`` is a whole number (with groups one for each), held to the declared bounds without a word. Where
-        persons are protected, ``people`` lists the ids of this step's events instead (with groups, lists by group).
+        persons are protected, ``people`` lists the ids of this step's events instead, or says how much each id counts
+        (with groups, such lists by group). Of groups that were not declared nothing counts.
         ``step`` says which step this is, from 1: steps that were left out count 0 and are told as well; one that was
         told already is late, and is refused or counted now, as the stream was declared.
         """
@@ -116,7 +117,7 @@ class RunningTotals(Surviving):
                 block[gap] = row
                 told = self._tell(block, confidence)
         last = told.totals[-1]
-        total = float(last) if self._count == 1 else tuple(float(one) for one in last)
+        total = tuple(float(one) for one in last) if self._query.groups else float(last)
         return Told(step=told.first + gap, total=total, margin=float(told.margins[-1]))
 
     def add_many(self, values: "npt.ArrayLike", *, confidence: Exact = 0.95) -> ToldMany:
@@ -129,6 +130,9 @@ class RunningTotals(Surviving):
         if self._people is not None:
             raise Refused("persons are protected here, and numbers do not say whose; nothing was told. Say people=….")
         given = np.asarray(values)
+        if given.dtype.kind in "fO":  # whole numbers beyond 64 bits: an error would tell that there are some
+            held_to = [min(max(whole(one), self._query.lower), self._query.upper) for one in _each(values)]
+            given = np.array(held_to, dtype=np.int64).reshape(given.shape)
         if given.dtype.kind not in "iu" or given.ndim != (1 if not self._query.groups else 2):
             raise InvalidInput("steps are an array of whole numbers, with a column for each group; nothing was told.")
         if given.ndim == 2 and given.shape[1] != self._count:
@@ -153,7 +157,7 @@ class RunningTotals(Surviving):
         squares, sizes = window_squares(self._mechanism.strategy, self._steps, wide)
         margin = self._margins.at(squares, sizes, confidence)
         sums = [each[-1] - (each[-wide - 1] if self._steps > wide else 0.0) for each in self._history]
-        return Told(step=self._steps, total=sums[0] if self._count == 1 else tuple(sums), margin=float(margin[0]))
+        return Told(step=self._steps, total=tuple(sums) if self._query.groups else sums[0], margin=float(margin[0]))
 
     def close(self) -> Release:
         """End the stream: what it told becomes a release with a certificate. Nothing more is charged."""
@@ -171,8 +175,10 @@ class RunningTotals(Surviving):
                 raise Refused(
                     "persons are protected here, and a number does not say whose; nothing was told. Say people=…."
                 )
-            listed = [people.get(name, ()) for name in groups] if groups else [people]
-            found = self._people.admitted(self._steps + gap, [list(_events(each)) for each in listed])
+            if groups and not isinstance(people, Mapping):
+                raise InvalidInput("people of a stream with groups are lists by group; nothing was told.")
+            events = [people.get(name, ()) for name in groups] if groups else [people]
+            found = self._people.counted(self._steps + gap, [listed(each) for each in events])
         else:
             if value is None or people is not None:
                 raise InvalidInput("a step of events is a whole number; nothing was told.")
@@ -201,9 +207,9 @@ class RunningTotals(Surviving):
             for kept, new in zip(self._values, noisy, strict=True):
                 kept.extend(new.tolist())
         self._steps += len(block)
-        self.save()
         totals, squares, sizes = self._read(noisy, len(block))
-        found = totals[:, 0] if self._count == 1 and not self._query.groups else totals
+        self.save()  # with what the readers hold now; nothing was told so far
+        found = totals if self._query.groups else totals[:, 0]
         return ToldMany(first=first, totals=np.asarray(found), margins=self._margins.at(squares, sizes, confidence))
 
     def _read(self, numbers: Any, steps: int) -> Any:
@@ -231,18 +237,23 @@ class RunningTotals(Surviving):
             "steps": self._steps,
             "values": [[str(one) for one in each] for each in self._values],
             "meters": [[str(one) for one in meter.state()] for meter in self._meters],
+            "readers": [] if self._query.kept else [[one.hex() for one in reader.state()] for reader in self._readers],
             "people": [] if self._people is None else self._people.state(),  # type: ignore[dict-item]
         }
 
     def _restore(self, state: Mapping[str, Any]) -> None:
         from sfumato.streams.meters import meter_of
+        from sfumato.streams.readers import reader_of
 
         self._steps = state["steps"]
         self._values = [[int(one) for one in each] for each in state["values"]]
         self._meters = [meter_of(self._mechanism.strategy, [int(one) for one in each]) for each in state["meters"]]
         if self._people is not None:
             self._people = self._counters(state["people"])
-        if self._steps:
+        if not self._query.kept:
+            states = ([float.fromhex(one) for one in each] for each in state["readers"])
+            self._readers = [reader_of(self._mechanism.strategy, each) for each in states]
+        elif self._steps:
             self._read(self._values, self._steps)
 
     def _counters(self, state: Sequence[Any] = ()) -> People:
@@ -251,20 +262,18 @@ class RunningTotals(Surviving):
 
 
 def _numbers(value: Values, groups: tuple[str, ...]) -> list[int]:
-    if groups:
-        if isinstance(value, Mapping) and not set(value) <= set(groups):
-            raise InvalidInput("a step names a group that was not declared; nothing was told.")
-        if isinstance(value, int) or (not isinstance(value, Mapping) and len(value) != len(groups)):
-            raise InvalidInput(f"a step has one number for each of {len(groups)} groups; nothing was told.")
-        found = [value.get(name, 0) for name in groups] if isinstance(value, Mapping) else list(value)
-    else:
-        found = [value]  # type: ignore[list-item]
-    if any(isinstance(one, bool) or not isinstance(one, int) for one in found):
-        raise InvalidInput("the value of a step must be a whole number; nothing was told.")
-    return found
+    """One number for each group. Of names that were not declared nothing counts: to refuse them would tell of them."""
+    if not groups:
+        return [whole(value)]
+    if isinstance(value, Mapping):
+        return [whole(value.get(name, 0)) for name in groups]
+    if isinstance(value, str) or not isinstance(value, Iterable) or len(numbers := list(value)) != len(groups):
+        raise InvalidInput(f"a step has one number for each of {len(groups)} groups; nothing was told.")
+    return [whole(one) for one in numbers]
 
 
-def _events(listed: Any) -> Iterable[str | int]:
-    if isinstance(listed, str) or not isinstance(listed, Iterable):
-        raise Unsupported("people are a list of ids; nothing was told.")
-    return listed
+def _each(values: Any) -> list[Any]:
+    """All numbers of an array, as they were given."""
+    import numpy as np
+
+    return list(np.asarray(values, dtype=object).ravel())

@@ -12,7 +12,7 @@ from sfumato.core.documents import Json, canonical, parse
 from sfumato.core.signature import SigningKey
 from sfumato.errors import InvalidInput, Refused
 
-__all__ = ["derived_secret", "locked", "read_sealed", "write_sealed"]
+__all__ = ["derived_secret", "locked", "read_sealed", "remove_sealed", "write_sealed"]
 
 MAGIC = b"sfumato stream state 1\n"
 LEAST = 4096  # bytes of a state: smaller ones are filled up, and larger ones to the next power of two
@@ -43,7 +43,7 @@ def write_sealed(path: Path, secret: bytes, header: Json, state: Json) -> None:
     head = canonical(header).encode()
     nonce = secrets.token_bytes(12)
     body = AESGCM(secret).encrypt(nonce, _plain(state), MAGIC + head)
-    beside = path.with_name(f"{path.name}.new")
+    beside = _beside(path)
     try:
         with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             file.write(MAGIC + len(head).to_bytes(4, "big") + head + nonce + body)
@@ -60,6 +60,16 @@ def write_sealed(path: Path, secret: bytes, header: Json, state: Json) -> None:
             f"the state of the stream was not written to {path}: {wrong.strerror}. Nothing was told; the charge "
             "counts. Make room and resume the stream."
         ) from None
+
+
+def remove_sealed(path: Path) -> None:
+    """Remove a state, and what a crash may have left beside it."""
+    for file in (path, _beside(path)):
+        file.unlink(missing_ok=True)
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f"{path.name}.new")
 
 
 def read_sealed(path: Path, secret: bytes) -> tuple[Any, Any]:

@@ -15,6 +15,7 @@ from sfumato.core.release import Release
 from sfumato.core.units import User
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.streams.alarms import Alarms
+from sfumato.streams.choice import STRATEGIES
 from sfumato.streams.doubling import BLOCKS, FIRST
 from sfumato.streams.gate import StreamGate
 from sfumato.streams.noise import SeriesNoise
@@ -56,12 +57,16 @@ class Stream:
         if self.late not in LATE:
             raise InvalidInput(f"late is one of {', '.join(LATE)}; nothing was done.")
 
-    def running_total(self, *, strategy: str = "best", keep: bool = True) -> "TotalQuestion":
+    def running_total(
+        self, *, strategy: str = "best", keep: bool = True, reading: int | None = None
+    ) -> "TotalQuestion":
         """Ask for the total after each step.
 
-        ``strategy`` is ``best``, or one of ``buffers``, ``square root``, ``optimal`` (up to 1,024 steps), ``tree``,
-        ``increments`` and ``totals``, which are there to compare. Without ``keep`` the stream needs the same few
-        numbers of memory however long it is, and its certificate holds none of its totals.
+        ``reading`` says what will be read of it: the sums of so many steps in a row, such as 7 for weeks of days, and
+        totals from the start if it is left out. ``strategy`` is ``best`` for that, or one of ``buffers``, ``square
+        root``, ``optimal`` (up to 1,024 steps, where working it out takes half a minute), ``tree``, ``increments`` and
+        ``totals``, which are there to compare. Without ``keep`` the stream needs the same few numbers of memory however
+        long it is, and its certificate holds none of its totals.
         """
         query = RunningTotal(
             dataset=self.dataset,
@@ -75,7 +80,11 @@ class Stream:
             groups=self.groups,
             kept=keep,
         )
-        return TotalQuestion(stream=self, query=query, strategy=strategy)
+        if strategy not in STRATEGIES:
+            raise InvalidInput(f"strategy is one of {', '.join(STRATEGIES)}; nothing was done.")
+        if reading is not None:
+            natural(reading, "reading", most=self.horizon)
+        return TotalQuestion(stream=self, query=query, strategy=strategy, reading=reading)
 
     def alarms(self, *, threshold: int, alarms: int, watched: str = "step", drift: int = 0) -> "AlarmQuestion":
         """Ask at which steps a number reaches a threshold, at most ``alarms`` times.
@@ -112,12 +121,16 @@ class TotalQuestion:
     stream: Stream
     query: RunningTotal
     strategy: str
+    reading: int | None = None
 
     def mechanism(self, *, epsilon: Exact, delta: Exact = 0) -> SeriesNoise:
         """The noise that a spend makes; reads nothing and spends nothing."""
         self._warn()
-        spend, unknown = Budget.asked(epsilon=epsilon, delta=delta), self.stream.unknown
-        return self.query.mechanism(self.stream.gate.unit, spend, self.strategy, unknown=unknown)
+        stream, spend = self.stream, Budget.asked(epsilon=epsilon, delta=delta)
+        self.query.sensitivity(stream.gate.unit, stream.limit)  # units that this stream cannot protect are refused
+        return self.query.mechanism(
+            stream.gate.unit, spend, self.strategy, unknown=stream.unknown, reading=self.reading
+        )
 
     def margins(self, *, epsilon: Exact, delta: Exact = 0, confidence: Exact = Fraction(19, 20)) -> tuple[float, ...]:
         """The margin of the total after each step, for a spend; reads nothing and spends nothing."""
@@ -233,6 +246,12 @@ def declared_stream(
     """Check the public facts of a stream and hand out what an analyst opens it with."""
     if name is None:
         raise NotDeclared("a stream needs a public name, which its releases state. Say name='arrivals'.")
+    if isinstance(groups, str) or not all(isinstance(group, str) for group in groups):
+        raise InvalidInput("groups are a list of names; nothing was done.")
+    if limit is not None and not isinstance(limit, Limit):
+        raise InvalidInput("a limit is sf.Limit(groups=…, rows_per_group=…); nothing was done.")
+    if limit is not None and each != 1:
+        raise InvalidInput("limit says how much a person counts in a step; nothing was done. Leave each out.")
     unknown = horizon is None
     horizon = FIRST * (2**BLOCKS - 1) if horizon is None else horizon
     if isinstance(gate.unit, User):

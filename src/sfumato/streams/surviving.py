@@ -18,7 +18,7 @@ from sfumato.core.query import Query
 from sfumato.core.release import Release
 from sfumato.errors import Refused
 from sfumato.streams.gate import Opened, StreamGate
-from sfumato.streams.sealed import locked, read_sealed, write_sealed
+from sfumato.streams.sealed import locked, read_sealed, remove_sealed, write_sealed
 
 __all__ = ["Surviving"]
 
@@ -34,7 +34,7 @@ class Surviving:
     def __init__(self, gate: StreamGate, opened: Opened, path: Path | None) -> None:
         self._gate, self._opened, self._path = gate, opened, path
         self._lock, self._stack = threading.Lock(), contextlib.ExitStack()
-        self._done, self._serial, self._process = False, 0, os.getpid()
+        self._done, self._closed, self._serial, self._process = False, False, 0, os.getpid()
 
     @property
     def charged(self) -> Any:
@@ -62,7 +62,7 @@ class Surviving:
         self._stack.enter_context(locked(path))
         try:
             header, state = read_sealed(path, self._gate.stream_secret("state"))
-            if (header["question"], header["charge"]) != (self._opened.question, self._opened.reservation.number):
+            if {**header, "serial": self._serial} != self._header():
                 raise Refused(f"{path} is the state of another stream or another charge; nothing was resumed.")
             self._gate.move_stream(self._opened, header["serial"], state["nonce"])
             self._opened = replace(self._opened, issued=state["issued"])
@@ -94,21 +94,17 @@ class Surviving:
         self.save()  # a stream that a copy has overtaken does not know all that was told
         release = self._gate.close_stream(self._opened, query, values)
         if self._path is not None:
-            self._path.unlink(missing_ok=True)
+            remove_sealed(self._path)
         self._end()
+        self._closed = True
         return release
 
     def _write(self) -> None:
-        header: Json = {
-            "question": self._opened.question,
-            "charge": self._opened.reservation.number,
-            "serial": self._serial,
-        }
         nonce = secrets.token_hex(16)
         state: Json = {**self._state(), "nonce": nonce, "issued": self._opened.issued}
         try:
             if self._path is not None:
-                write_sealed(self._path, self._gate.stream_secret("state"), header, state)
+                write_sealed(self._path, self._gate.stream_secret("state"), self._header(), state)
             self._gate.move_stream(self._opened, self._serial, nonce)
         except BaseException:
             self._end()  # what was drawn was not told, and never is by this process
@@ -120,6 +116,12 @@ class Surviving:
             "another process, open it with state=… and resume it there."
         )
 
+    def _header(self) -> dict[str, Json]:
+        """Which stream a state belongs to, and its place in the count. Public."""
+        opened = self._opened
+        number: int = opened.reservation.number
+        return {"ledger": opened.home, "charge": number, "question": opened.question, "serial": self._serial}
+
     def _end(self) -> None:
         self._done = True
         self._stack.close()
@@ -130,6 +132,8 @@ class Surviving:
                 "this stream runs in another process, and a forked copy would tell from the same charge; nothing was "
                 "told. Go on where it was opened."
             )
+        if self._done and not self._closed and self._path is not None:
+            raise Refused(f"this stream stopped within a step; nothing was told. Resume it from {self._path}.")
         if self._done:
             raise Refused("this stream is closed; nothing was told. Open another one, with a new budget.")
 

@@ -65,7 +65,11 @@ class RunningTotal:
                 raise InvalidInput(f"the bounds of a step are whole numbers up to {FARTHEST:,}; nothing was done.")
         if not self.lower <= 0 < self.upper:
             raise InvalidInput("the bounds of a step hold 0 and something above it; nothing was done.")
-        natural(self.each, "each", most=self.upper - self.lower)
+        if natural(self.each, "each") > self.upper - self.lower:
+            raise InvalidInput(
+                f"each = {self.each} is more than the bounds of a step, {self.lower} to {self.upper}, let through; "
+                "nothing was done."
+            )
         if len(set(self.groups)) != len(self.groups) or len(self.groups) > 2**16:
             raise InvalidInput("the groups of a stream are different names; nothing was done.")
 
@@ -137,10 +141,13 @@ class RunningTotal:
         steps = swap * self.times
         return Sensitivity.of(l0=steps, l1=steps * self.each, l2_squared=steps * self.each**2, linf=self.each)
 
-    def mechanism(self, unit: Unit, spend: Budget, strategy: str, *, unknown: bool = False) -> SeriesNoise:
+    def mechanism(
+        self, unit: Unit, spend: Budget, strategy: str, *, unknown: bool = False, reading: int | None = None
+    ) -> SeriesNoise:
         """Noise of the least mean squared error that a spend allows, or that of a named strategy.
 
-        ``unknown`` says that nobody knows how many of the steps will come.
+        ``unknown`` says that nobody knows how many of the steps will come; ``reading`` that sums of so many steps in a
+        row will be read, and not totals from the start.
         """
         pattern = self.pattern(unit)
         chosen = strategy_for(
@@ -150,6 +157,7 @@ class RunningTotal:
             largest=self.largest,
             pure=spend.delta == 0,
             unknown=unknown,
+            reading=reading,
         )
         from sfumato.streams.meters import check_room
 

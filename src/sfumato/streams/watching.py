@@ -73,19 +73,19 @@ class Watching(Surviving):
             self._check_usable()
             return self._released(replace(self._query, told=self._steps), tuple(self._raised))
 
-    def _events(self, value: int | None, people: Any) -> list[str]:
-        """The names of a step's persons, or none; refuses what is no step, before anything is counted."""
+    def _events(self, value: int | None, people: Any) -> Mapping[str, int]:
+        """What each person has in a step, or nothing; refuses what is no step, before anything is counted."""
         if self._people is None:
             if people is not None or isinstance(value, bool) or not isinstance(value, int):
                 raise InvalidInput("the value of a step must be a whole number; nothing was told.")
-            return []
+            return {}
         if value is not None or people is None:
             raise Refused(
                 "persons are protected here, and a number does not say whose; nothing was told. Say people=…."
             )
         return listed(people)
 
-    def _counted(self, value: int | None, events: list[str]) -> int:
+    def _counted(self, value: int | None, events: Mapping[str, int]) -> int:
         """What a step counts, held to its bounds. Sensitive."""
         if self._people is not None:
             (value,) = self._people.counted(self._steps, [events])

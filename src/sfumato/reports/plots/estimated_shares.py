@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["shares"]
 
 MOST_VALUES = 60
-WIDTH, STEP = 420, 26
+WIDTH, STEP = 540, 26
 
 
 def shares(

@@ -131,7 +131,7 @@ class _Told:
         """The margin in the words of ``group``, what it does not cover, and ``more`` behind it."""
         margins, choice, course = self.facts.margins, self.facts.subject.choice, self.facts.subject.course
         if course is not None and (course.watch or not course.numbers):
-            yield self.say(*(["accuracy.alarms", "accuracy.alarms_gap"] if course.watch else ["accuracy.series_none"]))
+            yield self.say(*([f"{group}alarms", "accuracy.alarms_gap"] if course.watch else ["accuracy.series_none"]))
             return
         if course is not None and margins is None and course.joint is not None:
             more = ("accuracy.series_joint", *more)

@@ -113,6 +113,8 @@ class Subject:
     @property
     def counts(self) -> bool:
         """Whether all numbers count rows or persons."""
+        if self.course is not None:
+            return False
         return self.measure == "count" and all(isinstance(measure, RowCount | PersonCount) for measure in self.measures)
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ from sfumato.streams.sources.open_stream import Answer, OpenStream, declared, ha
 __all__ = ["each_batch"]
 
 NUMBERS = ("byte", "short", "integer", "long")
+FAR = 2**40  # the farthest that anything may count
 
 
 def each_batch(
@@ -26,9 +27,9 @@ def each_batch(
 ) -> Callable[[Any, int], None]:
     """A function for ``writeStream.foreachBatch``: batch ``first`` is step 1, the one after it step 2, and so on.
 
-    Rows are counted where they are, by Spark: ``amount`` of each is held to what an event may count (without it each
-    row counts 1), and of each ``person`` at most as many rows as may count reach the driver. Rows without a person, an
-    amount, or a declared ``group`` do not count. ``told`` is called with the step and what was told.
+    Rows are counted where they are, by Spark: the ``amount`` of each is held to what an event may count (without it
+    each counts 1), and of each ``person`` one number reaches the driver, what they have in the step. Rows without a
+    person, an amount, or a declared ``group`` do not count. ``told`` is called with the step and what was told.
 
     Guarantee: a batch counts once. Spark repeats a batch whose end it has not written down; its number says that its
     step was told already. So the checkpoint of Spark and the state of the stream belong together: keep both or none.
@@ -45,10 +46,9 @@ def each_batch(
             if people
             else "this stream protects events and not persons; nothing was done. Leave person out."
         )
-    if bool(groups) is (group is None) or (people and amount is not None):
+    if bool(groups) is (group is None):
         raise InvalidInput(
-            "a stream with groups needs the column of its groups, one without has none, and a person's rows count 1 "
-            "each; nothing was done."
+            "a stream with groups needs the column of its groups, one without has none; nothing was done."
         )
     natural(first, "first", least=0)
     least = 0 if query.lower == 0 else -query.each
@@ -64,7 +64,7 @@ def each_batch(
             )
         with our_settings(batch.sparkSession):
             if people:
-                held = _people(batch, str(person), group, groups, query.each)
+                held = _people(batch, str(person), amount, group, groups, query.each)
             else:
                 held = _numbers(batch, amount, group, groups, least, query.each)
         while stream.steps < place and not has_ended(stream):
@@ -75,42 +75,48 @@ def each_batch(
     return step
 
 
-def _people(batch: Any, person: str, group: str | None, groups: tuple[str, ...], each: int) -> Any:
-    """Ids by their bytes, whatever the collation of the column is, each at most as often as it may count."""
-    kept = [f"hex(cast({_column(batch, person)} as string)) as who"]
-    kept += [] if group is None else [f"hex(cast({_column(batch, group)} as string)) as part"]
-    counted = batch.selectExpr(*kept).where("who is not null").groupBy(*(["who"] if group is None else ["part", "who"]))
-    found: dict[str | None, list[str]] = {name: [] for name in groups}
-    for row in counted.count().selectExpr("*", f"least(count, {each}) as often").toLocalIterator():
+def _people(batch: Any, person: str, amount: str | None, group: str | None, groups: tuple[str, ...], each: int) -> Any:
+    """What each person has in a step, held to what may count; ids by their bytes, whatever the column's collation."""
+    kept = [f"{_bytes(batch, person)} as who", *([] if group is None else [f"{_bytes(batch, group)} as part"])]
+    rows = batch.selectExpr(*kept, f"{_held(batch, amount, 0, FAR)} as held").where("who is not null and held > 0")
+    added = rows.groupBy(*(["who"] if group is None else ["part", "who"])).agg({"held": "sum"})
+    found: dict[str | None, dict[str, int]] = {name: {} for name in groups}
+    for row in added.selectExpr("*", f"cast(least(`sum(held)`, {each}) as string) as has").toLocalIterator():
         name, where = _text(row["who"]), None if group is None else _text(row["part"])
         if name is not None and (not groups or where in found):
-            found.setdefault(where, []).extend([name] * row["often"])
-    return found if groups else found.get(None, [])
+            found.setdefault(where, {})[name] = int(row["has"])
+    return found if groups else found.get(None, {})
 
 
 def _numbers(batch: Any, amount: str | None, group: str | None, groups: tuple[str, ...], least: int, most: int) -> Any:
-    """Sums of amounts that are held to what one event may count, in numbers that cannot run over."""
-    counts = "1"
-    if amount is not None:
-        counts = _column(batch, amount)
-        kind = next(field.dataType.typeName() for field in batch.schema if field.name == amount)
-        if kind not in NUMBERS:
-            raise InvalidInput(f"column {amount!r} must hold whole numbers; nothing was told.")
-    held = f"cast(least(greatest({counts}, {least}), {most}) as decimal(38, 0)) as held"
-    if amount is not None:  # least and greatest pass over what is missing
-        held = f"case when {counts} is not null then {held.removesuffix(' as held')} end as held"
-    total = "cast(coalesce(sum(held), 0) as string) as total"
+    """Sums of amounts that are held to what one event may count."""
+    held = f"{_held(batch, amount, least, most)} as held"
     if group is None:
-        (row,) = batch.selectExpr(held).selectExpr(total).collect()
+        (row,) = batch.selectExpr(held).selectExpr("cast(coalesce(sum(held), 0) as string) as total").collect()
         return int(row["total"])
-    parts = batch.selectExpr(held, f"hex(cast({_column(batch, group)} as string)) as part").groupBy("part")
-    rows = parts.agg({"held": "sum"}).selectExpr("part", "cast(coalesce(`sum(held)`, 0) as string) as total")
+    parts = batch.selectExpr(held, f"{_bytes(batch, group)} as part").groupBy("part").agg({"held": "sum"})
     found = dict.fromkeys(groups, 0)
-    for row in rows.toLocalIterator():
+    for row in parts.selectExpr("part", "cast(coalesce(`sum(held)`, 0) as string) as total").toLocalIterator():
         name = _text(row["part"])
         if name in found:
             found[str(name)] = int(row["total"])
     return found
+
+
+def _held(batch: Any, amount: str | None, least: int, most: int) -> str:
+    """What a row counts, in numbers whose sum cannot run over; missing where the amount is."""
+    if amount is None:
+        return "cast(1 as decimal(38, 0))"
+    column = _column(batch, amount)
+    kind = next(field.dataType.typeName() for field in batch.schema if field.name == amount)
+    if kind not in NUMBERS:
+        raise InvalidInput(f"column {amount!r} must hold whole numbers; nothing was told.")
+    inside = f"cast(least(greatest({column}, {least}), {most}) as decimal(38, 0))"
+    return f"case when {column} is not null then {inside} end"  # least and greatest pass over what is missing
+
+
+def _bytes(batch: Any, name: str) -> str:
+    return f"hex(cast({_column(batch, name)} as string))"
 
 
 def _column(batch: Any, name: str) -> str:

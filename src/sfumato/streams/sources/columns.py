@@ -17,7 +17,7 @@ class Columns:
 
     ``time`` holds ISO 8601 times. ``zone`` says in which zone those are meant that name none; without it such rows are
     dropped. (Where clocks were put back, such a time came twice; the first is meant.) ``person`` is for streams of
-    persons; without an ``amount`` each row counts 1; ``group`` is for streams that have groups.
+    persons, ``group`` for those that have groups; ``amount`` holds what a row counts, and without it each counts 1.
 
     >>> visits = Columns(time="at", person="patient")
     >>> visits.event({"at": "2026-01-01T10:30:00+01:00", "patient": "p17"}).person

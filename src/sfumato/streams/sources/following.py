@@ -14,8 +14,9 @@ __all__ = ["follow", "follow_async"]
 def follow(stream: OpenStream, steps: Iterable[Any], *, first: int | None = None) -> Iterator[Answer]:
     """Tell a step for each item, as it comes.
 
-    An item is what a step counts: a whole number, a list of ids where persons are protected, with groups a mapping, and
-    None for a step in which nothing happened. It ends with the items, with the horizon, or after the last alarm.
+    An item is what a step counts: a whole number; where persons are protected a list of the ids of its events, or
+    amounts by id; with groups a mapping from groups to these; and None for a step in which nothing happened. It ends
+    with the items, with the horizon, or after the last alarm.
 
     ``first`` is the step that the first item belongs to, if not the next one: after a crash the source can be read
     again from its start with ``first=1``, and the steps that were told already are passed over.

@@ -53,20 +53,26 @@ def tell(stream: OpenStream, held: Any) -> Answer:
 
 
 def _people(held: Any, groups: tuple[str, ...]) -> Any:
-    if groups:
-        named = held if isinstance(held, Mapping) else {}
-        if held is not None and not isinstance(held, Mapping):
-            raise InvalidInput(
-                "a step of persons in groups is a mapping from groups to lists of ids; nothing was told."
-            )
-        return {name: _known(named.get(name, ())) for name in groups}
-    return _known(() if held is None else held)
+    if not groups:
+        return _known(() if held is None else held)
+    if held is not None and not isinstance(held, Mapping):
+        raise InvalidInput("a step of persons in groups is a mapping from groups to their events; nothing was told.")
+    return {name: _known((held or {}).get(name, ())) for name in groups}
 
 
-def _known(listed: Iterable[object]) -> list[str | int]:
-    if isinstance(listed, str) or not isinstance(listed, Iterable):
-        raise InvalidInput("a step of persons is a list of ids; nothing was told.")
-    return [person for each in listed if (person := known_person(each)) is not None]
+def _known(events: Any) -> Any:
+    """The events that have an id and, where amounts are given by id, an amount."""
+    if isinstance(events, str) or not isinstance(events, Iterable):
+        raise InvalidInput("a step of persons is a list of ids, or amounts by id; nothing was told.")
+    if not isinstance(events, Mapping):
+        return [person for each in events if (person := known_person(_whole(each))) is not None]
+    return {
+        person: number
+        for each, amount in events.items()
+        if (person := known_person(_whole(each))) is not None
+        and isinstance(number := _whole(amount), int)
+        and not isinstance(number, bool)
+    }
 
 
 def _numbers(held: Any, groups: tuple[str, ...]) -> Any:
