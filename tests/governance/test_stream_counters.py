@@ -10,6 +10,7 @@ from sfumato.core.budget import Budget
 from sfumato.errors import InvalidInput, LedgerError, Refused
 from sfumato.governance.durable import DurableLedger
 from sfumato.governance.entries import Advanced, Row
+from sfumato.governance.ledger import Ledger
 from sfumato.governance.memory import MemoryLedger, Reservation
 from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished
 from tests.governance.test_governed import account as user_of
@@ -141,3 +142,19 @@ def test_a_veto_ends_a_stream_at_its_next_step(home: Home) -> None:
     with pytest.raises(Refused, match="under a community's veto"):
         account.advance(charge, 1, "b", datasets=[VISITS])
     assert ledger.verify() == ()
+
+
+def test_a_recovery_ends_the_streams_from_before(home: Home) -> None:
+    """An older state might go on from there, beside what was told in the entries that are lost."""
+    account, charge = charged(home)
+    account.advance(charge, 0, "a", datasets=[VISITS])
+    home.anchor.unlink()
+    gap = Budget(epsilon=1)
+    ledger = Ledger.recover(home.url, key=home.key, anchor=home.anchor, reason="the disk is gone", charge=gap)
+    again = ledger.account(ACCOUNT, unit=PATIENT)
+    for place, holder in ((0, "a"), (1, "b")):
+        with pytest.raises(Refused, match="nobody knows how far its stream had gone"):
+            again.advance(charge, place, holder, datasets=[VISITS])
+    later = again.reserve(HALF, datasets=[VISITS])
+    again.advance(later, 0, "c", datasets=[VISITS])
+    assert home.open().verify() == ()

@@ -207,6 +207,7 @@ def test_kill_at_any_step_of_a_watch(tmp_path: Path, stride: int) -> None:
     assert home.open().verify() == ()
 
 
+@pytest.mark.claim("S4-15")
 def test_a_watch_that_halted_stays_halted_with_the_same_words(tmp_path: Path) -> None:
     home = sqlite_home(tmp_path)
     furnished(home).close()

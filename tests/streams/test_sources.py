@@ -14,6 +14,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import InvalidInput, Refused, Unsupported
+from sfumato.streams.clock import LATE
 from sfumato.streams.running import RunningTotals
 from sfumato.streams.sources import (
     Arrival,
@@ -214,6 +215,41 @@ def test_a_new_inbox_for_a_resumed_stream_drops_what_may_have_counted(tmp_path: 
     inbox = Inbox(again, CLOCK, late="now")
     inbox.put_all(events)  # all of it, once more
     assert near(inbox.tell(at(4))) == [(3, 4), (4, 4)]
+
+
+@pytest.mark.parametrize("late", LATE)
+def test_wherever_it_stops_and_goes_on_no_event_counts_twice(late: str, tmp_path: Path) -> None:
+    """Events as they become known at each poll, late ones too; the process ends after each poll in turn."""
+    polls = [(1.0, [0.1, 0.9]), (2.0, [1.5, 0.5]), (3.0, [0.2, 2.5, 3.5]), (4.0, [1.1]), (5.0, [])]
+
+    def run(stops: int | None) -> list[tuple[int, int]]:
+        question = vault().stream(name="er", version="1", horizon=5).running_total()
+        path = tmp_path / f"{late} {stops}"
+        total, known, told = question.open(**CLEAR, state=path), [], []
+        inbox = Inbox(total, CLOCK, late=late)
+        for place, (now, hours) in enumerate(polls):
+            new = [Arrival(at=at(each)) for each in hours]
+            known += new
+            inbox.put_all(new)
+            if place == stops:  # between reading and telling
+                total._end()
+                total = question.resume(**CLEAR, state=path)
+                inbox = Inbox(total, CLOCK, late=late)
+                inbox.put_all(known)  # the source, from its start
+            told += near(inbox.tell(at(now)))
+        return told
+
+    straight = run(None)
+    assert [step for step, _ in straight] == [1, 2, 3, 4, 5]
+    assert straight[-1][1] == {"drop": 5, "now": 8}[late]
+    for stops in range(len(polls)):
+        found = run(stops)
+        assert [step for step, _ in found] == [1, 2, 3, 4, 5]
+        if late == "drop":
+            assert found == straight
+        else:  # a late event that was read and not told is lost, and none is counted twice
+            assert all(one <= other for (_, one), (_, other) in zip(found, straight, strict=True))
+            assert found[-1][1] >= 5
 
 
 def test_late_events_of_a_window_are_dropped_and_nothing_else() -> None:

@@ -202,18 +202,18 @@ def test_amounts_groups_and_ids_by_their_bytes(spark: Any) -> None:
         [("p", 9, "x"), ("P", 1, "y"), ("q", None, "x"), (None, 1, None), ("q", 1, "z"), ("r", -4, "x")],
         "`wh``o` string collate utf8_lcase, n int, ward string collate utf8_lcase",
     )
-    upper = totals(each=5)
-    assert near([upper_told(upper, frame, amount="n")]) == [(1, 5 + 1 + 0 + 1 + 1 + 0)]
+    whole = totals(each=5)
+    assert near([batch_told(whole, frame, amount="n")]) == [(1, 5 + 1 + 0 + 1 + 1 + 0)]
     down = totals(each=5, bounds=(-100, 100))
-    assert near([upper_told(down, frame, amount="n")]) == [(1, 5 + 1 + 0 + 1 + 1 - 4)]
-    assert near([upper_told(totals(), frame)]) == [(1, 6)]
-    assert near([upper_told(totals(groups=("x", "y")), frame, group="ward")]) == [(1, [3, 1])]
+    assert near([batch_told(down, frame, amount="n")]) == [(1, 5 + 1 + 0 + 1 + 1 - 4)]
+    assert near([batch_told(totals(), frame)]) == [(1, 6)]
+    assert near([batch_told(totals(groups=("x", "y")), frame, group="ward")]) == [(1, [3, 1])]
     people = totals(USER, groups=("x", "y"), limit=sf.Limit(groups=1, rows_per_group=1))
-    assert near([upper_told(people, frame, person="wh`o", group="ward")]) == [(1, [3, 1])]
+    assert near([batch_told(people, frame, person="wh`o", group="ward")]) == [(1, [3, 1])]
     alone = totals(USER, limit=sf.Limit(groups=1, rows_per_group=1))
-    assert near([upper_told(alone, frame, person="wh`o")]) == [(1, 4)]  # p and P are two persons
+    assert near([batch_told(alone, frame, person="wh`o")]) == [(1, 4)]  # p and P are two persons
     amounts = totals(USER, limit=sf.Limit(groups=1, rows_per_group=4))
-    assert near([upper_told(amounts, frame, person="wh`o", amount="n")]) == [(1, 4 + 1 + 1)]
+    assert near([batch_told(amounts, frame, person="wh`o", amount="n")]) == [(1, 4 + 1 + 1)]
     watching = alarms(EVENT, count=1)
     step = each_batch(watching)
     for number, rows in enumerate((0, 100, 100)):
@@ -221,7 +221,7 @@ def test_amounts_groups_and_ids_by_their_bytes(spark: Any) -> None:
     assert watching.steps == 2  # it has halted, and further batches do nothing
 
 
-def upper_told(stream: Any, frame: Any, **said: Any) -> Any:
+def batch_told(stream: Any, frame: Any, **said: Any) -> Any:
     told: list[Any] = []
     each_batch(stream, told=lambda step, one: told.append(one), **said)(frame, 0)
     return told[0]

@@ -1,6 +1,7 @@
 """The numbers that streams state about privacy, each by itself: what a changed operator or constant would change."""
 
 from fractions import Fraction
+from itertools import pairwise, product
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import edge, event, node, record, user
 from sfumato.errors import Refused, Unsupported
 from sfumato.streams import Alarms, Pattern, RunningTotal, SeriesNoise, Toeplitz
+from sfumato.streams.people import People
 
 pytestmark = pytest.mark.kills
 
@@ -74,3 +76,31 @@ def test_the_loss_is_that_of_the_strategy_at_the_distance_of_the_unit() -> None:
         assert spread.loss(moved) == events.Gaussian(l2_squared=swap * 9 * Fraction(89), sigma_squared=Fraction(25))
         pure = SeriesNoise(strategy=root, pattern=one, norm="l1", noise=Fraction(5))
         assert pure.loss(moved) == events.DiscreteLaplace(l1=swap * Fraction(45), scale=Fraction(5))
+
+
+@pytest.mark.parametrize(("times", "separation", "each"), [(1, 1, 1), (2, 1, 1), (2, 2, 1), (2, 3, 2), (3, 2, 2)])
+def test_a_person_counts_in_the_pattern_that_is_charged_and_nobody_moves_another(
+    times: int, separation: int, each: int
+) -> None:
+    """All ways in which a person can appear in six steps of up to three events, in two groups, beside another one."""
+    others = [{"sb": 2}, {"sb": 1}]
+    for visits in product(range(4), repeat=6):
+        with_, without = (People(times=times, separation=separation, each=each) for _ in range(2))
+        moves = []
+        for step, many in enumerate(visits):
+            here = with_.counted(step, [{**others[0], "sa": many // 2}, {**others[1], "sa": many - many // 2}])
+            there = without.counted(step, others)
+            assert all(a >= b for a, b in zip(here, there, strict=True))
+            moves.append(sum(here) - sum(there))
+        counted = [step for step, move in enumerate(moves) if move]
+        assert max(moves) <= each
+        assert len(counted) <= times
+        assert all(later - earlier >= separation for earlier, later in pairwise(counted))
+        # as much as the limit allows, from the first event on: an idle rule would pass the lines above
+        wanted, last = [0] * 6, -separation
+        for step, many in enumerate(visits):
+            if many and sum(map(bool, wanted)) < times and step - last >= separation:
+                wanted[step], last = min(many, each), step
+        assert moves == wanted
+        again = People(times=times, separation=separation, each=each, state=with_.state())
+        assert again.state() == with_.state()

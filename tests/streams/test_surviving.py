@@ -339,7 +339,7 @@ def test_a_stream_that_keeps_nothing_goes_on_from_its_state(home: Home, tmp_path
     more = again.add_many([1] * 300)
     assert (again.steps, more.first) == (600, 301)
     assert more.margins[0] > told.margins[0]
-    # the same total goes on: α < 1e-9 for both steps by the margins at six times their confidence of 95%
+    # the same total goes on: α < 1e-9 for both, 3.2 margins of 1.96 standard deviations being more than six of these
     assert abs(more.totals[0] - 301) < 3.2 * more.margins[0]
     assert abs(told.totals[-1] - 300) < 3.2 * told.margins[-1]
 

@@ -4,7 +4,7 @@ For public data only, to see what a margin is worth: of private data the truth m
 release would be charged.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Level", "released", "side_by_side", "table"]
 
-Steps = Sequence[int] | Sequence[Sequence[int | str]]
+Steps = Sequence[int] | Sequence[Sequence[int | str]] | Sequence[Mapping[str, int]]
 RUNS = 10
 PANEL = (330, 230)
 
@@ -68,7 +68,7 @@ def released(
     runs: int = RUNS,
     unit: int = 1,
 ) -> Level:
-    """Open a question ``runs`` times, each time charged, and hand it the same steps: numbers, or lists of ids.
+    """Open a question ``runs`` times, each time charged, and hand it the same steps: numbers, ids, or amounts by id.
 
     Told are the totals after each step, or with a ``width`` the sums of so many steps, one after the other. ``exact``
     is what the steps truly were, where that differs from what may count; ``unit`` divides everything.

@@ -343,7 +343,8 @@ def apply(books: Books, row: Row, entry: Entry) -> None:
             books.put_charge(replace(_open(books, entry.charge), started=True))
         case Advanced():
             charge = _open(books, entry.charge)
-            if not charge.started or entry.place != _next(charge):
+            lost = books.government().recovered > entry.charge
+            if not charge.started or lost or entry.place != _next(charge):
                 raise LedgerError(f"the count of charge {entry.charge} does not go on like this; nothing was changed.")
             books.put_charge(replace(charge, place=entry.place, holder=entry.holder))
         case Committed():

@@ -188,8 +188,8 @@ class DurableLedger:
         """Take the next place in the count of an open charge, for a state of a stream that goes on.
 
         Guarantee: a place belongs to one ``holder`` for ever, and the count only moves forward; taken again by its
-        holder it changes nothing. Refused where a later place was taken, or this one by another, and where ``datasets``
-        may not be used any more: so a veto, or a version that was closed, ends a stream.
+        holder it changes nothing. Refused where a later place was taken, or this one by another; where ``datasets`` may
+        not be used any more, so that a veto, or a version that was closed, ends a stream; and after a recovery.
         """
         home = self.ledger
         with home._store.writing() as pages:
@@ -198,6 +198,11 @@ class DurableLedger:
             editions = [pages.edition(dataset) for dataset in datasets]
             if not charge.started or any(edition is None or edition.closed for edition in editions):
                 raise Refused(f"what charge {charge.number} pays for may not be read; nothing was told.")
+            if pages.government().recovered > charge.number:
+                raise Refused(
+                    f"entries of this ledger were lost after charge {charge.number}, and nobody knows how far its "
+                    "stream had gone; nothing was told, and the charge counts. Open another stream."
+                )
             self._permitted(pages, datasets, at, Budget.none())
             last = None if charge.place is None else (charge.place, charge.holder)
             if not check_next(charge.number, place, holder, last):

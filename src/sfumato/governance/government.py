@@ -61,6 +61,8 @@ class Government:
     seated: int = 0
     lost: Budget | None = None
     """What recoveries have charged to every balance; None where nothing was ever lost."""
+    recovered: int = 0
+    """The entry of the last recovery: how far older charges had been counted, nobody knows any more."""
 
     def after(self, number: int, entry: Entry) -> "Government":
         """The state with one entry more, or a refusal that says why it may not be entered."""
@@ -78,7 +80,7 @@ class Government:
             case PolicyDeclared():
                 return self._shared_out(entry)
             case Recovered():
-                return self._recovered(entry)
+                return replace(self._recovered(entry), recovered=number)
             case WindowsDeclared():
                 return replace(self, windows={**self.windows, entry.path: entry.windows})
             case PlanAdopted():

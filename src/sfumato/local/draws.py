@@ -99,6 +99,7 @@ def coins_and_below(chance: Fraction, bound: int, size: int, words: Words) -> tu
     """Toss coins and draw as many uniform numbers below a bound: one of each from half a word, where that does.
 
     The low bits of half a word are the number and the high bits begin the uniform number of the coin, as in ``coins``.
+    Such numbers come in 32 bits.
 
     >>> from sfumato.noise.words import SystemWords
     >>> [drawn.tolist() for drawn in coins_and_below(Fraction(1), 1, 2, SystemWords())]
@@ -111,11 +112,12 @@ def coins_and_below(chance: Fraction, bound: int, size: int, words: Words) -> tu
     words.fill(drawn)
     half = drawn.view(np.uint32)[:size]
     numbers: Any = half & np.uint32((1 << bits) - 1)
-    half >>= np.uint32(bits)
     floor, rest = divmod(chance.numerator << (32 - bits), chance.denominator)
-    heads: BoolArray = half < floor
-    for i in (half == floor).nonzero()[0] if rest else ():
-        heads[i] = WordBits(words).below(chance.denominator) < rest
+    heads: BoolArray = half < floor << bits
+    if rest:
+        may: BoolArray = half <= (floor + 1 << bits) - 1
+        for i in (may & ~heads).nonzero()[0]:
+            heads[i] = WordBits(words).below(chance.denominator) < rest
     if bound < 1 << bits:
         again = (numbers >= bound).nonzero()[0]
         numbers[again] = below(bound, again.size, words)

@@ -74,6 +74,11 @@ class Oracle(Protocol):
         """The probability that a report supports a given other value."""
         ...
 
+    @property
+    def pull(self) -> Fraction:
+        """How far one report, honest or not, can move n times the estimate of a value: 1/(hit − stray)."""
+        ...
+
     def loss(self) -> events.Stated:
         """The event of one report."""
         ...

@@ -29,7 +29,7 @@ from sfumato.noise.words import SystemWords, Words
 
 __all__ = ["TABLE", "bits_set", "bucket_table", "buckets", "mean_reports", "reports"]
 
-_ROWS = 1 << 15  # persons at a time
+_ROWS = 1 << 16  # persons at a time
 TABLE = 1 << 24  # entries of a table that is kept
 _DRAWN = 1 << 15  # places at a time, where sets are brought to their size
 

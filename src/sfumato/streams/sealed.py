@@ -99,7 +99,10 @@ def read_sealed(path: Path, secret: bytes) -> tuple[Any, Any]:
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[int]:
     """Hold a state file: while one process runs a stream, no other may."""
-    file = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        file = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as wrong:
+        raise Refused(f"{path} cannot be held: {wrong.strerror}. Nothing was read and nothing was told.") from None
     try:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
