@@ -17,7 +17,7 @@ from scipy import stats
 
 from sfumato.demo import bicycles, levels, messages, meters, occupancy
 from sfumato.errors import InvalidInput
-from sfumato.streams.measured import meter_of
+from sfumato.streams.meters import meter_of
 from sfumato.streams.pattern import Pattern
 from sfumato.streams.people import People
 from sfumato.streams.toeplitz import Toeplitz

@@ -138,13 +138,16 @@ class Filtering:
         """What (ε, δ) allows."""
         return allowed(self.epsilon, self.delta)
 
-    @property
-    def event_epsilon(self) -> float:
-        """The ε of one step at the same δ: what a statement about events would name, though a person is in all."""
+    def event_epsilon(self, delta: float) -> float:
+        """The ε of one step at a δ, rounded up: what a statement about events names, though a person is in all steps.
+
+        >>> round(Filtering(steps=50, decay=0.9, deviation=30, epsilon=0.1).event_epsilon(1e-6), 3)
+        0.123
+        """
         low, high = 0.0, 50.0
         for _ in range(200):
             middle = (low + high) / 2
-            low, high = (middle, high) if delta_of(1 / self.deviation, middle) > self.delta else (low, middle)
+            low, high = (middle, high) if delta_of(1 / self.deviation, middle) > delta else (low, middle)
         return high
 
 

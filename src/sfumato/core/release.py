@@ -159,7 +159,8 @@ class Release:
 
         ``kind`` is ``intervals`` (the numbers with their error), ``noise`` (the law of the error), ``belief`` (what an
         attacker can come to believe) or ``frontier`` (the error at other ε); of networks also ``degrees`` and
-        ``matrix``. ``theme`` is ``light`` or ``dark``.
+        ``matrix``. The ``intervals`` of a stream are its series with bands, or its alarms over time. ``theme`` is
+        ``light`` or ``dark``.
         ``column`` picks one where the answer has several; without it, ``intervals`` draws them side by side.
         """
         return self.presenter.plot(self, kind, language, theme, column)

@@ -174,7 +174,7 @@ def _sum(running: RunningTotals, block: Steps, width: int) -> float:
 
 def _add(running: RunningTotals, block: Steps) -> None:
     if isinstance(block[0], int):
-        running.add_many(block)
+        running.add_many(block)  # type: ignore[arg-type]
     else:
         for people in block:
             running.add(people=people)

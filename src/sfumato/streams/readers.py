@@ -81,7 +81,7 @@ class _Weighed:
         return len(self._seen)
 
     def state(self) -> list[float]:
-        return self._seen.tolist()
+        return [float(one) for one in self._seen]
 
     def _row(self, step: int) -> Floats:
         return self._back[step::-1] if self._back.ndim == 1 else self._back[step, : step + 1]

@@ -267,7 +267,7 @@ def _numbers(value: Values, groups: tuple[str, ...]) -> list[int]:
         return [whole(value)]
     if isinstance(value, Mapping):
         return [whole(value.get(name, 0)) for name in groups]
-    if isinstance(value, str) or not isinstance(value, Iterable) or len(numbers := list(value)) != len(groups):
+    if not isinstance(value, Iterable) or len(numbers := list(value)) != len(groups):
         raise InvalidInput(f"a step has one number for each of {len(groups)} groups; nothing was told.")
     return [whole(one) for one in numbers]
 

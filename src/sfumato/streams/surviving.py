@@ -16,6 +16,7 @@ from typing import Any, NoReturn, Self, SupportsIndex
 from sfumato.core.documents import Json
 from sfumato.core.query import Query
 from sfumato.core.release import Release
+from sfumato.core.units import Unit
 from sfumato.errors import Refused
 from sfumato.streams.gate import Opened, StreamGate
 from sfumato.streams.sealed import locked, read_sealed, remove_sealed, write_sealed
@@ -35,6 +36,16 @@ class Surviving:
         self._gate, self._opened, self._path = gate, opened, path
         self._lock, self._stack = threading.Lock(), contextlib.ExitStack()
         self._done, self._closed, self._serial, self._process = False, False, 0, os.getpid()
+
+    @property
+    def query(self) -> Query:
+        """What the stream was opened for. Public."""
+        return self._opened.query
+
+    @property
+    def unit(self) -> Unit:
+        """Who is protected. Public."""
+        return self._gate.unit
 
     @property
     def charged(self) -> Any:

@@ -20,7 +20,7 @@ Answer = Told | Reading
 
 def declared(stream: OpenStream) -> RunningTotal | Alarms:
     """What the stream was opened for. Public."""
-    query = getattr(getattr(stream, "_opened", None), "query", None)
+    query = getattr(stream, "query", None)
     if not isinstance(stream, RunningTotals | Watching) or not isinstance(query, RunningTotal | Alarms):
         raise InvalidInput(
             f"a {type(stream).__name__} is no open stream; nothing was told. Open one: "
@@ -31,7 +31,7 @@ def declared(stream: OpenStream) -> RunningTotal | Alarms:
 
 def is_of_people(stream: OpenStream) -> bool:
     """Whether its steps are lists of persons, and not numbers. Public."""
-    return isinstance(stream._gate.unit, User)
+    return isinstance(stream.unit, User)
 
 
 def has_ended(stream: OpenStream) -> bool:

@@ -1,2 +1,0 @@
-from sfumato.streams.meters import *  # noqa
-from sfumato.streams.readers import *  # noqa
