@@ -17,7 +17,7 @@ SMALL = [
     PiecewiseMean.calibrated(epsilon=1, steps=10),
     PiecewiseMean(epsilon=2, window=3, steps=8),
     HybridMean.calibrated(epsilon=2, steps=8),
-    HybridMean(epsilon=1, window=4, share="1/3", steps=6),
+    HybridMean(epsilon=1, window=4, share="1/4", steps=6),
 ]
 
 

@@ -18,6 +18,7 @@ from sfumato.local import (
     SymmetricUnary,
 )
 from sfumato.local.odds import odds
+from sfumato.noise import SystemBits
 from tests.local.enumerated import law
 
 pytestmark = pytest.mark.kills
@@ -88,11 +89,11 @@ def test_small_epsilon_keeps_its_information() -> None:
     assert small <= enclosures.exp(Fraction(1, 2**20), bits=256).low
 
 
-@pytest.fixture
-def few_odds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Odds of 3 : 1, whose draws can be enumerated."""
+@pytest.fixture(params=[Fraction(3), Fraction(3, 2)], ids=str)
+def few_odds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Odds whose draws can be enumerated: a whole number, and one with a denominator."""
     for module in ("oracle", "unary"):
-        monkeypatch.setattr(f"sfumato.local.{module}.odds", lambda epsilon: Fraction(3))
+        monkeypatch.setattr(f"sfumato.local.{module}.odds", lambda epsilon: request.param)
 
 
 @pytest.mark.usefixtures("few_odds")
@@ -117,6 +118,14 @@ def test_what_the_client_draws_has_exactly_the_stated_law(oracle) -> None:
     for truth in range(oracle.values):
         drawn = law(lambda bits, truth=truth: oracle.report(truth, bits))
         assert drawn == {report: oracle.probability(report, truth) for report in oracle.outputs()}
+
+
+@pytest.mark.parametrize("values", [8, 9, 16, 17])
+def test_a_bitmap_has_as_many_bytes_as_its_values_need(values: int) -> None:
+    for oracle in (OptimisedUnary(epsilon=1, values=values), SubsetSelection.calibrated(epsilon=1, values=values)):
+        report = oracle.report(values - 1, SystemBits())
+        assert len(report) == (values + 7) // 8
+        assert oracle.possible(report)
 
 
 CASES = ((1, 128), (2, 128), (4, 1024))

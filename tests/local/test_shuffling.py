@@ -120,3 +120,14 @@ def test_the_bound_is_never_below_what_an_attacker_attains_in_a_crowd(epsilon: i
         sharper = Shuffled(epsilon=epsilon, reports=n, binary=True).delta_at(part * epsilon)
         assert 0 < attained <= sharper <= Shuffled(epsilon=epsilon, reports=n).delta_at(part * epsilon)
         assert Shuffled(epsilon=epsilon, reports=10 * n, binary=True).delta_at(part * epsilon) < attained
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(1), Fraction(4)])
+def test_the_share_of_clones_is_rounded_down_and_hardly(epsilon: Fraction) -> None:
+    for binary, true in (
+        (False, enclosures.exp(-epsilon)),
+        (True, 2 / (enclosures.exp(epsilon).high + 1)),
+    ):
+        low, high = (true, true) if isinstance(true, Fraction) else (true.low, true.high)
+        share = shuffling._share(epsilon, binary=binary)
+        assert high - Fraction(1, 2**62) < share <= low

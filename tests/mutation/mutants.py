@@ -213,6 +213,7 @@ EXTRA: tuple[str, ...] = (
 # Mutants that no test can kill since they behave like the original: key (the id without its line) → why so.
 # Each is still run: an entry that matches no mutant fails, and so does one whose mutant is killed.
 EQUIVALENT: dict[str, str] = {
+    "sfumato.local.local_hash:LocalHash.report:+→-#4": "a uniform shift other than 0 is as uniform backwards",
     "sfumato.core.guarantees:GDP.delta_at:0→-1#3": "what is compared with 0 bounds a positive δ from above",
     "sfumato.core.guarantees:GDP.epsilon_at:1→2": "the first halving of a search from 2 asks at 1, as doubling would",
     "sfumato.core.guarantees:GDP.epsilon_at:>→>=": "the doubling too many is taken back by the first halving",

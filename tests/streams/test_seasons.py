@@ -1,5 +1,7 @@
 """Consistency of several releases: sums agree, no release alone is more exact, the intervals hold. α = 1e-8."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -38,8 +40,6 @@ def test_the_fit_has_the_variance_that_theory_gives_it_and_not_more_than_either_
 
 def test_the_intervals_cover_and_a_twin_without_one_of_the_noises_does_not() -> None:
     """Days from hours and days, over independent draws; the twin counts the noise of the hours alone."""
-    from dataclasses import replace
-
     held, twin = [], []
     for _ in range(60):
         found = consistent(released(HOURS[:16], epsilon=0.25), (released(DAYS[:2]), 8)).by(8)
@@ -77,7 +77,10 @@ def test_from_zero_on_it_is_less_wrong_and_covers_as_often() -> None:
     assert ((np.array(held.values) - exact) ** 2).sum() < 0.7 * ((np.array(plain.values) - exact) ** 2).sum()
     step = slice(12 * 24, 13 * 24)
     assert often_enough(inside(exact[step], held.interval()[step]))
-    assert all(low >= 0 for low, _ in held.interval())
+    for value, (low, high), (least, most) in zip(held.values, held.interval(), plain.interval(), strict=True):
+        assert (low, high) == (min(max(least, 0.0), value), max(most, value, 0.0))  # what the linear fit knows, no more
+    halves = consistent(loud, non_negative=True).by(12, by_group=False)
+    assert inside([24 * 400, 0], halves.interval(1 - 1e-9)).all()
 
 
 def test_releases_that_do_not_belong_together_are_refused() -> None:

@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from itertools import pairwise, product
+from math import ceil, isqrt
 from typing import Any
 
 import pytest
@@ -13,7 +14,11 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import edge, event, node, record, user
 from sfumato.errors import Refused, Unsupported
 from sfumato.streams import Alarms, Pattern, RunningTotal, SeriesNoise, Toeplitz
+from sfumato.streams.buffers import Buffers
+from sfumato.streams.doubling import Doubling
 from sfumato.streams.people import People
+from sfumato.streams.rows import Rows
+from sfumato.streams.tree import Tree
 
 pytestmark = pytest.mark.kills
 
@@ -90,6 +95,7 @@ def test_a_person_counts_in_the_pattern_that_is_charged_and_nobody_moves_another
         for step, many in enumerate(visits):
             here = with_.counted(step, [{**others[0], "sa": many // 2}, {**others[1], "sa": many - many // 2}])
             there = without.counted(step, others)
+            assert step or there == [min(2, each), min(1, each - min(2, each))]
             assert all(a >= b for a, b in zip(here, there, strict=True))
             moves.append(sum(here) - sum(there))
         counted = [step for step, move in enumerate(moves) if move]
@@ -104,3 +110,81 @@ def test_a_person_counts_in_the_pattern_that_is_charged_and_nobody_moves_another
         assert moves == wanted
         again = People(times=times, separation=separation, each=each, state=with_.state())
         assert again.state() == with_.state()
+
+
+def mixed(said: Buffers, count: int) -> list[Fraction]:
+    """c_0, c_1, …, exactly."""
+    pairs = list(zip(said.decays, said.weights, strict=True))
+    return [Fraction(1), *(sum((w * d ** (k - 1) for d, w in pairs), Fraction(0)) for k in range(1, count))]
+
+
+@pytest.mark.parametrize("change", ["added", "swapped"])
+@pytest.mark.parametrize(("times", "separation"), [(1, 1), (2, 1), (3, 2), (5, 4)])
+@pytest.mark.parametrize("horizon", [1, 2, 7, 40])
+def test_buffers_are_charged_for_their_mix_and_for_what_is_rounded(
+    horizon: int, times: int, separation: int, change: str
+) -> None:
+    """Worked out another way: every c_k as a fraction, every unit at its earliest places."""
+    said = Buffers(
+        horizon=horizon,
+        decays=(Fraction(1, 2), Fraction(7, 8)),
+        weights=(Fraction(1, 4), Fraction(3, 16)),
+        bits=3,
+        largest=2,
+    )
+    swap = 1 if change == "added" else 2
+    pattern = Pattern(times=times, separation=separation, change=change)
+    c = mixed(said, horizon)
+    up = [ceil(one * 8) for one in c] if times > 1 else [one * 8 for one in c]
+    places = range(0, min(horizon, times * separation), separation)
+    moved = [sum(up[step - place] for place in places if place <= step) for step in range(horizon)]
+    linear, slack = swap * ceil(sum(move * move for move in moved)), said.slack
+    rounding = slack**2 * horizon * swap * times
+    assert said.squared(pattern) == linear + rounding + 2 * (isqrt(linear * rounding) + 1)
+    whole = sum(sum([ceil(one * 8) for one in c][: horizon - place]) for place in places)
+    assert said.absolute(pattern) == swap * whole + slack * horizon * swap * times
+
+
+def test_what_buffers_round_is_bounded_by_all_that_floats_can_do() -> None:
+    """2·(½ + ½) for two roundings of two measurements, and twice what the floats of a block and its buffers lose."""
+    said = Buffers(
+        horizon=9, decays=(Fraction(1, 2), Fraction(15, 16)), weights=(Fraction(1, 4),) * 2, bits=20, largest=2**20
+    )
+    size = 1 + Fraction(1, 4) * 2 + Fraction(1, 4) * 16
+    assert said.slack == 2 + ceil(2 * 2**40 * size * (256 + 2 + 16) * Fraction(1, 2**53))
+
+
+def test_a_long_stream_of_persons_is_charged_by_the_triangle_inequality() -> None:
+    said = Buffers(horizon=2**18 + 1, decays=(Fraction(1, 2),), weights=(Fraction(1, 2),), bits=3, largest=1)
+    one, three = (Pattern(times=times, separation=1, change="added") for times in (1, 3))
+    alone = ceil((1 + Fraction(1, 4) / (1 - Fraction(1, 4))) * 64)  # 1 + Σ (½·½^(k−1))², to the last bit
+    for pattern, linear in ((one, alone), (three, 9 * alone)):
+        rounding = said.slack**2 * said.horizon * pattern.times
+        assert said.squared(pattern) == linear + rounding + 2 * (isqrt(linear * rounding) + 1)
+
+
+def test_other_strategies_charge_these_numbers() -> None:
+    rows = Rows(rows=((4,), (2, 3), (1, -1, 5)), bits=2)
+    tree, doubled = Tree(arity=2, horizon=6, bits=1), Doubling(first=2, blocks=2, bits=4)
+    columns = [sum(one**2 for one in doubled.column(block)) for block in range(2)]
+    sums = [sum(doubled.column(block)) for block in range(2)]
+    for swap, change in ((1, "added"), (2, "swapped")):
+        for times in (1, 2, 4):
+            pattern = Pattern(times=times, separation=1, change=change)
+            held = min(times, 3)
+            assert rows.squared(pattern) == (swap * held) ** 2 * 25
+            assert rows.absolute(pattern) == swap * held * 7
+            assert doubled.squared(pattern) == swap * times**2 * max(columns)
+            assert doubled.absolute(pattern) == swap * times * max(sums)
+            assert tree.absolute(pattern) == swap * times * 3 * 2
+        # four steps in a row: four blocks of one, two full blocks of two, one full block of four
+        assert tree.squared(Pattern(times=4, separation=1, change=change)) == swap * (4 + 8 + 16) * 4
+        # two steps, three apart: never two in one block of two, and perhaps both in a block of four
+        assert tree.squared(Pattern(times=2, separation=3, change=change)) == swap * (2 + 2 + 4) * 4
+        # seven steps of eight: of the blocks of two three are full, of those of four one, and three steps lie in another
+        whole = Tree(arity=2, horizon=8, bits=0)
+        assert whole.squared(Pattern(times=7, separation=1, change=change)) == swap * (7 + 3 * 4 + 1 + 16 + 9 + 49)
+        assert whole.squared(Pattern(times=6, separation=1, change=change)) == swap * (6 + 3 * 4 + 16 + 4 + 36)
+        # as many as fit into six steps, five apart: two
+        assert tree.squared(Pattern(times=9, separation=5, change=change)) == swap * (2 + 2 + 2) * 4
+        assert tree.absolute(Pattern(times=9, separation=5, change=change)) == swap * 2 * 3 * 2

@@ -3,6 +3,7 @@
 import copy
 import os
 import pickle
+import secrets
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +16,7 @@ from sfumato import errors
 from sfumato.core.query import Dataset
 from sfumato.core.signature import SigningKey
 from sfumato.governance.ledger import Ledger
+from sfumato.governance.memory import MemoryLedger
 from sfumato.streams import sealed, surviving
 from sfumato.vault import Vault
 from tests.governance.homes import Home, sqlite_home
@@ -384,3 +386,88 @@ def test_no_number_stops_a_stream(tmp_path: Path) -> None:
     watch = stream.alarms(threshold=999, alarms=2).open(epsilon=1000)
     assert watch.check(-(10**30)).alarm is False
     assert watch.check(10**30).alarm
+
+
+def test_a_state_is_enough_to_find_its_charge(home: Home, tmp_path: Path) -> None:
+    said = {"epsilon": 1, "delta": 1e-7, "state": tmp_path / "state"}
+    first = question(home).open(**said)
+    told = float(first.add(3))
+    first._stack.close()
+    again = question(home).resume(**said)
+    assert again.totals == pytest.approx((told,))
+    again._stack.close()
+    with pytest.raises(errors.Refused, match="made for something else"):
+        question(home).resume(**said | {"epsilon": 2})
+    for text in (b"", b"sfumato stream state 1\n\x00\x00\x00\x02{}", b"x" * 400):
+        (tmp_path / "no state").write_bytes(text)
+        with pytest.raises(errors.Refused, match="is no state of a stream"):
+            question(home).resume(**said | {"state": tmp_path / "no state"})
+    last = question(home).resume(**said)
+    kept = (tmp_path / "state").read_bytes()
+    last.close()
+    with pytest.raises(errors.Refused, match="is no state of a stream"):  # it was removed
+        question(home).resume(**said)
+    (tmp_path / "state").write_bytes(kept)  # as if the process had died before that
+    with pytest.raises(errors.Refused, match="was closed"):
+        question(home).resume(**said)
+    assert len(question(home).released(epsilon=1, delta=1e-7).values) == 1
+    assert spent(home) == sf.Budget(epsilon=1, delta=1e-7)
+
+
+def test_however_states_are_copied_put_back_and_killed_a_step_is_told_one_way(tmp_path: Path, monkeypatch: Any) -> None:
+    """Chance plays the adversary: 300 moves with any number of copies, a third of the steps killed somewhere."""
+    asked = Vault(unit=UNIT, budget=BUDGET, name="er").stream(name="er", version="1", horizon=400)
+    question, said = asked.running_total(strategy="increments"), {"epsilon": 1, "delta": 1e-7}
+    written, moved, renamed = surviving.write_sealed, MemoryLedger.advance, Path.replace
+    plan = {"at": ""}
+
+    def around(where: str, function: Any) -> Any:
+        def stepped(*given: Any, **named: Any) -> Any:
+            if plan["at"] == f"before {where}":
+                raise Killed
+            found = function(*given, **named)
+            if plan["at"] == f"after {where}":
+                raise Killed
+            return found
+
+        return stepped
+
+    monkeypatch.setattr(surviving, "write_sealed", around("write", written))
+    monkeypatch.setattr(MemoryLedger, "advance", around("move", moved))
+    monkeypatch.setattr(Path, "replace", around("rename", renamed))
+    kills = [f"{when} {where}" for when in ("before", "after") for where in ("write", "move", "rename")]
+    told: dict[int, int] = {}
+    refused = 0
+    live = {tmp_path / "0": question.open(**said, state=tmp_path / "0")}  # type: ignore[arg-type]
+    for turn in range(300):
+        files = sorted(path for path in tmp_path.iterdir() if path.suffix == "")
+        match secrets.choice(["step", "step", "step", "copy", "resume", "gone"]):
+            case "step" if live:
+                path, running = secrets.choice(list(live.items()))
+                plan["at"] = secrets.choice(kills) if secrets.randbelow(3) == 0 else ""
+                try:
+                    step = running.add(turn).step
+                    assert told.setdefault(step, running._values[0][step - 1]) == running._values[0][step - 1]
+                except (Killed, errors.Refused) as end:
+                    refused += isinstance(end, errors.Refused)
+                    live.pop(path)
+                plan["at"] = ""
+            case "copy":
+                to = tmp_path / str(secrets.randbelow(6))
+                if to not in live:
+                    shutil.copy(secrets.choice(files), to.with_suffix(".tmp"))
+                    renamed(to.with_suffix(".tmp"), to)
+            case "resume":
+                path = secrets.choice(files)
+                try:
+                    live[path] = question.resume(**said, state=path)  # type: ignore[arg-type]
+                except errors.Refused:
+                    refused += 1
+                    continue
+                assert live[path].steps >= max(told, default=0)  # none that was told is forgotten
+                values = live[path]._values[0]
+                assert all(values[step - 1] == value for step, value in told.items())
+            case "gone" if live:
+                live.pop(secrets.choice(list(live)))._stack.close()
+    assert told
+    assert refused > 20  # it did play

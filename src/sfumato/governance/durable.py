@@ -184,6 +184,21 @@ class DurableLedger:
         with self.ledger._store.reading() as pages:
             return pages.charge_named(idempotency)
 
+    def again(self, number: int, question: str) -> Reservation:
+        """The open charge of a question, by its number, for a stream that goes on; charges nothing."""
+        with self.ledger._store.reading() as pages:
+            if pages.known(number).state is not State.RESERVED:
+                raise Refused(
+                    f"what charge {number} pays for was closed; nothing was read and nothing was spent. What a stream "
+                    "told is kept: ask for released(…)."
+                )
+            row = pages.row(number)
+            entry = None if row is None else row.entry
+        named = entry.question if isinstance(entry, Reserved) and entry.account.name == self.path else None
+        if not isinstance(entry, Reserved) or named != question_key(question):
+            raise Refused(f"charge {number} of this ledger was made for something else; nothing was read or spent.")
+        return Reservation(number=number, cost=entry.cost, account=entry.account)
+
     def advance(self, reservation: Reservation, place: int, holder: str, *, datasets: Sequence[Dataset] = ()) -> None:
         """Take the next place in the count of an open charge, for a state of a stream that goes on.
 

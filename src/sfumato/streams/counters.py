@@ -30,8 +30,17 @@ class Counters:
             self._charges[question] = reservation
         return reservation
 
-    def found(self, cost: Budget, dataset: Dataset, *, event: PrivacyEvent, question: str, key: str | None) -> Any:
-        """The charge of a stream that runs, to go on with it; it must be there."""
+    def found(
+        self,
+        cost: Budget,
+        dataset: Dataset,
+        *,
+        event: PrivacyEvent,
+        question: str,
+        key: str | None,
+        number: int | None = None,
+    ) -> Any:
+        """The charge of a stream that runs, to go on with it: under its key or, without one, by its number."""
         if not self.durable:
             if question not in self._charges or key is not None:
                 raise Refused(
@@ -39,6 +48,8 @@ class Counters:
                     "Nothing was resumed and nothing was spent. Keep streams that outlive a process in a ledger."
                 )
             return self._charges[question]
+        if key is None and number is not None:
+            return self._ledger.again(number, question)
         if not self._check_open(key):
             raise NotDeclared(
                 "the ledger knows no charge under this idempotency key; nothing was resumed and nothing was spent. "

@@ -3,6 +3,7 @@
 import secrets
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from sfumato.accounting.basic import cost, promised
@@ -53,10 +54,17 @@ class Desk:
         return self._opened(query, mechanism, limit, spend, idempotency, self.counters.charged)
 
     def find_stream(
-        self, query: Query, mechanism: Mechanism, limit: Limit | None, spend: Budget, *, idempotency: str | None
+        self,
+        query: Query,
+        mechanism: Mechanism,
+        limit: Limit | None,
+        spend: Budget,
+        *,
+        idempotency: str | None,
+        charge: int | None,
     ) -> Opened:
-        """Find the charge of a stream again; charges nothing."""
-        return self._opened(query, mechanism, limit, spend, idempotency, self.counters.found)
+        """Find the charge of a stream again, under its key or by its number; charges nothing."""
+        return self._opened(query, mechanism, limit, spend, idempotency, partial(self.counters.found, number=charge))
 
     def told_stream(
         self, query: Query, mechanism: Mechanism, limit: Limit | None, spend: Budget, *, idempotency: str | None

@@ -51,9 +51,16 @@ class StreamGate(Protocol):
         ...
 
     def find_stream(
-        self, query: Query, mechanism: Mechanism, limit: Limit | None, spend: Budget, *, idempotency: str | None
+        self,
+        query: Query,
+        mechanism: Mechanism,
+        limit: Limit | None,
+        spend: Budget,
+        *,
+        idempotency: str | None,
+        charge: int | None,
     ) -> Opened:
-        """Find the charge of a stream again; charges nothing."""
+        """Find the charge of a stream again, under its key or by its number; charges nothing."""
         ...
 
     def told_stream(

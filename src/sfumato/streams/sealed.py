@@ -12,7 +12,7 @@ from sfumato.core.documents import Json, canonical, parse
 from sfumato.core.signature import SigningKey
 from sfumato.errors import InvalidInput, Refused
 
-__all__ = ["derived_secret", "locked", "read_sealed", "remove_sealed", "write_sealed"]
+__all__ = ["charge_of", "derived_secret", "locked", "read_sealed", "remove_sealed", "write_sealed"]
 
 MAGIC = b"sfumato stream state 1\n"
 LEAST = 4096  # bytes of a state: smaller ones are filled up, and larger ones to the next power of two
@@ -77,13 +77,8 @@ def read_sealed(path: Path, secret: bytes) -> tuple[Any, Any]:
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-    try:
-        data = path.read_bytes()
-    except OSError:
-        raise InvalidInput(f"{path} cannot be read; nothing was resumed.") from None
-    start = len(MAGIC) + 4
-    size = int.from_bytes(data[len(MAGIC) : start], "big")
-    head, nonce, body = data[start : start + size], data[start + size : start + size + 12], data[start + size + 12 :]
+    data, head, start = _opened(path)
+    nonce, body = data[start : start + 12], data[start + 12 :]
     try:
         if not data.startswith(MAGIC):
             raise InvalidTag
@@ -94,6 +89,26 @@ def read_sealed(path: Path, secret: bytes) -> tuple[Any, Any]:
             "was resumed. Open the vault with the key that the stream was started with."
         ) from None
     return parse(head.decode()), parse(plain.rstrip(b" ").decode())
+
+
+def charge_of(path: Path) -> int:
+    """The number of the charge that a file says it belongs to; whether that is true, :func:`read_sealed` says."""
+    try:
+        header: Any = parse(_opened(path)[1].decode())
+        return int(header["charge"])
+    except (InvalidInput, KeyError, TypeError, ValueError):
+        raise Refused(f"{path} is no state of a stream; nothing was resumed and nothing was spent.") from None
+
+
+def _opened(path: Path) -> tuple[bytes, bytes, int]:
+    """The bytes of a file, those of its header, and where what is sealed begins."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        raise InvalidInput(f"{path} cannot be read; nothing was resumed.") from None
+    start = len(MAGIC) + 4
+    end = start + int.from_bytes(data[len(MAGIC) : start], "big")
+    return data, data[start:end], end
 
 
 @contextlib.contextmanager

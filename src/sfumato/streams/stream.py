@@ -2,9 +2,10 @@
 
 import secrets
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 from sfumato.core.budget import Budget
@@ -17,9 +18,10 @@ from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.streams.alarms import Alarms
 from sfumato.streams.choice import STRATEGIES
 from sfumato.streams.doubling import BLOCKS, FIRST
-from sfumato.streams.gate import StreamGate
+from sfumato.streams.gate import Opened, StreamGate
 from sfumato.streams.noise import SeriesNoise
 from sfumato.streams.running import RunningTotals
+from sfumato.streams.sealed import charge_of
 from sfumato.streams.total import RunningTotal
 from sfumato.streams.watching import Watching
 
@@ -150,7 +152,8 @@ class TotalQuestion:
         """Charge the whole stream, once and before anything is read, and start it.
 
         ``state`` is a file where the stream writes itself down, encrypted, before it tells anything. With a durable
-        ledger and an ``idempotency`` key, :meth:`resume` finds the charge again in another process.
+        ledger :meth:`resume` goes on in another process. Under an ``idempotency`` key even a process that died before
+        its first step finds its charge again.
         """
         return self._begun(epsilon, delta, state, idempotency).start()
 
@@ -172,7 +175,7 @@ class TotalQuestion:
         _check_file(state, idempotency, again=again)
         stream, spend = self.stream, Budget.asked(epsilon=epsilon, delta=delta)
         mechanism = self.mechanism(epsilon=epsilon, delta=delta)
-        find = stream.gate.find_stream if again else stream.gate.open_stream
+        find = _finder(stream.gate, state, idempotency) if again else stream.gate.open_stream
         opened = find(self.query, mechanism, stream.limit, spend, idempotency=idempotency)
         return RunningTotals(stream.gate, opened, path=None if state is None else Path(state), late=stream.late)
 
@@ -209,7 +212,7 @@ class AlarmQuestion:
         _check_file(state, idempotency, again=again)
         stream, spend = self.stream, Budget.asked(epsilon=epsilon)
         mechanism = self.query.mechanism(stream.gate.unit, stream.limit, spend)
-        find = stream.gate.find_stream if again else stream.gate.open_stream
+        find = _finder(stream.gate, state, idempotency) if again else stream.gate.open_stream
         opened = find(self.query, mechanism, stream.limit, spend, idempotency=idempotency)
         return Watching(stream.gate, opened, path=None if state is None else Path(state))
 
@@ -279,6 +282,12 @@ def declared_stream(
         groups=tuple(groups),
         unknown=unknown,
     )
+
+
+def _finder(gate: StreamGate, state: str | Path | None, idempotency: str | None) -> Callable[..., Opened]:
+    """What finds the charge of a stream: under its key or, without one, by the number in its state."""
+    charge = None if idempotency is not None or state is None else charge_of(Path(state))
+    return partial(gate.find_stream, charge=charge)
 
 
 def _check_file(state: str | Path | None, idempotency: str | None, *, again: bool) -> None:

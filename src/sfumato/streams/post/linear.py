@@ -40,7 +40,8 @@ class Linear(Derived):
     Guarantee: costs nothing. :meth:`interval` covers the noise exactly where all of it is Gaussian (rounding to the
     lattice added), and by Chernoff's bound where some is Laplace. ``tries`` is among how many fits this one was chosen
     by looking at the released numbers: the interval then holds for all of them at once, and so for the one that was
-    chosen. ``floor`` is what the exact numbers are known not to be below.
+    chosen. ``floor`` is what the exact numbers are known not to be below; the numbers were then moved to respect it,
+    and ``centres`` are what they were before, which is what the noise is known of.
     """
 
     caveat: ClassVar[str | None] = None
@@ -52,6 +53,7 @@ class Linear(Derived):
     sources: tuple[Release, ...]
     tries: int = 1
     floor: float | None = None
+    centres: tuple[float, ...] | None = None
 
     @property
     def values(self) -> tuple[float, ...]:
@@ -62,7 +64,8 @@ class Linear(Derived):
         """Low and high for each number; with ``joint`` all of them hold at once, by the union bound."""
         doubt = (1 - level_of(confidence)) / self.tries
         level = 1 - (doubt / len(self.numbers) if joint and self.numbers else doubt)
-        pairs = zip(self.numbers, reach(self.parts, level).tolist(), strict=True)
+        middles = self.numbers if self.centres is None else self.centres
+        pairs = zip(middles, reach(self.parts, level).tolist(), strict=True)
         ends = [(value - margin, value + margin) for value, margin in pairs]
         if self.floor is None:
             return ends

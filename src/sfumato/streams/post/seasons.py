@@ -27,6 +27,7 @@ class Seasons:
     """The fitted number of every step and group, and the sums that are made of them."""
 
     cells: "Floats"  # steps × groups
+    free: "Floats"  # the same before they were held to 0 from below
     parts: tuple[Part, ...]
     groups: tuple[str, ...]
     sources: tuple[Release, ...]
@@ -59,6 +60,7 @@ class Seasons:
             measure="number",
             sources=self.sources,
             floor=self.floor,
+            centres=None if self.floor is None else tuple((sums @ self.free.ravel()).tolist()),
         )
 
 
@@ -68,7 +70,7 @@ def consistent(*given: Release | tuple[Release, int], non_negative: bool = False
     Each is a release, or a pair of a release and how many of the finest steps one of its steps holds: ``hourly,
     (daily, 24)``. A release without groups speaks of the sum over the groups of the others. With ``non_negative`` the
     fit stays from 0 on, as counts are: that is less wrong, and no longer linear; its intervals are those of the linear
-    fit without what lies below 0, stretched to the fit where need be, and they cover as often.
+    fit without what lies below 0 and stretched to the fit where need be; they cover as often.
 
     Guarantee: post-processing; nothing is charged. Without ``non_negative`` unbiased, and of the least variance that a
     linear unbiased fit to these releases has. Assumes: the streams counted the same things, none held to its bounds or
@@ -109,11 +111,11 @@ def consistent(*given: Release | tuple[Release, int], non_negative: bool = False
     maps = [
         cho_solve(factor, matrix.T / measured.variance) for (measured, _), (matrix, _) in zip(read, rows, strict=True)
     ]
-    cells = np.sum([taken @ y for taken, (_, y) in zip(maps, rows, strict=True)], axis=0)
-    if non_negative:
-        cells = _from_zero(np.asarray(normal), cells)
+    free = np.sum([taken @ y for taken, (_, y) in zip(maps, rows, strict=True)], axis=0)
+    cells = _from_zero(np.asarray(normal), free) if non_negative else free
     return Seasons(
         cells=cells.reshape(steps, many),
+        free=free.reshape(steps, many),
         parts=tuple(
             Part(mechanism=measured.mechanism, weights=taken) for (measured, _), taken in zip(read, maps, strict=True)
         ),
