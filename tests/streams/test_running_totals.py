@@ -239,7 +239,7 @@ def test_what_a_person_may_count_is_enforced_in_the_stream() -> None:
     assert total.totals == pytest.approx((2, 2, 2, 4, 4, 4, 4, 4), abs=0.5)
     with pytest.raises(errors.Refused, match="does not say whose"):
         total.add(3)
-    with pytest.raises(errors.Refused, match="do not say whose"):
+    with pytest.raises(errors.Refused, match="does not say whose"):
         total.add_many([3])
     assert total.close().statement.limit == limit
 
@@ -409,3 +409,26 @@ def test_numbers_of_any_whole_type_count_and_names_that_were_not_declared_do_not
     for wrong in (True, 1.0, "1", None):
         with pytest.raises(errors.InvalidInput, match="whole number"):
             total.add([wrong, 1])  # type: ignore[list-item]
+
+
+def test_many_steps_of_persons_at_once_are_those_one_by_one() -> None:
+    unit, limit = sf.user("id", relation="add/remove"), sf.Limit(groups=2, rows_per_group=2)
+    steps = [["a", "a", "a"], ["a", "b"], [], {"a": 1, "b": 5}, ["b", "b"], {}]
+    exact = {}
+    for at_once in (True, False):
+        total = stream(24, unit, limit=limit, separation=2).running_total().open(epsilon=10**5, delta=1e-7)
+        total.add(people=["a"])
+        if at_once:
+            assert len(total.add_many(people=steps)) == 6
+        else:
+            for step in steps:
+                total.add(people=step)
+        exact[at_once] = [round(one) for one in total.totals]
+    assert exact[True] == exact[False] == [1, 1, 3, 3, 5, 5, 5]
+    with pytest.raises(errors.Refused, match="18 steps were given and 17 are left"):
+        total.add_many(people=[["a"]] * 18)
+    with pytest.raises(errors.Refused, match="does not say whose"):
+        total.add_many([1, 2])
+    with pytest.raises(errors.InvalidInput, match="the id of a person"):
+        total.add_many(people=[["a"], [1.5]])
+    assert total.steps == 7

@@ -181,7 +181,7 @@ def test_other_strategies_charge_these_numbers() -> None:
         assert tree.squared(Pattern(times=4, separation=1, change=change)) == swap * (4 + 8 + 16) * 4
         # two steps, three apart: never two in one block of two, and perhaps both in a block of four
         assert tree.squared(Pattern(times=2, separation=3, change=change)) == swap * (2 + 2 + 4) * 4
-        # seven steps of eight: of the blocks of two three are full, of those of four one, and three steps lie in another
+        # seven steps of eight: three blocks of two are full and one of four, and three steps lie in another of four
         whole = Tree(arity=2, horizon=8, bits=0)
         assert whole.squared(Pattern(times=7, separation=1, change=change)) == swap * (7 + 3 * 4 + 1 + 16 + 9 + 49)
         assert whole.squared(Pattern(times=6, separation=1, change=change)) == swap * (6 + 3 * 4 + 16 + 4 + 36)

@@ -1,6 +1,7 @@
 """Streams that are killed and go on: the series and the charge are as if nothing had happened; copies are refused."""
 
 import copy
+import json
 import os
 import pickle
 import secrets
@@ -414,6 +415,11 @@ def test_a_state_is_enough_to_find_its_charge(home: Home, tmp_path: Path) -> Non
     assert spent(home) == sf.Budget(epsilon=1, delta=1e-7)
 
 
+def place_of(path: Path) -> int:
+    """The place in the count that a file is at."""
+    return int(json.loads(sealed._opened(path)[1])["serial"])
+
+
 def test_however_states_are_copied_put_back_and_killed_a_step_is_told_one_way(tmp_path: Path, monkeypatch: Any) -> None:
     """Chance plays the adversary: 300 moves with any number of copies, a third of the steps killed somewhere."""
     asked = Vault(unit=UNIT, budget=BUDGET, name="er").stream(name="er", version="1", horizon=400)
@@ -440,7 +446,7 @@ def test_however_states_are_copied_put_back_and_killed_a_step_is_told_one_way(tm
     refused = 0
     live = {tmp_path / "0": question.open(**said, state=tmp_path / "0")}  # type: ignore[arg-type]
     for turn in range(300):
-        files = sorted(path for path in tmp_path.iterdir() if path.suffix == "")
+        files = sorted((path for path in tmp_path.iterdir() if path.suffix == ""), key=place_of)
         match secrets.choice(["step", "step", "step", "copy", "resume", "gone"]):
             case "step" if live:
                 path, running = secrets.choice(list(live.items()))
@@ -453,12 +459,11 @@ def test_however_states_are_copied_put_back_and_killed_a_step_is_told_one_way(tm
                     live.pop(path)
                 plan["at"] = ""
             case "copy":
-                to = tmp_path / str(secrets.randbelow(6))
-                if to not in live:
-                    shutil.copy(secrets.choice(files), to.with_suffix(".tmp"))
-                    renamed(to.with_suffix(".tmp"), to)
+                shutil.copy(secrets.choice(files[-3:]), tmp_path / f"copy {turn}")
+                if files[0] not in live and len(files) > 6:
+                    files[0].unlink()  # the oldest
             case "resume":
-                path = secrets.choice(files)
+                path = secrets.choice(files[-3:] if secrets.randbelow(3) else files)
                 try:
                     live[path] = question.resume(**said, state=path)  # type: ignore[arg-type]
                 except errors.Refused:
@@ -469,5 +474,5 @@ def test_however_states_are_copied_put_back_and_killed_a_step_is_told_one_way(tm
                 assert all(values[step - 1] == value for step, value in told.items())
             case "gone" if live:
                 live.pop(secrets.choice(list(live)))._stack.close()
-    assert told
-    assert refused > 20  # it did play
+    assert len(told) > 10  # it did play
+    assert refused > 10

@@ -114,38 +114,37 @@ class RunningTotals(Surviving):
             row = self._row(value, people, gap)
             with self._unbroken():
                 block = np.zeros((gap + 1, self._count), dtype=np.int64)
-                block[gap] = row
+                block[gap] = row[0]
                 told = self._tell(block, confidence)
         last = told.totals[-1]
         total = tuple(float(one) for one in last) if self._query.groups else float(last)
         return Told(step=told.first + gap, total=total, margin=float(told.margins[-1]))
 
-    def add_many(self, values: "npt.ArrayLike", *, confidence: Exact = 0.95) -> ToldMany:
+    def add_many(
+        self,
+        values: "npt.ArrayLike | None" = None,
+        *,
+        people: Iterable[Any] | None = None,
+        confidence: Exact = 0.95,
+    ) -> ToldMany:
         """Count several steps at once and tell all their totals: an array of whole numbers, a column for each group.
 
-        With a state on disk all of them are told, or none.
+        Where persons are protected, ``people`` has for each step what :meth:`add` takes. With a state on disk all of
+        the steps are told, or none.
         """
-        import numpy as np
-
-        if self._people is not None:
-            raise Refused("persons are protected here, and numbers do not say whose; nothing was told. Say people=….")
-        given = np.asarray(values)
-        if given.dtype.kind in "fO":  # whole numbers beyond 64 bits: an error would tell that there are some
-            held_to = [min(max(whole(one), self._query.lower), self._query.upper) for one in _each(values)]
-            given = np.array(held_to, dtype=np.int64).reshape(given.shape)
-        if given.dtype.kind not in "iu" or given.ndim != (1 if not self._query.groups else 2):
-            raise InvalidInput("steps are an array of whole numbers, with a column for each group; nothing was told.")
-        if given.ndim == 2 and given.shape[1] != self._count:
-            raise InvalidInput(f"each step has {self._count} groups; nothing was told.")
-        below = np.minimum(given, given.dtype.type(min(self._query.upper, np.iinfo(given.dtype).max)))
-        held = np.maximum(below.astype(np.int64), self._query.lower).reshape(-1, self._count)
+        if (self._people is None) is (values is None):
+            raise self._wrong_kind()
+        numbers = None if values is None else self._held(values)
+        listed = None if people is None else [self._listed(each) for each in people]
         with self._lock:
             self._check_open()
-            if len(held) > self.left:
-                raise Refused(f"{len(held)} steps were given and {self.left} are left; nothing was told.")
             level_of(confidence)
+            many = len(numbers if numbers is not None else listed or ())
+            if many > self.left:
+                raise Refused(f"{many} steps were given and {self.left} are left; nothing was told.")
             with self._unbroken():
-                return self._tell(held, confidence)
+                block = numbers if numbers is not None else self._counted(listed or [], self._steps)
+                return self._tell(block, confidence)
 
     def window(self, width: int, confidence: Exact = 0.95) -> Told:
         """The noisy sum of the last ``width`` steps: a difference of two totals that were told, which costs nothing."""
@@ -167,23 +166,49 @@ class RunningTotals(Surviving):
             values = tuple(one for step in zip(*self._values, strict=True) for one in step)
             return self._released(query, values)
 
-    def _row(self, value: Values | None, people: Any, gap: int) -> list[int]:
+    def _wrong_kind(self) -> Exception:
+        if self._people is None:
+            return InvalidInput("a step of events is a whole number; nothing was told.")
+        return Refused("persons are protected here, and a number does not say whose; nothing was told. Say people=….")
+
+    def _row(self, value: Values | None, people: Any, gap: int) -> "npt.NDArray[np.int64]":
         """What a step counts, held to its bounds. Sensitive."""
+        import numpy as np
+
+        if (self._people is None) is (value is None) or (self._people is None) is (people is not None):
+            raise self._wrong_kind()
+        if value is None:
+            return self._counted([self._listed(people)], self._steps + gap)
+        found = _numbers(value, self._query.groups)
+        return np.array([[min(max(one, self._query.lower), self._query.upper) for one in found]], dtype=np.int64)
+
+    def _listed(self, people: Any) -> list[Mapping[str, int]]:
+        """What each person has in each group of a step; read before anybody counts. Sensitive."""
         groups = self._query.groups
-        if self._people is not None:
-            if value is not None or people is None:
-                raise Refused(
-                    "persons are protected here, and a number does not say whose; nothing was told. Say people=…."
-                )
-            if groups and not isinstance(people, Mapping):
-                raise InvalidInput("people of a stream with groups are lists by group; nothing was told.")
-            events = [people.get(name, ()) for name in groups] if groups else [people]
-            found = self._people.counted(self._steps + gap, [listed(each) for each in events])
-        else:
-            if value is None or people is not None:
-                raise InvalidInput("a step of events is a whole number; nothing was told.")
-            found = _numbers(value, groups)
-        return [min(max(one, self._query.lower), self._query.upper) for one in found]
+        if groups and not isinstance(people, Mapping):
+            raise InvalidInput("people of a stream with groups are lists by group; nothing was told.")
+        return [listed(people.get(name, ())) for name in groups] if groups else [listed(people)]
+
+    def _counted(self, steps: list[list[Mapping[str, int]]], first: int) -> "npt.NDArray[np.int64]":
+        """What steps of persons count, each held to its limit, and the steps to their bounds. Sensitive."""
+        import numpy as np
+
+        counters = self._people or self._counters()
+        found = [counters.counted(first + place, each) for place, each in enumerate(steps)]
+        held = [[min(one, self._query.upper) for one in row] for row in found]
+        return np.array(held, dtype=np.int64).reshape(-1, self._count)
+
+    def _held(self, values: "npt.ArrayLike") -> "npt.NDArray[np.int64]":
+        """Several steps of numbers, held to their bounds. Sensitive."""
+        import numpy as np
+
+        given = np.asarray(values)
+        if given.dtype.kind not in "iu" or given.ndim != (1 if not self._query.groups else 2):
+            raise InvalidInput("steps are an array of whole numbers, with a column for each group; nothing was told.")
+        if given.ndim == 2 and given.shape[1] != self._count:
+            raise InvalidInput(f"each step has {self._count} groups; nothing was told.")
+        below = np.minimum(given, given.dtype.type(min(self._query.upper, np.iinfo(given.dtype).max)))
+        return np.asarray(np.maximum(below.astype(np.int64), self._query.lower).reshape(-1, self._count))
 
     def _gap(self, step: int | None) -> int:
         """How many steps were left out before this one."""
