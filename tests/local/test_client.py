@@ -93,6 +93,13 @@ def test_reports_beyond_those_agreed_to_are_refused() -> None:
     assert (client.sent, client.spent) == (2, 1)
 
 
+def test_a_client_reports_a_mean() -> None:
+    client = Client(asked_with(DuchiMean(epsilon="1/2"), reports=2))
+    assert {client.report(0.25), client.report("-1/3")} <= {0, 1}
+    assert client.spent == 1 == client.collection.cost().epsilon
+    assert client.collection.loss().event.guarantee.epsilon == Fraction(1, 2)
+
+
 def test_a_refused_value_costs_nothing_and_is_not_repeated() -> None:
     client = Client(asked_with(KaryResponse(epsilon=1, values=2), labels=("no", "yes")))
     with pytest.raises(InvalidInput) as refused:

@@ -73,6 +73,17 @@ def test_the_aggregator_refuses_junk_with_a_count_and_never_crashes(asked) -> No
             job(asked, wrong)
 
 
+def test_arrays_and_values_out_of_range_are_refused() -> None:
+    asked = KaryResponse(epsilon=1, values=4)
+    with pytest.raises(InvalidInput, match="2 of 3 reports"):
+        counts(asked, np.array([-1, 0, 4]))
+    assert counts(asked, np.array([3, 3], dtype=np.uint8)).tolist() == [0, 0, 0, 2]
+    assert counts(asked, np.array([], dtype=np.int64)).tolist() == counts(asked, []).tolist() == [0, 0, 0, 0]
+    for wrong in ([4], [-1], [0.0], [[0]]):
+        with pytest.raises(InvalidInput, match="values must be"):
+            counts(asked, [0], values=wrong)
+
+
 def test_a_set_of_another_size_is_refused() -> None:
     """All values at once would pull every estimate up."""
     asked = SubsetSelection(epsilon=1, values=16, size=4)

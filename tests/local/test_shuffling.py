@@ -95,6 +95,13 @@ def test_the_divergence_is_the_one_of_the_two_laws() -> None:
         assert true <= stated < true + Fraction(1, 2**150)
 
 
+def test_a_large_delta_needs_no_epsilon_and_none_is_above_that_of_one_report() -> None:
+    crowd = Shuffled(epsilon=1, reports=100)
+    assert crowd.epsilon_at("0.9") == 0
+    assert crowd.delta_at(2) == 0
+    assert shuffling._divergence(5, Fraction(3), Fraction(3)) == 0
+
+
 def test_few_reports_have_no_closed_form() -> None:
     with pytest.raises(InvalidInput, match="too few reports"):
         Shuffled(epsilon=4, reports=100).closed_form("1e-6")

@@ -75,9 +75,6 @@ class _Averaged:
             raise InvalidInput("the value is not a finite number; nothing was reported. Give one in [−1, 1].") from None
         return floor((min(max(exact, Fraction(-1)), Fraction(1)) + 1) * self.steps / 2 + Fraction(1, 2))
 
-    def _number(self, step: int) -> Fraction:
-        return Fraction(2 * step, self.steps) - 1
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DuchiMean(_Averaged):
