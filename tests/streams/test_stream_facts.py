@@ -155,12 +155,14 @@ def test_what_buffers_round_is_bounded_by_all_that_floats_can_do() -> None:
 
 
 def test_a_long_stream_of_persons_is_charged_by_the_triangle_inequality() -> None:
-    said = Buffers(horizon=2**18 + 1, decays=(Fraction(1, 2),), weights=(Fraction(1, 2),), bits=3, largest=1)
-    one, three = (Pattern(times=times, separation=1, change="added") for times in (1, 3))
-    alone = ceil((1 + Fraction(1, 4) / (1 - Fraction(1, 4))) * 64)  # 1 + Σ (½·½^(k−1))², to the last bit
-    for pattern, linear in ((one, alone), (three, 9 * alone)):
+    said = Buffers(horizon=2**18 + 1, decays=(Fraction(1, 2),), weights=(Fraction(1, 3),), bits=3, largest=1)
+    one, two, three = (Pattern(times=times, separation=1, change="added") for times in (1, 2, 3))
+    alone = ceil((1 + Fraction(1, 9) / (1 - Fraction(1, 4))) * 64)  # 1 + Σ (⅓·½^(k−1))², to the last bit
+    for pattern, linear in ((one, alone), (two, 4 * alone), (three, 9 * alone)):
         rounding = said.slack**2 * said.horizon * pattern.times
         assert said.squared(pattern) == linear + rounding + 2 * (isqrt(linear * rounding) + 1)
+        every = ceil((1 + Fraction(1, 3) / (1 - Fraction(1, 2))) * 8)
+        assert said.absolute(pattern) == pattern.times * (every + said.slack * said.horizon)
 
 
 def test_other_strategies_charge_these_numbers() -> None:

@@ -6,9 +6,10 @@ the way can move is bounded and charged.
 Proof: docs/proofs/streams.md
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+from itertools import product
 from math import ceil, isqrt
 from typing import Any, ClassVar
 
@@ -88,7 +89,7 @@ class Buffers:
         if self._short:
             summed = sum(moves(self.coefficients(self.horizon), pattern))
         else:
-            whole = sum((w / (1 - d) for d, w in zip(self.decays, self.weights, strict=True)), Fraction(1))
+            whole = sum((w / (1 - d) for d, w in self._pairs), Fraction(1))
             summed = pattern.times * ceil(whole * (1 << self.bits))
         return pattern.sums * summed + self.slack * self.horizon * self._groups(pattern)
 
@@ -96,6 +97,10 @@ class Buffers:
     def numbers(self) -> int:
         """How many numbers are released in all."""
         return self.horizon
+
+    @property
+    def _pairs(self) -> list[tuple[Fraction, Fraction]]:
+        return list(zip(self.decays, self.weights, strict=True))
 
     @property
     def _short(self) -> bool:
@@ -109,14 +114,12 @@ class Buffers:
     def _linear(self, pattern: Pattern) -> int:
         """A bound on ‖C·Δ‖² for units that are added: step by step, or for one step in closed form."""
         if pattern.times > 1 and not self._short:
-            one = Pattern(times=1, separation=1, change=pattern.change)
-            return pattern.times**2 * self._linear(one)  # by the triangle inequality
+            return pattern.times**2 * self._linear(replace(pattern, times=1))  # by the triangle inequality
         if pattern.times > 1:
             return sum(move * move for move in moves(self.coefficients(self.horizon), pattern))
         found = Fraction(1)
-        for d, w in zip(self.decays, self.weights, strict=True):
-            for e, v in zip(self.decays, self.weights, strict=True):
-                found += w * v * (1 - _power_down(d * e, self.horizon - 1)) / (1 - d * e)
+        for (d, w), (e, v) in product(self._pairs, self._pairs):
+            found += w * v * (1 - _power_down(d * e, self.horizon - 1)) / (1 - d * e)
         return ceil(found * (1 << 2 * self.bits))
 
 
