@@ -77,7 +77,7 @@ def test_empirical_variances_are_within_two_percent(kind, epsilon: int, values: 
     p, q = float(oracle.hit), float(oracle.stray)
     fourth = 2 + (1 - 6 * q * (1 - q)) / (n * q * (1 - q))  # of the squared error, relative to its own square
     if kind is LocalHash and values > n:
-        fourth *= 2.5  # values with a digit in common go together, measured
+        fourth *= 5  # one seed in 2,809 puts all values into one bucket, and digits in common go together
     surveys = int(fourth * (4.75 / 0.016) ** 2 / looked_at.size) + 1
     drawn = reports(oracle, np.tile(held, surveys))
     found = np.empty(surveys)

@@ -17,6 +17,7 @@ import sfumato as sf
 from sfumato import errors
 from sfumato.core.query import Dataset
 from sfumato.core.signature import SigningKey
+from sfumato.governance import memory
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.memory import MemoryLedger
 from sfumato.streams import sealed, surviving
@@ -421,7 +422,7 @@ def place_of(path: Path) -> int:
     return int(json.loads(sealed._opened(path)[1])["serial"])
 
 
-def test_however_states_are_copied_put_back_and_killed_a_step_is_told_one_way(tmp_path: Path, monkeypatch: Any) -> None:
+def played(tmp_path: Path, monkeypatch: Any) -> None:
     """Chance plays the adversary: 500 moves with any number of copies, one step in eight killed somewhere."""
     asked = Vault(unit=UNIT, budget=BUDGET, name="er").stream(name="er", version="1", horizon=400)
     question, said = asked.running_total(strategy="increments"), {"epsilon": 1, "delta": 1e-7}
@@ -446,7 +447,8 @@ def test_however_states_are_copied_put_back_and_killed_a_step_is_told_one_way(tm
     told: dict[int, int] = {}
     refused = 0
     live = {tmp_path / "0": question.open(**said, state=tmp_path / "0")}  # type: ignore[arg-type]
-    told[1] = (live[tmp_path / "0"].add(1), live[tmp_path / "0"]._values[0][0])[1]
+    live[tmp_path / "0"].add(1)
+    told[1] = live[tmp_path / "0"]._values[0][0]
     for turn in range(500):
         files = sorted((path for path in tmp_path.iterdir() if path.suffix == ""), key=place_of)
         match secrets.choice(["step"] * 8 + ["copy", "resume", "fork"] * 3 + ["gone"]):
@@ -482,3 +484,30 @@ def test_however_states_are_copied_put_back_and_killed_a_step_is_told_one_way(tm
             case "gone" if live:
                 live.pop(secrets.choice(list(live)))._stack.close()
     assert (len(told) > 0, refused > 0) == (True, True)  # it did play
+
+
+def test_however_states_are_copied_put_back_and_killed_a_step_is_told_one_way(tmp_path: Path, monkeypatch: Any) -> None:
+    played(tmp_path, monkeypatch)
+
+
+def by_place_alone(number: int, place: int, holder: str, last: tuple[int, str] | None) -> bool:
+    """A count that does not look who holds a place."""
+    if last is not None and place < last[0]:
+        raise errors.Refused(f"charge {number}: {holder} is too late")
+    return True
+
+
+@pytest.mark.parametrize("count", [lambda *_: True, by_place_alone])
+def test_a_count_that_looks_less_closely_is_found_out(tmp_path: Path, monkeypatch: Any, count: Any) -> None:
+    """The twins of the game above."""
+    monkeypatch.setattr(memory, "check_next", count)
+
+    def games() -> None:
+        for number in range(4):
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            with monkeypatch.context() as patched:
+                played(folder, patched)
+
+    with pytest.raises(AssertionError):
+        games()

@@ -264,27 +264,33 @@ def _walsh(column: IntArray) -> IntArray:
 
 
 def _hashed(oracle: LocalHash, given: IntArray, asked: IntArray) -> IntArray:
-    """Sum over seeds what their buckets hold; few reports are compared one by one with what their seeds do."""
-    small = oracle.seeds * oracle.values <= TABLE
-    if small and oracle.kinds <= 4 * given.size:
-        held = np.bincount(given, minlength=oracle.kinds).reshape(oracle.seeds, oracle.buckets)
-        table = bucket_table(oracle.buckets, oracle.digits, oracle.values)
-        total = np.zeros(oracle.values, dtype=np.int64)
-        for start in range(0, oracle.seeds, 256):
-            block, places = held[start : start + 256], table[start : start + 256].astype(np.int64)
-            total += np.take_along_axis(block, places, axis=1).sum(axis=0)
-        return total[asked]
+    """For each value, how many reports name its bucket: by a table of all buckets where that is not too large."""
+    if oracle.seeds * oracle.values <= TABLE:
+        return _by_table(oracle, given)[asked]
     kinds, times = np.unique(given, return_counts=True)
     seeds, own = np.divmod(kinds, oracle.buckets)
     total, rows = np.zeros(asked.size, dtype=np.int64), max(1, _CELLS // max(1, asked.size))
     for start in range(0, kinds.size, rows):
         part = slice(start, start + rows)
-        mine: Any
-        if small:
-            mine = bucket_table(oracle.buckets, oracle.digits, oracle.values)[seeds[part]][:, asked]
-        else:
-            mine = buckets(oracle.buckets, oracle.digits, seeds[part, None], asked[None, :])
+        mine = buckets(oracle.buckets, oracle.digits, seeds[part, None], asked[None, :])
         total += times[part] @ (mine == own[part, None])
+    return total
+
+
+def _by_table(oracle: LocalHash, given: IntArray) -> IntArray:
+    """Many reports are summed over seeds, by what the buckets of each hold; few are compared one by one."""
+    table, total = bucket_table(oracle.buckets, oracle.digits, oracle.values), np.zeros(oracle.values, dtype=np.int64)
+    if oracle.kinds <= 4 * given.size:
+        held = np.bincount(given, minlength=oracle.kinds).reshape(oracle.seeds, oracle.buckets)
+        for start in range(0, oracle.seeds, 256):
+            block, places = held[start : start + 256], table[start : start + 256].astype(np.int64)
+            total += np.take_along_axis(block, places, axis=1).sum(axis=0)
+        return total
+    seeds, own = np.divmod(given, oracle.buckets)
+    rows = max(1, _CELLS // oracle.values)
+    for start in range(0, given.size, rows):
+        part = slice(start, start + rows)
+        total += np.count_nonzero(table[seeds[part]] == own[part, None].astype(table.dtype), axis=0)
     return total
 
 

@@ -48,17 +48,16 @@ def _look_up(table: Any, left_over: int, words: Any, out: Any, again: Any) -> in
     """Each word of ``out``: the bytes that the table has for eight double bytes, the lowest first.
 
     Gives how many double bytes there are from ``left_over`` on, which is above 0xFF00; ``again`` begins with their
-    places. Whether any of four has a high byte of 0xFF is seen at once: its complement has a zero there, from which
-    taking one borrows.
+    places. Whether any of four has a high byte of 0xFF is seen at once: the complement of that byte is 0, and only then
+    255 more does not reach 256.
     """
     found, limit = 0, np.uint64(left_over)
-    high, step, sign = np.uint64(0xFF00FF00FF00FF00), np.uint64(0x0100010001000100), np.uint64(0x8000800080008000)
+    low, reached = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0100010001000100)
     for i in range(out.size):
         joined, near = np.uint64(0), np.uint64(0)
         for half in range(2):
             word = words[2 * i + half]
-            turned = ~word & high
-            near |= (turned - step) & ~turned & sign
+            near |= ~(((~word >> np.uint64(8)) & low) + low) & reached
             for j in range(4):
                 pair = (word >> np.uint64(16 * j)) & np.uint64(0xFFFF)
                 joined |= np.uint64(table[pair]) << np.uint64(32 * half + 8 * j)

@@ -79,6 +79,9 @@ class RunningTotals(Surviving):
         self._readers = [reader_of(self._mechanism.strategy) for _ in range(self._count)]
         self._people = self._counters() if isinstance(gate.unit, User) else None
 
+    def __repr__(self) -> str:
+        return f"<totals of {self._query.dataset.name!r}: {self._steps} of {self._query.horizon} steps told>"
+
     @property
     def steps(self) -> int:
         """How many steps were told."""
@@ -203,6 +206,10 @@ class RunningTotals(Surviving):
         import numpy as np
 
         given = np.asarray(values)
+        if given.dtype.kind in "fO":  # whole numbers beyond 64 bits: an error would tell that there are some
+            numbers = (whole(one) for one in np.asarray(values, dtype=object).ravel())
+            held = [min(max(one, self._query.lower), self._query.upper) for one in numbers]
+            given = np.array(held, dtype=np.int64).reshape(given.shape)
         if given.dtype.kind not in "iu" or given.ndim != (1 if not self._query.groups else 2):
             raise InvalidInput("steps are an array of whole numbers, with a column for each group; nothing was told.")
         if given.ndim == 2 and given.shape[1] != self._count:
