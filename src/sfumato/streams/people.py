@@ -57,19 +57,21 @@ class People:
 def listed(people: Any) -> dict[str, int]:
     """What each person has in a step, from a list of the ids of its events, or a mapping from ids to amounts.
 
-    An amount below 0 counts as 0. What is neither is refused before anybody counts.
+    An amount below 0 counts as 0. Events without an id (None, NaN) and ids without an amount are dropped, as rows of
+    tables are. What is neither an id nor missing is refused before anybody counts.
 
-    >>> listed(["a", 1, "1", "a"]), listed({"a": 17})
+    >>> listed(["a", 1, "1", "a", None]), listed({"a": 17})
     ({'sa': 2, 'i1': 1, 's1': 1}, {'sa': 17})
     """
     people = people.tolist() if hasattr(people, "tolist") else people
     if isinstance(people, str | bytes) or not isinstance(people, Iterable):
         raise InvalidInput("people are a list of ids, or amounts by id; nothing was counted and nothing was told.")
     if isinstance(people, Mapping):
-        return {named(person): max(0, whole(amount)) for person, amount in people.items()}
+        known = ((person, amount) for person, amount in people.items() if not _missing(person) | _missing(amount))
+        return {named(person): max(0, whole(amount)) for person, amount in known}
     events = list(people)
     if not set(map(type, events)) <= {str, int}:  # of other types some could be equal to an id and no id
-        events = [_id(person) for person in events]
+        events = [_id(person) for person in events if not _missing(person)]
     return {named(person): often for person, often in Counter(events).items()}
 
 
@@ -104,6 +106,10 @@ def whole(number: object) -> int:
     if found is None:
         raise InvalidInput("what counts in a step must be a whole number; nothing was counted and nothing was told.")
     return found
+
+
+def _missing(cell: object) -> bool:
+    return cell is None or (isinstance(cell, float) and cell != cell)
 
 
 def _id(person: object) -> str | int:
