@@ -273,8 +273,9 @@ class Vault:
         Where nobody knows how long it will be, leave ``horizon`` out: it may then have up to 131,008 steps, and its
         error grows with those that were made.
 
-        The number of a step is held to ``bounds`` without a word. One event counts by at most ``each`` in it; with
-        ``window=w`` the events of any w steps in a row, one in each, are protected together. Where users are protected,
+        The number of a step is held to ``bounds`` without a word. One event counts from 0 to ``each`` in it, and from
+        −``each`` where the bounds go below 0; with ``window=w`` the events of any w steps, one in each, are protected
+        together. Where users are protected,
         ``limit`` says in how many steps a person counts (``groups``) and how often in one (``rows_per_group``), and
         ``separation`` how many steps apart; the stream enforces it. ``groups`` are public names: then each step has a
         number for each. ``late`` says what becomes of a step that was told already: ``refuse``, or ``now``.

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-BUILT = {"spine", "calculus", "tables", "graphs"}
+BUILT = {"spine", "calculus", "tables", "graphs", "streams"}
 
 
 @dataclass(frozen=True, slots=True)

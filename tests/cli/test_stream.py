@@ -173,6 +173,33 @@ def test_events_are_totalled_step_by_step(run, folder, data):
     assert told(run, data, *DAY, *person, "--each", 4) == [4, 4, 6]
 
 
+@pytest.mark.parametrize("data", ["visits.csv", "visits.jsonl"])
+def test_the_first_row_after_a_mark_and_the_last_without_an_end_are_rows(run, folder, data):
+    text = Path(data).read_text("utf-8")
+    Path(data).write_text(text + text.splitlines()[1 if data.endswith(".csv") else 0], "utf-8-sig")
+    assert told(run, data, *DAY) == [3, 3, 4]
+
+
+def test_a_first_line_without_an_end_is_checked_before_anything_is_spent(run, folder):
+    Path("visits.csv").write_text("when,who")
+    outcome = run("stream", "total", "visits.csv", *DAY, "--epsilon", 1, "--save", "total.json")
+    assert outcome.exit_code == 1
+    assert "must name column time" in outcome.stderr
+    assert not Path("total.json").exists()
+
+
+@pytest.mark.parametrize("offset", [0, 2**19, 2**20])
+def test_a_row_before_a_long_line_counts_one_and_no_more(run, folder, offset):
+    """Long lines of a hostile writer: whether they count does not hang on where the rows before them end."""
+    row = json.dumps({"time": "2026-01-01T00:10:00Z", "who": "a"})
+    lines = [row[:-1] + f', "pad": "{"x" * (2**20 + many)}"}}' for many in (-100, 0, 500_000)]
+    found = []
+    for before in ([], [row]):
+        Path("long.jsonl").write_text("\n".join(["x" * offset, *before, *lines]) + "\n")
+        found.append(told(run, "long.jsonl", *DAY))
+    assert found == [[1, 1, 1], [2, 2, 2]]
+
+
 def test_it_says_what_is_protected_and_writes_what_is_asked_for(run, folder):
     files = ("--save", "total.json", "--csv", "total.csv")
     said = done(run, "stream", "total", "visits.csv", *DAY, *CLEAR, *files)

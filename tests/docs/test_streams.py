@@ -19,7 +19,7 @@ from sfumato.demo import bicycles, levels, messages, meters, occupancy
 from sfumato.errors import InvalidInput
 from sfumato.streams.meters import meter_of
 from sfumato.streams.pattern import Pattern
-from sfumato.streams.people import People
+from sfumato.streams.people import People, listed
 from sfumato.streams.toeplitz import Toeplitz
 from tests import parts
 from tests.docs.networks import IMAGES, run
@@ -54,7 +54,7 @@ def persons(tmp_path_factory: pytest.TempPathFactory) -> Page:
 def senders(many: int, days: list[list[int]]) -> list[int]:
     """How many senders of each step count, if each does in at most so many."""
     people = People(times=many, separation=1, each=1)
-    return [people.admitted(step, [listed])[0] for step, listed in enumerate(days)]
+    return [people.counted(step, [listed(each)])[0] for step, each in enumerate(days)]
 
 
 def test_the_records_are_those_that_were_published(places: Page, persons: Page) -> None:

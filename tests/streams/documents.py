@@ -62,6 +62,7 @@ def _alarms(dataset: Dataset, watched: str, numbers: Any, bounds: Any) -> Alarms
         threshold=threshold,
         drift=drift,
         alarms=alarms,
+        horizon=told + times,
         told=told,
         lower=-lower,
         upper=upper + each,

@@ -116,6 +116,7 @@ def query(watched: str, *, times: int = 1, each: int = 1, lower: int = 0) -> Ala
         threshold=3,
         drift=1,
         alarms=1,
+        horizon=9,
         told=0,
         lower=lower,
         upper=9,

@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from sfumato.errors import InvalidInput
@@ -144,7 +146,10 @@ def test_events_of_the_steps_before_a_resumption_are_dropped_whatever_late_says(
         Arrival(at=at(-1)),
         Arrival(at=at(3)),
         Arrival(at=at(0.5), amount=None),
-        Arrival(at=at(0.5), amount=1.0),  # type: ignore[arg-type]
+        Arrival(at=at(0.5), amount=1.5),  # type: ignore[arg-type]
+        Arrival(at=at(0.5), amount=float("nan")),  # type: ignore[arg-type]
+        Arrival(at=at(0.5), amount=float("inf")),  # type: ignore[arg-type]
+        Arrival(at=pd.NaT),
         Arrival(at=at(0.5), amount=True),
         Arrival(at=at(0.5), amount="1"),  # type: ignore[arg-type]
     ],
@@ -153,6 +158,20 @@ def test_what_cannot_be_counted_is_dropped_without_a_word(event: Arrival) -> Non
     steps = Steps(CLOCK, horizon=3)
     steps.put(event)
     assert handed(steps, 9) == [(1, 0), (2, 0), (3, 0)]
+
+
+def test_numbers_of_data_frames_are_whole_numbers_and_what_they_miss_is_dropped() -> None:
+    """Where one number is missing, a data frame makes floats of all; and its missing cells compare with nothing."""
+    steps = Steps(CLOCK, horizon=1, groups=("x",), most=9)
+    for amount in (2.0, np.float32(2), np.int16(3), None, np.nan, pd.NA, pd.NaT, np.bool_(True), np.array([1, 2])):
+        steps.put(Arrival(at=pd.Timestamp(START), amount=amount, group="x"))  # type: ignore[arg-type]
+    for group in (None, np.nan, pd.NA, pd.NaT, np.array(["x", "y"])):
+        steps.put(Arrival(at=START, group=group))  # type: ignore[arg-type]
+    assert handed(steps, 1) == [(1, {"x": 7})]
+    people = Steps(CLOCK, horizon=1, people=True)
+    for person in (7, 7.0, np.float64(7), np.int64(7), np.nan, pd.NA, 7.5, np.array([7, 8])):
+        people.put(Arrival(at=START, person=person))  # type: ignore[arg-type]
+    assert handed(people, 1) == [(1, {7: 4})]
 
 
 def test_numbers_are_held_to_what_one_event_may_count() -> None:

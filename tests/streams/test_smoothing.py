@@ -46,7 +46,7 @@ def test_the_interval_covers_the_smoothed_exact_series(delta: float) -> None:
     target = weights @ Measured.of(release).matrix @ CURVE
     ends = smooth.interval()[step * GROUPS : (step + 1) * GROUPS]
     assert often_enough(inside(np.full(GROUPS, target), ends))
-    assert not often_enough(inside(np.full(GROUPS, target), ends, shrink=0.4))
+    assert not often_enough(inside(np.full(GROUPS, target), ends, shrink=0.2))
 
 
 def test_a_strength_that_was_chosen_widens_the_interval() -> None:

@@ -1,6 +1,7 @@
 """Sources feed an open stream: each step once, in order, by a public clock, and no error because of a row."""
 
 import asyncio
+import csv
 import json
 import os
 from collections.abc import AsyncIterator, Iterator
@@ -10,6 +11,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import sfumato as sf
@@ -29,6 +31,7 @@ from sfumato.streams.sources import (
     watch,
     watch_async,
 )
+from sfumato.streams.sources.growing_file import LONGEST, WIDEST
 from sfumato.streams.watching import Watching
 from sfumato.vault import Vault
 
@@ -108,6 +111,29 @@ def test_persons_and_groups_of_an_iterator() -> None:
         (2, [1, 1]),
         (3, [2, 1]),
     ]
+
+
+def test_numbers_of_data_frames_are_whole_numbers_and_what_they_miss_is_dropped() -> None:
+    """Where one amount or id is missing, a data frame makes floats of all, and none of them may be an error."""
+    frame = pd.DataFrame({"who": ["a", "b", "c"], "n": [1, None, 4], "id": [7, 8, None]})
+    amounts = totals(USER, limit=sf.Limit(groups=6, rows_per_group=9))
+    households = [frame.set_index("who")["n"].to_dict(), {"a": pd.NA, "b": np.inf, "c": 2.5, "d": np.float32(3)}]
+    assert near(follow(amounts, households)) == [(1, 5), (2, 8)]
+    people = totals(USER, limit=sf.Limit(groups=1, rows_per_group=1))
+    assert near(follow(people, [frame["id"], [7, np.int64(8), pd.NA]])) == [(1, 2), (2, 2)]
+    grouped = totals(USER, groups=("x", "y"), limit=sf.Limit(groups=1, rows_per_group=1))
+    assert near(follow(grouped, [{"x": None, "y": {1.0: 1.0}}])) == [(1, [0, 1])]
+
+
+def test_a_watch_ends_at_its_horizon() -> None:
+    def counts() -> Iterator[int]:
+        yield from [0] * 6
+        pytest.fail("an item was taken that cannot count")
+
+    assert len(list(follow(alarms(), counts()))) == 6
+    inbox = Inbox(alarms(), CLOCK)
+    assert len(list(inbox.tell(at(99)))) == 6
+    assert inbox.has_ended
 
 
 def test_a_watch_ends_after_its_last_alarm() -> None:
@@ -283,6 +309,7 @@ def test_a_stream_that_something_else_feeds_is_noticed() -> None:
         (1767225600, None),
         (START, START),
         (datetime(2026, 1, 1), None),
+        (pd.NaT, None),
     ],
 )
 def test_a_time_is_read_or_the_row_is_dropped(found: Any, moment: datetime | None) -> None:
@@ -301,7 +328,7 @@ def test_times_without_a_zone_are_read_in_the_one_declared() -> None:
 @pytest.mark.parametrize(
     ("found", "amount"),
     [
-        *((3, 3), ("3", 3), (3.0, 3), ("-2", -2)),
+        *((3, 3), ("3", 3), (3.0, 3), ("-2", -2), (np.int64(3), 3), (np.float32(3), 3)),
         *((wrong, None) for wrong in (3.5, "3.5", None, True, "1" * 9999, float("nan"), float("inf"), [1])),
     ],
 )
@@ -367,6 +394,108 @@ def test_bad_lines_are_dropped_and_never_an_error(path: Path, kind: str) -> None
         inbox = Inbox(totals(USER, limit=sf.Limit(groups=1, rows_per_group=1)), CLOCK)
         inbox.put_all(file.poll())
         assert near(inbox.tell(at(1))) == [(1, len(BAD) + 1)]
+
+
+PADS = 9  # columns of a row that is long and whose fields are not
+
+
+def long_row(kind: str, person: str, length: int) -> bytes:
+    """A row of so many bytes, its end not counted."""
+    moment = at(0.5).isoformat()
+    if kind == "jsonl":
+        bare = json.dumps({"at": moment, "who": person, "pad": ""}).encode()
+        return bare[:-2] + b"x" * (length - len(bare)) + bare[-2:]
+    bare = f"{moment},{person}".encode() + b"," * PADS
+    share, more = divmod(length - len(bare), PADS)
+    return f"{moment},{person}".encode() + b"".join(b"," + b"x" * (share + (pad < more)) for pad in range(PADS))
+
+
+LONG_HEADER = {"csv": "at,who" + "".join(f",pad{pad}" for pad in range(PADS)) + "\n", "jsonl": ""}
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+@pytest.mark.parametrize("offset", [0, 40, LONGEST // 2, LONGEST - 1000, LONGEST])
+def test_whether_a_long_line_counts_hangs_on_its_own_length_alone(path: Path, kind: str, offset: int) -> None:
+    """Wherever in the file it lies; else who writes long lines could make one row of another turn many on or off."""
+    lengths = {"shorter": LONGEST - 1, "longest": LONGEST, "longer": LONGEST + 1}
+    rows = {name: long_row(kind, name, length) for name, length in lengths.items()}
+    assert [len(row) for row in rows.values()] == list(lengths.values())
+    before = long_row(kind, "before", 300) + b"\n"
+    for row, more in ((name, more) for name in rows for more in (b"", before)):
+        path.write_bytes(LONG_HEADER[kind].encode() + b"x" * offset + b"\n" + more + rows[row] + b"\n" + before)
+        with GrowingFile(path, VISITS, kind=kind) as file:
+            assert people(file) == ["before"] * bool(more) + [row] * (row != "longer") + ["before"]
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_whether_a_long_line_counts_does_not_hang_on_when_it_was_written(path: Path, mark: bytes) -> None:
+    for length, counts in ((LONGEST, True), (LONGEST + 1, False)):
+        row = mark + long_row("jsonl", "long", length)
+        for cut in (1, len(mark), length // 2, len(row) - 1, len(row)):
+            path.write_bytes(row[:cut])
+            with GrowingFile(path, VISITS, kind="jsonl") as file:
+                assert people(file) == []
+                append(path, row[cut:] + b"\n" + long_row("jsonl", "short", 99) + b"\n")
+                assert people(file) == ["long"] * counts + ["short"]
+
+
+@pytest.mark.parametrize("limit", [None, 2**30])
+def test_whether_a_row_with_a_long_field_counts_hangs_on_that_field_alone(path: Path, limit: int | None) -> None:
+    """Whatever limit somebody has set for all readers of the process."""
+    before = csv.field_size_limit()
+    try:
+        if limit is not None:
+            csv.field_size_limit(limit)
+        for length, counts in ((WIDEST - 1, True), (WIDEST, True), (WIDEST + 1, False)):
+            for more in ("", line(0.5, "b")):
+                path.write_text(HEADER + more + line(0.5, "a" * length) + line(0.5, '"' + "é" * length + '"') + more)
+                with GrowingFile(path, VISITS) as file:
+                    found = people(file)
+                assert [len(person) for person in found if person != "b"] == [length] * 2 * counts
+                assert found.count("b") == 2 * bool(more)
+    finally:
+        csv.field_size_limit(before)
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_a_byte_order_mark_belongs_to_the_file_and_not_to_its_first_row(path: Path, kind: str) -> None:
+    rows = [long_row(kind, name, 300).decode() + "\n" for name in "ab"]
+    path.write_text("".join([LONG_HEADER[kind], *rows]), "utf-8-sig")
+    with GrowingFile(path, VISITS, kind=kind) as file:
+        file.check_columns()
+        assert people(file) == ["a", "b"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_the_last_line_of_a_complete_file_counts_without_an_end(path: Path, kind: str) -> None:
+    rows = [long_row(kind, name, 300).decode() for name in "ab"]
+    for end, read in (("", ["a", "b"]), ("\n", ["a", "b"]), ("\n" + "x" * (3 * LONGEST), ["a", "b"])):
+        path.write_text(LONG_HEADER[kind] + "\n".join(rows) + end)
+        with GrowingFile(path, VISITS, kind=kind, complete=True) as file:
+            assert people(file) == read
+            assert people(file) == []
+    path.write_text(LONG_HEADER[kind] + "\n".join(rows))
+    with GrowingFile(path, VISITS, kind=kind) as growing:
+        assert people(growing) == ["a"]  # the second may go on
+    with pytest.raises(InvalidInput, match="does not rotate"):
+        GrowingFile(path, VISITS, kind=kind, complete=True, rotates=True)
+
+
+def test_columns_are_looked_for_also_in_a_first_line_that_is_all_or_too_long(path: Path) -> None:
+    for header, complete in (("at,whom", True), ("at,who," + "x" * LONGEST, False), ("at,\rwho\n", False)):
+        path.write_text(header, newline="")
+        with (
+            GrowingFile(path, VISITS, complete=complete) as file,
+            pytest.raises(InvalidInput, match="must name column"),
+        ):
+            file.check_columns()
+    append(path.with_name("long.csv"), "at,who," + "x" * LONGEST + "\n" + HEADER + line(0.5, "a"))
+    with GrowingFile(path.with_name("long.csv"), VISITS) as file, pytest.raises(InvalidInput, match="must name column"):
+        people(file)  # the second line is no header
+    path.write_text("at,who")
+    with GrowingFile(path, VISITS) as file:
+        file.check_columns()
+        assert people(file) == []
 
 
 def test_json_lines_with_numbers_and_ids_of_all_kinds(path: Path) -> None:

@@ -105,6 +105,72 @@ def test_no_value_of_a_row_makes_an_error(server: Server) -> None:
     ]
 
 
+def test_a_value_that_is_too_long_is_as_one_that_is_missing(server: Server) -> None:
+    server.add((1, FIRST, "é" * 2048, 1), (2, FIRST, "é" * 2048 + "x", 1), (3, FIRST, "c", 1))
+    assert people(server.table()) == ["é" * 2048, None, "c"]
+
+
+KEYS = {
+    "null": ("(id bigint UNIQUE, at timestamptz, who text)", ""),
+    "inherited": ("(id bigint PRIMARY KEY, at timestamptz, who text)", "CREATE TABLE child () INHERITS (visited)"),
+    "in part": ("(id bigint NOT NULL, at timestamptz, who text)", "CREATE UNIQUE INDEX ON visited (id) WHERE id > 0"),
+    "in pairs": ("(id bigint NOT NULL, at timestamptz, who text, UNIQUE (id, who))", ""),
+    "bytes": ("(id bigint PRIMARY KEY, at timestamptz, who bytea)", ""),
+}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_a_table_that_a_row_could_upset_is_refused_with_and_without_that_row(server: Server, kind: str) -> None:
+    """A key that is null, or that two rows share; a value that cannot be written as a text."""
+    columns, more = KEYS[kind]
+    server.connection.execute(f"DROP TABLE IF EXISTS visited CASCADE; CREATE TABLE visited {columns}; {more}")
+    table = PolledTable(postgres(server.url, table="visited"), COLUMNS, CLOCK, key="id", now=lambda: at(1))
+    said = []
+    for row in ("", "INSERT INTO visited VALUES (7, %s, 'a')", "INSERT INTO visited VALUES (NULL, %s, 'b')"):
+        if row and (kind == "null" or "NULL" not in row):
+            server.connection.execute(row, (FIRST,))
+        with pytest.raises(InvalidInput) as refusal:
+            people(table)
+        said.append(str(refusal.value))
+    assert said[0] == said[1] == said[2]
+    assert ("unique and not null" in said[0]) is (kind != "bytes")
+
+
+def test_the_key_of_a_table_in_partitions_is_unique(server: Server) -> None:
+    server.connection.execute(
+        "DROP TABLE IF EXISTS visited CASCADE; "
+        "CREATE TABLE visited (id bigint PRIMARY KEY, at timestamptz, who text) PARTITION BY RANGE (id); "
+        "CREATE TABLE visited_1 PARTITION OF visited DEFAULT"
+    )
+    server.connection.execute("INSERT INTO visited VALUES (7, %s, 'a')", (FIRST,))
+    table = PolledTable(postgres(server.url, table="visited"), COLUMNS, CLOCK, key="id", now=lambda: at(1))
+    assert people(table) == ["a"]
+
+
+@pytest.mark.parametrize(("encoding", "byte"), [("SQL_ASCII", b"\xff"), ("WIN1252", b"\x81"), ("LATIN1", b"\x81")])
+def test_a_database_in_which_a_text_can_be_none_is_refused(server: Server, encoding: str, byte: bytes) -> None:
+    """One such person would make an error; so the encoding alone decides, with and without them."""
+    import psycopg
+
+    name = f"in_{encoding.lower()}"
+    server.connection.execute(f"DROP DATABASE IF EXISTS {name}")
+    server.connection.execute(
+        f"CREATE DATABASE {name} TEMPLATE template0 ENCODING '{encoding}' LOCALE_PROVIDER libc LOCALE 'C'"
+    )
+    url = server.url.rpartition("/")[0] + f"/{name}"
+    with psycopg.connect(url, autocommit=True, client_encoding=encoding) as connection:
+        connection.execute("CREATE TABLE visited (id bigint PRIMARY KEY, at timestamptz, who text)")
+        for row in (b"a", byte):
+            statement = b"INSERT INTO visited SELECT count(*), '" + FIRST.encode() + b"', '" + row + b"' FROM visited"
+            connection.execute(statement)
+            table = PolledTable(postgres(url, table="visited"), COLUMNS, CLOCK, key="id", now=lambda: at(1))
+            if encoding == "LATIN1":
+                assert people(table)[-1] == row.decode("latin-1")
+            else:
+                with pytest.raises(InvalidInput, match=f"is in {encoding}"):
+                    people(table)
+
+
 def test_a_polled_table_feeds_a_stream_and_is_read_from_its_start_after_a_crash(server: Server, tmp_path: Path) -> None:
     question = vault(USER).stream(name="er", version="1", horizon=3, limit=sf.Limit(groups=1, rows_per_group=1))
     asked = question.running_total()

@@ -1,6 +1,7 @@
 """The numbers that streams state about privacy, each by itself: what a changed operator or constant would change."""
 
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise, product
 from math import ceil, isqrt
 from typing import Any
@@ -12,7 +13,7 @@ from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import edge, event, node, record, user
-from sfumato.errors import Refused, Unsupported
+from sfumato.errors import InvalidInput, Refused, Unsupported
 from sfumato.streams import Alarms, Pattern, RunningTotal, SeriesNoise, Toeplitz
 from sfumato.streams.buffers import Buffers
 from sfumato.streams.doubling import Doubling
@@ -26,15 +27,35 @@ DATA = Dataset(name="er", edition="1")
 PLUS, SWAP = "add/remove", "replace"
 
 
-def total(*, lower: int = 0) -> RunningTotal:
-    return RunningTotal(dataset=DATA, horizon=9, told=9, lower=lower, upper=9, each=3, times=2, separation=4, groups=())
+def total(*, lower: int = 0, separation: int = 1) -> RunningTotal:
+    return RunningTotal(
+        dataset=DATA,
+        horizon=9,
+        told=9,
+        lower=lower,
+        upper=9,
+        each=3,
+        times=2,
+        separation=separation,
+        groups=(),
+    )
 
 
-def alarms(watched: str, *, lower: int = 0) -> Alarms:
+def alarms(watched: str, *, lower: int = 0, separation: int = 1) -> Alarms:
     return Alarms(
-        dataset=DATA, watched=watched, threshold=5, drift=1, alarms=2, told=0, lower=lower, upper=9, each=3, times=2,
-        separation=4,
-    )  # fmt: skip
+        dataset=DATA,
+        watched=watched,
+        threshold=5,
+        drift=1,
+        alarms=2,
+        horizon=9,
+        told=0,
+        lower=lower,
+        upper=9,
+        each=3,
+        times=2,
+        separation=separation,
+    )
 
 
 @pytest.mark.parametrize("make", [event, record, edge])
@@ -46,7 +67,14 @@ def test_a_series_moves_by_what_its_steps_add_up_to(make: Any) -> None:
 
 def test_a_person_is_held_to_the_limit_that_the_query_states() -> None:
     limit = Limit(groups=2, rows_per_group=3)
-    assert total().sensitivity(user("id", relation=PLUS), limit) == Sensitivity.of(l0=2, l1=6, l2_squared=18, linf=3)
+    for apart in (1, 4):
+        moved = total(separation=apart).sensitivity(user("id", relation=PLUS), limit)
+        assert moved == Sensitivity.of(l0=2, l1=6, l2_squared=18, linf=3)
+        alarms("step", separation=apart).sensitivity(user("id", relation=PLUS), limit)
+    for apart in (0, 2, 4):  # which nobody enforces for events
+        for asked in (total, partial(alarms, "step")):
+            with pytest.raises((Unsupported, InvalidInput)):
+                asked(separation=apart).sensitivity(event(relation=PLUS), None)
     for asked in (total(), alarms("step")):
         for other in (None, Limit(groups=2, rows_per_group=2), Limit(groups=3, rows_per_group=3)):
             with pytest.raises(Refused, match="must be"):

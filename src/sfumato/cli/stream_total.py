@@ -153,7 +153,7 @@ def total(
     if not data.is_file():
         raise InvalidInput(f"there is no file {data.name}. {NOTHING}")
     with ExitStack() as held:
-        source = held.enter_context(GrowingFile(data, columns))
+        source = held.enter_context(GrowingFile(data, columns, complete=True))
         source.check_columns()
         book = None if account is None else held.enter_context(opened(ledger))
         vault = vault_for(

@@ -15,13 +15,19 @@ from sfumato.errors import EngineFailed, InvalidInput, SfumatoError, Unsupported
 __all__ = ["check_polled", "rows_since"]
 
 ROWS = 20_000  # at a time
+LONGEST = 4_096  # bytes of a value; a longer one is as one that is missing
+# One value for each row: a unique index without conditions on that column alone, whose rows are all rows of the table
+# (those of tables that inherit from it are not in its index; those of its partitions are).
 UNIQUE = """
 SELECT EXISTS (
     SELECT FROM pg_catalog.pg_index i
     JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
-    WHERE i.indrelid = pg_catalog.to_regclass(%s) AND a.attname = %s
-    AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indnkeyatts = 1)
+    JOIN pg_catalog.pg_class c ON c.oid = i.indrelid
+    WHERE i.indrelid = pg_catalog.to_regclass(%s) AND a.attname = %s AND a.attnotnull
+    AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indnkeyatts = 1
+    AND (c.relkind = 'p' OR NOT EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhparent = c.oid)))
 """
+ENCODINGS = ("UTF8", "LATIN1")  # others can hold what is no text, and reading it would be an error
 
 Row = tuple[int, dict[str, str | None]]
 
@@ -48,8 +54,10 @@ def rows_since(
 ) -> Iterator[Row]:
     """The rows whose ``time`` is not before ``since``, with their ``key``, and the columns as texts.
 
-    Texts are what every value can be written as, days outside the calendar too, so that no value makes an error. The
-    table must declare the key as unique whole numbers, the time with its zone, and the columns that are ``whole``.
+    Texts are what every value can be written as, days outside the calendar too, so that no value makes an error; one
+    of more than ``LONGEST`` bytes is None. The table must declare the key as unique whole numbers that are not null,
+    the time with its zone, and the columns that are ``whole``; other columns hold texts, numbers or the like. The
+    database must be one whose texts are texts, in UTF8 or LATIN1.
     """
     failure: SfumatoError
     try:
@@ -74,6 +82,12 @@ def _check(
     engine: Any, origin: PostgresTable, key: str, time: str, columns: Sequence[str], whole: Sequence[str]
 ) -> None:
     """What the table declares: public, and the same for all rows."""
+    (encoding,) = engine.con.execute("SHOW server_encoding").fetchone()
+    if encoding not in ENCODINGS:
+        raise InvalidInput(
+            f"the database of {origin.label} is in {encoding}, which can hold what is no text; nothing was told. Poll "
+            f"a database in {' or '.join(ENCODINGS)}."
+        )
     held = origin.held(engine)
     for name in (key, time, *columns):
         if name not in held:
@@ -81,18 +95,28 @@ def _check(
     for name in (key, *whole):
         if not held[name].is_integer():
             raise InvalidInput(f"column {name!r} of {origin.label} must hold whole numbers; nothing was told.")
+    for name in columns:
+        if held[name].is_json():
+            raise InvalidInput(
+                f"column {name!r} of {origin.label} is of a type whose values cannot all be written down; nothing was "
+                "told. Poll columns of texts and numbers."
+            )
     if not held[time].is_timestamp() or held[time].timezone is None:
         raise InvalidInput(f"column {time!r} of {origin.label} must be a timestamptz; nothing was told.")
     if engine.con.execute(UNIQUE, (_relation(origin), key)).fetchone() != (True,):
         raise InvalidInput(
-            f"column {key!r} of {origin.label} must be declared unique; nothing was told. Where two rows share a key, "
-            "one could take the place of the other. Make it the primary key, and poll a table, not a view."
+            f"column {key!r} of {origin.label} must be declared unique and not null; nothing was told. Where two rows "
+            "share a key, one could take the place of the other. Make it the primary key, and poll a table, not a view "
+            "or one that others inherit from."
         )
 
 
 def _read(engine: Any, relation: str, since: datetime, key: str, time: str, columns: Sequence[str]) -> Iterator[Row]:
     number, moment, *names = (quoted(name, Dialect.POSTGRES) for name in (key, time, *columns))
-    texts = ", ".join(f"CAST({name} AS TEXT)" for name in names)
+    texts = ", ".join(
+        f"CASE WHEN pg_catalog.octet_length(CAST({name} AS TEXT)) <= {LONGEST} THEN CAST({name} AS TEXT) END"
+        for name in names
+    )
     first = f"{moment} >= TIMESTAMPTZ '{since.astimezone(UTC).isoformat()}'"
     after: int | None = None
     while True:

@@ -208,23 +208,34 @@ class DurableLedger:
         """
         home = self.ledger
         with home._store.writing() as pages:
-            home._check_anchor(pages)
-            charge, at = pages.reserved(reservation.number), home._time(pages)
-            editions = [pages.edition(dataset) for dataset in datasets]
-            if not charge.started or any(edition is None or edition.closed for edition in editions):
-                raise Refused(f"what charge {charge.number} pays for may not be read; nothing was told.")
-            if pages.government().recovered > charge.number:
-                raise Refused(
-                    f"entries of this ledger were lost after charge {charge.number}, and nobody knows how far its "
-                    "stream had gone; nothing was told, and the charge counts. Open another stream."
-                )
-            self._permitted(pages, datasets, at, Budget.none())
+            charge, at = self._running(pages, reservation, datasets)
             last = None if charge.place is None else (charge.place, charge.holder)
             if not check_next(charge.number, place, holder, last):
                 return
             head = home._append(pages, Advanced(at=at, charge=charge.number, place=place, holder=holder))
         # Not waited for: the record is durable, and the next who opens the ledger anchors its end.
         home._anchor.advance(head, durable=False)
+
+    def check_running(self, reservation: Reservation, *, datasets: Sequence[Dataset] = ()) -> None:
+        """Refuse what :meth:`advance` would refuse of a stream that has no count; writes nothing."""
+        with self.ledger._store.reading() as pages:
+            self._running(pages, reservation, datasets)
+
+    def _running(self, pages: Pages, reservation: Reservation, datasets: Sequence[Dataset]) -> tuple[Charge, str]:
+        """The open charge of a stream that may go on, and the time."""
+        home = self.ledger
+        home._check_anchor(pages)
+        charge, at = pages.reserved(reservation.number), home._time(pages)
+        editions = [pages.edition(dataset) for dataset in datasets]
+        if not charge.started or any(edition is None or edition.closed for edition in editions):
+            raise Refused(f"what charge {charge.number} pays for may not be read; nothing was told.")
+        if pages.government().recovered > charge.number:
+            raise Refused(
+                f"entries of this ledger were lost after charge {charge.number}, and nobody knows how far its "
+                "stream had gone; nothing was told, and the charge counts. Open another stream."
+            )
+        self._permitted(pages, datasets, at, Budget.none())
+        return charge, at
 
     def commit(self, reservation: Reservation, key: str, release: Release) -> None:
         """Store the answer and settle its charge in one step, before it is delivered."""

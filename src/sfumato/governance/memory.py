@@ -148,12 +148,16 @@ class MemoryLedger:
 
     def advance(self, reservation: Reservation, place: int, holder: str, *, datasets: Sequence[Dataset] = ()) -> None:
         """Take the next place in the count of an open charge, or refuse: another state of a stream has gone on."""
-        self._check_process()
         with self._lock:
-            if self._states[reservation.number] is not State.RESERVED or self._closed.intersection(datasets):
-                raise Refused("this charge is settled, or its dataset was closed; nothing was told.")
+            self.check_running(reservation, datasets=datasets)
             if check_next(reservation.number, place, holder, self._places.get(reservation.number)):
                 self._places[reservation.number] = (place, holder)
+
+    def check_running(self, reservation: Reservation, *, datasets: Sequence[Dataset] = ()) -> None:
+        """Refuse to go on with a stream whose charge is settled, or whose dataset was closed."""
+        self._check_process()
+        if self._states[reservation.number] is not State.RESERVED or self._closed.intersection(datasets):
+            raise Refused("this charge is settled, or its dataset was closed; nothing was told.")
 
     def commit(self, reservation: Reservation, key: str, release: Release) -> None:
         """Store the answer and settle its charge in one step, before it is delivered."""

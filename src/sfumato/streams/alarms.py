@@ -28,7 +28,8 @@ class Alarms:
     """At which steps a watched number reaches ``threshold``, both blurred; after ``alarms`` of them it halts for good.
 
     ``watched`` is the number of a ``step``, the ``total`` since the last alarm, or the ``cusum`` max(0, s + x − drift),
-    which also starts anew at each alarm. A unit moves at most ``times`` steps by at most ``each``.
+    which also starts anew at each alarm. It ends after ``horizon`` steps, of which a unit moves at most ``times``, by
+    at most ``each``.
 
     Guarantee: :meth:`sensitivity` bounds the move of every number that is watched; brute-forced over neighbours.
     Assumes: one event counts by at most ``each`` in one step; of persons, the stream enforces it. Public: every field.
@@ -43,6 +44,7 @@ class Alarms:
     threshold: int
     drift: int
     alarms: int
+    horizon: int
     told: int
     lower: int
     upper: int
@@ -60,9 +62,10 @@ class Alarms:
         if not self.lower <= 0 < self.upper:
             raise InvalidInput("the bounds of a step hold 0 and something above it; nothing was done.")
         natural(self.alarms, "alarms", most=10**6)
-        natural(self.told, "told", least=0)
+        natural(self.horizon, "horizon", most=2**40)
+        natural(self.told, "told", least=0, most=self.horizon)
         natural(self.each, "each", most=self.upper - self.lower)
-        natural(self.times, "times", most=2**40)
+        natural(self.times, "times", most=self.horizon)
         natural(self.separation, "separation")
 
     @property
@@ -101,7 +104,7 @@ class Alarms:
 
         >>> from sfumato.core.units import event
         >>> watch = Alarms(dataset=Dataset(name="er", edition="1"), watched="step", threshold=9, drift=0, alarms=1,
-        ...                told=0, lower=0, upper=99, each=1, times=1, separation=1)
+        ...                horizon=60, told=0, lower=0, upper=99, each=1, times=1, separation=1)
         >>> watch.sensitivity(event(relation="add/remove"), None).linf
         LInf(value=Fraction(1, 1))
         """
@@ -109,8 +112,11 @@ class Alarms:
             held = Limit(groups=self.times, rows_per_group=self.each)
             if limit != held:
                 raise Refused(f"the limit of a stream of persons must be {held}; nothing was read or spent.")
-        elif not isinstance(unit, Event | Record | Edge) or limit is not None:
-            raise Unsupported(f"alarms protect events or users, not {describe(unit)}; nothing was done.")
+        elif not isinstance(unit, Event | Record | Edge) or limit is not None or self.separation != 1:
+            raise Unsupported(
+                f"alarms protect events, or users with a limit and a separation, not {describe(unit)}; nothing was "
+                "done."
+            )
         if unit.relation is Relation.REPLACE and self.lower < 0:
             raise Unsupported(
                 "steps that may fall below 0 are not offered under replace; nothing was read and nothing was spent."

@@ -8,12 +8,15 @@ would see that it happened. Nothing in here raises an error because of an event:
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from math import trunc
+from numbers import Real
+from operator import index
 from typing import Any
 
 from sfumato.core.exact import natural
 from sfumato.errors import InvalidInput
 
-__all__ = ["LATE", "Arrival", "Clock", "Contents", "Steps", "known_person", "utc_now"]
+__all__ = ["LATE", "Arrival", "Clock", "Contents", "Steps", "has_zone", "known_person", "utc_now", "whole_amount"]
 
 LATE = ("drop", "now")
 WHOLE = 2**63
@@ -48,7 +51,7 @@ class Clock:
 
     def step_of(self, moment: datetime) -> int | None:
         """The step in which a moment lies, from 1; none where it lies before the start or has no zone."""
-        if not isinstance(moment, datetime) or moment.utcoffset() is None:
+        if not has_zone(moment):
             return None
         step = (moment - self.start) // self.every + 1  # both know their zone: the difference is time that passed
         return step if step >= 1 else None
@@ -148,17 +151,18 @@ class Steps:
             step = self._told + 1
         if self._horizon is not None and step > self._horizon:
             return
-        if self._groups and event.group not in self._groups:
+        if self._groups and not (isinstance(event.group, str) and event.group in self._groups):
             return
-        if not isinstance(event.amount, int) or isinstance(event.amount, bool):
+        amount = whole_amount(event.amount)
+        if amount is None:
             return
         group = event.group if self._groups else ""
         held = self._held.setdefault(step, {})
         if not self._people:
-            held[group] = held.get(group, 0) + min(max(event.amount, self._least), self._most)
+            held[group] = held.get(group, 0) + min(max(amount, self._least), self._most)
         elif (person := known_person(event.person)) is not None:
             tally = held.setdefault(group, {})
-            tally[person] = tally.get(person, 0) + max(0, event.amount)  # the stream holds a person to its limit
+            tally[person] = tally.get(person, 0) + max(0, amount)  # the stream holds a person to its limit
 
     def due(self, now: datetime) -> Iterator[tuple[int, Contents]]:
         """The steps that have ended by now and were not handed out yet, with what each holds. Sensitive: the latter.
@@ -183,14 +187,39 @@ class Steps:
 def known_person(person: object) -> str | int | None:
     """The id of a person, if it is one: a text that can be written down, or a whole number; else None.
 
-    >>> known_person("p17"), known_person(""), known_person(3.5), known_person(None)
-    ('p17', None, None, None)
+    >>> known_person("p17"), known_person(7.0), known_person(""), known_person(3.5), known_person(None)
+    ('p17', 7, None, None, None)
     """
-    if isinstance(person, int) and not isinstance(person, bool) and abs(person) < WHOLE:
-        return int(person)
+    number = whole_amount(person)
+    if number is not None:
+        return number if abs(number) < WHOLE else None
     if isinstance(person, str) and person and person.encode("utf-8", "ignore").decode("utf-8") == person:
         return person
     return None
+
+
+def whole_amount(found: object) -> int | None:
+    """A whole number, of whatever type; None for anything else, and never an error.
+
+    A float can be one: where a number is missing, data frames make floats of the whole column.
+
+    >>> whole_amount(3), whole_amount(3.0), whole_amount(3.5), whole_amount(float("nan")), whole_amount(None)
+    (3, 3, None, None, None)
+    """
+    if not isinstance(found, int) and isinstance(found, Real) and hasattr(found, "is_integer"):
+        return int(trunc(found)) if found.is_integer() else None
+    try:
+        return None if isinstance(found, bool) else index(found)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+
+
+def has_zone(moment: object) -> bool:
+    """Whether this is a time with a zone. The missing time of a data frame is none, though it passes for a datetime."""
+    try:
+        return isinstance(moment, datetime) and moment.utcoffset() is not None
+    except ValueError:
+        return False
 
 
 def utc_now() -> datetime:
@@ -199,7 +228,7 @@ def utc_now() -> datetime:
 
 
 def _aware(moment: datetime, name: str) -> datetime:
-    if not isinstance(moment, datetime) or moment.utcoffset() is None:
+    if not has_zone(moment):
         raise InvalidInput(
             f"{name} must be a time with a zone; nothing was done. Say datetime(2026, 1, 1, tzinfo=UTC), or "
             "tzinfo=ZoneInfo('Europe/Zurich')."

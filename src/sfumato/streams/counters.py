@@ -20,14 +20,14 @@ class Counters:
 
     def __init__(self, ledger: Any) -> None:
         self._ledger, self.durable = ledger, hasattr(ledger, "charge_named")
-        self._charges: dict[str, Any] = {}
+        self._charges: dict[int, tuple[str, Any]] = {}
 
     def charged(self, cost: Budget, dataset: Dataset, *, event: PrivacyEvent, question: str, key: str | None) -> Any:
         """Charge a stream; under the key of one that runs, find its charge."""
         self._check_open(key)
         reservation = self._reserved(cost, dataset, event=event, question=question, key=key)
         if not self.durable:
-            self._charges[question] = reservation
+            self._charges[reservation.number] = (question, reservation)
         return reservation
 
     def found(
@@ -42,12 +42,13 @@ class Counters:
     ) -> Any:
         """The charge of a stream that runs, to go on with it: under its key or, without one, by its number."""
         if not self.durable:
-            if question not in self._charges or key is not None:
+            known, reservation = self._charges.get(-1 if number is None else number, (None, None))
+            if known != question or key is not None:
                 raise Refused(
                     "the charge of this stream is not in this vault's memory, and a new one would be a second stream. "
                     "Nothing was resumed and nothing was spent. Keep streams that outlive a process in a ledger."
                 )
-            return self._charges[question]
+            return reservation
         if key is None and number is not None:
             return self._ledger.again(number, question)
         if not self._check_open(key):
@@ -72,9 +73,9 @@ class Counters:
         """Take a place in the count, or refuse: a later state, or another one with this place, has gone on."""
         self._ledger.advance(reservation, serial, nonce, datasets=[dataset])
 
-    def end(self, question: str) -> None:
+    def end(self, reservation: Any) -> None:
         """Forget a stream that was closed: it cannot be resumed."""
-        self._charges.pop(question, None)
+        self._charges.pop(reservation.number, None)
 
     def _check_open(self, key: str | None) -> bool:
         """Whether there is a charge under a key; refuses that of a stream that was closed."""

@@ -102,7 +102,7 @@ class Desk:
             presenter=self.presenter,
         )
         self.ledger.commit(opened.reservation, opened.question, release)
-        self.counters.end(opened.question)
+        self.counters.end(opened.reservation)
         return release
 
     def stream_secret(self, purpose: str) -> bytes:
@@ -112,6 +112,10 @@ class Desk:
     def move_stream(self, opened: Opened, serial: int, nonce: str) -> None:
         """Move the counter of a stream forward, or refuse: another state has taken this place."""
         self.counters.move(opened.reservation, opened.query.dataset, serial, nonce)
+
+    def check_stream(self, opened: Opened) -> None:
+        """Refuse to go on where the charge of a stream does not stand any more, or its dataset was closed."""
+        self.ledger.check_running(opened.reservation, datasets=[opened.query.dataset])
 
     def _opened(
         self, query: Query, mechanism: Mechanism, limit: Limit | None, spend: Budget, key: str | None, find: Any

@@ -80,3 +80,7 @@ class StreamGate(Protocol):
     def move_stream(self, opened: Opened, serial: int, nonce: str) -> None:
         """Move the counter of a stream forward, or refuse: another state has taken this place."""
         ...
+
+    def check_stream(self, opened: Opened) -> None:
+        """Refuse to go on where the charge of a stream does not stand any more, or its dataset was closed."""
+        ...

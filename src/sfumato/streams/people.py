@@ -57,8 +57,8 @@ class People:
 def listed(people: Any) -> dict[str, int]:
     """What each person has in a step, from a list of the ids of its events, or a mapping from ids to amounts.
 
-    An amount below 0 counts as 0. Events without an id (None, NaN) and ids without an amount are dropped, as rows of
-    tables are. What is neither an id nor missing is refused before anybody counts.
+    An amount below 0 counts as 0. Events without an id (None, NaN, 1.5) and ids without an amount are dropped, as rows
+    of tables are. What is neither an id nor missing is refused before anybody counts.
 
     >>> listed(["a", 1, "1", "a", None]), listed({"a": 17})
     ({'sa': 2, 'i1': 1, 's1': 1}, {'sa': 17})
@@ -68,7 +68,10 @@ def listed(people: Any) -> dict[str, int]:
         raise InvalidInput("people are a list of ids, or amounts by id; nothing was counted and nothing was told.")
     if isinstance(people, Mapping):
         known = ((person, amount) for person, amount in people.items() if not _missing(person) | _missing(amount))
-        return {named(person): max(0, whole(amount)) for person, amount in known}
+        found: Counter[str] = Counter()
+        for person, amount in known:
+            found[named(person)] += max(0, _from_float(amount))
+        return dict(found)
     events = list(people)
     if not set(map(type, events)) <= {str, int}:  # of other types some could be equal to an id and no id
         events = [_id(person) for person in events if not _missing(person)]
@@ -109,14 +112,19 @@ def whole(number: object) -> int:
 
 
 def _missing(cell: object) -> bool:
-    return cell is None or (isinstance(cell, float) and cell != cell)
+    return cell is None or (isinstance(cell, float) and not cell.is_integer())
+
+
+def _from_float(number: object) -> int:
+    """A whole number, also as a float: where one number is missing, data frames make floats of all."""
+    return whole(int(number) if isinstance(number, float) else number)
 
 
 def _id(person: object) -> str | int:
     if isinstance(person, str):
         return str(person)
     try:
-        return whole(person)
+        return _from_float(person)
     except InvalidInput:
         raise InvalidInput(
             "the id of a person is a text or a whole number; nothing was counted and nothing was told."

@@ -64,6 +64,8 @@ def optimal(horizon: int) -> Rows:
     """The strategy of least mean squared error for one added step, to the lattice; up to ``MOST`` steps."""
     from sfumato.mechanisms.matrix import Matrix, prefix
 
+    if horizon == 1:
+        return Rows(rows=((1 << BITS,),), bits=BITS)
     found = Matrix.optimal(prefix(natural(horizon, "horizon", most=MOST)), bits=BITS)
     whole = found.strategy.tolist()
     if found.bits != BITS or any(any(row[place + 1 :]) for place, row in enumerate(whole)):

@@ -1,6 +1,7 @@
 """An open stream of totals: exact numbers go in, noisy totals come out, and the charge was made before either."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,17 +63,25 @@ class RunningTotals(Surviving):
     all that is inside but what was told. Safe for threads. After the horizon, and once closed, every call is refused.
     """
 
-    def __init__(self, gate: StreamGate, opened: Opened, *, path: Path | None = None, late: str = "refuse") -> None:
+    def __init__(
+        self,
+        gate: StreamGate,
+        opened: Opened,
+        *,
+        path: Path | None = None,
+        late: str = "refuse",
+        held: ExitStack | None = None,
+    ) -> None:
         from sfumato.noise import SystemWords
         from sfumato.streams.meters import meter_of
         from sfumato.streams.readers import reader_of
 
         if not isinstance(opened.query, RunningTotal) or not isinstance(opened.mechanism, SeriesNoise):
             raise InvalidInput("this is no stream of totals; nothing was done.")
-        super().__init__(gate, opened, path)
+        super().__init__(gate, opened, path, held)
         self._query, self._mechanism, self._late = opened.query, opened.mechanism, late
         self._words, self._margins = SystemWords(), Margins(self._mechanism)
-        self._count, self._steps = max(1, len(self._query.groups)), 0
+        self._count, self._steps, self._shown = max(1, len(self._query.groups)), 0, 0
         self._values: list[list[int]] = [[] for _ in range(self._count)]
         self._history: list[list[float]] = [[] for _ in range(self._count)]
         self._meters = [meter_of(self._mechanism.strategy) for _ in range(self._count)]
@@ -80,22 +89,23 @@ class RunningTotals(Surviving):
         self._people = self._counters() if isinstance(gate.unit, User) else None
 
     def __repr__(self) -> str:
-        return f"<totals of {self._query.dataset.name!r}: {self._steps} of {self._query.horizon} steps told>"
+        return f"<totals of {self._query.dataset.name!r}: {self._shown} of {self._query.horizon} steps told>"
 
     @property
     def steps(self) -> int:
         """How many steps were told."""
-        return self._steps
+        return self._shown
 
     @property
     def left(self) -> int:
         """How many steps there are still."""
-        return 0 if self._done else self._query.horizon - self._steps
+        return 0 if self._done else self._query.horizon - self._shown
 
     @property
     def totals(self) -> tuple[Any, ...]:
         """All that was told so far. Public."""
-        return tuple(zip(*self._history, strict=True)) if self._query.groups else tuple(self._history[0])
+        with self._lock:
+            return tuple(zip(*self._history, strict=True)) if self._query.groups else tuple(self._history[0])
 
     def add(
         self, value: Values | None = None, *, people: Any = None, step: int | None = None, confidence: Exact = 0.95
@@ -154,12 +164,14 @@ class RunningTotals(Surviving):
         wide = natural(width, "width")
         if not self._query.kept:
             raise Refused("this stream does not keep what it told; nothing was done. Open it with keep=True.")
-        if self._steps < wide:
-            raise InvalidInput(f"only {self._steps} steps were told; nothing was done. Ask for a shorter window.")
-        squares, sizes = window_squares(self._mechanism.strategy, self._steps, wide)
+        with self._lock:
+            told = self._shown
+            if told < wide:
+                raise InvalidInput(f"only {told} steps were told; nothing was done. Ask for a shorter window.")
+            sums = [each[-1] - (each[-wide - 1] if told > wide else 0.0) for each in self._history]
+        squares, sizes = window_squares(self._mechanism.strategy, told, wide)
         margin = self._margins.at(squares, sizes, confidence)
-        sums = [each[-1] - (each[-wide - 1] if self._steps > wide else 0.0) for each in self._history]
-        return Told(step=self._steps, total=tuple(sums) if self._query.groups else sums[0], margin=float(margin[0]))
+        return Told(step=told, total=tuple(sums) if self._query.groups else sums[0], margin=float(margin[0]))
 
     def close(self) -> Release:
         """End the stream: what it told becomes a release with a certificate. Nothing more is charged."""
@@ -241,6 +253,7 @@ class RunningTotals(Surviving):
         self._steps += len(block)
         totals, squares, sizes = self._read(noisy, len(block))
         self.save()  # with what the readers hold now; nothing was told so far
+        self._show(totals)
         found = totals if self._query.groups else totals[:, 0]
         return ToldMany(first=first, totals=np.asarray(found), margins=self._margins.at(squares, sizes, confidence))
 
@@ -251,10 +264,14 @@ class RunningTotals(Surviving):
             reader.read(np.asarray(each, dtype=np.int64), steps)
             for reader, each in zip(self._readers, numbers, strict=True)
         ]
-        if self._query.kept:
-            for kept, (totals, _, _) in zip(self._history, read, strict=True):
-                kept.extend(totals.tolist())
         return np.stack([totals for totals, _, _ in read], axis=1), read[0][1], read[0][2]
+
+    def _show(self, totals: "npt.NDArray[np.float64]") -> None:
+        """Tell: from here on everybody may see these totals. Only ever called once their state has its place."""
+        if self._query.kept:
+            for kept, new in zip(self._history, totals.T.tolist(), strict=True):
+                kept.extend(new)
+        self._shown = self._steps
 
     def _check_open(self) -> None:
         self._check_usable()
@@ -274,6 +291,8 @@ class RunningTotals(Surviving):
         }
 
     def _restore(self, state: Mapping[str, Any]) -> None:
+        import numpy as np
+
         from sfumato.streams.meters import meter_of
         from sfumato.streams.readers import reader_of
 
@@ -285,8 +304,8 @@ class RunningTotals(Surviving):
         if not self._query.kept:
             states = ([float.fromhex(one) for one in each] for each in state["readers"])
             self._readers = [reader_of(self._mechanism.strategy, each) for each in states]
-        elif self._steps:
-            self._read(self._values, self._steps)
+        totals = self._read(self._values, self._steps)[0] if self._query.kept else np.zeros((0, self._count))
+        self._show(totals)
 
     def _counters(self, state: Sequence[Any] = ()) -> People:
         query = self._query

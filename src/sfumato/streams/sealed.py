@@ -36,7 +36,8 @@ def write_sealed(path: Path, secret: bytes, header: Json, state: Json) -> None:
     """Write a state so that after a crash the file holds it, or the one before it, whole.
 
     ``header`` is readable by all and authenticated; ``state`` is encrypted (AES-256-GCM), and filled up to a power of
-    two bytes, so that the size of the file hardly tells how many persons or digits are in it.
+    two bytes. The size of the file is no secret that is kept: it tells within a factor of two how much is in it, and
+    where it doubles, that one person more came.
     """
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -45,7 +46,8 @@ def write_sealed(path: Path, secret: bytes, header: Json, state: Json) -> None:
     body = AESGCM(secret).encrypt(nonce, _plain(state), MAGIC + head)
     beside = _beside(path)
     try:
-        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        beside.unlink(missing_ok=True)  # what a crash has left, or somebody has laid there
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as file:
             file.write(MAGIC + len(head).to_bytes(4, "big") + head + nonce + body)
             file.flush()
             os.fsync(file.fileno())
@@ -117,14 +119,12 @@ def locked(path: Path) -> Iterator[int]:
     try:
         file = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as wrong:
-        raise Refused(f"{path} cannot be held: {wrong.strerror}. Nothing was read and nothing was told.") from None
+        raise Refused(f"{path} cannot be held: {wrong.strerror}. Nothing was read and nothing was spent.") from None
     try:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise Refused(
-                f"the stream of {path} is running elsewhere; nothing was read and nothing was told."
-            ) from None
+            raise Refused(f"the stream of {path} is running elsewhere; nothing was read, told or spent.") from None
         yield file
     finally:
         os.close(file)

@@ -3,6 +3,7 @@
 import secrets
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -21,7 +22,7 @@ from sfumato.streams.doubling import BLOCKS, FIRST
 from sfumato.streams.gate import Opened, StreamGate
 from sfumato.streams.noise import SeriesNoise
 from sfumato.streams.running import RunningTotals
-from sfumato.streams.sealed import charge_of
+from sfumato.streams.sealed import charge_of, locked
 from sfumato.streams.total import RunningTotal
 from sfumato.streams.watching import Watching
 
@@ -101,6 +102,7 @@ class Stream:
             threshold=threshold,
             drift=drift,
             alarms=alarms,
+            horizon=self.horizon,
             told=0,
             lower=self.lower,
             upper=self.upper,
@@ -172,12 +174,13 @@ class TotalQuestion:
     def _begun(
         self, epsilon: Exact, delta: Exact, state: str | Path | None, idempotency: str | None, *, again: bool = False
     ) -> RunningTotals:
-        _check_file(state, idempotency, again=again)
         stream, spend = self.stream, Budget.asked(epsilon=epsilon, delta=delta)
-        mechanism = self.mechanism(epsilon=epsilon, delta=delta)
-        find = _finder(stream.gate, state, idempotency) if again else stream.gate.open_stream
-        opened = find(self.query, mechanism, stream.limit, spend, idempotency=idempotency)
-        return RunningTotals(stream.gate, opened, path=None if state is None else Path(state), late=stream.late)
+        mechanism, path = self.mechanism(epsilon=epsilon, delta=delta), None if state is None else Path(state)
+        with ExitStack() as held:
+            _hold(held, path, idempotency, again=again)
+            find = _finder(stream.gate, path, idempotency) if again else stream.gate.open_stream
+            opened = find(self.query, mechanism, stream.limit, spend, idempotency=idempotency)
+            return RunningTotals(stream.gate, opened, path=path, late=stream.late, held=held.pop_all())
 
     def _warn(self) -> None:
         query = self.query
@@ -209,12 +212,14 @@ class AlarmQuestion:
     def _begun(
         self, epsilon: Exact, state: str | Path | None, idempotency: str | None, *, again: bool = False
     ) -> Watching:
-        _check_file(state, idempotency, again=again)
         stream, spend = self.stream, Budget.asked(epsilon=epsilon)
         mechanism = self.query.mechanism(stream.gate.unit, stream.limit, spend)
-        find = _finder(stream.gate, state, idempotency) if again else stream.gate.open_stream
-        opened = find(self.query, mechanism, stream.limit, spend, idempotency=idempotency)
-        return Watching(stream.gate, opened, path=None if state is None else Path(state))
+        path = None if state is None else Path(state)
+        with ExitStack() as held:
+            _hold(held, path, idempotency, again=again)
+            find = _finder(stream.gate, path, idempotency) if again else stream.gate.open_stream
+            opened = find(self.query, mechanism, stream.limit, spend, idempotency=idempotency)
+            return Watching(stream.gate, opened, path=path, held=held.pop_all())
 
 
 def growth(steps: int) -> str:
@@ -284,24 +289,24 @@ def declared_stream(
     )
 
 
-def _finder(gate: StreamGate, state: str | Path | None, idempotency: str | None) -> Callable[..., Opened]:
+def _finder(gate: StreamGate, path: Path | None, idempotency: str | None) -> Callable[..., Opened]:
     """What finds the charge of a stream: under its key or, without one, by the number in its state."""
-    charge = None if idempotency is not None or state is None else charge_of(Path(state))
+    charge = None if idempotency is not None or path is None else charge_of(path)
     return partial(gate.find_stream, charge=charge)
 
 
-def _check_file(state: str | Path | None, idempotency: str | None, *, again: bool) -> None:
-    """What can be refused before anything is charged."""
-    if idempotency is not None and state is None:
+def _hold(held: ExitStack, path: Path | None, idempotency: str | None, *, again: bool) -> None:
+    """Take hold of the file of a state; whatever can be refused is refused here, before anything is charged."""
+    if idempotency is not None and path is None:
         # A charge that can be found again without the state of its stream would let the stream begin anew.
         raise InvalidInput("an idempotency key is for a stream with a state file; nothing was spent. Say state=….")
-    if state is None:
+    if path is None:
         return
-    place = Path(state)
-    if not again and place.exists():
+    if not path.absolute().parent.is_dir():
+        raise InvalidInput(f"there is no folder for {path}; nothing was read and nothing was spent.")
+    held.enter_context(locked(path))
+    if not again and path.exists():
         raise Refused(
-            f"{place} holds the state of a stream already; nothing was read and nothing was spent. Resume that "
+            f"{path} holds the state of a stream already; nothing was read and nothing was spent. Resume that "
             "stream, or choose another file."
         )
-    if not place.absolute().parent.is_dir():
-        raise InvalidInput(f"there is no folder for {place}; nothing was read and nothing was spent.")

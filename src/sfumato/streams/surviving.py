@@ -19,7 +19,7 @@ from sfumato.core.release import Release
 from sfumato.core.units import Unit
 from sfumato.errors import Refused
 from sfumato.streams.gate import Opened, StreamGate
-from sfumato.streams.sealed import locked, read_sealed, remove_sealed, write_sealed
+from sfumato.streams.sealed import read_sealed, remove_sealed, write_sealed
 
 __all__ = ["Surviving"]
 
@@ -32,9 +32,12 @@ class Surviving:
     fork. Sensitive: the state; it is encrypted and authenticated on disk.
     """
 
-    def __init__(self, gate: StreamGate, opened: Opened, path: Path | None) -> None:
+    def __init__(
+        self, gate: StreamGate, opened: Opened, path: Path | None, held: contextlib.ExitStack | None = None
+    ) -> None:
+        """Begin; ``held`` is the hold on the file of the state, taken before the charge."""
         self._gate, self._opened, self._path = gate, opened, path
-        self._lock, self._stack = threading.Lock(), contextlib.ExitStack()
+        self._lock, self._stack = threading.RLock(), held or contextlib.ExitStack()
         self._done, self._closed, self._serial, self._process = False, False, 0, os.getpid()
 
     @property
@@ -53,15 +56,8 @@ class Surviving:
         return self._opened.charged
 
     def start(self) -> Self:
-        """Take hold of the state file, if there is one, and write the first state."""
+        """Write the first state, if there is a file for it."""
         if self._path is not None:
-            self._stack.enter_context(locked(self._path))
-            if self._path.exists():
-                self._stack.close()
-                raise Refused(
-                    f"{self._path} holds the state of a stream already; nothing was told, and the charge counts. "
-                    "Resume that stream, or choose another file."
-                )
             self._write()
         return self
 
@@ -70,7 +66,6 @@ class Surviving:
         path = self._path
         if path is None:
             raise Refused("a stream without a file has no state to resume from; nothing was done.")
-        self._stack.enter_context(locked(path))
         try:
             header, state = read_sealed(path, self._gate.stream_secret("state"))
             if {**header, "serial": self._serial} != self._header():
@@ -86,8 +81,13 @@ class Surviving:
         return self
 
     def save(self) -> None:
-        """Write the state down, then move the stream's counter: only after both may anything be told."""
-        if self._path is not None:
+        """Write the state down, then move the stream's counter: only after both may anything be told.
+
+        Without a file there is no count; whether the charge still stands is asked all the same.
+        """
+        if self._path is None:
+            self._gate.check_stream(self._opened)
+        else:
             self._serial += 1
             self._write()
 

@@ -130,8 +130,12 @@ class RunningTotal:
             held = Limit(groups=self.times, rows_per_group=self.each)
             if limit != held:
                 raise Refused(f"the limit of a stream of persons must be {held}; nothing was read or spent.")
-        elif not isinstance(unit, Event | Record | Edge) or limit is not None:
-            raise Unsupported(f"a stream of totals protects events or users, not {describe(unit)}; nothing was done.")
+        elif not isinstance(unit, Event | Record | Edge) or limit is not None or self.separation != 1:
+            # nobody could hold events to a separation, so that none may be counted on
+            raise Unsupported(
+                f"a stream of totals protects events, or users with a limit and a separation, not {describe(unit)}; "
+                "nothing was done."
+            )
         swap = 1 if unit.relation is Relation.ADD_REMOVE else 2
         if swap == 2 and self.lower < 0:
             raise Unsupported(

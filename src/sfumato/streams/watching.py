@@ -1,6 +1,7 @@
 """An open watch: exact numbers go in, alarms come out, and after the last one nothing more."""
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,25 +27,33 @@ class Watching(Surviving):
     Guarantee: whatever it tells is within the charge, however long it runs. Sensitive: all that is inside.
     """
 
-    def __init__(self, gate: StreamGate, opened: Opened, *, path: Path | None = None) -> None:
+    def __init__(
+        self, gate: StreamGate, opened: Opened, *, path: Path | None = None, held: ExitStack | None = None
+    ) -> None:
         if not isinstance(opened.query, Alarms) or not isinstance(opened.mechanism, SparseVector):
             raise InvalidInput("this is no watch; nothing was done.")
-        super().__init__(gate, opened, path)
+        super().__init__(gate, opened, path, held)
         self._query, self._mechanism = opened.query, opened.mechanism
         self._watch: Watch = self._mechanism.watch(self._query.threshold)
-        self._held, self._steps = 0, 0
+        self._held, self._steps, self._shown = 0, 0, 0
         self._raised: list[int] = []
+        self._told: tuple[int, ...] = ()
         self._people = self._counters() if isinstance(gate.unit, User) else None
 
     @property
     def steps(self) -> int:
         """How many steps were looked at. Public."""
-        return self._steps
+        return self._shown
+
+    @property
+    def left(self) -> int:
+        """How many steps there are still. Public: it follows from the alarms."""
+        return 0 if self._done or self.halted else self._query.horizon - self._shown
 
     @property
     def halted(self) -> bool:
         """Whether all alarms were raised. Public: it follows from the alarms."""
-        return len(self._raised) >= 2 * self._query.alarms
+        return len(self._told) >= 2 * self._query.alarms
 
     def check(self, value: int | None = None, *, people: Any = None) -> Reading:
         """Look at the next step: whether it raised an alarm and, if so, the noisy gap.
@@ -56,6 +65,11 @@ class Watching(Surviving):
             if self.halted:
                 raise Refused(HALTED)  # before anything else: the same words whatever the input is
             self._check_usable()
+            if self._steps >= self._query.horizon:
+                raise Refused(
+                    f"the watch was opened for {self._query.horizon} steps and has had them; nothing was told. Close "
+                    "it, and open another one with a new budget."
+                )
             events = self._events(value, people)
             with self._unbroken():
                 self._held = self._query.moved_on(self._held, self._counted(value, events))
@@ -65,6 +79,7 @@ class Watching(Surviving):
                     self._held = 0
                     self._raised += [self._steps, told.gap or 0]
                 self.save()
+                self._show()
             return told
 
     def close(self) -> Release:
@@ -72,6 +87,10 @@ class Watching(Surviving):
         with self._lock:
             self._check_usable()
             return self._released(replace(self._query, told=self._steps), tuple(self._raised))
+
+    def _show(self) -> None:
+        """Tell: from here on everybody may see what was raised. Only ever called once its state has its place."""
+        self._shown, self._told = self._steps, tuple(self._raised)
 
     def _events(self, value: int | None, people: Any) -> Mapping[str, int]:
         """What each person has in a step, or nothing; refuses what is no step, before anything is counted."""
@@ -111,5 +130,6 @@ class Watching(Surviving):
         self._watch = self._mechanism.watch(self._query.threshold, state=at)
         self._held, self._steps = int(state["held"]), state["steps"]
         self._raised = [int(one) for one in state["raised"]]
+        self._show()
         if self._people is not None:
             self._people = self._counters(state["people"])

@@ -6,7 +6,7 @@ from datetime import datetime, tzinfo
 from typing import Any
 
 from sfumato.errors import InvalidInput
-from sfumato.streams.clock import Arrival
+from sfumato.streams.clock import Arrival, has_zone, whole_amount
 
 __all__ = ["Columns"]
 
@@ -58,22 +58,18 @@ class Columns:
         if isinstance(found, str):
             try:
                 found = datetime.fromisoformat(found.strip())
-            except ValueError:
+            except (ValueError, OverflowError):
                 return None
-        if not isinstance(found, datetime):
-            return None
-        if found.utcoffset() is None and self.zone is not None:
+        if isinstance(found, datetime) and self.zone is not None and found.tzinfo is None:
             found = found.replace(tzinfo=self.zone)
-        return found if found.utcoffset() is not None else None
+        return found if has_zone(found) else None
 
 
 def _whole(found: Any) -> int | None:
-    """A whole number, also one that is written as a text or a decimal."""
+    """A whole number, also one that is written as a text or a float."""
     if isinstance(found, str):
         try:
             return int(found)
         except ValueError:
             return None
-    if isinstance(found, float):
-        return int(found) if found.is_integer() else None
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
+    return whole_amount(found)

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Self
@@ -14,7 +15,9 @@ from sfumato.streams.sources.columns import Columns
 __all__ = ["GrowingFile"]
 
 CHUNK = 2**20
-LONGEST = 2**20  # of a line; a longer one is dropped
+LONGEST = 2**20  # bytes of a line; a longer one is dropped
+WIDEST = 2**17  # characters of a field of CSV; a row with a longer one is dropped
+ROOM = LONGEST + len(BOM_UTF8)  # of a part of a line that may still be none too long
 ENDINGS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
 
@@ -22,7 +25,11 @@ class GrowingFile:
     """The events of a file, each read once, as its lines are finished; a part of a line waits for the rest.
 
     One line is one event. A line that is no row, or whose row lacks a column, makes an event that is dropped, without a
-    word. A file that is not there yet has no events yet. The columns of a CSV file are those of its first line.
+    word; so does one of more than 2^20 bytes or, in CSV, with a field of more than 2^17 characters. Which lines count
+    hangs on each line alone, and not on the others or on when it was written. A file that is not there yet has no
+    events yet. The columns of a CSV file are those of its first line.
+
+    A file that is ``complete`` is read once, and its last line counts also where nothing ends it.
 
     A file that became shorter is refused, since nobody can tell what was read twice. So is another file of its
     name, unless it ``rotates``: then the old one is read to its end and the new one from its start, and you say that
@@ -38,8 +45,18 @@ class GrowingFile:
     ['p17']
     """
 
-    def __init__(self, path: str | Path, columns: Columns, *, kind: str | None = None, rotates: bool = False) -> None:
-        self._path, self._columns, self._rotates = Path(path), columns, rotates
+    def __init__(
+        self,
+        path: str | Path,
+        columns: Columns,
+        *,
+        kind: str | None = None,
+        rotates: bool = False,
+        complete: bool = False,
+    ) -> None:
+        if rotates and complete:
+            raise InvalidInput("a file that is complete does not rotate; nothing was read. Leave one of the two out.")
+        self._path, self._columns, self._rotates, self._complete = Path(path), columns, rotates, complete
         found = ENDINGS.get(self._path.suffix.lower()) if kind is None else kind
         if found not in ENDINGS.values():
             raise InvalidInput(
@@ -56,19 +73,21 @@ class GrowingFile:
 
     def _begin(self) -> None:
         self._file: BinaryIO | None = None
-        self._at, self._part, self._skipping = 0, b"", False
+        self._at, self._part, self._skipping, self._first = 0, b"", False, True
         self._header: list[str] | None = None
 
     def check_columns(self) -> None:
         """Look at the first line of a CSV file, if there is one, for the columns that it names; no row is read."""
         if self._kind == "csv" and self._opened() is not None:
             with self._path.open("rb") as file:
-                first = file.readline(LONGEST)
-            if first.endswith(b"\n"):
-                self._named(first.removesuffix(b"\n"))
+                first = file.readline(ROOM + 1)
+            if first.endswith(b"\n") or len(first) > ROOM or (self._complete and first):
+                self._named(first.removesuffix(b"\n").removeprefix(BOM_UTF8))
 
     def poll(self) -> Iterator[Arrival]:
         """The events of the lines that were finished since the last time."""
+        if self._complete and self._at:
+            return  # it was read
         while (file := self._opened()) is not None:
             yield from self._new(file)
             if not self._was_replaced(file):
@@ -120,18 +139,25 @@ class GrowingFile:
         while chunk := file.read(CHUNK):
             self._at += len(chunk)
             *lines, self._part = (self._part + chunk).split(b"\n")
-            for line in lines:
-                if self._skipping:  # the end of a line that was too long
-                    self._skipping = False
-                elif (event := self._event(line)) is not None:
-                    yield event
-            if len(self._part) > LONGEST:
+            yield from self._events(lines)
+            if len(self._part) > ROOM:  # too long already, however it goes on
                 self._part, self._skipping = b"", True
+        if self._complete and (self._part or self._skipping):
+            last, self._part = self._part, b""
+            yield from self._events([last])
+
+    def _events(self, lines: list[bytes]) -> Iterator[Arrival]:
+        """The events of finished lines; whether a line counts is decided by its own bytes, however they were read."""
+        for line in lines:
+            own = b"" if self._skipping else line
+            own = own.removeprefix(BOM_UTF8) if self._first else own  # the mark belongs to the file
+            self._first = self._skipping = False
+            if self._kind == "csv" and self._header is None:
+                self._header = self._named(own)
+            elif len(own) <= LONGEST and (event := self._event(own)) is not None:
+                yield event
 
     def _event(self, line: bytes) -> Arrival | None:
-        if self._kind == "csv" and self._header is None:
-            self._header = self._named(line)
-            return None
         try:
             text = line.decode("utf-8").removesuffix("\r")
             row = json.loads(text) if self._header is None else self._row(text, self._header)
@@ -139,12 +165,19 @@ class GrowingFile:
             return None
         return self._columns.event(row) if isinstance(row, dict) else None
 
-    def _row(self, text: str, header: list[str]) -> dict[str, str]:
-        return dict(zip(header, next(csv.reader([text], strict=True)), strict=True))
+    def _row(self, text: str, header: list[str]) -> dict[str, str] | None:
+        fields = next(csv.reader([text], strict=True), [])
+        if len(text) > WIDEST and any(len(field) > WIDEST for field in fields):
+            return None  # as with the limit that the reader has by itself, which others can set for the whole process
+        return dict(zip(header, fields, strict=True))
 
     def _named(self, line: bytes) -> list[str]:
-        text = line.decode("utf-8-sig", "replace").removesuffix("\r")
-        header = [name.strip() for name in next(csv.reader([text]), [])]
+        try:
+            text = line.decode("utf-8", "replace").removesuffix("\r") if len(line) <= LONGEST else ""
+            fields = next(csv.reader([text]), [])
+        except csv.Error:
+            fields = []
+        header = [name.strip() for name in fields]
         missing = [name for name in self._columns.names if header.count(name) != 1]
         if missing:
             raise InvalidInput(

@@ -42,7 +42,7 @@ class Inbox:
         self._stream = stream
         self._steps = Steps(
             clock,
-            horizon=getattr(query, "horizon", None),
+            horizon=query.horizon,
             people=people,
             groups=getattr(query, "groups", ()),
             least=0 if query.lower == 0 else -query.each,

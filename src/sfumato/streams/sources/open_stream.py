@@ -7,7 +7,7 @@ from sfumato.core.units import User
 from sfumato.errors import InvalidInput
 from sfumato.mechanisms.sparse_vector import Reading
 from sfumato.streams.alarms import Alarms
-from sfumato.streams.clock import known_person
+from sfumato.streams.clock import known_person, whole_amount
 from sfumato.streams.running import RunningTotals, Told
 from sfumato.streams.total import RunningTotal
 from sfumato.streams.watching import Watching
@@ -36,7 +36,7 @@ def is_of_people(stream: OpenStream) -> bool:
 
 def has_ended(stream: OpenStream) -> bool:
     """Whether the horizon was reached or the last alarm was raised. Public."""
-    return stream.halted if isinstance(stream, Watching) else stream.left == 0
+    return stream.left == 0
 
 
 def tell(stream: OpenStream, held: Any) -> Answer:
@@ -54,24 +54,24 @@ def tell(stream: OpenStream, held: Any) -> Answer:
 
 def _people(held: Any, groups: tuple[str, ...]) -> Any:
     if not groups:
-        return _known(() if held is None else held)
+        return _known(held)
     if held is not None and not isinstance(held, Mapping):
         raise InvalidInput("a step of persons in groups is a mapping from groups to their events; nothing was told.")
-    return {name: _known((held or {}).get(name, ())) for name in groups}
+    return {name: _known((held or {}).get(name)) for name in groups}
 
 
 def _known(events: Any) -> Any:
-    """The events that have an id and, where amounts are given by id, an amount."""
+    """The events that have an id and, where amounts are given by id, an amount; None is no events."""
+    if events is None:
+        return []
     if isinstance(events, str) or not isinstance(events, Iterable):
         raise InvalidInput("a step of persons is a list of ids, or amounts by id; nothing was told.")
     if not isinstance(events, Mapping):
-        return [person for each in events if (person := known_person(_whole(each))) is not None]
+        return [person for each in events if (person := known_person(each)) is not None]
     return {
         person: number
         for each, amount in events.items()
-        if (person := known_person(_whole(each))) is not None
-        and isinstance(number := _whole(amount), int)
-        and not isinstance(number, bool)
+        if (person := known_person(each)) is not None and (number := whole_amount(amount)) is not None
     }
 
 

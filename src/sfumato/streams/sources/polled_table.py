@@ -21,8 +21,11 @@ class PolledTable:
     times, never on other rows. (The highest key so far would be simpler to go by, and one row with a high key would
     then hide others.)
 
+    No value of a row is an error: what is missing, no time, or longer than 4,096 bytes makes an event that is dropped.
+
     Assumes: one row is one event; rows are added and not changed, and no key is given twice. That the ``key`` is
-    unique is checked. Sensitive: the rows. Public: the table, the columns, and when it is polled.
+    unique and not null is checked at the first poll, and that the database is in UTF8 or LATIN1: in others a text can
+    be none. Sensitive: the rows. Public: the table, the columns, and when it is polled.
 
     >>> from datetime import UTC
     >>> from sfumato.engines.sources import postgres
