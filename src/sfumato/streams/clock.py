@@ -8,7 +8,6 @@ would see that it happened. Nothing in here raises an error because of an event:
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from math import trunc
 from numbers import Real
 from operator import index
 from typing import Any
@@ -207,7 +206,7 @@ def whole_amount(found: object) -> int | None:
     (3, 3, None, None, None)
     """
     if not isinstance(found, int) and isinstance(found, Real) and hasattr(found, "is_integer"):
-        return int(trunc(found)) if found.is_integer() else None
+        return int(found) if found.is_integer() else None  # type: ignore[call-overload]
     try:
         return None if isinstance(found, bool) else index(found)  # type: ignore[arg-type]
     except TypeError:
