@@ -98,6 +98,7 @@ EXTRA: tuple[str, ...] = (
     "sfumato.streams.pattern.Pattern.sums",
     "sfumato.streams.people.People.counted",
     "sfumato.streams.people.People._room",
+    "sfumato.streams.protected.check_protected",
     "sfumato.streams.rows.Rows.absolute",
     "sfumato.streams.rows.Rows.squared",
     "sfumato.streams.rows.Rows._steps",

@@ -10,10 +10,11 @@ from sfumato.core.exact import natural
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, Law, Mechanism
 from sfumato.core.sensitivity import Sensitivity
-from sfumato.core.units import Edge, Event, Record, Relation, Unit, User, describe
-from sfumato.errors import InvalidInput, Refused, Unsupported
+from sfumato.core.units import Relation, Unit
+from sfumato.errors import InvalidInput, Unsupported
 from sfumato.inference.figure import Derived
 from sfumato.mechanisms.sparse_vector import SparseVector
+from sfumato.streams.protected import check_protected
 
 if TYPE_CHECKING:
     from sfumato.core.release import Release
@@ -108,19 +109,7 @@ class Alarms:
         >>> watch.sensitivity(event(relation="add/remove"), None).linf
         LInf(value=Fraction(1, 1))
         """
-        if isinstance(unit, User):
-            held = Limit(groups=self.times, rows_per_group=self.each)
-            if limit != held:
-                raise Refused(f"the limit of a stream of persons must be {held}; nothing was read or spent.")
-        elif not isinstance(unit, Event | Record | Edge) or limit is not None or self.separation != 1:
-            raise Unsupported(
-                f"alarms protect events, or users with a limit and a separation, not {describe(unit)}; nothing was "
-                "done."
-            )
-        if unit.relation is Relation.REPLACE and self.lower < 0:
-            raise Unsupported(
-                "steps that may fall below 0 are not offered under replace; nothing was read and nothing was spent."
-            )
+        check_protected(self, unit, limit)
         return Sensitivity.of(linf=self.each if self.watched == "step" else self.each * self.times)
 
     def monotone(self, unit: Unit) -> bool:

@@ -10,11 +10,12 @@ from sfumato.core.exact import natural
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, Law, Mechanism
 from sfumato.core.sensitivity import Sensitivity
-from sfumato.core.units import Edge, Event, Record, Relation, Unit, User, describe
-from sfumato.errors import InvalidInput, Refused, Unsupported
+from sfumato.core.units import Relation, Unit
+from sfumato.errors import InvalidInput
 from sfumato.streams.choice import strategy_for
 from sfumato.streams.noise import SeriesNoise
 from sfumato.streams.pattern import Pattern
+from sfumato.streams.protected import check_protected
 from sfumato.streams.tree import Tree
 
 if TYPE_CHECKING:
@@ -126,22 +127,8 @@ class RunningTotal:
         >>> total.sensitivity(event(relation="replace"), None).l2
         L2(squared=Fraction(2, 1))
         """
-        if isinstance(unit, User):
-            held = Limit(groups=self.times, rows_per_group=self.each)
-            if limit != held:
-                raise Refused(f"the limit of a stream of persons must be {held}; nothing was read or spent.")
-        elif not isinstance(unit, Event | Record | Edge) or limit is not None or self.separation != 1:
-            # nobody could hold events to a separation, so that none may be counted on
-            raise Unsupported(
-                f"a stream of totals protects events, or users with a limit and a separation, not {describe(unit)}; "
-                "nothing was done."
-            )
+        check_protected(self, unit, limit)
         swap = 1 if unit.relation is Relation.ADD_REMOVE else 2
-        if swap == 2 and self.lower < 0:
-            raise Unsupported(
-                "steps that may fall below 0 are not offered under replace; nothing was read and nothing was spent. "
-                "Protect units under add/remove, or count upwards only."
-            )
         steps = swap * self.times
         return Sensitivity.of(l0=steps, l1=steps * self.each, l2_squared=steps * self.each**2, linf=self.each)
 
