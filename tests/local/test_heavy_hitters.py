@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import InvalidInput, Refused
-from sfumato.local import HeavyHitters, PrefixSearch, advised, reports
-from sfumato.noise import SystemBits
+from sfumato.local import HeavyHitters, PrefixSearch, advised, reports, search_from_json
 
 PLAN = PrefixSearch(epsilon=3, alphabet="-abcd", length=5, step=2, kept=6)
 
@@ -43,7 +42,8 @@ def test_candidates_follow_the_plan() -> None:
     assert PLAN.place("c", ("a-", "ab")) == 2  # none of them
     assert PLAN.place("a", ("a-", "ab")) == 0  # filled up
     assert PLAN.loss().guarantee.epsilon == 3
-    assert PLAN.report("abcd", PLAN.first(), SystemBits()) >= 0
+    assert PLAN.checked(list(PLAN.first())) == PLAN.first()
+    assert PLAN.checked(PLAN.extended(["abcd"])) == PLAN.extended(["abcd"])  # the last round is a shorter step
 
 
 def test_the_advised_oracle_errs_least() -> None:
@@ -56,6 +56,7 @@ def test_the_advised_oracle_errs_least() -> None:
     [
         {"alphabet": "a"},
         {"alphabet": "aa"},
+        {"alphabet": ["a", "b"]},
         {"length": 0},
         {"step": 6},
         {"kept": 100_000},
@@ -67,7 +68,30 @@ def test_wrong_plans_are_refused(wrong) -> None:
         PrefixSearch(**({"epsilon": 1, "alphabet": "ab", "length": 5} | wrong))
 
 
-def test_a_foreign_symbol_is_refused_without_being_repeated() -> None:
-    with pytest.raises(InvalidInput) as refused:
-        PLAN.place("zeppelin", PLAN.first())
-    assert "zeppelin" not in str(refused.value)
+@pytest.mark.parametrize("text", ["é", "ab cd", "zeppelin", "\ud800", "abé"])
+def test_a_foreign_text_is_none_of_the_candidates_in_every_round(text: str) -> None:
+    for candidates in (PLAN.first(), PLAN.extended(["ab"]), PLAN.extended(["abcd"])):
+        assert PLAN.place(text, candidates) == len(candidates)
+
+
+def test_what_is_cut_off_does_not_count_and_no_text_is_the_empty_one() -> None:
+    assert PLAN.place("abcdaé", ("abcda", "dddda")) == 0
+    assert PLAN.place("", PLAN.first()) == PLAN.first().index("--")
+    for wrong in (None, 7, b"ab"):
+        with pytest.raises(InvalidInput, match="came as"):
+            PLAN.place(wrong, PLAN.first())
+
+
+def test_a_short_plan_does_not_hang_a_device() -> None:
+    """Each of these took seconds, or for ever, where the power was computed or the text filled up."""
+    for length, step in ((10**9, 1), (10**9, 10**7), (10**18, 10**18)):
+        with pytest.raises(InvalidInput, match="length must be at most 4,096"):
+            PrefixSearch(epsilon=1, alphabet="ab", length=length, step=step)
+    text = PrefixSearch(epsilon=1, alphabet="ab", length=4096, step=1).to_json()
+    with pytest.raises(InvalidInput, match="length"):
+        search_from_json(text.replace("4096", "1000000000"))
+    with pytest.raises(InvalidInput, match="candidates"):
+        PrefixSearch(epsilon=1, alphabet="ab", length=4096, step=4096, kept=1)
+    assert len(PrefixSearch(epsilon=1, alphabet="ab", length=14, step=14, kept=1).first()) == 1 << 14
+    with pytest.raises(InvalidInput, match="candidates"):
+        PrefixSearch(epsilon=1, alphabet="ab", length=15, step=15, kept=1)

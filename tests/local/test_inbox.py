@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
-from sfumato.errors import InvalidInput
+from sfumato.errors import InvalidInput, Refused
 from sfumato.local import (
     MEANS,
     ORACLES,
@@ -21,6 +22,7 @@ from sfumato.local import (
     sift,
     write_report,
 )
+from sfumato.local import reports as simulated
 from sfumato.noise import SystemBits
 
 ASKED = [
@@ -109,13 +111,111 @@ def test_whatever_is_sent_the_inbox_stands(asked) -> None:
     assert len(inbox.reports) == 2
 
 
-def test_a_sender_is_heard_as_often_as_was_agreed() -> None:
-    inbox = Inbox(Collection(name="asked", ask=KaryResponse(epsilon=1, values=2), reports=2))
-    assert [inbox.take("1", sender="a") for _ in range(4)] == [True, True, False, False]
-    assert not inbox.take("7", sender="b")  # refused, and not held against the sender
-    assert [inbox.take("0", sender="b") for _ in range(3)] == [True, True, False]
+def yes_or_no(**more) -> Inbox:
+    return Inbox(Collection(name="asked", ask=KaryResponse(epsilon=1, values=2), **more))
+
+
+def test_a_sender_is_heard_once_in_a_round() -> None:
+    inbox = yes_or_no(reports=2)
+    assert [inbox.take("1", sender="a", round=at) for at in (1, 1, 2, 2)] == [True, False, True, False]
+    assert not inbox.take("7", sender="b", round=1)  # refused, and not held against the sender
+    assert [inbox.take("0", sender="b", round=1) for _ in range(2)] == [True, False]
     assert inbox.refused == {"too many": 3, "impossible": 1}
-    assert estimate_shares(inbox.collection.ask, inbox.reports).reports == 4
+    assert (inbox.reports_of(1), inbox.reports_of(2)) == ([1, 0], [1])
+    inbox.reports_of(1).append(1)
+    assert inbox.reports_of(1) == [1, 0]
+    for wrong in (0, 3, None):
+        with pytest.raises(InvalidInput, match="round"):
+            inbox.reports_of(wrong)
+
+
+def test_reports_of_several_rounds_are_not_pooled() -> None:
+    inbox = yes_or_no(reports=2)
+    with pytest.raises(InvalidInput, match="in which round"):
+        inbox.take("1", sender="a")
+    inbox.take("1", sender="a", round=1)
+    with pytest.raises(Refused, match=r"not independent.*reports_of"):
+        inbox.reports  # noqa: B018
+    one = yes_or_no()
+    assert one.take("1")
+    assert one.take("0", round=1)
+    assert one.reports == one.reports_of(1) == [1, 0]
+
+
+@pytest.mark.parametrize("at", [0, -1, 3, True, "1", 1.0, [1], float("nan"), 10**30])
+def test_a_round_that_does_not_exist_is_counted(at) -> None:
+    inbox = yes_or_no(reports=2)
+    assert not inbox.take("1", sender="a", round=at)
+    assert inbox.refused == {"no such round": 1}
+
+
+@pytest.mark.parametrize("sender", [[1], {}, set(), 0.5, float("nan"), object(), bytearray(b"a")])
+def test_a_sender_who_is_no_token_is_counted(sender) -> None:
+    inbox = yes_or_no()
+    assert not inbox.take("1", sender=sender)
+    assert inbox.refused == {"no such sender": 1}
+    assert [inbox.take("1", sender=name) for name in ("a", b"a", 7, "a", b"a", 7)] == [True] * 3 + [False] * 3
+
+
+def test_one_percent_of_liars_move_the_share_of_a_round_by_two_points() -> None:
+    """10 of 1,000 send '1' as often as they can, in each of 52 rounds; the other answers are the same without them."""
+    inbox, honest_ones = yes_or_no(reports=52), [str(int(i % 1000 < 269)) for i in range(990)]
+    for i, text in enumerate(honest_ones):
+        inbox.take(text, sender=f"honest {i}", round=1)
+    for liar in range(10):
+        for _ in range(52):
+            inbox.take("1", sender=f"liar {liar}", round=1)
+    ask = inbox.collection.ask
+    moved = [
+        estimate_shares(ask, [*map(int, honest_ones), *[lie] * 10]).estimates[1] * sign
+        for lie, sign in ((1, 1), (0, -1))
+    ]
+    found = estimate_shares(ask, inbox.reports_of(1))
+    assert found.reports == 1000
+    assert found.estimates[1] == pytest.approx(moved[0])
+    assert 0.0215 < sum(moved) < 0.0217 == pytest.approx(10 * float(ask.pull) / 1000, abs=1e-4)
+
+
+def test_intervals_of_a_round_cover_where_those_of_all_rounds_do_not() -> None:
+    """300 surveys of 60 persons who send one memoised report 20 times: misses at 5%, limit by the exact law, α 1e-7."""
+    surveys, ask = 300, KaryResponse(epsilon=1, values=2)
+    limit = binom.isf(1e-7, surveys, 0.05)
+    sent = np.asarray(simulated(ask, np.tile(np.arange(60) % 2, surveys))).reshape(surveys, 60)
+    misses = pooled = 0
+    for survey in sent:
+        inbox = yes_or_no(reports=20, memoised=True, distinct=1)
+        for i, report in enumerate(survey.tolist()):
+            inbox.take(str(report), sender=i, round=1)
+        shares = estimate_shares(ask, inbox.reports_of(1))
+        misses += not shares.low[1] <= 0.5 <= shares.high[1]
+        shares = estimate_shares(ask, np.tile(survey, 20))
+        pooled += not shares.low[1] <= 0.5 <= shares.high[1]
+    assert misses <= limit < pooled
+
+
+def test_what_is_no_row_of_reports_is_refused() -> None:
+    asked, bits = KaryResponse(epsilon=1, values=2), OptimisedUnary(epsilon=1, values=8)
+    for wrong in (None, 7, {0: 1}, {0, 1}, "01", b"\x01", bytearray(1), memoryview(b"\x00")):
+        for job in (counts, estimate_shares, sift):
+            for ask in (asked, bits):
+                with pytest.raises(InvalidInput, match="reports came as"):
+                    job(ask, wrong)
+        with pytest.raises(InvalidInput, match="reports came as"):
+            estimate_mean(DuchiMean(epsilon=1), wrong)
+    assert counts(asked, iter([0, 0, 1])).tolist() == [2, 1]
+
+
+def test_where_all_reports_are_piecewise_none_is_of_the_other_kind() -> None:
+    asked = HybridMean(epsilon=1, window=2, share=1, steps=4)
+    assert [asked.possible(report) for report in (0, 1, 2, asked.kinds - 1, asked.kinds)] == [False] * 2 + [
+        True
+    ] * 2 + [False]
+    assert list(asked.outputs()) == list(range(2, 8))
+    assert asked.reach == asked.piecewise.reach
+    assert sum(asked.probability(report, 0) for report in asked.outputs()) == 1
+    with pytest.raises(InvalidInput, match="1 of 2 reports"):
+        estimate_mean(asked, np.array([1, 2]))
+    assert HybridMean(epsilon=1, window=2, share="1/2", steps=4).possible(0)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import pytest
 
 from sfumato.core import enclosures
 from sfumato.errors import InvalidInput
-from sfumato.local import DuchiMean, HybridMean, PiecewiseMean, estimate_mean, mean_reports
+from sfumato.local import DuchiMean, HybridMean, PiecewiseMean, aggregate, estimate_mean, mean_reports
+from sfumato.local.simulate import nearest
 from tests.local.enumerated import law
 
 pytestmark = pytest.mark.kills
@@ -91,3 +92,46 @@ def test_wrong_reports_are_refused() -> None:
         estimate_mean(DuchiMean(epsilon=1), [0], method="best")
     with pytest.raises(InvalidInput, match="finite"):
         mean_reports(DuchiMean(epsilon=1), [float("nan")])
+    for wrong in ("x", ["x"], [None], None, [[0.5]], [object()]):
+        with pytest.raises(InvalidInput, match="finite"):
+            mean_reports(DuchiMean(epsilon=1), wrong)
+
+
+def test_the_method_left_out_is_one_that_covers() -> None:
+    """3,000 groups of 300 at x = 0: at ε = 16 few reports err, and the normal margin misses 12% of them, not 5%."""
+    asked, groups, n = HybridMean.calibrated(epsilon=16), 3000, 300
+    drawn = mean_reports(asked, np.zeros(groups * n))
+    means = aggregate._numbers(asked, drawn).reshape(groups, n).mean(axis=1)
+    one = estimate_mean(asked, drawn[:n])
+    assert one.method == "bernstein"
+    limit = groups * 0.05 + 4.75 * (groups * 0.05 * 0.95) ** 0.5
+    normal = 1.96 * float(asked.worst_variance / n) ** 0.5
+    assert (abs(means) > one.high - one.estimate).sum() < limit < (abs(means) > normal).sum()
+    with pytest.raises(InvalidInput, match="method='bernstein'"):
+        estimate_mean(asked, drawn[:n], method="normal")
+
+
+def test_the_normal_method_begins_where_enough_reports_err() -> None:
+    asked = DuchiMean(epsilon=1)  # 30·(reach + 1)²/V = 64.2
+    assert [estimate_mean(asked, [0, 1] * 32 + [0] * more).method for more in (0, 1)] == ["bernstein", "normal"]
+    sure = [estimate_mean(asked, [0, 1] * 32 + [0], confidence=confidence).method for confidence in ("0.99", "0.999")]
+    assert sure == ["normal", "bernstein"]
+
+
+@pytest.mark.parametrize("method", [None, "normal", "bernstein"])
+def test_no_interval_of_a_mean_is_certain(method) -> None:
+    for confidence in (1, "1", 1 - Fraction(1, 10**400)):
+        with pytest.raises(InvalidInput, match="below 1"):
+            estimate_mean(DuchiMean(epsilon=1), [0, 1], confidence=confidence, method=method)
+
+
+def test_the_point_of_a_value_is_the_clients_also_at_ties() -> None:
+    assert nearest(DuchiMean(epsilon=32, steps=10), np.array([-0.9])).tolist() == [1]
+    ten = DuchiMean(epsilon=32, steps=10)
+    assert mean_reports(ten, np.full(20, 1 - 1e-17)).tolist() == [1] * 20
+    for asked in (ten, DuchiMean(epsilon=1), DuchiMean(epsilon=1, steps=1 << 30), DuchiMean(epsilon=1, steps=77)):
+        halves = (2 * np.arange(0, asked.steps, max(1, asked.steps // 200)) + 1) / asked.steps - 1
+        values = np.concatenate(
+            (halves, np.nextafter(halves, 2), np.nextafter(halves, -2), [0.7012491226196289, -1.5, -1, 0, 1, 7.5])
+        )
+        assert nearest(asked, values).tolist() == [asked.step(float(value)) for value in values]

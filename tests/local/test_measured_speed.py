@@ -35,3 +35,20 @@ def test_all_peers_were_a_hundred_times_slower_and_the_reports_a_million() -> No
         for peer, found in figures["peers"].items():
             if name.endswith("drawn and counted") and peer != "our own client":
                 assert found["ratio"]["median"] >= 100, (name, peer)
+
+
+def test_what_is_said_of_counting_alone_names_each_oracle() -> None:
+    said = PAGE.partition("Counting alone")[2].partition("Batches")[0]
+    shown = [int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*\d", said)]
+    order = (
+        "randomised response",
+        "symmetric unary",
+        "optimised unary",
+        "local hash",
+        "subset selection",
+        "Hadamard response",
+    )
+    peers = ("pure-ldp 1.2.0", "multi-freq-ldpy 0.2.5")
+    found = [MEASURED[f"{name}, counted"]["peers"] for name in order]
+    measured = [peer[name]["ratio"]["median"] for peer in found for name in peers if name in peer]
+    assert shown == pytest.approx(measured, rel=0.02)

@@ -42,6 +42,13 @@ def test_estimates_and_intervals_are_drawn_as_they_are() -> None:
     assert "ε = 4" in title["subtitle"][1]
 
 
+def test_the_cost_of_memoised_reports_is_shown_with_its_condition() -> None:
+    kept = Collection(name="smoking", ask=ASKED.ask, reports=4, memoised=True)
+    said = plots.shares(SHARES, kept).to_dict()["title"]["subtitle"][1]
+    assert "no bound, and given which of them share a value, ε = 3" in said
+    assert "没有上界" in plots.shares(SHARES, kept, "zh").to_dict()["title"]["subtitle"][1]
+
+
 def test_joint_intervals_and_chinese_are_said() -> None:
     joint = estimate_shares(ASKED.ask, [0] * 50, joint=True)
     assert "all intervals" in plots.shares(joint, ASKED).to_dict()["title"]["subtitle"][0]

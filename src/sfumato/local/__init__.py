@@ -15,6 +15,7 @@ from sfumato.local.kary import KaryResponse
 from sfumato.local.local_hash import LocalHash
 from sfumato.local.means import MEANS, DuchiMean, HybridMean, PiecewiseMean
 from sfumato.local.projective import ProjectiveResponse
+from sfumato.local.search_client import SearchClient
 from sfumato.local.shuffling import Shuffled
 from sfumato.local.subset import SubsetSelection
 from sfumato.local.unary import OptimisedUnary, SymmetricUnary
@@ -51,6 +52,7 @@ __all__ = [
     "PiecewiseMean",
     "PrefixSearch",
     "ProjectiveResponse",
+    "SearchClient",
     "Shares",
     "Shuffled",
     "SubsetSelection",

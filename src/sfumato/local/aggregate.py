@@ -5,7 +5,11 @@ Two intervals, and the result says which it is:
 - ``exact``: Clopper and Pearson's for the share of supporting reports, turned into one for the share of the value, and
   never closer to what was seen than one report. It covers for every number of reports, both the share among those who
   reported (a fixed population) and, where they were drawn independently, that of the population they came from.
-- ``normal``: the estimate and a multiple of its standard error, for a fixed population; close for thousands of reports.
+- ``normal``: all shares that are within a multiple of their own standard error of the estimate, for a fixed population.
+  It is refused where few of the reports are expected to err (below 30, and more for many values at once); elsewhere it
+  misses at most a quarter more often than stated.
+
+Both take the reports for independent, so each of them for that of another person: one round of a collection at a time.
 
 Proof: docs/proofs/local_oracles.md
 """
@@ -23,6 +27,7 @@ from sfumato.local.bitmaps import BLOCK, loops
 from sfumato.local.draws import IntArray
 from sfumato.local.fields import field, point
 from sfumato.local.hadamard import HadamardResponse
+from sfumato.local.inbox import listed
 from sfumato.local.kary import KaryResponse
 from sfumato.local.local_hash import LocalHash
 from sfumato.local.means import DuchiMean, HybridMean, Mean, PiecewiseMean
@@ -66,8 +71,8 @@ class MeanEstimate:
 def counts(oracle: Oracle, reports: Any, *, values: Sequence[int] | None = None) -> IntArray:
     """Count for each value (or for those named) the reports that support it.
 
-    ``reports`` is what ``simulate.reports`` gives, or reports of clients in any order. A report that no client can
-    have sent is refused. Public: all of it.
+    ``reports`` is what ``simulate.reports`` gives, or a list of reports of clients in any order. A report that no
+    client can have sent is refused, and so is a mapping or a set. Public: all of it.
 
     >>> from sfumato.local import KaryResponse
     >>> counts(KaryResponse(epsilon=1, values=3), [0, 2, 2]).tolist()
@@ -102,6 +107,13 @@ def estimate_shares(
 ) -> Shares:
     """Estimate the share of every value, with intervals; ``joint`` makes all of them hold at once.
 
+    Assumes: one report a person, and each drawn independently of the others. Several reports of the same persons are
+    not: whoever pools the rounds of a collection, memoised or not, gets intervals that are too narrow. Estimate each
+    round by itself, with ``Inbox.reports_of(round)``.
+
+    ``exact`` holds for every number of reports. ``normal`` is refused where n·min(p(1 − p), q(1 − q)) is below 30 or
+    z⁶/13, for p = hit, q = stray and the normal quantile z of one interval.
+
     >>> from sfumato.local import KaryResponse
     >>> shares = estimate_shares(KaryResponse(epsilon=3, values=2), [0] * 400 + [1] * 600)
     >>> [round(float(share), 3) for share in (shares.low[1], shares.estimates[1], shares.high[1])]
@@ -112,7 +124,8 @@ def estimate_shares(
     if not n:
         raise InvalidInput("there are no reports; nothing was estimated.")
     supported = _supported(oracle, given, np.arange(oracle.values))
-    miss = 1 - float(probability(confidence, "confidence"))
+    sure = probability(confidence, "confidence")
+    miss = float(1 - sure)
     each = miss / oracle.values if joint else miss
     p, q = float(oracle.hit), float(oracle.stray)
     estimates = (supported / n - q) / (p - q)
@@ -120,10 +133,8 @@ def estimate_shares(
         case "exact":
             low, high = ((end - q) / (p - q) for end in _binomial_ends(supported, n, each))
         case "normal":
-            inside = np.clip(estimates, 0, 1)
-            variance = (inside * p * (1 - p) + (1 - inside) * q * (1 - q)) / (p - q) ** 2
-            margin = _quantile(each) * np.sqrt(variance / n)
-            low, high = estimates - margin, estimates + margin
+            _enough(n * min(p * (1 - p), q * (1 - q)), each, "exact")
+            low, high = _normal_ends(estimates, n, p, q, each)
         case _:
             raise InvalidInput(f"method = {method!r} is unknown; nothing was estimated. Give 'exact' or 'normal'.")
     return Shares(
@@ -131,30 +142,42 @@ def estimate_shares(
         estimates=estimates,
         low=np.clip(low, 0, 1),
         high=np.clip(high, 0, 1),
-        confidence=1 - miss,
+        confidence=float(sure),
         method=method,
         joint=joint,
     )
 
 
-def estimate_mean(asked: Mean, reports: Any, *, confidence: Exact = "0.95", method: str = "normal") -> MeanEstimate:
-    """Estimate the mean among those who reported, with an interval from the worst variance, which is public.
+def estimate_mean(asked: Mean, reports: Any, *, confidence: Exact = "0.95", method: str | None = None) -> MeanEstimate:
+    """Estimate the mean among those who reported, with an interval from the worst variance V, which is public.
 
-    ``normal`` is close for hundreds of reports; ``bernstein`` holds for every number of them and is wider. Both allow
-    for the rounding of values to points.
+    Assumes: one report a person, and each drawn independently of the others; estimate each round of a collection by
+    itself.
+
+    ``bernstein`` holds for every number of reports. ``normal`` is narrower and refused where n·V/(reach + 1)² is below
+    30 or z⁶/13, z its normal quantile: for ``HybridMean`` below 181 reports at ε = 1, 5,000 at ε = 8 and 270,000 at
+    ε = 16, where few of them err. Left out, it is ``normal`` where that is not refused, else ``bernstein``; the result
+    says which. Both allow for the rounding of values to points.
 
     >>> from sfumato.local import DuchiMean
     >>> mean = estimate_mean(DuchiMean(epsilon=1), [1] * 5500 + [0] * 4500)
-    >>> round(mean.estimate, 3), round(mean.high - mean.estimate, 3)
-    (0.216, 0.042)
+    >>> round(mean.estimate, 3), round(mean.high - mean.estimate, 3), mean.method
+    (0.216, 0.042, 'normal')
     """
     given = _numbered(asked, reports)
     if not given.size:
         raise InvalidInput("there are no reports; nothing was estimated.")
-    n, miss = given.size, 1 - float(probability(confidence, "confidence"))
+    sure = probability(confidence, "confidence")
+    n, miss = given.size, float(1 - sure)
+    if not miss:
+        raise InvalidInput("no interval of a mean is certain; nothing was estimated. Give a confidence below 1.")
     variance, reach = float(asked.worst_variance), float(asked.reach)
+    erring = n * variance / (reach + 1) ** 2
+    if method is None:
+        method = "normal" if erring >= _erring_needed(miss) else "bernstein"
     match method:
         case "normal":
+            _enough(erring, miss, "bernstein")
             margin = _quantile(miss) * np.sqrt(variance / n)
         case "bernstein":
             log = np.log(2 / miss)
@@ -168,7 +191,7 @@ def estimate_mean(asked: Mean, reports: Any, *, confidence: Exact = "0.95", meth
         estimate=middle,
         low=max(-1.0, min(1.0, middle - margin)),
         high=min(1.0, max(-1.0, middle + margin)),
-        confidence=1 - miss,
+        confidence=float(sure),
         method=method,
     )
 
@@ -198,7 +221,7 @@ def _packed(oracle: Oracle, reports: Any) -> Any:
             wrong |= bits_set(reports) != oracle.size
         _refuse(int(wrong.sum()), len(reports))
         return reports
-    rows = list(reports)
+    rows: list[Any] = listed(reports)
     _refuse(sum(not oracle.possible(row) for row in rows), len(rows))
     return np.frombuffer(b"".join(rows), dtype=np.uint8).reshape(len(rows), width)
 
@@ -210,10 +233,11 @@ def _numbered(
     if isinstance(reports, np.ndarray):
         if reports.ndim != 1 or reports.dtype.kind not in "iu":
             raise InvalidInput("these reports are no whole numbers, one for each; nothing was counted.")
-        if reports.size and not 0 <= reports.min() <= reports.max() < asked.kinds:
-            _refuse(int(((reports < 0) | (reports >= asked.kinds)).sum()), len(reports))
+        least = next(asked.outputs())
+        if reports.size and not least <= reports.min() <= reports.max() < asked.kinds:
+            _refuse(int(((reports < least) | (reports >= asked.kinds)).sum()), len(reports))
         return reports.astype(np.int64, copy=False)
-    given = list(reports)
+    given: list[Any] = listed(reports)
     _refuse(sum(not asked.possible(report) for report in given), len(given))
     return np.array(given, dtype=np.int64)
 
@@ -334,6 +358,29 @@ def _binomial_ends(supported: IntArray, n: int, miss: float) -> tuple[FloatArray
     low = np.minimum(low, (seen - 1) / n) - _SLACK
     high = np.maximum(high, (seen + 1) / n) + _SLACK
     return np.clip(low, 0, 1), np.clip(high, 0, 1)
+
+
+def _normal_ends(estimates: FloatArray, n: int, p: float, q: float, miss: float) -> tuple[FloatArray, FloatArray]:
+    """The shares f with (estimate − f)² ≤ z²(a + bf)/n: those whose own variance explains the estimate, as Wilson's."""
+    a = q * (1 - q) / (p - q) ** 2
+    b = p * (1 - p) / (p - q) ** 2 - a
+    unit = _quantile(miss) ** 2 / n
+    middle = estimates + unit * b / 2
+    margin = np.sqrt(np.maximum(unit * (a + b * estimates) + (unit * b / 2) ** 2, 0))
+    return middle - margin, middle + margin
+
+
+def _enough(erring: float, miss: float, instead: str) -> None:
+    if erring < (needed := _erring_needed(miss)):
+        raise InvalidInput(
+            f"normal intervals would miss more often than stated: their measure of enough reports is {erring:.3g}, and "
+            f"{needed:.3g} is needed; nothing was estimated. Give method={instead!r}, which holds for every number."
+        )
+
+
+def _erring_needed(miss: float) -> float:
+    """How many erring reports make a sum of coins normal out to its quantile z: the skewness there is z³/(6√count)."""
+    return max(30.0, _quantile(miss) ** 6 / 13)
 
 
 def _quantile(miss: float) -> float:

@@ -2,14 +2,15 @@
 
 Persons are divided into rounds without looking at their texts. In each round those asked report, once and at the full
 ε, which of the candidate prefixes theirs is, or that it is none. The server keeps the most frequent ones, extends them
-by a few symbols, and asks the next round. Everybody reports once: the whole costs each person ε.
+by a few symbols, and asks the next round. Everybody reports once, and the device sees to it
+(:class:`~sfumato.local.search_client.SearchClient`): the whole costs each person ε.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from sfumato.core import events
 from sfumato.core.documents import Registry, canonical, encode, parse
@@ -23,12 +24,10 @@ from sfumato.local.odds import local_epsilon
 from sfumato.local.oracle import Oracle
 from sfumato.local.projective import ProjectiveResponse
 
-if TYPE_CHECKING:
-    from sfumato.noise.bits import Bits
-
 __all__ = ["HeavyHitters", "Hitter", "PrefixSearch", "advised", "search_from_json"]
 
 MOST_CANDIDATES = 1 << 14
+MOST_SYMBOLS = 4096
 
 
 def advised(*, epsilon: Exact, values: int) -> Oracle:
@@ -51,10 +50,11 @@ def advised(*, epsilon: Exact, values: int) -> Oracle:
 class PrefixSearch:
     """The public plan: alphabet, length of texts, symbols added in a round, prefixes kept from one round to the next.
 
-    A shorter text is filled up with the first symbol of the alphabet; what is longer is cut.
+    A shorter text is filled up with the first symbol of the alphabet; what is longer is cut. A text with a symbol that
+    is not in the alphabet is none of the candidates.
 
-    Guarantee: ε-DP for the text of a person, replaced by any other, each person being asked in one round only.
-    Sensitive: the text.
+    Guarantee: ε-DP for the text of a person, replaced by any other, where the person reports once; a
+    :class:`SearchClient` sees to that on the device. Sensitive: the text.
 
     >>> plan = PrefixSearch(epsilon=2, alphabet="-abc", length=4, step=2, kept=8)
     >>> plan.rounds, len(plan.first())
@@ -71,12 +71,13 @@ class PrefixSearch:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", local_epsilon(self.epsilon))
-        natural(self.length, "length")
+        natural(self.length, "length", most=MOST_SYMBOLS)
         natural(self.step, "step", most=self.length)
         natural(self.kept, "kept")
-        if len(self.alphabet) < 2 or len(set(self.alphabet)) != len(self.alphabet):
+        if not isinstance(self.alphabet, str) or len(self.alphabet) < 2 or len(set(self.alphabet)) < len(self.alphabet):
             raise InvalidInput("the alphabet needs at least two symbols, all different; nothing was done.")
-        if len(self.alphabet) ** self.step * self.kept > MOST_CANDIDATES:
+        # Two symbols and that many steps are too many already, so that no larger power is ever computed.
+        if len(self.alphabet) ** min(self.step, MOST_CANDIDATES.bit_length()) * self.kept > MOST_CANDIDATES:
             raise InvalidInput(
                 f"a round would have more than {MOST_CANDIDATES:,} candidates; nothing was done. "
                 "Keep fewer prefixes, or add fewer symbols in a round."
@@ -109,16 +110,39 @@ class PrefixSearch:
         """What is asked in a round: one value for each candidate, and a last one for none of them."""
         return advised(epsilon=self.epsilon, values=len(candidates) + 1)
 
-    def report(self, text: str, candidates: Sequence[str], bits: "Bits") -> Any:
-        """Draw the one report of a person who is asked in the round with these candidates."""
-        return self.oracle(candidates).report(self.place(text, candidates), bits)
+    def checked(self, candidates: Sequence[str]) -> tuple[str, ...]:
+        """The candidates of a round of this plan; what cannot be such is refused. They come from the server.
+
+        >>> plan = PrefixSearch(epsilon=2, alphabet="-abc", length=5, step=2, kept=8)
+        >>> plan.checked(["ab", "ca"])
+        ('ab', 'ca')
+        """
+        if not isinstance(candidates, list | tuple) or not candidates:
+            raise InvalidInput("the candidates must be a list of prefixes, at least one; nothing was reported.")
+        if len(candidates) > len(self.alphabet) ** self.step * self.kept:
+            raise InvalidInput("there are more candidates than a round of this plan has; nothing was reported.")
+        if not all(isinstance(candidate, str) for candidate in candidates):
+            raise InvalidInput("a candidate is no text; nothing was reported.")
+        size = len(candidates[0])
+        fits = 0 < size <= self.length and (size % self.step == 0 or size == self.length)
+        if not fits or any(len(candidate) != size for candidate in candidates):
+            raise InvalidInput("the candidates do not have the length of a round of this plan; nothing was reported.")
+        if len(set(candidates)) < len(candidates) or not set().union(*candidates) <= set(self.alphabet):
+            raise InvalidInput("two candidates are the same, or one has a foreign symbol; nothing was reported.")
+        return tuple(candidates)
 
     def place(self, text: str, candidates: Sequence[str]) -> int:
-        """The number of a text's prefix among the candidates, or that of none. Sensitive."""
-        if not set(text) <= set(self.alphabet):
-            raise InvalidInput("the text has a symbol that is not in the alphabet; nothing was reported.")
-        prefix = text[: self.length].ljust(self.length, self.alphabet[0])[: len(candidates[0])]
-        return {candidate: place for place, candidate in enumerate(candidates)}.get(prefix, len(candidates))
+        """The number of a text's prefix among the candidates, or that of none. Sensitive.
+
+        Every text has one, so that nobody is silent because of what the text is.
+        """
+        if not isinstance(text, str):
+            raise InvalidInput(f"the text came as {type(text).__name__}; nothing was reported. For no text give ''.")
+        cut = text[: self.length]
+        own = set(cut) <= set(self.alphabet)
+        prefix = cut.ljust(self.length, self.alphabet[0])[: len(candidates[0])]
+        place = {candidate: number for number, candidate in enumerate(candidates)}.get(prefix, len(candidates))
+        return place if own else len(candidates)
 
 
 _REGISTRY = Registry((PrefixSearch,))

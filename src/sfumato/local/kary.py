@@ -18,7 +18,7 @@ class KaryResponse(Oracular):
     """Report the true value with odds R : 1 against each other value, R = odds(ε) ≤ e^ε.
 
     Guarantee: ε-DP for the value of one report, replaced by any other. Sensitive: the true value.
-    For few values: with more than about 3e^ε + 2 every other oracle errs less. Proof: docs/proofs/local_oracles.md
+    For few values: with more than about 3e^ε + 2 OptimisedUnary errs less. Proof: docs/proofs/local_oracles.md
 
     >>> asked = KaryResponse(epsilon=1, values=2)
     >>> round(float(asked.variance()) / 1000, 6)  # of 1,000 persons

@@ -6,6 +6,7 @@ Proof: docs/proofs/local_oracles.md
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
@@ -69,10 +70,11 @@ class _Averaged:
 
     def step(self, value: Exact) -> int:
         """The point next to a value; what lies outside [−1, 1] is moved to its end."""
-        try:
+        exact: Fraction | None = None
+        with suppress(InvalidInput):  # raised below, where it has no context: that would name the value
             exact = rational(value, "value")
-        except InvalidInput:
-            raise InvalidInput("the value is not a finite number; nothing was reported. Give one in [−1, 1].") from None
+        if exact is None:
+            raise InvalidInput("the value is not a finite number; nothing was reported. Give one in [−1, 1].")
         return floor((min(max(exact, Fraction(-1)), Fraction(1)) + 1) * self.steps / 2 + Fraction(1, 2))
 
 
@@ -264,6 +266,8 @@ class HybridMean(_Averaged):
     @property
     def reach(self) -> Fraction:
         """The largest number that a report can stand for."""
+        if self.share == 1:
+            return self.piecewise.reach
         return max(self.duchi.reach, self.piecewise.reach) if self.share else self.duchi.reach
 
     def variance(self, value: Exact) -> Fraction:
@@ -288,12 +292,16 @@ class HybridMean(_Averaged):
 
     @property
     def kinds(self) -> int:
-        """How many different reports there are."""
+        """The number that all reports are below."""
         return 2 + self.piecewise.points if self.share else 2
 
+    def possible(self, report: object) -> bool:
+        """Whether a client can have sent this: a number below ``kinds``, none of Duchi's where all are piecewise."""
+        return is_below(report, self.kinds) and (self.share < 1 or report not in (0, 1))
+
     def outputs(self) -> Iterator[int]:
-        """All reports."""
-        return iter(range(self.kinds))
+        """All reports that a client can send."""
+        return iter(range(2 if self.share == 1 else 0, self.kinds))
 
 
 Mean = DuchiMean | PiecewiseMean | HybridMean

@@ -27,7 +27,7 @@ from sfumato.local.subset import SubsetSelection
 from sfumato.local.unary import OptimisedUnary, SymmetricUnary
 from sfumato.noise.words import SystemWords, Words
 
-__all__ = ["TABLE", "bits_set", "bucket_table", "buckets", "mean_reports", "reports"]
+__all__ = ["TABLE", "bits_set", "bucket_table", "buckets", "mean_reports", "nearest", "reports"]
 
 _ROWS = 1 << 16  # persons at a time
 TABLE = 1 << 24  # entries of a table that is kept
@@ -66,15 +66,33 @@ def reports(oracle: Oracle, truths: Any, words: Words | None = None) -> "IntArra
 def mean_reports(asked: Mean, values: Any, words: Words | None = None) -> IntArray:
     """Draw one report of a mean for each of ``values``, which are moved into [−1, 1] and to the nearest point.
 
+    By exactly the client's law for the same floats; other numbers become floats first.
+
     >>> from sfumato.local import DuchiMean
     >>> mean_reports(DuchiMean(epsilon=32), [1.0, -1.0, 7.5]).tolist()  # another one has probability 1e-13
     [1, 0, 1]
     """
-    given = np.asarray(values, dtype=np.float64)
+    try:
+        given = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        given = np.empty((0, 0))  # refused below, in words that do not repeat a value
     if given.ndim != 1 or not np.isfinite(given).all():
         raise InvalidInput("the values must be finite numbers; nothing was drawn.")
-    steps = np.floor((np.clip(given, -1, 1) + 1) * (asked.steps / 2) + 0.5).astype(np.int64)
-    return _MEAN[type(asked)](asked, steps, SystemWords() if words is None else words)
+    return _MEAN[type(asked)](asked, nearest(asked, given), SystemWords() if words is None else words)
+
+
+def nearest(asked: Mean, values: Any) -> IntArray:
+    """``asked.step`` of each of an array of floats, which counts as the decimal that it prints as.
+
+    The floats below are off by less than steps·2^−51, so only what is nearer than that to a tie is asked one by one.
+    """
+    up = (np.clip(values, -1, 1) + 1) * (asked.steps / 2) + 0.5
+    points: IntArray = np.floor(up).astype(np.int64)
+    close = np.abs(up - np.rint(up)) <= asked.steps * 2.0**-50
+    if close.any():
+        ties, which = np.unique(values[close], return_inverse=True)
+        points[close] = np.array([asked.step(float(tie)) for tie in ties], dtype=np.int64)[which]
+    return points
 
 
 def _others(chance: Fraction, truths: IntArray, values: int, words: Words) -> IntArray:

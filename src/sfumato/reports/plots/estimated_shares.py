@@ -86,16 +86,16 @@ def shares(
     if against is not None:
         ring = base.mark_point(shape="circle", size=70, filled=False, strokeWidth=2, color=colours.ink, opacity=1)
         layers.append(ring.encode(x="against:Q"))
-    one, total = (
-        amount(Budget(epsilon=epsilon), language) for epsilon in (collection.ask.epsilon, collection.cost().epsilon)
-    )
+    cost = collection.cost()
+    one, total = (amount(Budget(epsilon=epsilon), language) for epsilon in (collection.ask.epsilon, cost.given_pattern))
+    price = "local_plot.shares_cost" if cost.epsilon is not None else "local_plot.shares_cost_pattern"
     band = "local_plot.shares_band_joint" if found.joint else "local_plot.shares_band"
     return dressed(
         altair.layer(*layers).properties(width=WIDTH, height=STEP * len(rows)),
         title=message(language, "local_plot.shares", collection=clean(collection.name)),
         subtitle=[
             message(language, band, reports=f"{found.reports:,}"),
-            message(language, "local_plot.shares_cost", one=one, all=total),
+            message(language, price, one=one, all=total),
             *([] if against is None else [message(language, "local_plot.shares_against")]),
         ],
         language=language,
