@@ -11,7 +11,7 @@ from tests import parts
 from tests.browser.visiting import Open, Visit
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # its driver keeps an event loop running, in which no other test may find itself
 def chromium() -> Iterator[Any]:
     program = parts.browser()
     from playwright.sync_api import sync_playwright
