@@ -191,3 +191,19 @@ def test_a_link_beside_a_state_is_not_followed(tmp_path: Path) -> None:
 def test_the_best_of_one_step_is_that_step() -> None:
     total = vault().stream(name="x", version="1", horizon=1).running_total(strategy="optimal").open(**ASK)
     assert total.add(3).step == 1
+
+
+def test_whatever_runs_while_a_step_is_read_cannot_push_it_beyond_the_horizon() -> None:
+    """Ids may come from a generator, and a generator may ask the stream itself."""
+    unit = sf.user("id", relation="add/remove")
+    stream = vault(unit).stream(name="x", version="1", horizon=1, limit=sf.Limit(groups=1, rows_per_group=1))
+    total, watch = stream.running_total().open(**ASK), stream.alarms(threshold=10**6, alarms=1).open(epsilon=1)
+    for tell in (total.add, watch.check):
+
+        def ids(tell: Any = tell) -> Any:
+            tell(people=["a"])
+            yield "b"
+
+        with pytest.raises(errors.Refused, match="has had them"):
+            tell(people=ids())
+    assert (total.steps, watch.steps) == (1, 1)

@@ -120,14 +120,18 @@ class RunningTotals(Surviving):
         """
         import numpy as np
 
+        if (self._people is None) is (value is None) or (self._people is None) is (people is not None):
+            raise self._wrong_kind()
+        # read before the lock is taken: whatever runs while it is read may ask the stream itself
+        numbers = None if value is None else self._bounded(_numbers(value, self._query.groups))
+        events = None if people is None else self._listed(people)
         with self._lock:
             self._check_open()
             level_of(confidence)  # what is no confidence is refused before anybody counts
             gap = self._gap(step)
-            row = self._row(value, people, gap)
             with self._unbroken():
                 block = np.zeros((gap + 1, self._count), dtype=np.int64)
-                block[gap] = row[0]
+                block[gap] = numbers or self._counted([events or []], self._steps + gap)[0]
                 told = self._tell(block, confidence)
         last = told.totals[-1]
         total = tuple(float(one) for one in last) if self._query.groups else float(last)
@@ -186,16 +190,9 @@ class RunningTotals(Surviving):
             return InvalidInput("a step of events is a whole number; nothing was told.")
         return Refused("persons are protected here, and a number does not say whose; nothing was told. Say people=….")
 
-    def _row(self, value: Values | None, people: Any, gap: int) -> "npt.NDArray[np.int64]":
-        """What a step counts, held to its bounds. Sensitive."""
-        import numpy as np
-
-        if (self._people is None) is (value is None) or (self._people is None) is (people is not None):
-            raise self._wrong_kind()
-        if value is None:
-            return self._counted([self._listed(people)], self._steps + gap)
-        found = _numbers(value, self._query.groups)
-        return np.array([[min(max(one, self._query.lower), self._query.upper) for one in found]], dtype=np.int64)
+    def _bounded(self, numbers: Iterable[int]) -> list[int]:
+        """Numbers held to the bounds of a step, whatever their size. Sensitive."""
+        return [min(max(one, self._query.lower), self._query.upper) for one in numbers]
 
     def _listed(self, people: Any) -> list[Mapping[str, int]]:
         """What each person has in each group of a step; read before anybody counts. Sensitive."""
@@ -210,8 +207,7 @@ class RunningTotals(Surviving):
 
         counters = self._people or self._counters()
         found = [counters.counted(first + place, each) for place, each in enumerate(steps)]
-        held = [[min(one, self._query.upper) for one in row] for row in found]
-        return np.array(held, dtype=np.int64).reshape(-1, self._count)
+        return np.array([self._bounded(row) for row in found], dtype=np.int64).reshape(-1, self._count)
 
     def _held(self, values: "npt.ArrayLike") -> "npt.NDArray[np.int64]":
         """Several steps of numbers, held to their bounds. Sensitive."""
@@ -219,8 +215,7 @@ class RunningTotals(Surviving):
 
         given = np.asarray(values)
         if given.dtype.kind in "fO":  # whole numbers beyond 64 bits: an error would tell that there are some
-            numbers = (whole(one) for one in np.asarray(values, dtype=object).ravel())
-            held = [min(max(one, self._query.lower), self._query.upper) for one in numbers]
+            held = self._bounded(whole(one) for one in np.asarray(values, dtype=object).ravel())
             given = np.array(held, dtype=np.int64).reshape(given.shape)
         if given.dtype.kind not in "iu" or given.ndim != (1 if not self._query.groups else 2):
             raise InvalidInput("steps are an array of whole numbers, with a column for each group; nothing was told.")
@@ -321,10 +316,3 @@ def _numbers(value: Values, groups: tuple[str, ...]) -> list[int]:
     if not isinstance(value, Iterable) or len(numbers := list(value)) != len(groups):
         raise InvalidInput(f"a step has one number for each of {len(groups)} groups; nothing was told.")
     return [whole(one) for one in numbers]
-
-
-def _each(values: Any) -> list[Any]:
-    """All numbers of an array, as they were given."""
-    import numpy as np
-
-    return list(np.asarray(values, dtype=object).ravel())

@@ -8,6 +8,7 @@ import contextlib
 import os
 import secrets
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +25,7 @@ from sfumato.streams.sealed import read_sealed, remove_sealed, write_sealed
 __all__ = ["Surviving"]
 
 
-class Surviving:
+class Surviving(ABC):
     """What all open streams share: a charge, perhaps a file for their state, and an end.
 
     Guarantee: with a file and a ledger, of all copies of a state at most one goes on, and an older one never does; so
@@ -148,8 +149,10 @@ class Surviving:
         if self._done:
             raise Refused("this stream is closed; nothing was told. Open another one, with a new budget.")
 
+    @abstractmethod
     def _state(self) -> dict[str, Json]:
-        raise NotImplementedError
+        """All that is needed to go on. Sensitive."""
 
+    @abstractmethod
     def _restore(self, state: Mapping[str, Any]) -> None:
-        raise NotImplementedError
+        """Go on from that."""

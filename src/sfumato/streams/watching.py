@@ -61,16 +61,16 @@ class Watching(Surviving):
         ``value`` is held to the declared bounds without a word; where persons are protected, ``people`` lists the ids
         of this step's events instead.
         """
+        self._check_running()  # before the input is looked at: the same words whatever it is
+        events = self._events(value, people)
         with self._lock:
-            if self.halted:
-                raise Refused(HALTED)  # before anything else: the same words whatever the input is
+            self._check_running()  # again: another thread, or whatever ran while the input was read, may have gone on
             self._check_usable()
             if self._steps >= self._query.horizon:
                 raise Refused(
                     f"the watch was opened for {self._query.horizon} steps and has had them; nothing was told. Close "
                     "it, and open another one with a new budget."
                 )
-            events = self._events(value, people)
             with self._unbroken():
                 self._held = self._query.moved_on(self._held, self._counted(value, events))
                 told = self._watch.check(self._held)
@@ -87,6 +87,10 @@ class Watching(Surviving):
         with self._lock:
             self._check_usable()
             return self._released(replace(self._query, told=self._steps), tuple(self._raised))
+
+    def _check_running(self) -> None:
+        if self.halted:
+            raise Refused(HALTED)
 
     def _show(self) -> None:
         """Tell: from here on everybody may see what was raised. Only ever called once its state has its place."""
