@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
 JOBS ?= 2
 # Two test workers with two threads each would fight over two cores.
 export OPENBLAS_NUM_THREADS ?= 1
@@ -40,16 +41,19 @@ bench-smoke: $(READY)    ## run each benchmark small and check what it writes, n
 	$(BIN)/python -m benchmarks --smoke
 
 lock: $(READY)           ## compile requirements.lock again from pyproject.toml (needs uv)
-	uv pip compile pyproject.toml --extra plots --extra graphs --extra postgres --extra spark --extra docs --extra dev --python-version 3.11 --universal \
+	uv pip compile pyproject.toml --extra plots --extra graphs --extra postgres --extra spark --extra learning --extra docs --extra dev --python-version 3.11 --universal \
 		--generate-hashes --no-emit-index-url --no-header --no-annotate --quiet -o requirements.lock
+	$(BIN)/python scripts/split_lock.py requirements.lock
 
 clean:
 	rm -rf $(VENV) site sfumato-demo .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-$(READY): requirements.lock pyproject.toml scripts/check_python.sh
+$(READY): requirements.lock requirements-torch-processors.lock requirements-torch-devices.lock pyproject.toml scripts/check_python.sh
 	@sh scripts/check_python.sh $(PYTHON)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing the locked packages into $(VENV) (a few minutes the first time) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(INSTALL) -r requirements.lock -r requirements-torch-processors.lock || { \
+		echo "No build of torch for processors alone is to be had here: once more, as the index has it (on Linux, gigabytes)."; \
+		$(INSTALL) -r requirements.lock -r requirements-torch-devices.lock; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
