@@ -5,7 +5,20 @@ import importlib
 
 from benchmarks.harness import check_schema
 
-NAMES = ("accounting", "counts", "graphs", "ledger", "local", "matrix", "node_level", "noise", "streams", "tables")
+NAMES = (
+    "accounting",
+    "accuracy",
+    "counts",
+    "graphs",
+    "ledger",
+    "local",
+    "matrix",
+    "node_level",
+    "noise",
+    "streams",
+    "tables",
+    "training",
+)
 
 
 def main() -> None:

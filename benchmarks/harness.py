@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from random import Random
 
@@ -43,8 +43,13 @@ def compare(
     }
 
 
-def write(name: str, measured: Mapping[str, object], *, smoke: bool) -> Path:
-    """Write a result with what is needed to read it later; a smoke run writes to a temporary place."""
+def write(
+    name: str, measured: Mapping[str, object], *, smoke: bool, beside: Mapping[str, object] | None = None
+) -> Path:
+    """Write a result with what is needed to read it later; a smoke run writes to a temporary place.
+
+    ``beside`` says more about the machine.
+    """
     folder = Path(tempfile.mkdtemp()) if smoke else RESULTS
     folder.mkdir(exist_ok=True)
     path = folder / f"{name}.json"
@@ -52,8 +57,13 @@ def write(name: str, measured: Mapping[str, object], *, smoke: bool) -> Path:
         "name": name,
         "commit": _commit(),
         "smoke": smoke,
-        "versions": {package: version(package) for package in PACKAGES},
-        "machine": {"processor": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()},
+        "versions": {package: _version(package) for package in PACKAGES},
+        "machine": {
+            "processor": platform.machine(),
+            "cores": os.cpu_count(),
+            "python": platform.python_version(),
+            **(beside or {}),
+        },
         "measured": measured,
     }
     path.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n", encoding="utf-8")
@@ -67,7 +77,7 @@ def check_schema(path: Path) -> None:
         if field not in result:
             raise SystemExit(f"{path}: the result has no {field!r}")
     for name, measured in result["measured"].items():
-        if measured["pairs"] < (2 if result["smoke"] else PAIRS):
+        if measured["peers"] and measured["pairs"] < (2 if result["smoke"] else PAIRS):
             raise SystemExit(f"{path}: {name} has too few pairs")
         for peer, figures in measured["peers"].items():
             low, middle, high = (figures["ratio"][part] for part in ("low", "median", "high"))
@@ -86,6 +96,13 @@ def ratio(ratios: list[float]) -> dict[str, float]:
     chance = Random(0)  # a bootstrap of timings, nothing private
     medians = sorted(statistics.median(chance.choices(ratios, k=len(ratios))) for _ in range(1000))
     return {"low": medians[25], "median": statistics.median(ratios), "high": medians[974]}
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "absent"
 
 
 def _commit() -> str:

@@ -1,9 +1,10 @@
 """Exact noise: a million draws beside OpenDP 0.16 and beside NumPy's unsafe samplers, in CPU seconds.
 
 OpenDP runs in an environment of its own, which this script builds on first use; it draws fewer samples, and its time
-is scaled to a million. A smoke run compares with NumPy alone.
+is scaled to a million. A smoke run compares with NumPy alone. The noise of training is beside torch's, too.
 """
 
+import importlib.util
 import os
 import statistics
 import subprocess
@@ -67,7 +68,21 @@ def run(*, smoke: bool) -> Path:
                 "one_draw_seconds": _cpu(lambda draw=ours: [draw(1) for _ in range(500)]) / 500,
                 "time_against_size": _correlation(ours, 500 if smoke else 40_000),
             }
+    measured["fine Gaussian, for training"] = _fine(size, pairs)
     return write("noise", measured, smoke=smoke)
+
+
+def _fine(size: int, pairs: int) -> dict[str, object]:
+    """The noise of a step of training, beside the exact sampler for any scale and beside torch where that is there."""
+    peers: dict[str, Callable[[], float]] = {
+        "rounded_gaussian": lambda: _cpu(lambda: noise.rounded_gaussian(sigma=2**20, size=size)) / size
+    }
+    if importlib.util.find_spec("torch") is not None:
+        import torch
+
+        torch.set_num_threads(1)
+        peers["torch.randn, unsafe"] = lambda: _cpu(lambda: torch.randn(size)) / size
+    return _compared(lambda: _cpu(lambda: noise.fine_gaussian(size)) / size, peers, size, pairs)
 
 
 def _cases() -> Mapping[str, tuple[Draw, Draw, Callable[[int], object]]]:

@@ -26,6 +26,7 @@ from sfumato.reports.declarations import DECLARATIONS
 from sfumato.tables.keys import Keys
 from sfumato.tables.queries.marginals import Marginals
 from sfumato.tables.queries.top import TopGroups
+from tests.learning import documents as learning
 from tests.streams import documents as streams
 
 CLASSES: dict[str, type] = DECLARATIONS._classes
@@ -183,6 +184,7 @@ RARE: dict[str, st.SearchStrategy[Any]] = {
         delta=st.fractions(min_value=Fraction(1, 10**9), max_value=1, max_denominator=10**9),
     ),
     **streams.RARE,
+    **learning.RARE,
     "literal.date": st.dates().map(lambda day: Date(day.isoformat())),
     "mechanism.matrix": st.builds(
         lambda size, bits, noise: Matrix.square_root(size, bits=bits).measure(sigma_squared=noise).declaration,

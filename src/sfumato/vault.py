@@ -5,7 +5,7 @@ deliver. No row is read and no noise is drawn before the charge counts.
 """
 
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
@@ -18,6 +18,7 @@ from sfumato.core.budget import Budget
 from sfumato.core.certificate import Certificate
 from sfumato.core.documents import canonical, check_types, encode
 from sfumato.core.exact import Exact, natural, non_negative
+from sfumato.core.extras import need
 from sfumato.core.limits import Limit
 from sfumato.core.query import Mechanism, Query, check_name
 from sfumato.core.question import Preview
@@ -30,6 +31,10 @@ from sfumato.governance.memory import MemoryLedger
 from sfumato.graphs.area import Graphs
 from sfumato.graphs.graph import Graph
 from sfumato.laws.margins import level_of
+from sfumato.learning import TRAINING_QUERIES
+from sfumato.learning.paradigms.area import Lessons
+from sfumato.learning.paradigms.examples import Examples
+from sfumato.learning.units import Units
 from sfumato.mechanisms.calibration import least_epsilon, least_epsilon_where
 from sfumato.noise import SystemWords
 from sfumato.reports.declarations import DECLARATIONS
@@ -37,6 +42,7 @@ from sfumato.reports.presenter import Reports
 from sfumato.reports.verify import parsed, verify
 from sfumato.reports.waiting import waiting
 from sfumato.streams.desk import Desk
+from sfumato.streams.sealed import derived_secret
 from sfumato.streams.stream import Stream, declared_stream
 from sfumato.tables.area import Tables
 from sfumato.tables.keys import KeyValue
@@ -48,6 +54,9 @@ from sfumato.version import __version__
 if TYPE_CHECKING:
     from sfumato.governance.durable import DurableLedger
     from sfumato.governance.ledger import Ledger
+    from sfumato.learning.evaluation import Evaluator
+    from sfumato.learning.multiplicity import Multiplied
+    from sfumato.learning.trainer import Trainer
 
 __all__ = ["Vault"]
 
@@ -119,8 +128,17 @@ class Vault:
         self._ledger = MemoryLedger(account=name, budget=budget) if durable is None else durable
         self._tables = Tables(unit=unit, name=name, budget=budget)
         self._graphs = Graphs(unit=unit, name=name)
-        self._areas: tuple[Area[Any], ...] = (self._tables, self._graphs)
+        self._lessons = Lessons(unit=unit, name=name, secret=lambda: derived_secret(self._key, "parts of teachers"))
+        self._areas: tuple[Area[Any], ...] = (self._tables, self._graphs, self._lessons)
         self._streams = Desk(unit=unit, ledger=self._ledger, key=self._key, presenter=Reports())
+        self._training = Desk(
+            unit=unit,
+            ledger=self._ledger,
+            key=self._key,
+            presenter=Reports(),
+            queries=TRAINING_QUERIES,
+            what="training run",
+        )
 
     @property
     def unit(self) -> Unit:
@@ -299,6 +317,85 @@ class Vault:
             groups=groups,
             late=late,
         )
+
+    def examples(
+        self,
+        inputs: object,
+        targets: object,
+        *,
+        name: str | None = None,
+        version: str | None = None,
+        ids: object = None,
+        number: int | None = None,
+    ) -> Examples:
+        """Declare examples for learning: inputs, their targets, and whose they are (arrays, tensors or lists).
+
+        They are taken over as they are now; nothing is read and nothing is spent. ``number`` is the public number of
+        persons, or of records, that shares and means are over. Where it is asked about records, of each person the
+        first one counts; teachers are trained on all of them.
+
+        >>> import sfumato as sf
+        >>> vault = Vault(unit=sf.record(relation="replace"), budget=sf.Budget(epsilon=1), name="trial")
+        >>> test = vault.examples([[0.2], [0.8]], [0, 1], name="test set", version="1")
+        >>> str(test.accuracy(lambda record: record[0] > 0.5, name="a rule").preview(epsilon=1))[:30]
+        '1 number(s) at ε = 1: each wit'
+        """
+        return self._lessons.declare(self, inputs, targets, ids=ids, name=name, version=version, number=number)
+
+    def trainer(
+        self,
+        model: Any,
+        loss: Callable[..., Any],
+        *,
+        data: Units,
+        clip: Exact = 1,
+        way: str = "auto",
+        copies: "Multiplied | None" = None,
+    ) -> "Trainer":
+        """Declare a training run: a torch model, a loss of outputs and targets, and the units to learn from.
+
+        ``clip`` is the l2 norm that the gradient of one unit is held to; it bounds what one unit can do in a step.
+        ``way`` says how gradients are computed (``auto``, ``fast`` or ``semantic``), and ``copies`` how often each unit
+        is augmented. Nothing is read and nothing is spent; :meth:`~sfumato.learning.Trainer.fit` charges.
+
+        >>> import torch, sfumato as sf
+        >>> from sfumato.learning import Units
+        >>> vault = Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=2, delta=1e-6), name="trial")
+        >>> data = Units(torch.zeros(50, 3), torch.zeros(50), number=50, name="visits", version="1")
+        >>> trainer = vault.trainer(torch.nn.Linear(3, 1), lambda out, y: (out[:, 0] - y).square().mean(), data=data)
+        >>> trainer.fit(epochs=1, epsilon=1, delta=1e-7).release.charged.epsilon, vault.left.epsilon
+        (Fraction(1, 1), Fraction(1, 1))
+        """
+        need("torch", "pip install 'sfumato[learning]'")
+        from sfumato.learning.trainer import Trainer
+
+        return Trainer(self._training, model, loss, data=data, clip=clip, way=way, copies=copies)
+
+    def evaluator(
+        self,
+        *,
+        data: Units,
+        evaluations: int,
+        epsilon: Exact,
+        delta: Exact,
+        right: Callable[..., Any] | None = None,
+    ) -> "Evaluator":
+        """Pay for so many looks at how well models do on held-out units; charged now, as a whole.
+
+        ``right(outputs, targets)`` says of one record whether the model is right; if not said, whether the highest
+        output is that of its class.
+
+        >>> import torch, sfumato as sf
+        >>> from sfumato.learning import Units
+        >>> vault = Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=2, delta=1e-6), name="trial")
+        >>> held = Units(torch.zeros(50, 3), torch.zeros(50), number=50, name="held out", version="1")
+        >>> vault.evaluator(data=held, evaluations=4, epsilon=1, delta=1e-7), vault.left.epsilon
+        (<evaluator on 'held out': 4 of 4 left>, Fraction(1, 1))
+        """
+        need("torch", "pip install 'sfumato[learning]'")
+        from sfumato.learning.evaluation import Evaluator
+
+        return Evaluator(self._training, data=data, evaluations=evaluations, epsilon=epsilon, delta=delta, right=right)
 
     def preview(
         self, query: Query, spend: Budget, *, confidence: Exact = Fraction(19, 20), rows: int | None = None

@@ -1,20 +1,153 @@
 """Learning: models whose every trained weight is covered by one guarantee for the unit of the vault.
 
-``QUERIES`` are all declarations that a certificate of a training run can hold; reading them needs neither data nor torch.
+``QUERIES`` are all declarations that a certificate can hold, ``EXAMPLE_QUERIES`` the questions that are asked of
+declared examples; reading them needs neither data nor torch.
 Names that need torch are imported when they are first used.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from sfumato.learning.adaptive import AdaptiveClip, AdaptiveSums
+from sfumato.learning.correlated import Correlated, CorrelatedSums
+from sfumato.learning.evaluation import Evaluations
+from sfumato.learning.noisy_sums import NoisySums
+from sfumato.learning.paradigms.distillation import CloserModel
+from sfumato.learning.paradigms.learning_curves import LearningCurve
+from sfumato.learning.paradigms.output_perturbation import LogisticWeights
+from sfumato.learning.paradigms.voting import ConfidentMax, ConfidentVotes, TeacherVotes
+from sfumato.learning.training import Training
+
 if TYPE_CHECKING:
+    from sfumato.learning.averaging import Average
     from sfumato.learning.engine import ClippedSum, Engine, clipped_sum
+    from sfumato.learning.estimators import DPClassifier, DPRegressor
+    from sfumato.learning.evaluation import EarlyStop, Evaluator
+    from sfumato.learning.features import Features
+    from sfumato.learning.multiplicity import Multiplied
+    from sfumato.learning.paradigms.attention_logits import LogitRelease, TopKey
+    from sfumato.learning.paradigms.contrastive import assigned_negatives, cyclic_negatives, public_negatives
+    from sfumato.learning.paradigms.distillation import floored
+    from sfumato.learning.paradigms.examples import Examples, Teachers, lesson
+    from sfumato.learning.paradigms.group_losses import gathered, info_nce, policy_gradient, triplet_margin
+    from sfumato.learning.paradigms.logit_clipped_step import InBatchContrast
+    from sfumato.learning.paradigms.logit_clipping import ClippedLogits
+    from sfumato.learning.paradigms.placed_groups import PlacedGroups, seated
+    from sfumato.learning.paradigms.private_mean import private_mean, private_mean_event
+    from sfumato.learning.paradigms.regulariser import regulariser_study
+    from sfumato.learning.paradigms.triplets import own_pairs, triplets
+    from sfumato.learning.scattering import Scattering, group_normalised
+    from sfumato.learning.trainer import Plan, Trained, Trainer
+    from sfumato.learning.units import Units
+    from sfumato.learning.weights import weights_digest
 
-__all__ = ["QUERIES", "ClippedSum", "Engine", "clipped_sum"]
+__all__ = [
+    "EXAMPLE_QUERIES",
+    "QUERIES",
+    "TRAINING_QUERIES",
+    "AdaptiveClip",
+    "AdaptiveSums",
+    "Average",
+    "ClippedLogits",
+    "ClippedSum",
+    "CloserModel",
+    "ConfidentMax",
+    "ConfidentVotes",
+    "Correlated",
+    "CorrelatedSums",
+    "DPClassifier",
+    "DPRegressor",
+    "EarlyStop",
+    "Engine",
+    "Evaluations",
+    "Evaluator",
+    "Examples",
+    "Features",
+    "InBatchContrast",
+    "LearningCurve",
+    "LogisticWeights",
+    "LogitRelease",
+    "Multiplied",
+    "NoisySums",
+    "PlacedGroups",
+    "Plan",
+    "Scattering",
+    "TeacherVotes",
+    "Teachers",
+    "TopKey",
+    "Trained",
+    "Trainer",
+    "Training",
+    "Units",
+    "assigned_negatives",
+    "clipped_sum",
+    "cyclic_negatives",
+    "floored",
+    "gathered",
+    "group_normalised",
+    "info_nce",
+    "lesson",
+    "own_pairs",
+    "policy_gradient",
+    "private_mean",
+    "private_mean_event",
+    "public_negatives",
+    "regulariser_study",
+    "seated",
+    "triplet_margin",
+    "triplets",
+    "weights_digest",
+]
 
-QUERIES: tuple[Any, ...] = ()
+EXAMPLE_QUERIES = (TeacherVotes, ConfidentVotes, LearningCurve, CloserModel, LogisticWeights)
+TRAINING_QUERIES = (Training, Evaluations)
+QUERIES: tuple[Any, ...] = (
+    *TRAINING_QUERIES,
+    NoisySums,
+    AdaptiveSums,
+    AdaptiveClip,
+    CorrelatedSums,
+    *EXAMPLE_QUERIES,
+    ConfidentMax,
+)
 
 _HOME = {
+    "LogitRelease": "sfumato.learning.paradigms.attention_logits",
+    "TopKey": "sfumato.learning.paradigms.attention_logits",
+    "assigned_negatives": "sfumato.learning.paradigms.contrastive",
+    "cyclic_negatives": "sfumato.learning.paradigms.contrastive",
+    "public_negatives": "sfumato.learning.paradigms.contrastive",
+    "gathered": "sfumato.learning.paradigms.group_losses",
+    "info_nce": "sfumato.learning.paradigms.group_losses",
+    "policy_gradient": "sfumato.learning.paradigms.group_losses",
+    "triplet_margin": "sfumato.learning.paradigms.group_losses",
+    "InBatchContrast": "sfumato.learning.paradigms.logit_clipped_step",
+    "ClippedLogits": "sfumato.learning.paradigms.logit_clipping",
+    "PlacedGroups": "sfumato.learning.paradigms.placed_groups",
+    "seated": "sfumato.learning.paradigms.placed_groups",
+    "private_mean": "sfumato.learning.paradigms.private_mean",
+    "private_mean_event": "sfumato.learning.paradigms.private_mean",
+    "own_pairs": "sfumato.learning.paradigms.triplets",
+    "triplets": "sfumato.learning.paradigms.triplets",
+    "Average": "sfumato.learning.averaging",
+    "EarlyStop": "sfumato.learning.evaluation",
+    "Evaluator": "sfumato.learning.evaluation",
+    "Multiplied": "sfumato.learning.multiplicity",
+    "DPClassifier": "sfumato.learning.estimators",
+    "DPRegressor": "sfumato.learning.estimators",
+    "Features": "sfumato.learning.features",
+    "Scattering": "sfumato.learning.scattering",
+    "group_normalised": "sfumato.learning.scattering",
+    "Plan": "sfumato.learning.trainer",
+    "Trained": "sfumato.learning.trainer",
+    "Trainer": "sfumato.learning.trainer",
+    "Units": "sfumato.learning.units",
+    "weights_digest": "sfumato.learning.weights",
+    "Examples": "sfumato.learning.paradigms.examples",
+    "Teachers": "sfumato.learning.paradigms.examples",
+    "floored": "sfumato.learning.paradigms.distillation",
+    "lesson": "sfumato.learning.paradigms.examples",
+    "regulariser_study": "sfumato.learning.paradigms.regulariser",
     "ClippedSum": "sfumato.learning.engine",
     "Engine": "sfumato.learning.engine",
     "clipped_sum": "sfumato.learning.engine",

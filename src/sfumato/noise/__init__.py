@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sfumato.noise.bernoulli import bernoulli_exp, sample_bernoulli_exp
     from sfumato.noise.bits import Bits, SystemBits
+    from sfumato.noise.fine import fine_gaussian
     from sfumato.noise.lattice import (
         discrete_gaussian,
         discrete_laplace,
@@ -36,6 +37,7 @@ _HOME = {
     "draw_discrete_gaussian": "reference",
     "draw_discrete_laplace": "reference",
     "draw_geometric": "reference",
+    "fine_gaussian": "fine",
     "geometric": "lattice",
     "permutation": "selection",
     "rounded_gaussian": "rounding",
@@ -61,6 +63,7 @@ __all__ = [
     "draw_discrete_gaussian",
     "draw_discrete_laplace",
     "draw_geometric",
+    "fine_gaussian",
     "geometric",
     "permutation",
     "rounded_gaussian",

@@ -4,7 +4,7 @@ Reading it needs no data, no engine and no optional part. A new query, mechanism
 certificates cannot be read; a test compares this list with what the areas export.
 """
 
-from sfumato import graphs, laws, mechanisms, streams, tables
+from sfumato import graphs, laws, learning, mechanisms, streams, tables
 from sfumato.core import events, guarantees, sensitivity, units
 from sfumato.core.budget import Budget
 from sfumato.core.documents import Registry
@@ -36,6 +36,7 @@ DECLARATIONS = Registry(
         *tables.QUERIES,
         *graphs.QUERIES,
         *streams.QUERIES,
+        *learning.QUERIES,
         *laws.LAWS,
     )
 )

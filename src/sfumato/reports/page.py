@@ -18,6 +18,7 @@ from sfumato.core.release import Release, only_release
 from sfumato.core.statement import Statement
 from sfumato.errors import InvalidInput
 from sfumato.laws import LadderBound
+from sfumato.learning.training import Training
 from sfumato.reports.amounts import amount
 from sfumato.reports.browser import find, print_pdf
 from sfumato.reports.catalogue import LANGUAGES, message, messages
@@ -143,9 +144,9 @@ def _section(release: Release, language: str, *, unfolded: bool) -> str:
             f'<p class="asked">{escape(asked(said, language))}</p>',
             lead,
             *_glance(release, language),
-            f"<h2>{_text(language, 'page.answer' if columns[0].named else 'page.numbers')}</h2>",
+            f"<h2>{_text(language, _heading(columns))}</h2>",
             _picture(release, columns, language),
-            sheet(release, language, most=MOST_ROWS),
+            sheet(release, language, most=MOST_ROWS) if columns else "",
             f"<h2>{_text(language, 'page.meaning')}</h2>",
             *words,
             drawing(release, "people", language),
@@ -161,6 +162,11 @@ def _section(release: Release, language: str, *, unfolded: bool) -> str:
     )
 
 
+def _heading(columns: Sequence[Column]) -> str:
+    """What stands over the answer: it is a model, names that were chosen, or numbers."""
+    return "page.model" if not columns else "page.answer" if columns[0].named else "page.numbers"
+
+
 def _picture(release: Release, columns: Sequence[Column], language: str) -> str:
     """The numbers as a picture; none where there are too many, none at all, or where names were chosen."""
     match release.statement.query:
@@ -169,13 +175,15 @@ def _picture(release: Release, columns: Sequence[Column], language: str) -> str:
         case RunningTotal(groups=groups):
             drawn = columns[0].values and len(groups) <= MOST_PANELS
             return drawing(release, "series", language) if drawn else ""
+        case Training():
+            return drawing(release, "training", language)
     measured = not any(column.chosen for column in columns)
     return drawing(release, "intervals", language) if measured and len(columns[0].values) <= MOST_POINTS else ""
 
 
 def _one_law(said: Statement) -> bool:
     """Whether all numbers err by one law, which can be drawn."""
-    return not isinstance(said.law, LadderBound) and not isinstance(said.query, RunningTotal)
+    return not isinstance(said.law, LadderBound) and not isinstance(said.query, RunningTotal | Training)
 
 
 def _glance(release: Release, language: str) -> Iterator[str]:
@@ -196,7 +204,10 @@ def _glance(release: Release, language: str) -> Iterator[str]:
 
 
 def _margins(release: Release, language: str) -> Iterator[tuple[str, str]]:
-    """The margin of each number; where there are several columns, of the first few."""
+    """The margin of each number; where there are several columns, of the first few. Of a model, its size."""
+    if isinstance(release.statement.query, Training):
+        yield f"{release.statement.query.parameters:,}", _text(language, "page.glance_weights")
+        return
     shared = shared_margins(release)
     if shared is not None:
         yield f"±{magnitude(shared[0], 4)}", _text(language, "page.glance_margin")

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from functools import reduce
 
 from sfumato.accounting.basic import compose, cost
+from sfumato.core import enclosures
 from sfumato.core.budget import LONGEST_TEXT, Budget
 from sfumato.core.exact import decimal_up, fraction_text
 from sfumato.core.guarantees import Approximate
@@ -12,12 +13,16 @@ from sfumato.core.statement import Account, Statement
 from sfumato.core.units import Family, Node, Relation, Unit, User
 from sfumato.graphs import GRAPH_QUERIES
 from sfumato.graphs.queries.top import TopNodes
+from sfumato.learning.evaluation import Evaluations
+from sfumato.learning.paradigms.learning_curves import LearningCurve
+from sfumato.learning.training import Training
 from sfumato.mechanisms import Gaussian, Laplace, NoisyThreshold, OptimalSelection, SparseVector, TopChoice
 from sfumato.reports.catalogue import counted, message, messages
 from sfumato.reports.columns import CONFIDENCE, columns_of, magnitude, row_height, shared_margins
 from sfumato.reports.conditions import condition
 from sfumato.reports.words.facts import Facts, Span, guarantee_of
 from sfumato.reports.words.figures import exact, span_line
+from sfumato.reports.words.learning import trained_noise
 from sfumato.reports.words.measured import listed, ranges
 from sfumato.reports.words.streams import strategy_name, stream_unit
 from sfumato.streams.alarms import Alarms
@@ -103,6 +108,8 @@ def asked(said: Statement, language: str) -> str:
     if isinstance(said.query, RunningTotal | Alarms):
         by_group = "_groups" if isinstance(said.query, RunningTotal) and said.query.groups else ""
         return message(language, f"page.{said.query.KIND.removeprefix('query.')}{by_group}")
+    if isinstance(said.query, Training | Evaluations | LearningCurve):
+        return message(language, f"page.{said.query.KIND.removeprefix('query.')}")
     where = getattr(said.query, "where", None)
     facts = {} if where is None else {"condition": condition(where, language)}
     name = "page.rows_all" if where is None else "page.rows_where"
@@ -171,6 +178,8 @@ def protected(unit: Unit, language: str, *, told_by: bool = False) -> str:
 
 def margins(release: Release, language: str) -> str:
     """The 95% margin of each number and of all at once; of each column, where numbers err differently."""
+    if not columns_of(release):
+        return message(language, "fact.margin_model")
     shared = shared_margins(release)
     if shared is None:
         return _all([span_line(Span.of(column), language) for column in columns_of(release)], language)
@@ -190,6 +199,8 @@ def column(name: str, language: str) -> str:
 def _noise(release: Release, language: str) -> str:
     """The law of the noise; where columns are computed, in units of what one row brings."""
     said, height = release.statement, row_height(release.statement.query)
+    if isinstance(said.query, Training):
+        return trained_noise(said, language)
     if isinstance(said.query, Quantiles):
         return message(language, "fact.noise_chosen")
     match said.mechanism:
@@ -239,6 +250,8 @@ def _sensitivity(release: Release, language: str) -> str:
     if isinstance(said.query, Quantiles):
         return message(language, "fact.sensitivity_other")
     moved = said.sensitivity
+    if isinstance(said.query, Training) and moved.l2 is not None:
+        return message(language, "fact.sensitivity_trained", clip=decimal_up(enclosures.sqrt(moved.l2.squared).high))
     if isinstance(said.query, RunningTotal) and moved.l0 is not None and moved.linf is not None:
         most = fraction_text(moved.linf.value)
         return message(

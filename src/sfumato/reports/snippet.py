@@ -5,6 +5,7 @@ from html import escape
 from sfumato.core.release import Release, only_release
 from sfumato.core.units import Relation
 from sfumato.reports.catalogue import message
+from sfumato.reports.columns import columns_of
 from sfumato.reports.particulars import margins, protected
 from sfumato.reports.sheet import sheet
 
@@ -24,4 +25,5 @@ def snippet(release: Release, language: str = "en") -> str:
         unit=protected(said.unit, language),
         margins=margins(release, language),
     )
-    return f"<div>{sheet(release, language, most=MOST_ROWS)}<p>{escape(line)}</p></div>"
+    table = sheet(release, language, most=MOST_ROWS) if columns_of(release) else ""
+    return f"<div>{table}<p>{escape(line)}</p></div>"

@@ -18,8 +18,8 @@ class Counters:
     same question, and is still open. In memory it lasts as long as the vault.
     """
 
-    def __init__(self, ledger: Any) -> None:
-        self._ledger, self.durable = ledger, hasattr(ledger, "charge_named")
+    def __init__(self, ledger: Any, what: str = "stream") -> None:
+        self._what, self._ledger, self.durable = what, ledger, hasattr(ledger, "charge_named")
         self._charges: dict[int, tuple[str, Any]] = {}
 
     def charged(self, cost: Budget, dataset: Dataset, *, event: PrivacyEvent, question: str, key: str | None) -> Any:
@@ -45,8 +45,9 @@ class Counters:
             known, reservation = self._charges.get(-1 if number is None else number, (None, None))
             if known != question or key is not None:
                 raise Refused(
-                    "the charge of this stream is not in this vault's memory, and a new one would be a second stream. "
-                    "Nothing was resumed and nothing was spent. Keep streams that outlive a process in a ledger."
+                    f"the charge of this {self._what} is not in this vault's memory, and a new one would be a second "
+                    f"{self._what}. Nothing was resumed and nothing was spent. Keep {self._what}s that outlive a "
+                    "process in a ledger."
                 )
             return reservation
         if key is None and number is not None:
@@ -54,7 +55,7 @@ class Counters:
         if not self._check_open(key):
             raise NotDeclared(
                 "the ledger knows no charge under this idempotency key; nothing was resumed and nothing was spent. "
-                "Say idempotency=…, the key that the stream was opened with."
+                f"Say idempotency=…, the key that the {self._what} was opened with."
             )
         return self._reserved(cost, dataset, event=event, question=question, key=key)
 
@@ -82,8 +83,8 @@ class Counters:
         known = self._ledger.charge_named(key) if self.durable and key is not None else None
         if known is not None and known.state.value != "reserved":
             raise Refused(
-                "the stream under this idempotency key was closed; nothing was read and nothing was spent. What it "
-                "told is kept: ask for released(…), or open another stream under another key."
+                f"the {self._what} under this idempotency key was closed; nothing was read and nothing was spent. What "
+                f"it told is kept: ask for it again, or open another {self._what} under another key."
             )
         return known is not None
 

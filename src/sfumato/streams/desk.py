@@ -41,11 +41,13 @@ class Desk:
     ledger: Any
     key: SigningKey
     presenter: Presenter
+    queries: tuple[type, ...] = (RunningTotal, Alarms)
+    what: str = "stream"
     counters: Counters = field(init=False)
     memory: str = field(init=False, default_factory=lambda: secrets.token_hex(16))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "counters", Counters(self.ledger))
+        object.__setattr__(self, "counters", Counters(self.ledger, what=self.what))
 
     def open_stream(
         self, query: Query, mechanism: Mechanism, limit: Limit | None, spend: Budget, *, idempotency: str | None
@@ -72,7 +74,7 @@ class Desk:
         """The release of a stream that was closed; charges nothing."""
         release: Release | None = self._found(query, mechanism, limit, spend, idempotency, self.counters.told)[-1]
         if release is None:
-            raise NotDeclared("no stream like this was closed here; nothing was spent. Resume it, or open one.")
+            raise NotDeclared(f"no {self.what} like this was closed here; nothing was spent. Resume it, or open one.")
         return replace(release, charged=Budget.none(), repeated=True)
 
     def close_stream(self, opened: Opened, query: Query, values: tuple[int, ...]) -> Release:
@@ -107,7 +109,7 @@ class Desk:
 
     def stream_secret(self, purpose: str) -> bytes:
         """32 bytes that only the holder of the vault's signing key can work out."""
-        return derived_secret(self.key, f"stream {purpose}")
+        return derived_secret(self.key, f"{self.what} {purpose}")
 
     def move_stream(self, opened: Opened, serial: int, nonce: str) -> None:
         """Move the counter of a stream forward, or refuse: another state has taken this place."""
@@ -116,6 +118,10 @@ class Desk:
     def check_stream(self, opened: Opened) -> None:
         """Refuse to go on where the charge of a stream does not stand any more, or its dataset was closed."""
         self.ledger.check_running(opened.reservation, datasets=[opened.query.dataset])
+
+    def fail_stream(self, opened: Opened) -> None:
+        """Close the data of a stream whose engine failed: whether another one fails could tell what a row holds."""
+        self.ledger.close([opened.query.dataset])
 
     def _opened(
         self, query: Query, mechanism: Mechanism, limit: Limit | None, spend: Budget, key: str | None, find: Any
@@ -138,12 +144,12 @@ class Desk:
         self, query: Query, mechanism: Mechanism, limit: Limit | None, spend: Budget, key: str | None, find: Any
     ) -> tuple[Sensitivity, PrivacyEvent, Any, str, Any]:
         """Work out what a stream costs and hand it to ``find``: a method of the counters that charges, or looks up."""
-        if not isinstance(query, RunningTotal | Alarms) or type(query) not in (RunningTotal, Alarms):
-            raise Unsupported("this vault opens streams that it declared itself; nothing was read or spent.")
-        check_types(query, "the stream")
-        problem = query.mismatch(mechanism, self.unit)
+        if type(query) not in self.queries:
+            raise Unsupported(f"this vault opens {self.what}s that it declared itself; nothing was read or spent.")
+        check_types(query, f"the {self.what}")
+        problem = query.mismatch(mechanism, self.unit)  # type: ignore[attr-defined]
         if problem is not None:
-            raise Refused(f"the mechanism of a stream {problem}; nothing was read and nothing was spent.")
+            raise Refused(f"the mechanism of a {self.what} {problem}; nothing was read and nothing was spent.")
         sensitivity = query.sensitivity(self.unit, limit)
         event = mechanism.loss(sensitivity)
         guarantee = promised(event, spend)

@@ -81,6 +81,10 @@ class StreamGate(Protocol):
         """Move the counter of a stream forward, or refuse: another state has taken this place."""
         ...
 
+    def fail_stream(self, opened: Opened) -> None:
+        """Close the data of a stream whose engine failed."""
+        ...
+
     def check_stream(self, opened: Opened) -> None:
         """Refuse to go on where the charge of a stream does not stand any more, or its dataset was closed."""
         ...

@@ -1,4 +1,7 @@
-"""States that survive: encrypted, authenticated, and bound to the charge that they belong to."""
+"""States that survive: encrypted, authenticated, and bound to the charge that they belong to.
+
+A state is JSON, and may have a body of bytes beside it: what a training run holds, sealed in pieces.
+"""
 
 import contextlib
 import fcntl
@@ -15,6 +18,8 @@ from sfumato.errors import InvalidInput, Refused
 __all__ = ["charge_of", "derived_secret", "locked", "read_sealed", "remove_sealed", "write_sealed"]
 
 MAGIC = b"sfumato stream state 1\n"
+BODIED = b"sfumato bodied state 1\n"  # as long as the other: the header begins at the same place
+PIECE = 1 << 28  # bytes of a body that are sealed at once
 LEAST = 4096  # bytes of a state: smaller ones are filled up, and larger ones to the next power of two
 
 
@@ -32,23 +37,28 @@ def derived_secret(key: SigningKey, purpose: str) -> bytes:
     return HKDF(algorithm=SHA256(), length=32, salt=None, info=f"sfumato {purpose}".encode()).derive(private)
 
 
-def write_sealed(path: Path, secret: bytes, header: Json, state: Json) -> None:
+def write_sealed(
+    path: Path, secret: bytes, header: Json, state: Json, body: bytes | None = None, what: str = "stream"
+) -> None:
     """Write a state so that after a crash the file holds it, or the one before it, whole.
 
     ``header`` is readable by all and authenticated; ``state`` is encrypted (AES-256-GCM), and filled up to a power of
     two bytes. The size of the file is no secret that is kept: it tells within a factor of two how much is in it, and
-    where it doubles, that one person more came.
+    where it doubles, that one person more came. A ``body`` is sealed as it is: its size must be public.
     """
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     head = canonical(header).encode()
-    nonce = secrets.token_bytes(12)
-    body = AESGCM(secret).encrypt(nonce, _plain(state), MAGIC + head)
+    nonce, magic = secrets.token_bytes(12), MAGIC if body is None else BODIED
+    sealed = AESGCM(secret).encrypt(nonce, _plain(state), magic + head)
+    length = b"" if body is None else len(sealed).to_bytes(8, "big")
     beside = _beside(path)
     try:
         beside.unlink(missing_ok=True)  # what a crash has left, or somebody has laid there
         with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as file:
-            file.write(MAGIC + len(head).to_bytes(4, "big") + head + nonce + body)
+            file.write(magic + len(head).to_bytes(4, "big") + head + length + nonce + sealed)
+            for piece in _pieces(secret, nonce, body or b""):
+                file.write(piece)
             file.flush()
             os.fsync(file.fileno())
         beside.replace(path)
@@ -59,8 +69,8 @@ def write_sealed(path: Path, secret: bytes, header: Json, state: Json) -> None:
             os.close(folder)
     except OSError as wrong:
         raise Refused(
-            f"the state of the stream was not written to {path}: {wrong.strerror}. Nothing was told; the charge "
-            "counts. Make room and resume the stream."
+            f"the state of the {what} was not written to {path}: {wrong.strerror}. Nothing was told; the charge "
+            f"counts. Make room and resume the {what}."
         ) from None
 
 
@@ -74,32 +84,37 @@ def _beside(path: Path) -> Path:
     return path.with_name(f"{path.name}.new")
 
 
-def read_sealed(path: Path, secret: bytes) -> tuple[Any, Any]:
-    """The header and the state of a file; one that was changed, or sealed with another key, is refused."""
+def read_sealed(path: Path, secret: bytes, *, what: str = "stream") -> tuple[Any, Any, bytes]:
+    """The header, the state and the body of a file; one that was changed, or sealed with another key, is refused."""
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     data, head, start = _opened(path)
-    nonce, body = data[start : start + 12], data[start + 12 :]
+    magic = data[: len(MAGIC)]
+    end = len(data)
+    if magic == BODIED:
+        start, end = start + 8, start + 20 + int.from_bytes(data[start : start + 8], "big")
+    nonce = data[start : start + 12]
     try:
-        if not data.startswith(MAGIC):
+        if magic not in (MAGIC, BODIED):
             raise InvalidTag
-        plain = AESGCM(secret).decrypt(nonce, body, MAGIC + head)
+        plain = AESGCM(secret).decrypt(nonce, data[start + 12 : end], magic + head)
+        body = _opened_pieces(secret, nonce, memoryview(data)[end:])
     except (InvalidTag, ValueError):
         raise Refused(
-            f"{path} is no state of a stream that was sealed with the key of this vault, or it was changed; nothing "
-            "was resumed. Open the vault with the key that the stream was started with."
+            f"{path} is no state of a {what} that was sealed with the key of this vault, or it was changed; nothing "
+            f"was resumed. Open the vault with the key that the {what} was started with."
         ) from None
-    return parse(head.decode()), parse(plain.rstrip(b" ").decode())
+    return parse(head.decode()), parse(plain.rstrip(b" ").decode()), body
 
 
-def charge_of(path: Path) -> int:
+def charge_of(path: Path, *, what: str = "stream") -> int:
     """The number of the charge that a file says it belongs to; whether that is true, :func:`read_sealed` says."""
     try:
         header: Any = parse(_opened(path)[1].decode())
         return int(header["charge"])
     except (InvalidInput, KeyError, TypeError, ValueError):
-        raise Refused(f"{path} is no state of a stream; nothing was resumed and nothing was spent.") from None
+        raise Refused(f"{path} is no state of a {what}; nothing was resumed and nothing was spent.") from None
 
 
 def _opened(path: Path) -> tuple[bytes, bytes, int]:
@@ -114,7 +129,7 @@ def _opened(path: Path) -> tuple[bytes, bytes, int]:
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Iterator[int]:
+def locked(path: Path, *, what: str = "stream") -> Iterator[int]:
     """Hold a state file: while one process runs a stream, no other may."""
     try:
         file = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
@@ -124,10 +139,31 @@ def locked(path: Path) -> Iterator[int]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise Refused(f"the stream of {path} is running elsewhere; nothing was read, told or spent.") from None
+            raise Refused(f"the {what} of {path} is running elsewhere; nothing was read, told or spent.") from None
         yield file
     finally:
         os.close(file)
+
+
+def _pieces(secret: bytes, nonce: bytes, body: bytes) -> Iterator[bytes]:
+    """The pieces of a body, each bound to the nonce of its state, its own place and the last one's."""
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    view, count = memoryview(body), -(-len(body) // PIECE)
+    for place in range(count):
+        own, about = secrets.token_bytes(12), nonce + place.to_bytes(4, "big") + count.to_bytes(4, "big")
+        yield own + AESGCM(secret).encrypt(own, view[place * PIECE : (place + 1) * PIECE], about)
+
+
+def _opened_pieces(secret: bytes, nonce: bytes, sealed: memoryview) -> bytes:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    whole = PIECE + 28  # with its nonce and its tag
+    count, parts = -(-len(sealed) // whole), []
+    for place in range(count):
+        piece, about = sealed[place * whole : (place + 1) * whole], nonce + place.to_bytes(4, "big")
+        parts.append(AESGCM(secret).decrypt(bytes(piece[:12]), piece[12:], about + count.to_bytes(4, "big")))
+    return b"".join(parts)
 
 
 def _plain(state: Json) -> bytes:

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn, Self, SupportsIndex
+from typing import Any, ClassVar, NoReturn, Self, SupportsIndex
 
 from sfumato.core.documents import Json
 from sfumato.core.query import Query
@@ -32,6 +32,8 @@ class Surviving(ABC):
     far as the ledger's own anchor tells. In memory there are no copies: it cannot be copied, pickled, or used after a
     fork. Sensitive: the state; it is encrypted and authenticated on disk.
     """
+
+    WHAT: ClassVar[str] = "stream"
 
     def __init__(
         self, gate: StreamGate, opened: Opened, path: Path | None, held: contextlib.ExitStack | None = None
@@ -66,14 +68,15 @@ class Surviving(ABC):
         """Go on from the state on disk; an older one, or a copy that was overtaken, is refused."""
         path = self._path
         if path is None:
-            raise Refused("a stream without a file has no state to resume from; nothing was done.")
+            raise Refused(f"a {self.WHAT} without a file has no state to resume from; nothing was done.")
         try:
-            header, state = read_sealed(path, self._gate.stream_secret("state"))
-            if {**header, "serial": self._serial} != self._header():
-                raise Refused(f"{path} is the state of another stream or another charge; nothing was resumed.")
+            header, state, body = read_sealed(path, self._gate.stream_secret("state"), what=self.WHAT)
+            if {**header, "serial": self._serial} != self._header() or len(body) != state.get("bytes", 0):
+                raise Refused(f"{path} is the state of another {self.WHAT} or another charge; nothing was resumed.")
             self._gate.move_stream(self._opened, header["serial"], state["nonce"])
             self._opened = replace(self._opened, issued=state["issued"])
             self._serial = header["serial"]
+            self._restore_body(body)
             self._restore(state)
             self.save()  # from now on no copy of the old state can go on
         except BaseException:
@@ -113,10 +116,12 @@ class Surviving(ABC):
 
     def _write(self) -> None:
         nonce = secrets.token_hex(16)
-        state: Json = {**self._state(), "nonce": nonce, "issued": self._opened.issued}
+        state: dict[str, Json] = {**self._state(), "nonce": nonce, "issued": self._opened.issued}
         try:
             if self._path is not None:
-                write_sealed(self._path, self._gate.stream_secret("state"), self._header(), state)
+                body = self._body()
+                state = state if body is None else {**state, "bytes": len(body)}
+                write_sealed(self._path, self._gate.stream_secret("state"), self._header(), state, body, self.WHAT)
             self._gate.move_stream(self._opened, self._serial, nonce)
         except BaseException:
             self._end()  # what was drawn was not told, and never is by this process
@@ -124,8 +129,8 @@ class Surviving(ABC):
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise Refused(
-            "an open stream is not copied: two of them would tell from one charge. Nothing was copied. To go on in "
-            "another process, open it with state=… and resume it there."
+            f"an open {self.WHAT} is not copied: two of them would tell from one charge. Nothing was copied. To go on "
+            "in another process, open it with a file for its state and resume it there."
         )
 
     def _header(self) -> dict[str, Json]:
@@ -141,13 +146,21 @@ class Surviving(ABC):
     def _check_usable(self) -> None:
         if self._process != os.getpid():
             raise Refused(
-                "this stream runs in another process, and a forked copy would tell from the same charge; nothing was "
-                "told. Go on where it was opened."
+                f"this {self.WHAT} runs in another process, and a forked copy would tell from the same charge; nothing "
+                "was told. Go on where it was opened."
             )
         if self._done and not self._closed and self._path is not None:
-            raise Refused(f"this stream stopped within a step; nothing was told. Resume it from {self._path}.")
+            raise Refused(f"this {self.WHAT} stopped within a step; nothing was told. Resume it from {self._path}.")
         if self._done:
-            raise Refused("this stream is closed; nothing was told. Open another one, with a new budget.")
+            raise Refused(f"this {self.WHAT} is closed; nothing was told. Open another one, with a new budget.")
+
+    def _body(self) -> bytes | None:
+        """What of the state is bytes, if anything; its size is public. Sensitive."""
+        return None
+
+    def _restore_body(self, body: bytes) -> None:
+        """Go on from the bytes; called before the rest."""
+        return
 
     @abstractmethod
     def _state(self) -> dict[str, Json]:

@@ -1,5 +1,6 @@
 """The engine: one gradient a unit, clipped, summed."""
 
-from sfumato.learning.engine.sums import ClippedSum, Engine, clipped_sum
+from sfumato.learning.engine.bounds import SLACK
+from sfumato.learning.engine.sums import ClippedSum, Engine, Kind, clipped_sum
 
-__all__ = ["ClippedSum", "Engine", "clipped_sum"]
+__all__ = ["SLACK", "ClippedSum", "Engine", "Kind", "clipped_sum"]

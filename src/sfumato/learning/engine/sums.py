@@ -1,59 +1,151 @@
 """Clipped sums: what a step of private training needs of a model and a batch."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, grad_and_value, vmap
+
+from sfumato.errors import InvalidInput, Unsupported
+from sfumato.learning.engine.bounds import LARGEST, MANY, SMALLEST
+from sfumato.learning.engine.fast import fast_sum
+from sfumato.learning.engine.losses import Kind, Loss
+from sfumato.learning.engine.plan import Plan, key, plan
+from sfumato.learning.engine.record import Site
+from sfumato.learning.engine.semantics import semantic_sum
+from sfumato.learning.refusals import check_layers
 
 __all__ = ["ClippedSum", "Engine", "Kind", "clipped_sum"]
 
-Kind = Literal["record", "user", "group"]
-Loss = Callable[..., Tensor]
+Way = Literal["auto", "semantic", "fast"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClippedSum:
-    """The sum of clipped gradients, by the name of their parameter, and what it was made of. Sensitive: all of it."""
+    """The sum of clipped gradients, by the name of their parameter, and what it was made of. Sensitive: all of it.
+
+    ``flat`` is the whole sum as one vector in double precision, in the order of the names; ``sums`` are views of it.
+    ``norms`` are those before clipping and ``losses`` those of each unit, both 0 for units that count nothing.
+    """
 
     sums: dict[str, Tensor]
+    flat: Tensor
     norms: Tensor
     losses: Tensor
 
 
 class Engine:
-    """Sums one clipped gradient a unit, for batches of one model and one loss."""
+    """Sums one clipped gradient a unit, for batches of one model and one loss.
+
+    A unit is a record, a user with all records of theirs that are in the batch (the loss is the mean over them), or a group
+    whose members the model sees as one batch and the loss as one thing. The loss is asked for one unit at a time.
+
+    Guarantee: one unit moves the sum by at most clip · (1 + SLACK) in the l2 norm, however many others there are, if the places of
+    the others stay as they are and at most ``batches`` physical batches of a step are touched. A unit whose gradient is not finite
+    counts nothing. Assumes: kernels compute a unit's numbers from that unit alone, for a fixed physical shape.
+    Public / sensitive: the plan follows from shapes and is public; every number that ``sum`` returns is sensitive.
+    Proof: docs/proofs/clipped_sums.md
+
+    >>> engine = Engine(nn.Linear(2, 1), nn.functional.mse_loss, clip=1.0)
+    >>> engine.sum(torch.eye(2), torch.full((2, 1), 100.0)).flat.norm() <= 2
+    tensor(True)
+    """
 
     def __init__(
-        self, model: nn.Module, loss: Loss, *, clip: float = 1.0, unit: Kind = "record", way: str = "auto"
+        self,
+        model: nn.Module,
+        loss: Loss,
+        *,
+        clip: float = 1.0,
+        unit: Kind = "record",
+        way: Way = "auto",
+        batches: int = 2,
     ) -> None:
-        self.model, self.loss, self.clip, self.unit, self.way = model, loss, clip, unit, way
+        if unit not in ("record", "user", "group"):
+            raise InvalidInput(f"unit must be 'record', 'user' or 'group', not {unit!r}; nothing was done.")
+        if way not in ("auto", "semantic", "fast"):
+            raise InvalidInput(f"way must be 'auto', 'semantic' or 'fast', not {way!r}; nothing was done.")
+        if batches < 1:
+            raise InvalidInput(f"batches must be at least 1, not {batches}; nothing was done.")
+        check_layers(model)
+        self.model, self.loss, self.unit, self.way, self.batches = model, loss, unit, way, batches
+        self.clip = clip
+        self._plans: dict[tuple[Any, ...], Plan] = {}
+        self._last: tuple[Plan, dict[Site, str]] | None = None
+
+    @property
+    def clip(self) -> float:
+        """The most that one unit's gradient may be long; it may be set anew before each sum."""
+        return self._clip
+
+    @clip.setter
+    def clip(self, clip: float) -> None:
+        if not SMALLEST <= clip <= LARGEST:
+            raise InvalidInput(f"clip must lie between 2^-40 and 2^40, not {clip}; nothing was done. Scale the loss.")
+        self._clip = float(clip)
+
+    @property
+    def plan(self) -> str:
+        """The way of each layer in the last sum, as a table. It follows from shapes alone."""
+        if self._last is None:
+            return "nothing is planned before the first batch" if self.way != "semantic" else "semantic: as asked"
+        return self._last[0].table(self._last[1])
+
+    def prepare(self, inputs: Any, targets: Any) -> None:
+        """Plan for batches of such shapes; their values are not looked at."""
+        inputs = inputs if isinstance(inputs, tuple) else (inputs,)
+        if self.way != "semantic":
+            self._planned(inputs, targets)
 
     def sum(self, inputs: Any, targets: Any, present: Tensor | None = None) -> ClippedSum:
         """Sum the clipped gradients of a batch."""
         inputs = inputs if isinstance(inputs, tuple) else (inputs,)
-        parameters = {name: value.detach() for name, value in self.model.named_parameters() if value.requires_grad}
         if present is None:
-            present = torch.ones(inputs[0].shape[: 2 if self.unit == "user" else 1], dtype=torch.bool)
+            axes = inputs[0].shape[: 2 if self.unit == "user" else 1]
+            present = torch.ones(axes, dtype=torch.bool, device=inputs[0].device)
+        if len(present) > MANY:
+            raise InvalidInput(f"a physical batch has at most {MANY} units; nothing was summed. Use smaller ones.")
+        flat, into = self._empty(inputs[0].device)
+        planned = None if self.way == "semantic" else self._planned(inputs, targets)
+        if planned is not None and planned.fast:
+            norms, losses, ways = fast_sum(
+                self.model,
+                self.loss,
+                inputs,
+                targets,
+                present,
+                clip=self.clip,
+                kind=self.unit,
+                layers=planned.layers,
+                into=into,
+                batches=self.batches,
+                expected=planned.calls,
+            )
+            self._last = planned, ways
+        else:
+            norms, losses = semantic_sum(
+                self.model, self.loss, inputs, targets, present, clip=self.clip, kind=self.unit, into=into
+            )
+            self._last = None if planned is None else (planned, {})
+        return ClippedSum(sums=into, flat=flat, norms=norms, losses=losses)
 
-        def one(parameters: dict[str, Tensor], x: tuple[Tensor, ...], y: Any, here: Tensor) -> Tensor:
-            if self.unit == "group":
-                return self.loss(functional_call(self.model, parameters, x), y).sum() * here
-            if self.unit == "record":
-                x, y, here = tuple(part[None] for part in x), y[None], here[None]
-            outputs = functional_call(self.model, parameters, x)
-            losses = vmap(lambda o, t: self.loss(o[None], t[None]).sum())(outputs, y)
-            return torch.where(here, losses, 0).sum() / here.sum().clamp(min=1)
+    def _planned(self, inputs: tuple[Tensor, ...], targets: Any) -> Plan:
+        at = key(self.model, inputs, targets)
+        if at not in self._plans:
+            self._plans[at] = plan(self.model, self.loss, inputs, targets, self.unit)
+        found = self._plans[at]
+        if self.way == "fast" and not found.fast:
+            raise Unsupported(
+                f"there is no fast way for this model: {found.reason}. Nothing was summed; use way='auto'."
+            )
+        return found
 
-        gradients, losses = vmap(grad_and_value(one), in_dims=(None, 0, 0, 0), randomness="different")(
-            parameters, inputs, targets, present
-        )
-        norms = torch.sqrt(sum(g.flatten(1).double().square().sum(1) for g in gradients.values()))
-        scale = (self.clip / norms.clamp(min=self.clip)).to(losses.dtype)
-        sums = {name: torch.einsum("u,u...->...", scale, g) for name, g in gradients.items()}
-        return ClippedSum(sums=sums, norms=norms, losses=losses)
+    def _empty(self, device: torch.device) -> tuple[Tensor, dict[str, Tensor]]:
+        """Sums of double precision, all 0, as views of one vector."""
+        trained = {name: value for name, value in self.model.named_parameters() if value.requires_grad}
+        flat = torch.zeros(sum(value.numel() for value in trained.values()), dtype=torch.float64, device=device)
+        parts = flat.split([value.numel() for value in trained.values()])
+        return flat, {name: part.view(value.shape) for (name, value), part in zip(trained.items(), parts, strict=True)}
 
 
 def clipped_sum(
@@ -65,5 +157,9 @@ def clipped_sum(
     unit: Kind = "record",
     present: Tensor | None = None,
 ) -> ClippedSum:
-    """Sum one clipped gradient a unit."""
+    """Sum one clipped gradient a unit of one batch; ``Engine`` says what is guaranteed.
+
+    >>> clipped_sum(nn.Linear(2, 1), nn.functional.mse_loss, (torch.eye(2), torch.full((2, 1), 100.0))).norms.shape
+    torch.Size([2])
+    """
     return Engine(model, loss, clip=clip, unit=unit).sum(*batch, present)

@@ -9,6 +9,7 @@ from typing import Any
 
 from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput, Unsupported
+from sfumato.learning.training import Training
 from sfumato.reports.plots.alarms_over_time import alarms
 from sfumato.reports.plots.belief_curve import belief, people
 from sfumato.reports.plots.burning_down import burn_down
@@ -24,6 +25,7 @@ from sfumato.reports.plots.map_of_areas import choropleth
 from sfumato.reports.plots.saving import save
 from sfumato.reports.plots.series import event_and_person, series
 from sfumato.reports.plots.table_of_intervals import intervals
+from sfumato.reports.plots.training_curve import Trials, accuracies, training
 from sfumato.reports.plots.trajectories import Curve, advantages, trajectories
 from sfumato.reports.plots.weight_matrix import matrix
 from sfumato.streams.alarms import Alarms
@@ -32,6 +34,8 @@ from sfumato.streams.total import RunningTotal
 __all__ = [
     "KINDS",
     "Curve",
+    "Trials",
+    "accuracies",
     "advantages",
     "alarms",
     "belief",
@@ -52,6 +56,7 @@ __all__ = [
     "series",
     "shares",
     "statistics",
+    "training",
     "trajectories",
     "use_fonts",
 ]
@@ -59,6 +64,7 @@ __all__ = [
 OF_COLUMNS = ("intervals", "noise", "frontier")
 OF_NETWORKS = ("degrees", "matrix")
 OF_STREAMS = ("series", "alarms")
+OF_MODELS = ("training",)
 KINDS: dict[str, Callable[..., Any]] = {
     "intervals": intervals,
     "noise": noise,
@@ -69,6 +75,7 @@ KINDS: dict[str, Callable[..., Any]] = {
     "matrix": matrix,
     "series": series,
     "alarms": alarms,
+    "training": training,
 }
 
 
@@ -77,16 +84,22 @@ def draw(
 ) -> Any:
     """Draw a release as the kind of picture that is asked for by name; ``column`` picks one where there are several.
 
-    The ``intervals`` of a stream go by step: a series on its bands, or alarms over time.
+    The ``intervals`` of a stream go by step: a series on its bands, or alarms over time. A model has none: it is drawn
+    as ε by step.
     """
     query = only_release(release).statement.query
     if kind == "intervals" and column is None and isinstance(query, RunningTotal | Alarms):
         kind = "alarms" if isinstance(query, Alarms) else "series"
+    if kind == "intervals" and column is None and isinstance(query, Training):
+        kind = "training"
+    if kind == "noise" and isinstance(query, Training):
+        raise Unsupported("the noise of a model is in its weights; nothing was drawn. Draw its training.")
     if kind == "noise" and isinstance(query, RunningTotal):
         raise Unsupported("the noise of a total hangs on its step; nothing was drawn. Draw the series with its bands.")
     if kind not in KINDS:
         raise Unsupported(f"there is no plot {kind!r}; the plots are {', '.join(KINDS)}. Nothing was drawn.")
     if column is not None and kind not in OF_COLUMNS:
-        about = "a network" if kind in OF_NETWORKS else "a stream" if kind in OF_STREAMS else "the account"
+        groups = {"a network": OF_NETWORKS, "a stream": OF_STREAMS, "a model": OF_MODELS}
+        about = next((name for name, kinds in groups.items() if kind in kinds), "the account")
         raise InvalidInput(f"the plot {kind!r} is about {about} and not about a column; nothing was drawn.")
     return KINDS[kind](release, language, theme, **({} if column is None else {"column": column}))

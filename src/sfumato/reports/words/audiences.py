@@ -84,6 +84,8 @@ class _Told:
         subject = self.facts.subject
         if subject.course is not None:
             return (self.say(self._told_of(subject.course)),)
+        if subject.lesson is not None:
+            return (self.say("what.trained_all" if subject.lesson.way == "all" else "what.trained"),)
         if subject.choice is not None:
             return (self.say(*self._choice(subject)),)
         if told_alone(subject, self.voice.language):
@@ -113,9 +115,26 @@ class _Told:
         return [self.say(f"stream.unit_{course.level}{apart}", *open_ends)]
 
     @property
+    def lesson(self) -> list[str]:
+        """What one unit can do in a training run, what may be done with the model, and what is not promised."""
+        if self.facts.subject.lesson is None:
+            return []
+        return [self.say("lesson.why", "lesson.open"), self.say("lesson.not")]
+
+    @property
+    def method(self) -> list[str]:
+        """How a model was trained, for those who answer for it."""
+        lesson = self.facts.subject.lesson
+        if lesson is None:
+            return []
+        return [self.say(f"lesson.method_{lesson.way}", *(["lesson.follows"] if lesson.follows else []))]
+
+    @property
     def charged(self) -> list[str]:
-        """When a stream was charged."""
-        course = self.facts.subject.course
+        """When a stream or a training run was charged."""
+        course, lesson = self.facts.subject.course, self.facts.subject.lesson
+        if lesson is not None:
+            return [self.say("lesson.charged", *(["lesson.early"] if lesson.early else []))]
         return [] if course is None else [self.say(f"stream.charged_{'alarms' if course.watch else 'series'}")]
 
     @staticmethod
@@ -164,6 +183,10 @@ class _Told:
         subject = self.facts.subject
         if subject.course is not None:
             yield self.say("limit.steps", *(["limit.steps_person"] if self.facts.limit is not None else []))
+            return
+        if subject.lesson is not None:
+            person = subject.lesson.limited
+            yield self.say("limit.trained", *([] if person is None else [f"limit.trained_{person}"]))
             return
         if subject.kind is Kind.FOUND:
             yield self.say(*(["limit.found"] if self.facts.limit is not None else []), "limit.found_missing")
@@ -217,6 +240,7 @@ def _public(told: _Told) -> Text:
         *([told.say("delta.meaning")] if told.has_delta else []),
         *told.alone,
         *told.stream,
+        *told.lesson,
         told.say("public.scope"),
     ]
     return Text(
@@ -235,11 +259,13 @@ def _patient(told: _Told) -> Text:
         *([told.say("delta.brief")] if told.has_delta else []),
         *told.alone,
         *told.stream,
+        *told.lesson,
         told.say("patient.scope"),
     ]
     name = "patient.limit_found" if told.facts.subject.kind is Kind.FOUND else "patient.limit"
-    limit = [told.say(name)] if told.facts.limit is not None and not told.stream else []
-    limit += told.limits() if told.stream else ()
+    own = bool(told.stream or told.lesson)  # streams and training say themselves what of a person counts
+    limit = [told.say(name)] if told.facts.limit is not None and not own else []
+    limit += told.limits() if own else ()
     limit += told.held_back()
     return Text(
         what=told.what(),
@@ -262,6 +288,7 @@ def _clinician(told: _Told) -> Text:
         *([told.say("delta.brief")] if told.has_delta else []),
         *told.alone,
         *told.stream,
+        *told.lesson,
         told.say("clinician.scope"),
     ]
     return Text(
@@ -280,11 +307,11 @@ def _manager(told: _Told) -> Text:
     else:
         fits = {"0": "none", "1": "one"}.get(told.voice.figures["fits"], "many")
         cost = "manager.cost_repeated" if facts.repeated else "manager.cost"
-        tenfold = "manager.tenfold_stream" if told.stream else "manager.tenfold"
+        kind = "_stream" if told.stream else "_training" if told.lesson else ""
         budget = [
             told.say(cost, "manager.state"),
             *told.charged,
-            told.say(f"manager.another_{fits}", tenfold),
+            told.say(f"manager.another_{fits}", f"manager.tenfold{kind}"),
         ]
     budget += told.filter
     if facts.account.ledger.startswith("none"):
@@ -295,11 +322,15 @@ def _manager(told: _Told) -> Text:
         told.say(f"manager.risk_{told.all}", *(["delta.brief"] if told.has_delta else []), "manager.scope"),
         *told.alone,
         *told.stream,
+        *told.lesson,
     ]
     return Text(
         what=told.what(),
         budget=tuple(budget),
-        error=(*told.error("manager.error_", *(["manager.price"] if priced else [])), *told.clips()),
+        error=(
+            *told.error("manager.error_", *(["manager.price"] if priced else [])),
+            *(told.limits() if told.lesson else told.clips()),
+        ),
         risk=tuple(risk),
         order=("budget", "error", "risk"),
     )
@@ -316,6 +347,8 @@ def _board(told: _Told) -> Text:
         *([told.say("delta.meaning")] if told.has_delta else []),
         *told.alone,
         *told.stream,
+        *told.lesson,
+        *told.method,
         told.say(f"board.together_{together}"),
         told.say("board.assumptions"),
         told.say("limits.unit", "limits.groups", "limits.elsewhere"),

@@ -22,9 +22,12 @@ from sfumato.errors import InvalidInput, Unsupported
 from sfumato.graphs import GRAPH_QUERIES
 from sfumato.graphs.node_level.by_chosen_cap import ByChosenCap
 from sfumato.graphs.query import GraphQuery
+from sfumato.learning import EXAMPLE_QUERIES
+from sfumato.learning.training import Training
 from sfumato.mechanisms import NoisyThreshold, OptimalSelection, TopChoice
 from sfumato.reports.columns import CONFIDENCE, Column, columns_of, shared_margins, widest_at_once
 from sfumato.reports.words.choices import Found, Top
+from sfumato.reports.words.learning import ACCURACIES, Lesson, lesson_of
 from sfumato.reports.words.networks import asked, bound_of, cap_of, corners_of, flow_of, leaves_of, pointing_of
 from sfumato.reports.words.streams import Course, course_of
 from sfumato.streams.alarms import Alarms
@@ -87,7 +90,8 @@ class Subject:
     Of a network: ``cap`` is how many links of each node count, ``corners`` in how many triangles a node does,
     ``flow`` which part of all rank a link passes on, ``leaves`` are those of a star, ``bound`` is the largest weight
     that counts, ``pointing`` says that only links ``out`` of a node or ``in`` to it count, and ``listed`` that a public
-    list names the nodes. Of a stream, ``course`` is what it told and what one unit may do in it.
+    list names the nodes. Of a stream, ``course`` is what it told and what one unit may do in it; of a trained
+    model, ``lesson`` is on whom and how.
     """
 
     kind: Kind
@@ -109,6 +113,7 @@ class Subject:
     pointing: str | None = None
     listed: bool = False
     course: Course | None = None
+    lesson: Lesson | None = None
 
     @property
     def counts(self) -> bool:
@@ -220,11 +225,17 @@ class Facts:
         query = said.query
         if isinstance(query, RunningTotal | Alarms):
             return cls._streamed(release, said)
+        if isinstance(query, Training):
+            return cls._trained(release, said)
         match query:
             case FoundKeys() | TopGroups():
                 subject = _chosen(query, said)
             case Count() | Aggregate() | Quantiles() | Marginals():
                 subject = _counted(query, said)
+            case _ if type(query) in ACCURACIES:
+                subject = _accuracies(said)
+            case _ if type(query) in EXAMPLE_QUERIES:
+                subject = _examined(said)
             case _ if type(query) in GRAPH_QUERIES:
                 subject = _network(query, said)  # type: ignore[arg-type]
             case _:
@@ -239,6 +250,22 @@ class Facts:
             account=said.account,
             margins=None if margins is None else Margins(each=margins[0], joint=margins[1]),
             spans=() if margins is not None else _spans(release),
+            repeated=release.repeated,
+            lost=_lost(said),
+        )
+
+    @classmethod
+    def _trained(cls, release: Release, said: Statement) -> "Facts":
+        """The facts of a training run."""
+        lesson = lesson_of(said)
+        return cls(
+            subject=Subject(kind=Kind.MODEL, dataset=said.dataset, numbers=0, lesson=lesson),
+            unit=said.unit,
+            limit=said.limit,
+            guarantee=_known(said.guarantee),
+            cost=said.spend,
+            account=said.account,
+            margins=None,
             repeated=release.repeated,
             lost=_lost(said),
         )
@@ -354,6 +381,33 @@ def _counted(query: Count | Aggregate | Quantiles | Marginals, said: Statement) 
         measures=measures,
         number=query.number if isinstance(query, Aggregate) else None,
         rest=bool(by) and all(keys.other is not None for keys in by) and not isinstance(query, Marginals),
+    )
+
+
+def _accuracies(said: Statement) -> Subject:
+    """How often models are right on held-out units."""
+    if not said.values:
+        raise Unsupported("no model was looked at, so that there is nothing to explain; no text was made.")
+    return Subject(
+        kind=Kind.CURVE,
+        dataset=said.dataset,
+        numbers=len(said.values),
+        measure="accuracy",
+        columns=tuple(said.query.labels()),
+        number=said.query.number,  # type: ignore[attr-defined]
+    )
+
+
+def _examined(said: Statement) -> Subject:
+    """What is told of declared examples; each query has its own words, by its kind."""
+    labels = said.query.labels()
+    return Subject(
+        kind=Kind.TABLE if labels else Kind.NUMBER,
+        dataset=said.dataset,
+        numbers=len(next(iter(labels.values()), ("one",))),
+        measure=said.query.KIND.removeprefix("query."),
+        columns=tuple(labels),
+        rest=True,
     )
 
 

@@ -21,6 +21,7 @@ from sfumato.reports.conditions import condition
 from sfumato.reports.frequencies import PRIOR, believed, guessed
 from sfumato.reports.words.choices import Found, Top
 from sfumato.reports.words.facts import Facts, Kind, Margins, Source, Span, Subject
+from sfumato.reports.words.learning import lesson_figures
 from sfumato.reports.words.measured import listed, measured, one_line, plain, ranges, spaced
 from sfumato.reports.words.streams import stream_figures, window_figures
 from sfumato.reports.words.voice import paragraph
@@ -111,6 +112,8 @@ def _subject(subject: Subject, language: str, *, persons: bool) -> dict[str, str
     where = "" if subject.condition is None else one_line(condition(subject.condition, language))
     data = _data(subject.dataset.name, subject.dataset.edition, language)
     shown = {"data": data}
+    if subject.lesson is not None:
+        shown |= lesson_figures(subject.lesson, language)
     if subject.choice is not None:
         shown |= _choice(subject, subject.choice, language, persons=persons)
     elif subject.kind is not Kind.MODEL:
@@ -304,6 +307,7 @@ def _limit(facts: Facts, language: str) -> dict[str, str]:
         "groups": counted(language, "group", facts.limit.groups),
         "kept": counted(language, "value", facts.limit.groups),
         "rows": counted(language, "row", facts.limit.rows_per_group),
+        "groups_alone": counted(language, "row", facts.limit.groups),
     }
 
 

@@ -1,0 +1,87 @@
+"""The course of a run: who counts in a step, with which clip, and how the sum of a step becomes noisy."""
+
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from torch import Tensor
+
+from sfumato.core.query import Mechanism
+from sfumato.core.sensitivity import Sensitivity
+from sfumato.learning.lattice import NoisyLattice
+from sfumato.learning.noisy_sums import NoisySums
+from sfumato.learning.sampling import shuffled_sample
+from sfumato.learning.training import Training
+from sfumato.noise import SystemWords, Words
+
+__all__ = ["Course", "SampledCourse", "course_of"]
+
+
+class Course(Protocol):
+    """One run of a mechanism, step by step. Sensitive: its state."""
+
+    @property
+    def clip(self) -> Fraction:
+        """The clip of the next step. Public."""
+        ...
+
+    def places(self, number: int, step: int) -> npt.NDArray[np.int64]:
+        """Which of so many units count in a step, from 0, in the order of a :func:`shuffled_sample`. Sensitive."""
+        ...
+
+    def observe(self, norms: Tensor, present: Tensor) -> None:
+        """Take in the norms of a part of the step's units. Sensitive."""
+        ...
+
+    def release(self, total: Tensor) -> Tensor:
+        """The noisy sum of a step for its flat float64 sum: what may be learned from."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """What is needed to go on: numbers and tensors. Sensitive."""
+        ...
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Go on from that."""
+        ...
+
+
+class SampledCourse:
+    """Independent noise on sums over fresh Poisson samples."""
+
+    def __init__(self, run: Training, mechanism: NoisySums, moved: Sensitivity, words: Words) -> None:
+        self._run, self._words = run, words
+        own = None if isinstance(words, SystemWords) else words
+        self._lattice = NoisyLattice(pitch=mechanism.pitch(moved), size=mechanism.parameters, words=own)
+
+    @property
+    def clip(self) -> Fraction:
+        """The declared clip. Public."""
+        return self._run.clip
+
+    def places(self, number: int, step: int) -> npt.NDArray[np.int64]:
+        """A fresh Poisson sample in random order. Sensitive."""
+        return shuffled_sample(number, self._run.rate, self._words)
+
+    def observe(self, norms: Tensor, present: Tensor) -> None:
+        """Nothing hangs on the norms."""
+
+    def release(self, total: Tensor) -> Tensor:
+        """The sum on its lattice with fresh noise."""
+        return self._lattice.release(total)
+
+    def state(self) -> dict[str, Any]:
+        """Nothing: samples and noise are fresh in each step."""
+        return {}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Nothing is needed to go on."""
+
+
+def course_of(run: Training, mechanism: Mechanism, moved: Sensitivity, words: Words) -> Course:
+    """The course of a mechanism; one that has a course of its own makes it."""
+    if isinstance(mechanism, NoisySums):
+        return SampledCourse(run, mechanism, moved, words)
+    made: Course = mechanism.course(run, moved, words)  # type: ignore[attr-defined]
+    return made

@@ -1,0 +1,78 @@
+"""Weighted sums over units: single precision in short chunks, double precision across them."""
+
+import torch
+from torch import Tensor
+
+__all__ = ["chunk", "even", "outer", "rows"]
+
+SHORTEST = 24
+"""Chunks with fewer terms cost more than double precision throughout."""
+SLAB = 2**22
+"""So many numbers at most are held in double precision beside the sum."""
+DEEP = 2**12
+"""So many products at most are summed at a time in double precision, unless one unit has more."""
+
+
+def rows(factors: Tensor, values: Tensor, into: Tensor, terms: int) -> None:
+    """Add Σ_u factors[u] · values[u] to a double precision tensor; what is not finite counts as 0.
+
+    A unit with such a value has the factor 0. Each entry is a sum of at most ``terms`` products in single precision.
+    """
+    values = values.flatten(1).nan_to_num(0.0, 0.0, 0.0)
+    units, step = len(values), min(terms, len(values))
+    if values.dtype != torch.float32 or step < min(SHORTEST, units):
+        step, factors = max(1, SLAB // max(1, values.shape[1])), factors.double()
+        for at in range(0, units, step):
+            into.add_((factors[at : at + step] @ values[at : at + step].double()).view_as(into))
+    else:
+        step, factors = even(units, step), factors.float()
+        for at in range(0, units, step):
+            into.add_((factors[at : at + step] @ values[at : at + step]).view_as(into))
+
+
+def outer(factors: Tensor, left: Tensor, right: Tensor, into: Tensor, terms: int) -> None:
+    """Put Σ_u factors[u] Σ_t left[u, t] right[u, t]ᵀ into a double precision matrix; what is not finite counts as 0.
+
+    An entry is at most ``terms`` roundings deep in single precision: products within a chunk of units, then chunks. Where
+    that cannot be, it is summed in double precision.
+    """
+    units, places = left.shape[:2]
+    right = right.nan_to_num(0.0, 0.0, 0.0)
+    step = chunk(units, places, terms) if left.dtype == torch.float32 else 0
+    if step:
+        left = (left * factors.float()[:, None, None]).nan_to_num_(0.0, 0.0, 0.0)
+        found = left[:step].flatten(0, 1).t() @ right[:step].flatten(0, 1)
+        for at in range(step, units, step):
+            found.add_(left[at : at + step].flatten(0, 1).t() @ right[at : at + step].flatten(0, 1))
+        into.copy_(found)
+        return
+    step = max(1, min(DEEP // places, SLAB // max(1, left[0].numel() + right[0].numel())))
+    for at in range(0, units, step):
+        one, other = left[at : at + step].double() * factors[at : at + step, None, None], right[at : at + step].double()
+        into.add_(one.nan_to_num_(0.0, 0.0, 0.0).flatten(0, 1).t() @ other.flatten(0, 1))
+
+
+def chunk(units: int, places: int, terms: int) -> int:
+    """How many units one product in single precision holds: as many as leave room to add up the chunks.
+
+    0 where chunks would be so short that double precision throughout is cheaper, or needed.
+
+    >>> chunk(256, 1, 109), chunk(32, 8, 81), chunk(4096, 1, 5)
+    (86, 8, 0)
+    """
+    for number in range(1, units + 1):
+        step = even(units, -(-units // number))
+        if step * places + number <= terms:
+            return step if step * places >= min(SHORTEST, units * places) else 0
+        if step == 1:
+            break
+    return 0
+
+
+def even(units: int, most: int) -> int:
+    """A chunk of at most so many units, all about equally long.
+
+    >>> even(256, 118)
+    86
+    """
+    return -(-units // -(-units // most))

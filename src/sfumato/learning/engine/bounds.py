@@ -1,0 +1,53 @@
+"""How much the floats of a clipped sum may be off, and what that allows: docs/proofs/clipped_sums.md."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sfumato.learning.slack import SLACK
+
+__all__ = ["CROWD", "LARGEST", "MANY", "OVER", "PIECE", "SLACK", "SMALLEST", "TINY", "UNIT_ROUNDOFF", "WIDE", "Budget"]
+
+OVER = SLACK / 8
+"""The part of it by which one contribution may be longer than the clip, because its norm is measured in floats."""
+
+CROWD = 8
+"""At most this many clips of absolute values may stand behind one contribution where they are summed as products."""
+
+WIDE = 2**6
+"""So many times more where the products are summed in double precision."""
+
+UNIT_ROUNDOFF = Fraction(1, 2**24)
+PIECE = 1024
+"""So many squares are summed in single precision at most; pieces are summed in double precision."""
+
+TINY = 2.0**-126
+MANY = 2**15
+"""The most units of a physical batch, for which double precision is surely enough."""
+
+SMALLEST, LARGEST = 2.0**-40, 2.0**40
+"""The clips between which nothing that underflows or overflows is felt."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """The error that the sum of a physical batch may have, in clips, and how many terms one float32 sum may hold for it.
+
+    ``crowded`` says that some layer is summed as products of many places; those then get 3/4, the others 1/8,
+    and 1/8 is for sums in double precision.
+
+    >>> Budget(units=256, batches=2, crowded=False).terms()
+    109
+    """
+
+    units: int
+    batches: int
+    crowded: bool
+
+    def error(self) -> Fraction:
+        """The error in clips: twice this for each batch that a unit can touch, and OVER, are SLACK."""
+        return (SLACK - OVER) / (2 * self.batches)
+
+    def terms(self, *, crowd: int = 1) -> int:
+        """The most terms of one sum in single precision: units · crowd · (terms + 2) · u stays within the error."""
+        share = self.error() * (Fraction(6 if crowd > 1 else 1, 8) if self.crowded else 1)
+        return int(share / (UNIT_ROUNDOFF * self.units * crowd * (1 + OVER))) - 2

@@ -1,0 +1,90 @@
+"""The fast way: one backward pass gives the output gradients of all layers; norms and weighted sums come from them."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import tree_map
+
+from sfumato.learning.engine.bounds import Budget
+from sfumato.learning.engine.clipping import factors
+from sfumato.learning.engine.layers import Direct, Part, Shape, part_of
+from sfumato.learning.engine.losses import Kind, Loss, unit_losses
+from sfumato.learning.engine.record import Site, recording
+
+__all__ = ["KEEP", "Changed", "fast_sum"]
+
+KEEP = {"cpu": 2**26, "cuda": 2**30}
+"""So many numbers of written-out gradients are kept between norms and sums; beyond it they are made twice."""
+
+
+class Changed(RuntimeError):
+    """The model did something else than when it was planned."""
+
+
+def fast_sum(
+    model: nn.Module,
+    loss: Loss,
+    inputs: tuple[Tensor, ...],
+    targets: Any,
+    present: Tensor,
+    *,
+    clip: float,
+    kind: Kind,
+    layers: dict[str, nn.Module],
+    into: dict[str, Tensor],
+    batches: int,
+    expected: dict[Site, int] | None = None,
+) -> tuple[Tensor, Tensor, dict[Site, str]]:
+    """Put the sum of clipped gradients into double precision tensors; return norms, losses, and the way of each site."""
+    units, rows = len(present), len(inputs[0]) * (1 if kind == "record" else inputs[0].shape[1])
+    shape = Shape(units=units, rows=rows, batches=batches)
+    if kind != "record":
+        inputs = tree_map(lambda part: part.flatten(0, 1), inputs)
+    with torch.enable_grad(), recording(layers) as record:
+        losses = unit_losses(loss, model(*inputs), targets, present, kind)
+        total = losses.sum()
+    if expected is not None and {site: len(calls) for site, calls in record.calls.items()} != expected:
+        raise Changed("the model used its layers otherwise than in the plan; nothing was summed. Use way='semantic'.")
+    sites = list(record.calls)
+    edges = [call.edge for site in sites for call in record.calls[site]]
+    found = iter(torch.autograd.grad(total, edges, allow_unused=True)) if total.requires_grad else iter(())
+    parts: dict[Site, Part] = {}
+    for site in sites:
+        used = [(call, gradient) for call in record.calls[site] if (gradient := next(found)) is not None]
+        for call, gradient in used:
+            if not call.intact() or len(call.inputs) != rows or len(gradient) != rows:
+                raise Changed(f"layer {site.layer!r} does not see one row a record, or its input is changed in place")
+        if used:
+            seen, gradients = [call.inputs for call, _ in used], [gradient for _, gradient in used]
+            parts[site] = part_of(layers[site.layer], site, seen, gradients, shape, set(into))
+    del record, edges
+    _keep(list(parts.values()), inputs[0].device.type)
+    here = present.any(1) if kind == "user" else present
+    norms, counted = _sum(list(parts.values()), here, clip, into, Budget(units=units, batches=batches, crowded=False))
+    return norms, torch.where(counted, losses.detach(), 0.0), {site: part.way for site, part in parts.items()}
+
+
+def _sum(
+    parts: list[Part], present: Tensor, clip: float, into: dict[str, Tensor], budget: Budget
+) -> tuple[Tensor, Tensor]:
+    """Measure all parts, clip, and sum them."""
+    budget = Budget(units=budget.units, batches=budget.batches, crowded=any(part.crowded for part in parts))
+    measured = [part.measure() for part in parts]
+    nothing = torch.zeros(len(present), dtype=torch.float64, device=present.device)
+    squared = sum((squared for squared, _ in measured), nothing)
+    spread = sum((spread for _, spread in measured), nothing) if budget.crowded else None
+    found = factors(squared, spread, present, clip)
+    for part in parts:
+        part.put(found.factors, into, budget)
+    return found.norms, found.counted
+
+
+def _keep(parts: list[Part], device: str) -> None:
+    """Decide which gradients are written out once: the smallest first, within the memory that is set aside."""
+    left = KEEP.get(device, KEEP["cpu"])
+    direct = sorted((part for part in parts if isinstance(part, Direct)), key=lambda part: part.size * part.units)
+    for part in direct:
+        part.keep = part.size * part.units <= left
+        left -= part.size * part.units if part.keep else 0
+        part.slab = max(1, KEEP.get(device, KEEP["cpu"]) // (8 * part.size))

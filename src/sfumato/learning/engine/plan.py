@@ -1,0 +1,183 @@
+"""The plan: which way each layer goes, and why, found on invented data of the same shapes."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+from torch.utils._pytree import tree_leaves, tree_map
+
+from sfumato.learning.engine.fast import Changed, fast_sum
+from sfumato.learning.engine.layers import unfit
+from sfumato.learning.engine.losses import Kind, Loss, unit_losses
+from sfumato.learning.engine.record import Site, recording
+from sfumato.learning.engine.semantics import semantic_sum
+from sfumato.learning.refusals import invented
+
+__all__ = ["Plan", "key", "plan"]
+
+UNITS = 3
+AGREE = 1e-3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Whether the fast way is open, with a line for each layer: its name, its type, what is done, and why."""
+
+    fast: bool
+    reason: str
+    layers: dict[str, nn.Module]
+    calls: dict[Site, int]
+    doubts: dict[str, str]
+
+    def table(self, ways: dict[Site, str]) -> str:
+        """The plan as text."""
+        lines = [("layer", "type", "way", "why")]
+        for name, layer in self.layers.items():
+            found = {way for site, way in ways.items() if site.layer == name}
+            way = ", ".join(sorted(found)) if found else ("fast" if self.fast else "semantic")
+            why = self.doubts.get(name, "it has a rule" if self.fast else self.reason)
+            lines.append((name or "the model", type(layer).__name__, way, why))
+        widths = [max(len(line[at]) for line in lines) for at in range(3)]
+        text = [
+            "  ".join((*(cell.ljust(wide) for cell, wide in zip(line, widths, strict=False)), line[3]))
+            for line in lines
+        ]
+        return "\n".join([f"{'fast' if self.fast else 'semantic'}: {self.reason}", *text])
+
+
+def plan(model: nn.Module, loss: Loss, inputs: tuple[Tensor, ...], targets: Any, kind: Kind) -> Plan:
+    """Plan for batches of such shapes. The values of the batch are not looked at."""
+    layers = {
+        name: layer
+        for name, layer in model.named_modules()
+        if any(value.requires_grad for value in layer.parameters(recurse=False))
+    }
+    doubts = {name: why for name, layer in layers.items() if (why := unfit(layer)) is not None}
+    calls: dict[Site, int] = {}
+    if _shared(model):
+        reason = "a parameter has two names"
+    elif doubts:
+        reason = f"{next(iter(doubts)) or 'the model itself'}: {next(iter(doubts.values()))}"
+    else:
+        inputs, targets = invented((inputs, targets), UNITS)
+        with _put_back(model):
+            try:
+                reason = _roads(model, loss, inputs, targets, kind, layers, calls) or _disagreement(
+                    model, loss, inputs, targets, kind, layers
+                )
+            except Changed as changed:
+                reason = str(changed)
+    return Plan(
+        fast=not reason,
+        reason=reason or "every parameter has a rule, no other road, and both ways agree on invented data",
+        layers=layers,
+        calls=calls,
+        doubts=doubts,
+    )
+
+
+def _roads(
+    model: nn.Module,
+    loss: Loss,
+    inputs: tuple[Tensor, ...],
+    targets: Any,
+    kind: Kind,
+    layers: dict[str, nn.Module],
+    calls: dict[Site, int],
+) -> str:
+    """Which parameter is used beside the forward pass of its layer; the number of calls is noted on the way."""
+    present = torch.ones(inputs[0].shape[: 2 if kind == "user" else 1], dtype=torch.bool, device=inputs[0].device)
+    rows = inputs if kind == "record" else tree_map(lambda part: part.flatten(0, 1), inputs)
+    with torch.enable_grad():
+        with recording(layers) as record:
+            unit_losses(loss, model(*rows), targets, present, kind)
+        calls.update({site: len(found) for site, found in record.calls.items()})
+        with _cut_off(layers):
+            total = unit_losses(loss, model(*rows), targets, present, kind).sum()
+        trained = {name: value for name, value in model.named_parameters() if value.requires_grad}
+        if total.requires_grad:
+            others = torch.autograd.grad(total, list(trained.values()), allow_unused=True)
+            for name, other in zip(trained, others, strict=True):
+                if other is not None:
+                    return f"{name} is used beside the forward pass of its layer"
+    return ""
+
+
+def _disagreement(
+    model: nn.Module,
+    loss: Loss,
+    inputs: tuple[Tensor, ...],
+    targets: Any,
+    kind: Kind,
+    layers: dict[str, nn.Module],
+) -> str:
+    """Compare both ways on invented data, without what is random in training."""
+    present = torch.ones(inputs[0].shape[: 2 if kind == "user" else 1], dtype=torch.bool, device=inputs[0].device)
+    trained = {name: value for name, value in model.named_parameters() if value.requires_grad}
+    one, other = ({n: torch.zeros_like(v, dtype=torch.float64) for n, v in trained.items()} for _ in range(2))
+    model.eval()
+    norms, _, _ = fast_sum(
+        model, loss, inputs, targets, present, clip=1.0, kind=kind, layers=layers, into=one, batches=2
+    )
+    true, _ = semantic_sum(model, loss, inputs, targets, present, clip=1.0, kind=kind, into=other)
+    if not bool((true > 0).any()):
+        return "invented data have no gradient to compare both ways by"
+    far = max(float((one[name] - other[name]).abs().max()) for name in trained)
+    if far > AGREE or not torch.allclose(norms, true, rtol=AGREE, atol=1e-12):
+        return "both ways disagree on invented data: rows of different units are mixed or moved"
+    return ""
+
+
+@contextmanager
+def _cut_off(layers: dict[str, nn.Module]) -> Iterator[None]:
+    """Let layers compute with copies of their own parameters that no gradient reaches."""
+    try:
+        for layer in layers.values():
+            layer.forward = _detached(layer, layer.forward)  # type: ignore[method-assign]
+        yield
+    finally:
+        for layer in layers.values():
+            layer.__dict__.pop("forward", None)
+
+
+def _detached(layer: nn.Module, forward: Any) -> Any:
+    def run(*inputs: Any, **named: Any) -> Any:
+        cut = {name: value.detach() for name, value in layer.named_parameters()}
+        layer.__dict__.pop("forward")
+        try:
+            return functional_call(layer, cut, inputs, named)
+        finally:
+            layer.forward = run  # type: ignore[method-assign]
+
+    return run
+
+
+@contextmanager
+def _put_back(model: nn.Module) -> Iterator[None]:
+    """Leave modes, buffers and generators as they were."""
+    modes = {layer: layer.training for layer in model.modules()}
+    buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
+    try:
+        with torch.random.fork_rng():
+            yield
+    finally:
+        for layer, mode in modes.items():
+            layer.training = mode
+        with torch.no_grad():
+            for buffer, before in buffers:
+                buffer.copy_(before)
+
+
+def _shared(model: nn.Module) -> bool:
+    names = [id(value) for _, value in model.named_parameters(remove_duplicate=False)]
+    return len(names) != len(set(names))
+
+
+def key(model: nn.Module, inputs: Any, targets: Any) -> tuple[Any, ...]:
+    """What a plan hangs on: shapes and types, the mode, and which parameters are trained."""
+    parts = [(tuple(t.shape), t.dtype, t.device) for t in tree_leaves((inputs, targets)) if isinstance(t, Tensor)]
+    return (*parts, model.training, tuple(value.requires_grad for value in model.parameters()))

@@ -1,0 +1,78 @@
+"""What layers see and where their output gradients will pass, written down during one forward pass."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import Tensor, nn
+from torch.autograd.graph import GradientEdge, get_gradient_edge
+from torch.nn import functional as F
+
+__all__ = ["Call", "Record", "Site", "recording"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """A place of the model where parameters are used: a layer, and a matrix of it where it has several."""
+
+    layer: str
+    matrix: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One use: the input, and the edge at which the gradient of the output will be caught."""
+
+    inputs: Tensor
+    edge: GradientEdge
+    version: int
+
+    def intact(self) -> bool:
+        """Whether the input still is what the layer saw."""
+        return self.inputs._version == self.version
+
+
+@dataclass(slots=True, kw_only=True)
+class Record:
+    """All calls of one forward pass, in order; with ``writes`` false, none."""
+
+    writes: bool = True
+    calls: dict[Site, list[Call]] = field(default_factory=dict)
+
+    def note(self, site: Site, inputs: Tensor, output: Tensor) -> None:
+        """Write one call down."""
+        if self.writes and output.requires_grad:
+            seen = inputs.detach()
+            call = Call(inputs=seen, edge=get_gradient_edge(output), version=seen._version)
+            self.calls.setdefault(site, []).append(call)
+
+    def linear(self, site: Site, inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """Multiply by a matrix, and write it down."""
+        output = F.linear(inputs, weight, bias)
+        self.note(site, inputs, output)
+        return output
+
+
+@contextmanager
+def recording(layers: dict[str, nn.Module]) -> Iterator[Record]:
+    """Write down the calls of these layers while the block runs."""
+    from sfumato.learning.engine.layers import forward_of
+
+    record = Record()
+    with ExitStack() as stack:
+        for name, layer in layers.items():
+            own = forward_of(layer, name, record)
+            if own is not None:
+                layer.forward = own  # type: ignore[method-assign]
+                stack.callback(layer.__dict__.pop, "forward", None)
+            else:
+                stack.callback(layer.register_forward_hook(_hook(record, Site(layer=name)), with_kwargs=True).remove)
+        yield record
+
+
+def _hook(record: Record, site: Site) -> Any:
+    def hook(layer: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any], output: Tensor) -> None:
+        record.note(site, inputs[0] if inputs else named["input"], output)
+
+    return hook

@@ -1,0 +1,95 @@
+"""What a clipped sum means, for any model: the gradient of each unit's loss by itself, in chunks of units."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, grad_and_value, vmap
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._pytree import tree_map
+
+from sfumato.learning.engine.clipping import factors
+from sfumato.learning.engine.layers import forward_of
+from sfumato.learning.engine.losses import Kind, Loss, unit_losses
+from sfumato.learning.engine.measure import squares
+from sfumato.learning.engine.record import Record
+
+__all__ = ["MEMORY", "semantic_sum"]
+
+MEMORY = 2**25
+"""So many numbers of gradients are held at a time, unless one unit alone has more."""
+
+
+def semantic_sum(
+    model: nn.Module,
+    loss: Loss,
+    inputs: tuple[Tensor, ...],
+    targets: Any,
+    present: Tensor,
+    *,
+    clip: float,
+    kind: Kind,
+    into: dict[str, Tensor],
+    chunk: int | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Put the sum of clipped gradients into double precision tensors; return norms and losses."""
+    one = unit_gradient(model, loss, kind)
+    parameters = {name: value.detach() for name, value in model.named_parameters() if name in into}
+    size = sum(value.numel() for value in parameters.values())
+    chunk = chunk or max(1, min(len(present), MEMORY // max(1, size)))
+    call = vmap(one, in_dims=(None, 0, None if targets is None else 0, 0), randomness="different")
+    norms, losses = [], []
+    for start in range(0, len(present), chunk):
+        some, target, here = tree_map(_part(start, start + chunk), (inputs, targets, present))
+        with _batched(model):
+            gradients, values = call(parameters, some, target, here)
+        squared = torch.stack([squares(g.flatten(1)) for g in gradients.values()]).sum(0)
+        found = factors(squared, None, here.any(1) if kind == "user" else here, clip)
+        for name, gradient in gradients.items():
+            clean = torch.nan_to_num(gradient.flatten(1).double(), 0.0, 0.0, 0.0)
+            into[name].add_((found.factors @ clean).view_as(into[name]))
+        norms.append(found.norms)
+        losses.append(torch.where(found.counted, values, 0.0))
+    return torch.cat(norms), torch.cat(losses)
+
+
+def unit_gradient(model: nn.Module, loss: Loss, kind: Kind) -> Callable[..., Any]:
+    """The function from parameters and one unit to the gradient and the loss of that unit."""
+
+    def one(parameters: dict[str, Tensor], inputs: tuple[Tensor, ...], target: Any, here: Tensor) -> Tensor:
+        if kind == "record":
+            inputs, target, here = tree_map(_alone, (inputs, target, here))
+            return unit_losses(loss, functional_call(model, parameters, inputs), target, here, kind).sum()
+        outputs = functional_call(model, parameters, inputs)
+        target, here = tree_map(_alone, (target, here))
+        return unit_losses(loss, outputs, target, here, kind).sum()
+
+    return grad_and_value(one)
+
+
+@contextmanager
+def _batched(model: nn.Module) -> Iterator[None]:
+    """Use forms of attention and of recurrent cells that can be computed for many units at once."""
+    cells = {layer: forward_of(layer, "", Record(writes=False)) for layer in model.modules()}
+    with warnings.catch_warnings(), sdpa_kernel(SDPBackend.MATH):
+        warnings.filterwarnings("ignore", message="There is a performance drop")
+        try:
+            for layer, forward in cells.items():
+                if forward is not None:
+                    layer.forward = forward  # type: ignore[method-assign]
+            yield
+        finally:
+            for layer, forward in cells.items():
+                if forward is not None:
+                    layer.__dict__.pop("forward", None)
+
+
+def _part(start: int, stop: int) -> Callable[[Any], Any]:
+    return lambda part: part[start:stop] if isinstance(part, Tensor) else part
+
+
+def _alone(part: Any) -> Any:
+    return part[None] if isinstance(part, Tensor) else part

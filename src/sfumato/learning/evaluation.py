@@ -1,0 +1,326 @@
+"""Private evaluation: how many held-out units a model gets right, asked a declared number of times for one charge.
+
+Stopping early, or picking the best of several models, on private units without this is a release that nobody paid for.
+Proof: docs/proofs/training_noise.md
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sfumato.core.budget import Budget
+from sfumato.core.exact import Exact, natural
+from sfumato.core.limits import Limit
+from sfumato.core.query import Dataset, Law, Mechanism
+from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.units import Record, Unit, User, describe
+from sfumato.errors import EngineFailed, InvalidInput, Refused, Unsupported
+from sfumato.inference.figure import Figure
+from sfumato.inference.form import Form, Noise
+from sfumato.learning.units import Units
+from sfumato.mechanisms.gaussian import Gaussian
+from sfumato.streams.gate import StreamGate
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from sfumato.core.release import Release
+
+__all__ = ["EarlyStop", "Evaluated", "Evaluations", "Evaluator"]
+
+KINDS = ("record", "user")
+CONFIDENCE = Fraction(19, 20)
+PHYSICAL = 512
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluations:
+    """How many of ``number`` held-out units a model gets right, asked up to ``evaluations`` times.
+
+    Of its ``units`` a *record* is right or wrong, and a *user* is right where more than half of the person's records
+    are (at most ``records`` count). Whoever is protected occurs in at most ``times`` units. Later models may be chosen
+    after seeing earlier answers. ``done`` is how many times was asked.
+
+    Guarantee: :meth:`sensitivity` bounds the move of all counts together. Assumes: a model says of one unit what it
+    would say of it alone. Public: every field. Sensitive: who is right.
+    """
+
+    KIND: ClassVar[str] = "query.evaluations"
+    VERSION: ClassVar[int] = 1
+    ANSWERED_BY: ClassVar[tuple[str, ...]] = ("mechanism.gaussian",)
+    dataset: Dataset
+    units: str
+    evaluations: int
+    number: int
+    times: int
+    records: int
+    done: int = 0
+
+    def __post_init__(self) -> None:
+        natural(self.evaluations, "evaluations", most=2**20)
+        for name in ("number", "times", "records"):
+            natural(getattr(self, name), name, most=2**40)
+        natural(self.done, "done", least=0, most=self.evaluations)
+        if self.units not in KINDS:
+            raise InvalidInput(f"units to evaluate on are of kind {' or '.join(KINDS)}; nothing was done.")
+
+    @property
+    def size(self) -> None:
+        """As many numbers as were asked for: see :meth:`misfit`."""
+        return
+
+    @property
+    def measure(self) -> None:
+        """None: shares are computed from the counts."""
+        return
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The one column."""
+        return ("accuracy",)
+
+    def labels(self) -> Mapping[str, Sequence[int]]:
+        """Which evaluation it was, from 1 on."""
+        return {"evaluation": tuple(range(1, self.done + 1))}
+
+    def columns(self, release: "Release") -> Mapping[str, Figure]:
+        """The share of units that each model gets right, with the error of its noise."""
+        said, part = release.statement, Fraction(1, self.number)
+        forms = tuple(
+            Form(value * part, {Noise(said.identifier, place, said.law): part})
+            for place, value in enumerate(said.values)
+        )
+        labels = {name: tuple(column) for name, column in self.labels().items()}
+        return {"accuracy": Figure(forms=forms, labels=labels, measure="accuracy", sources=(release,))}
+
+    def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
+        """The margin of each share, or of all of them at once."""
+        return {"accuracy": Fraction(law.margin(confidence, numbers=self.evaluations if joint else 1), self.number)}
+
+    def limit(self, unit: Unit) -> Limit | None:
+        """How much of each person counts."""
+        if not isinstance(unit, User):
+            return None
+        if self.units == "user":
+            return Limit(groups=1, rows_per_group=self.records)
+        return Limit(groups=self.times, rows_per_group=1)
+
+    def sensitivity(self, unit: Unit, limit: Limit | None) -> Sensitivity:
+        """How far one protected unit moves all counts: by ``times`` in each evaluation, added, removed or replaced.
+
+        >>> from sfumato.core.units import record
+        >>> asked = Evaluations(dataset=Dataset(name="test", edition="1"), units="record", evaluations=9, number=100,
+        ...                     times=1, records=1)
+        >>> asked.sensitivity(record(relation="add/remove"), None).l2
+        L2(squared=Fraction(9, 1))
+        """
+        if not isinstance(unit, Record | User):
+            raise Unsupported(f"an evaluation protects records or users, not {describe(unit)}; nothing was read.")
+        if limit != self.limit(unit):
+            raise Refused(f"the limit of this evaluation must be {self.limit(unit)}; nothing was read or spent.")
+        asked, moved = self.evaluations, self.times
+        return Sensitivity.of(l0=asked, l1=asked * moved, l2_squared=asked * moved**2, linf=moved)
+
+    def mechanism(self, unit: Unit, spend: Budget) -> Gaussian:
+        """The least noise on each count that a spend allows for all of them."""
+        if spend.delta == 0:
+            raise InvalidInput("the noise of evaluations is Gaussian and needs a delta above 0; nothing was done.")
+        moved = self.sensitivity(unit, self.limit(unit)).l2
+        if moved is None:
+            raise InvalidInput("the counts have no l2 bound; nothing was done.")
+        return Gaussian.calibrated(l2=moved, epsilon=spend.epsilon, delta=spend.delta)
+
+    def mismatch(self, mechanism: Mechanism, unit: Unit) -> str | None:
+        """What is wrong with a mechanism for this, if anything."""
+        return None if type(mechanism) is Gaussian else "must be Gaussian noise on counts"
+
+    def misfit(self, mechanism: Mechanism, unit: Unit, values: tuple[int, ...]) -> str | None:
+        """What is wrong with an answer, if anything."""
+        problem = self.mismatch(mechanism, unit)
+        if problem is None and len(values) != self.done:
+            problem = f"must have released {self.done} counts"
+        return problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluated:
+    """A noisy count of units that a model got right, of ``number``; within ±``margin`` in 95 of 100. Public."""
+
+    count: int
+    number: int
+    margin: int
+
+    @property
+    def share(self) -> float:
+        """The share that was right; noise can take it below 0 and above 1.
+
+        >>> Evaluated(count=90, number=100, margin=4).share
+        0.9
+        """
+        return self.count / self.number
+
+
+class Evaluator:
+    """Held-out units that were paid for, to ask how models do on them; made by ``vault.evaluator``.
+
+    Guarantee: all answers together are (ε, δ)-DP for the vault's unit, for one charge that is made before any row is
+    read; models may be chosen after seeing answers. A question beyond the declared number is refused. The charge is
+    added to that of training: where nobody is in both parts, this is more than needed. Sensitive: the units alone.
+    """
+
+    def __init__(
+        self,
+        gate: StreamGate,
+        *,
+        data: Units,
+        evaluations: int,
+        epsilon: Exact,
+        delta: Exact,
+        right: "Callable[[Tensor, Tensor], Tensor] | None" = None,
+        words: Any = None,
+    ) -> None:
+        if not isinstance(data, Units):
+            raise InvalidInput("data must be learning.Units(inputs, targets, number=…, name=…); nothing was done.")
+        data.check(gate.unit)
+        query = Evaluations(
+            dataset=data.dataset,
+            units=data.kind,
+            evaluations=evaluations,
+            number=data.number,
+            times=data.times,
+            records=data.records,
+        )
+        spend = Budget.asked(epsilon=epsilon, delta=delta)
+        mechanism = query.mechanism(gate.unit, spend)
+        self._gate, self._units, self._right, self._words = gate, data, right or _highest, words
+        self._opened = gate.open_stream(query, mechanism, query.limit(gate.unit), spend, idempotency=None)
+        self._query, self._mechanism = query, mechanism
+        self._values: list[int] = []
+        self._laid: Any = None
+        self._release: Release | None = None
+
+    def __repr__(self) -> str:
+        return f"<evaluator on {self._query.dataset.name!r}: {self.left:,} of {self._query.evaluations:,} left>"
+
+    @property
+    def left(self) -> int:
+        """How many more times may be asked. Public."""
+        return 0 if self._release is not None else self._query.evaluations - len(self._values)
+
+    def ask(self, model: "nn.Module") -> Evaluated:
+        """How many of the units this model gets right, with noise."""
+        if not self.left:
+            raise Refused(
+                f"{self._query.evaluations:,} evaluations were declared and paid for, and they were made; nothing was "
+                "read. Open another evaluator, which is charged by itself."
+            )
+        self._rehearse(model)
+        self._gate.check_stream(self._opened)
+        exact = self._counted(model)
+        from sfumato.noise import SystemWords
+
+        told = self._mechanism.add_noise((exact,), self._words or SystemWords())[0]
+        self._values.append(told)
+        margin = self._mechanism.law.margin(CONFIDENCE)
+        return Evaluated(count=told, number=self._query.number, margin=margin)
+
+    def close(self) -> "Release":
+        """Sign what was told; what was not asked for is not given back."""
+        if self._release is None:
+            query = replace(self._query, done=len(self._values))
+            self._release = self._gate.close_stream(self._opened, query, tuple(self._values))
+        return self._release
+
+    def _rehearse(self, model: "nn.Module") -> None:
+        """Ask the model about made-up units: what cannot be asked says so before a row is read."""
+        inputs, targets, present = self._units.example(2)
+        self._of(model, inputs, targets, present)
+
+    def _counted(self, model: "nn.Module") -> int:
+        """The exact count. Sensitive."""
+        try:
+            return self._exact(model)
+        except Exception:  # noqa: BLE001 - whatever is raised may quote data: the charge is kept, nothing is said
+            self._gate.fail_stream(self._opened)
+        raise EngineFailed(
+            f"the engine stopped while it read {self._query.dataset.name!r}. Rows were read, so the charge of "
+            f"{self._opened.charged} is kept; nothing was released, and this version of the data is closed. Check the "
+            "data, then declare it as a new version."
+        )
+
+    def _exact(self, model: "nn.Module") -> int:
+        import torch
+
+        if self._laid is None:
+            self._laid = self._units.laid(self._gate.stream_secret(f"rows of {self._query.dataset.name}"))
+        laid, found = self._laid, 0
+        for start in range(0, laid.number, PHYSICAL):
+            places = torch.arange(start, start + PHYSICAL) % laid.number  # of one shape; what comes round is absent
+            here = torch.arange(start, start + PHYSICAL) < laid.number
+            rows = places
+            if laid.places is not None:
+                rows, here = laid.places[places], laid.present[places] & here[:, None]
+            found += self._of(model, tuple(part[rows] for part in laid.inputs), laid.targets[rows], here)
+        return found
+
+    def _of(self, model: "nn.Module", inputs: "tuple[Tensor, ...]", targets: "Tensor", here: "Tensor") -> int:
+        """How many units of a batch are right, each record asked about by itself."""
+        import torch
+        from torch.func import functional_call
+
+        parameters = {**dict(model.named_parameters()), **dict(model.named_buffers())}
+        device = next(iter(parameters.values())).device
+
+        def one(x: "tuple[Tensor, ...]", y: "Tensor") -> "Tensor":
+            outputs = functional_call(model, parameters, tuple(part[None] for part in x))
+            return self._right(outputs, y[None]).reshape(())
+
+        ask = torch.vmap(one)
+        if self._query.units == "user":
+            ask = torch.vmap(ask)
+        was, _ = model.training, model.eval()
+        try:
+            with torch.no_grad():
+                right = ask(tuple(part.to(device) for part in inputs), targets.to(device)).cpu().bool() & here
+        finally:
+            model.train(was)
+        if self._query.units == "user":
+            right = 2 * right.sum(1) > here.sum(1)
+        return int(right.sum())
+
+
+class EarlyStop:
+    """End a run when held-out accuracy has not risen for ``patience`` evaluations: ``fit(watch=EarlyStop(…))``.
+
+    It asks an :class:`Evaluator`, so that every look is paid for; once that has no evaluation left, the run goes on to
+    its end unseen. ``told`` is what it was told, and ``best`` are the weights that did best by the noisy counts, which
+    are released weights and may be used. The charge of the run is what it was, however early it ends.
+    """
+
+    def __init__(self, evaluator: Evaluator, model: "nn.Module", *, patience: int = 2) -> None:
+        import copy
+
+        self._evaluator, self._model = evaluator, copy.deepcopy(model)
+        self._patience = natural(patience, "patience")
+        self.told: list[tuple[int, Evaluated]] = []
+        self.best: dict[str, Tensor] | None = None
+
+    def __call__(self, step: int, weights: "Mapping[str, Tensor]") -> bool:
+        """Look at the weights of a step; True ends the run."""
+        if not self._evaluator.left:
+            return False
+        self._model.load_state_dict(dict(weights))
+        now = self._evaluator.ask(self._model)
+        self.told.append((step, now))
+        counts = [each.count for _, each in self.told]
+        if now.count == max(counts) and counts.count(now.count) == 1:
+            self.best = dict(weights)
+        return len(counts) - 1 - counts.index(max(counts)) >= self._patience
+
+
+def _highest(outputs: "Tensor", targets: "Tensor") -> "Tensor":
+    """Whether the highest output is that of the class; of one output, whether its sign is."""
+    if outputs.shape[-1] == 1:
+        return (outputs.squeeze(-1) > 0).long() == targets.long()
+    return outputs.argmax(-1) == targets

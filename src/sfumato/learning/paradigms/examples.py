@@ -1,0 +1,169 @@
+"""Declared examples, as an analyst holds them: the questions that can be asked of inputs and targets."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+from sfumato.core.exact import Exact, natural, rational
+from sfumato.core.query import Dataset, check_name
+from sfumato.core.question import Gate, Question
+from sfumato.core.release import Release, only_release
+from sfumato.errors import InvalidInput, NotDeclared
+from sfumato.learning.paradigms.distillation import CloserModel, floored
+from sfumato.learning.paradigms.learning_curves import LearningCurve
+from sfumato.learning.paradigms.output_perturbation import logistic_weights
+from sfumato.learning.paradigms.teachers import Train
+from sfumato.learning.paradigms.voting import NO_ANSWER, SHARE, ConfidentVotes, TeacherVotes
+
+__all__ = ["Examples", "Teachers", "lesson"]
+
+
+class Keeper(Protocol):
+    """Where examples are kept, as their questions see it."""
+
+    def teach(self, dataset: Dataset, name: str, train: Train, parts: int, classes: int) -> None:
+        """Keep a way to train teachers."""
+        ...
+
+    def ask(self, dataset: Dataset, name: str, questions: Any) -> int:
+        """Keep public questions."""
+        ...
+
+    def examine(self, dataset: Dataset, name: str, models: Sequence[Any]) -> int:
+        """Keep models."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examples:
+    """Private inputs and targets at a gate; asking for a question reads nothing and costs nothing.
+
+    ``number`` is the public number of persons, or of records, that shares and means are over.
+    """
+
+    area: Keeper
+    gate: Gate
+    dataset: Dataset
+    number: int | None
+    shape: tuple[int, ...]
+
+    def teachers(self, train: Train, *, parts: int, classes: int, name: str) -> "Teachers":
+        """Teachers, one for each of ``parts`` fixed parts of the persons; none is trained yet.
+
+        ``train(inputs, targets, seed)`` gets one part and returns a function from public questions to their classes.
+        Assumes: it is a function of what it is given, and keeps nothing from one part for another. A teacher that fails
+        votes for class 0 and nobody is told, so try ``train`` on invented data first.
+        """
+        natural(parts, "parts")
+        natural(classes, "classes", least=2)
+        check_name(name, "the name of an ensemble")
+        self.area.teach(self.dataset, name, train, parts, classes)
+        return Teachers(examples=self, name=name, parts=parts, classes=classes)
+
+    def learning_curve(self, models: Sequence[Any], *, name: str) -> Question:
+        """The accuracy of several models, such as those after each epoch, for one charge.
+
+        Assumes: the models do not hang on these examples. A torch module gives scores of classes, anything else is
+        called with one input and gives a class.
+        """
+        check_name(name, "the name of some models")
+        if not models:
+            raise InvalidInput("a learning curve needs at least one model; nothing was done.")
+        number, epochs = self._counted(), self.area.examine(self.dataset, name, models)
+        query = LearningCurve(dataset=self.dataset, models=name, epochs=epochs, number=number)
+        return Question(query=query, gate=self.gate)
+
+    def accuracy(self, model: Any, *, name: str) -> Question:
+        """The share of examples that one model gets right: moved by 1/number under *replace*."""
+        return self.learning_curve([model], name=name)
+
+    def closer_model(
+        self, first: Sequence[Exact], second: Sequence[Exact], *, floor: Exact = Fraction(1, 1000)
+    ) -> Question:
+        """Which of two public distributions over classes is closer to the targets; above 0 it is the second."""
+        number = self._counted()
+        query = CloserModel(
+            dataset=self.dataset, first=floored(first, floor), second=floored(second, floor), number=number
+        )
+        return Question(query=query, gate=self.gate)
+
+    def logistic_regression(self, *, regularisation: Exact, residual: Exact | None = None) -> Question:
+        """The weights of a regularised logistic regression of the sign of the targets, with noise on them."""
+        if len(self.shape) != 1:
+            raise InvalidInput("logistic regression takes inputs that are rows of numbers; nothing was done.")
+        query = logistic_weights(
+            self.dataset,
+            features=self.shape[0],
+            number=self._counted(),
+            regularisation=regularisation,
+            residual=residual,
+        )
+        return Question(query=query, gate=self.gate)
+
+    def _counted(self) -> int:
+        if self.number is None:
+            raise NotDeclared(
+                "a share or a mean is over a public number of persons, and none is declared; nothing was done. "
+                "Say number=… when the examples are declared."
+            )
+        return self.number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Teachers:
+    """An ensemble that can be asked; public, for it holds no teacher."""
+
+    examples: Examples
+    name: str
+    parts: int
+    classes: int
+
+    def labels(self, questions: Any, *, name: str) -> Question:
+        """A label for every public question, by the most noisy votes; all of them for one charge."""
+        asked = self._asked(questions, name)
+        query = TeacherVotes(
+            dataset=self.examples.dataset,
+            ensemble=self.name,
+            parts=self.parts,
+            classes=self.classes,
+            asked=name,
+            questions=asked,
+        )
+        return Question(query=query, gate=self.examples.gate)
+
+    def confident_labels(
+        self, questions: Any, *, name: str, answers: int, threshold: int, share: Exact = SHARE
+    ) -> Question:
+        """Labels for at most ``answers`` of the questions: those on which about ``threshold`` teachers agree.
+
+        The charge is for all checks and ``answers`` answers, whether they are given or not.
+        """
+        asked = self._asked(questions, name)
+        query = ConfidentVotes(
+            dataset=self.examples.dataset,
+            ensemble=self.name,
+            parts=self.parts,
+            classes=self.classes,
+            asked=name,
+            questions=asked,
+            answers=answers,
+            threshold=threshold,
+            share=rational(share, "share"),
+        )
+        return Question(query=query, gate=self.examples.gate)
+
+    def _asked(self, questions: Any, name: str) -> int:
+        check_name(name, "the name of a list of questions")
+        if len(questions) == 0:
+            raise InvalidInput("teachers need at least one question; nothing was done.")
+        return self.examples.area.ask(self.examples.dataset, name, questions)
+
+
+def lesson(release: Release, questions: Any) -> tuple[Any, list[int]]:
+    """What a student is taught: the public questions that were answered, and their labels. It costs nothing."""
+    labels = only_release(release)["label"].values
+    if len(labels) != len(questions):
+        raise InvalidInput("these are not the questions of this release; nothing was done.")
+    kept = [place for place, label in enumerate(labels) if label != NO_ANSWER]
+    return questions[kept], [labels[place] for place in kept]

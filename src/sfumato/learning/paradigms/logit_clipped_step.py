@@ -1,0 +1,172 @@
+"""A step of contrastive learning with in-batch negatives: the sum whose sensitivity ``logit_clipping`` states."""
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, jacrev, vmap
+
+from sfumato.core.exact import Exact, positive
+from sfumato.core.units import Relation
+from sfumato.errors import InvalidInput
+from sfumato.learning.engine import ClippedSum
+from sfumato.learning.paradigms.logit_clipping import ClippedLogits
+from sfumato.learning.refusals import check_layers
+
+__all__ = ["InBatchContrast"]
+
+ROUNDED = 2.0**-46  # what a sum of products loses for each of them: 64 times the rounding of 64-bit floats
+LEAST, MOST = Fraction(1, 10**6), Fraction(10**6)
+
+
+class InBatchContrast:
+    """Sums, over all pairs (i, j) of a batch, softmax weights times the gradients of similarities, each clipped.
+
+    The model maps one input to one vector. A unit is a pair of inputs, an anchor and its positive (two views of one
+    person); the positives of the others are its negatives. Used in place of an :class:`~sfumato.learning.Engine`:
+    ``clip`` is how far one unit moves the sum under add/remove, for a batch of any size, so that a step sampled at a
+    rate is what the accountant assumes. ``declared`` states the same for a given batch and relation.
+
+    Each gradient of a similarity has two halves, through the anchor and through the positive, and each is clipped to
+    half of ``each``. Norms come from the Gram matrix of a unit's own Jacobian, in 64 bits, with all that can cancel in
+    it added: they are never below the true ones. ``both`` takes the mean of the loss over anchors and over positives.
+
+    Guarantee: that of :class:`ClippedLogits`; up to 2^12 units the sum lies within half of the engine's slack of the
+    exact one. Assumes: what the model computes for an input in 64 bits depends on that input alone; it sees one input
+    at a time. Public: the model's weights, ``each``, ``temperature``. Sensitive: what :meth:`sum` returns.
+    Proof: docs/proofs/paradigms.md
+
+    >>> contrast = InBatchContrast(nn.Linear(3, 2), each=1, temperature=1)
+    >>> made = contrast.sum(torch.eye(3), torch.eye(3))
+    >>> made.sums["weight"].shape, round(contrast.clip, 2)
+    (torch.Size([2, 3]), 16.78)
+    """
+
+    unit = "group"
+
+    def __init__(
+        self, model: nn.Module, *, each: Exact = 1, temperature: Exact = 1, both: bool = False, chunk: int = 16
+    ) -> None:
+        check_layers(model)
+        self.model, self.both, self.chunk = model, both, chunk
+        self._declared = ClippedLogits(
+            clip=positive(each, "each"), temperature=positive(temperature, "temperature"), batch=None
+        )
+        if not LEAST <= self._declared.clip <= MOST:
+            raise InvalidInput(f"each lies between {LEAST} and {MOST}, within what floats tell; nothing was done.")
+        self.each, self.temperature = float(self._declared.clip), float(self._declared.temperature)
+
+    @property
+    def clip(self) -> float:
+        """How far a unit that is added or removed moves the sum, whatever the size of the batch."""
+        bound = self._declared.moved(Relation.ADD_REMOVE)
+        near = float(bound)
+        return near if Fraction(near) >= bound else math.nextafter(near, math.inf)
+
+    def declared(self, batch: int | None = None) -> ClippedLogits:
+        """The declaration for batches of at most so many pairs."""
+        return ClippedLogits(clip=self._declared.clip, temperature=self._declared.temperature, batch=batch)
+
+    def sum(self, inputs: Tensor, targets: Tensor, present: Tensor | None = None) -> ClippedSum:
+        """Sum for a batch of anchors (``inputs``) and their positives (``targets``), of the units that are present.
+
+        ``norms`` are the largest norms of a similarity's gradient for each unit before clipping, ``losses`` the losses
+        of the anchors.
+        """
+        if inputs.shape[0] != targets.shape[0]:
+            raise InvalidInput("there are as many anchors as positives; nothing was done.")
+        here = torch.ones(len(inputs), dtype=torch.bool, device=inputs.device) if present is None else present
+        inputs, targets = (side.double() if side.is_floating_point() else side for side in (inputs, targets))
+        parameters = {
+            name: value.detach().double() for name, value in self.model.named_parameters() if value.requires_grad
+        }
+        made = [self._embedded(parameters, side) for side in (inputs, targets)]
+        first, second = (_directions(vectors) for vectors in made)
+        weights, losses = self._weights(first, second, here)
+        flat = torch.zeros(sum(one.numel() for one in parameters.values()), dtype=torch.float64, device=inputs.device)
+        parts = torch.split(flat, [one.numel() for one in parameters.values()])
+        sums = {name: part.view(one.shape) for (name, one), part in zip(parameters.items(), parts, strict=True)}
+        norms = torch.zeros(len(inputs), dtype=torch.float64, device=inputs.device)
+        sides = ((inputs, made[0], first, second, weights), (targets, made[1], second, first, weights.T))
+        for side, vectors, own, others, weight in sides:
+            for part in self._chunks(len(side)):
+                jacobians = self._jacobians(parameters, side[part])
+                slopes, reach = self._slopes(vectors[part], own[part], others)  # chunk × units × dimensions
+                longest = _upper_norms(jacobians, slopes, reach)
+                scale = (self.each / 2) / longest.clamp(min=self.each / 2)
+                used = torch.where(weight[part] != 0, weight[part] * scale, 0.0)
+                turned = torch.einsum("ij,ijd->id", used, slopes.nan_to_num(0.0, 0.0, 0.0))
+                for name, jacobian in jacobians.items():
+                    sums[name] += torch.einsum("id,id...->...", turned, jacobian)
+                norms[part] = torch.maximum(norms[part], torch.where(weight[part] != 0, longest, 0.0).amax(1))
+        return ClippedSum(sums=sums, flat=flat, norms=norms, losses=losses)
+
+    def _chunks(self, units: int) -> Iterator[slice]:
+        for start in range(0, units, self.chunk):
+            yield slice(start, start + self.chunk)
+
+    def _embedded(self, parameters: dict[str, Tensor], side: Tensor) -> Tensor:
+        with torch.no_grad():
+            return torch.cat([vmap(lambda x: self._one(parameters, x))(side[part]) for part in self._chunks(len(side))])
+
+    def _one(self, parameters: dict[str, Tensor], x: Tensor) -> Tensor:
+        fixed = [*self.model.named_parameters(), *self.model.named_buffers()]
+        others = {
+            name: value.detach().double() if value.is_floating_point() else value
+            for name, value in fixed
+            if name not in parameters
+        }
+        made: Tensor = functional_call(self.model, {**others, **parameters}, (x[None],))
+        return made[0]
+
+    def _jacobians(self, parameters: dict[str, Tensor], side: Tensor) -> dict[str, Tensor]:
+        """For each unit and parameter the slope of each number of the embedding, in 64 bits; what is no number is 0."""
+        made = vmap(jacrev(self._one), in_dims=(None, 0))(parameters, side)
+        return {name: value.nan_to_num(0.0, 0.0, 0.0) for name, value in made.items()}
+
+    def _slopes(self, vectors: Tensor, own: Tensor, others: Tensor) -> tuple[Tensor, Tensor]:
+        """∂z_ij/∂(embedding of i), and how long that could be.
+
+        It is what of the other direction is across one's own, over the length of the embedding and the temperature.
+        """
+        across = others[None] - (own @ others.T)[:, :, None] * own[:, None]
+        reach = 1 / (vectors.norm(dim=1).clamp(min=torch.finfo(torch.float64).tiny) * self.temperature)
+        return across * reach[:, None, None], reach
+
+    def _weights(self, first: Tensor, second: Tensor, here: Tensor) -> tuple[Tensor, Tensor]:
+        """Softmax minus identity among those present, and the losses of the anchors; 0 for the others."""
+        logits = (first @ second.T).clamp(-1, 1) / self.temperature
+        pairs = here[:, None] & here[None, :]
+        weights, losses = _softmax_weights(logits, pairs)
+        if self.both:
+            turned, _ = _softmax_weights(logits.T, pairs.T)
+            weights = (weights + turned.T) / 2
+        return weights, losses
+
+
+def _directions(vectors: Tensor) -> Tensor:
+    """Vectors of length 1, or 0 where there is no direction."""
+    largest = vectors.abs().amax(1, keepdim=True)  # so that no square overflows
+    scaled = (vectors / largest).nan_to_num(0.0, 0.0, 0.0)
+    made: Tensor = (scaled / scaled.norm(dim=1, keepdim=True)).nan_to_num(0.0, 0.0, 0.0)
+    return made
+
+
+def _softmax_weights(logits: Tensor, pairs: Tensor) -> tuple[Tensor, Tensor]:
+    shares = torch.where(pairs, logits, -torch.inf).softmax(1).nan_to_num(0.0)
+    own = torch.diag(pairs.diagonal().double())
+    losses = torch.where(pairs.diagonal(), -torch.log(shares.diagonal().clamp(min=1e-300)), 0.0)
+    return shares - own, losses
+
+
+def _upper_norms(jacobians: dict[str, Tensor], slopes: Tensor, reach: Tensor) -> Tensor:
+    """At least ‖Jᵀt‖ for each slope t, whatever cancels in t and in tᵀJJᵀt; endless where that is no number."""
+    flat = [value.flatten(2) for value in jacobians.values()]
+    gram = torch.stack([part @ part.mT for part in flat]).sum(0)
+    size = gram.diagonal(dim1=1, dim2=2).sum(1)
+    lost = ROUNDED * (sum(part.shape[2] for part in flat) + 4 * gram.shape[1] + 64)
+    squared = torch.einsum("ijd,ide,ije->ij", slopes, gram, slopes).clamp(min=0) + (lost * size * reach**2)[:, None]
+    upper: Tensor = squared.sqrt().nan_to_num(torch.inf, torch.inf, torch.inf)
+    return upper

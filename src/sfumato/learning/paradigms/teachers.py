@@ -1,0 +1,97 @@
+"""Teachers: models that are each trained on one part of the persons, and vote on public questions.
+
+The part of a person is a keyed hash of who they are: of nothing else, so nobody moves anybody else to another part.
+Proof: docs/proofs/paradigms.md
+"""
+
+import hashlib
+import hmac
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+__all__ = ["Predict", "Train", "counted", "part_of", "seed_of", "vote"]
+
+Predict = Callable[[Any], Sequence[int]]
+Train = Callable[[Any, Any, int], Predict]
+"""From the inputs and targets of one part, and a seed, to a teacher: classes for a list of public questions."""
+
+
+def part_of(person: object, parts: int, secret: bytes) -> int:
+    """The part that all data of a person belong to: HMAC-SHA-256 of who they are, modulo the number of parts.
+
+    Guarantee: a function of the person, the public number of parts and the key alone.
+
+    >>> part_of("patient 7", 250, b"key") == part_of("patient 7", 250, b"key"), part_of(1, 9, b"k") in range(9)
+    (True, True)
+    """
+    return int.from_bytes(_hashed(secret, "part", _written(person))) % parts
+
+
+def seed_of(part: int, secret: bytes) -> int:
+    """A seed for the teacher of one part, of 63 bits: it hangs on no data.
+
+    >>> seed_of(3, b"key") != seed_of(4, b"key")
+    True
+    """
+    return int.from_bytes(_hashed(secret, "seed", str(part))[:8]) >> 1
+
+
+def vote(train: Train, inputs: Any, targets: Any, questions: Any, *, classes: int, seed: int) -> list[int]:
+    """Train one teacher and let it vote once on each question. Sensitive: inputs, targets and the votes.
+
+    Guarantee: there is one vote in 0 … classes − 1 for each question, whatever the teacher does. A teacher that fails,
+    or says something else, votes for class 0: whether it fails can hang on its data, so nobody is told.
+    """
+    number = len(questions)
+    try:
+        with _own_randomness(seed):
+            said = train(inputs, targets, seed)(_copied(questions))
+        votes = [int(each) for each in said]
+    except Exception:  # noqa: BLE001 - a failure that hangs on the data would be an output
+        return [0] * number
+    votes = (votes + [0] * number)[:number]
+    return [each if 0 <= each < classes else 0 for each in votes]
+
+
+def counted(votes: Sequence[Sequence[int]], *, classes: int, questions: int) -> list[list[int]]:
+    """How many teachers vote for each class of each question.
+
+    >>> counted([[0, 1], [0, 0]], classes=2, questions=2)
+    [[2, 0], [1, 1]]
+    """
+    counts = [[0] * classes for _ in range(questions)]
+    for teacher in votes:
+        for row, chosen in zip(counts, teacher, strict=True):
+            row[chosen] += 1
+    return counts
+
+
+def _hashed(secret: bytes, purpose: str, text: str) -> bytes:
+    return hmac.new(secret, f"{purpose} {text}".encode("utf-8", "surrogatepass"), hashlib.sha256).digest()
+
+
+def _written(person: object) -> str:
+    """Who somebody is as text; 1 and "1" are two persons, 1 of any whole-number type is one."""
+    plain = person.item() if hasattr(person, "item") else person
+    return f"{type(plain).__name__} {plain!r}"
+
+
+def _copied(questions: Any) -> Any:
+    """The questions as a teacher gets them: what one does to them, no other sees."""
+    return questions.clone() if hasattr(questions, "clone") else questions.copy()
+
+
+@contextmanager
+def _own_randomness(seed: int) -> Iterator[None]:
+    """A generator of its own for each teacher, where torch is in use: a shared one would tell the size of other parts.
+
+    It decides how a teacher is trained and is no privacy noise.
+    """
+    with ExitStack() as stack:
+        torch = sys.modules.get("torch")
+        if torch is not None:
+            stack.enter_context(torch.random.fork_rng(devices=[]))
+            torch.manual_seed(seed)
+        yield

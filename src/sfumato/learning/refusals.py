@@ -1,0 +1,169 @@
+"""What cannot be trained one unit at a time: layers that mix units, and losses that couple them."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves, tree_map
+
+from sfumato.errors import Refused
+
+__all__ = ["check_layers", "check_uncoupled", "invented"]
+
+BATCH: tuple[type[nn.Module], ...] = (nn.modules.batchnorm._BatchNorm,)
+INSTANCE: tuple[type[nn.Module], ...] = (nn.modules.instancenorm._InstanceNorm,)
+RANDOM: tuple[type[nn.Module], ...] = (nn.modules.dropout._DropoutNd,)
+UNITS = 4
+CLOSE = 1e-4
+
+
+def check_layers(model: nn.Module) -> None:
+    """Refuse layers that let one unit of a batch change what another gives, with the reason and what to use instead.
+
+    >>> check_layers(nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)))
+    Traceback (most recent call last):
+    sfumato.errors.Refused: layer '1' (BatchNorm1d) normalises by statistics of the batch: ...
+    """
+    for name, layer in model.named_modules():
+        found = _mixes(layer)
+        if found:
+            raise Refused(f"layer {name!r} ({type(layer).__name__}) {found} Nothing was trained.")
+
+
+def _mixes(layer: nn.Module) -> str:
+    if isinstance(layer, BATCH):
+        return (
+            "normalises by statistics of the batch: each unit's gradient then hangs on all others, and no clip bounds what "
+            "one unit changes. Use nn.GroupNorm, nn.LayerNorm or nn.InstanceNorm without running statistics."
+        )
+    if isinstance(layer, INSTANCE) and layer.track_running_stats:
+        return "keeps running statistics of the data, which no noise covers. Set track_running_stats=False, or use nn.GroupNorm."
+    if getattr(layer, "scale_grad_by_freq", False):
+        return "divides gradients by how often a row occurs in the batch. Set scale_grad_by_freq=False."
+    if isinstance(layer, nn.Embedding | nn.EmbeddingBag) and layer.max_norm is not None:
+        return "changes its weights by which rows are looked up, which no noise covers. Set max_norm=None."
+    return ""
+
+
+def check_uncoupled(
+    model: nn.Module, loss: Callable[..., Tensor], inputs: Any, targets: Any, *, unit: str = "record"
+) -> None:
+    """Refuse models and losses that couple the units of a batch, as found on invented data of the same shapes.
+
+    Outputs for some rows must not change when another is removed, statistics that the model keeps must not hang on the data, and
+    the loss of a batch must be the sum or the mean of the losses of its rows, or one number for each. Of ``inputs`` and ``targets`` only
+    shapes and types are used. A help, not a proof: what couples units for other values only is not found.
+
+    >>> from torch.nn import functional as F
+    >>> check_uncoupled(nn.Linear(3, 2), F.cross_entropy, torch.zeros(8, 3), torch.zeros(8, dtype=torch.int64))
+    """
+    check_layers(model)
+    if unit == "group":
+        return
+    inputs = inputs if isinstance(inputs, tuple) else (inputs,)
+    if unit == "user":
+        inputs, targets = tree_map(_flat, (inputs, targets))
+    with _still(model), torch.no_grad():
+        for bits in (True, False):
+            rows, goals = invented((inputs, targets), UNITS, bits=bits)
+            try:
+                outputs = model(*rows)
+            except IndexError:
+                continue
+            break
+        else:
+            raise Refused("the model cannot be tried on invented data of these shapes. Nothing was trained.")
+        _check_model(model, rows, outputs)
+        _check_statistics(model, rows)
+        _check_loss(loss, outputs, goals)
+
+
+def invented(values: Any, units: int, *, bits: bool = False) -> Any:
+    """Values of the same shapes and types: waves for floats, and zeros, or zeros and ones, for whole numbers."""
+
+    def one(value: Any) -> Any:
+        if not isinstance(value, Tensor):
+            return value
+        shape = torch.Size((units, *value.shape[1:]))
+        places = torch.arange(shape.numel(), dtype=torch.float64, device=value.device)
+        if value.dtype == torch.bool:
+            return torch.ones(shape, dtype=value.dtype, device=value.device)
+        waves = torch.sin(1 + places * 1.7 + (places * 0.37).square())
+        if not value.is_floating_point():
+            waves = (waves > 0) * bits
+        return waves.to(value.dtype).view(shape)
+
+    return tree_map(one, values)
+
+
+def _check_model(model: nn.Module, rows: tuple[Tensor, ...], outputs: Any) -> None:
+    fewer = model(*tree_map(lambda part: part[1:], rows))
+    for whole, part in zip(tree_leaves(outputs), tree_leaves(fewer), strict=True):
+        if len(whole) != UNITS or len(part) != UNITS - 1:
+            raise Refused(
+                "the model does not give one row of output a unit: its first axis must be that of the units. Nothing was trained."
+            )
+        if not torch.allclose(whole[1:], part, rtol=CLOSE, atol=CLOSE, equal_nan=True):
+            raise Refused(
+                "the model mixes units: on invented data, outputs for some units changed when another was removed. No clip "
+                "bounds what one unit changes then. Normalise and attend within a unit only, or declare groups "
+                "(unit='group'). Nothing was trained."
+            )
+
+
+def _check_statistics(model: nn.Module, rows: tuple[Tensor, ...]) -> None:
+    found = []
+    for some in (rows, tree_map(lambda part: part * 0 if part.is_floating_point() else part, rows)):
+        with _still(model):
+            model(*some)
+            found.append([buffer.clone() for buffer in model.buffers()])
+    for one, other in zip(*found, strict=True):
+        if not torch.equal(one, other):
+            raise Refused(
+                "the model keeps statistics of its inputs in a buffer, which no noise covers. Nothing was trained. Remove "
+                "them, or compute them privately beforehand."
+            )
+
+
+def _check_loss(loss: Callable[..., Tensor], outputs: Any, goals: Any) -> None:
+    whole = loss(outputs, goals)
+    alone = [
+        loss(*tree_map(lambda part: part[at : at + 1] if isinstance(part, Tensor) else part, (outputs, goals))).sum()  # noqa: B023
+        for at in range(UNITS)
+    ]
+    parts = torch.stack(alone)
+    by_row = whole.reshape(UNITS, -1).sum(1) if whole.dim() > 0 and len(whole) == UNITS else None
+    for found in (by_row,) if by_row is not None else (whole - parts.sum(), whole - parts.mean()):
+        expected = parts if by_row is not None else torch.zeros_like(found)
+        scale = CLOSE * float(parts.abs().sum() + 1)
+        if torch.allclose(found, expected, rtol=CLOSE, atol=scale, equal_nan=True):
+            return
+    raise Refused(
+        "the loss couples units: on invented data, the loss of a batch is neither the sum nor the mean of the losses of its "
+        "rows (in-batch negatives, weights divided by their sum, or ranks do this). The engine asks for one unit at a time, "
+        "so such a loss would mean something else. Write it for one unit, or declare groups (unit='group'). Nothing was trained."
+    )
+
+
+@contextmanager
+def _still(model: nn.Module) -> Iterator[None]:
+    """Switch dropout off, and put modes and buffers back at the end."""
+    modes = {layer: layer.training for layer in model.modules()}
+    buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
+    try:
+        for layer in modes:
+            if isinstance(layer, RANDOM):
+                layer.training = False
+        yield
+    finally:
+        for layer, mode in modes.items():
+            layer.training = mode
+        with torch.no_grad():
+            for buffer, before in buffers:
+                buffer.copy_(before)
+
+
+def _flat(part: Any) -> Any:
+    return part.flatten(0, 1) if isinstance(part, Tensor) else part

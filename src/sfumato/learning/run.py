@@ -1,0 +1,219 @@
+"""A training run: sampled, summed, noised and learned from, step by step, by a copy that nobody sees before its end.
+
+Order of a told point: compute and draw, write the sealed state, move the count, tell. What was computed since the last
+state and is lost in a crash was told to nobody, and may be drawn anew. Proof: docs/proofs/training.md
+"""
+
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from sfumato.core.documents import Json
+from sfumato.core.release import Release
+from sfumato.errors import EngineFailed, InvalidInput
+from sfumato.learning.averaging import Average
+from sfumato.learning.course import course_of
+from sfumato.learning.draws import Draws
+from sfumato.learning.engine import Engine
+from sfumato.learning.multiplicity import Multiplied
+from sfumato.learning.training import Training
+from sfumato.learning.units import Laid, Units
+from sfumato.learning.weights import packed, unpacked, weights_digest
+from sfumato.noise import Words
+from sfumato.streams.gate import Opened, StreamGate
+from sfumato.streams.surviving import Surviving
+
+__all__ = ["Run", "Watch"]
+
+Watch = Callable[[int, Mapping[str, Tensor]], Any]
+
+
+class Run(Surviving):
+    """One charged run of a model. Sensitive: all of it until it is told.
+
+    Guarantee: what is told, at checkpoints and at the end, is covered by the charge, however often the process is
+    killed and resumed. The caller's model is left alone until the end.
+    """
+
+    WHAT: ClassVar[str] = "training run"
+
+    def __init__(
+        self,
+        gate: StreamGate,
+        opened: Opened,
+        *,
+        model: nn.Module,
+        loss: Callable[..., Tensor],
+        units: Units,
+        optimiser: Callable[[nn.Module], torch.optim.Optimizer],
+        way: str,
+        physical: int,
+        words: Words,
+        copies: Multiplied | None = None,
+        average: Average | None = None,
+        path: Path | None = None,
+        held: ExitStack | None = None,
+    ) -> None:
+        if not isinstance(opened.query, Training):
+            raise InvalidInput("this is no training run; nothing was done.")
+        super().__init__(gate, opened, path, held)
+        self._run, self._units, self._words, self._physical = opened.query, units, words, physical
+        self._copies, self._average = copies, average
+        self._model = copy.deepcopy(model)
+        self._trained = {name: one for name, one in self._model.named_parameters() if one.requires_grad}
+        self._optimiser = optimiser(self._model)
+        self._course = course_of(self._run, opened.mechanism, opened.sensitivity, words)
+        kind = "user" if copies is not None else self._run.units
+        self._engine = Engine(self._model, loss, clip=float(self._run.clip), unit=kind, way=way)  # type: ignore[arg-type]
+        self._draws = Draws(self._device, words)
+        self._prepare()
+        self._laid: Laid | None = None
+        self._step, self._stopped = 0, False
+
+    @property
+    def step(self) -> int:
+        """How many steps were made. Public."""
+        return self._step
+
+    @property
+    def left(self) -> int:
+        """How many steps there are still. Public."""
+        return 0 if self._stopped else self._run.steps - self._step
+
+    @property
+    def model(self) -> nn.Module:
+        """The private copy; what it holds may be told after :meth:`save` and not before."""
+        return self._model
+
+    def advance(self, steps: int) -> None:
+        """Make up to so many steps; nothing of them is told."""
+        self._check_usable()
+        with self._unbroken():
+            for _ in range(min(steps, self.left)):
+                total = self._summed()
+                self._learn(self._course.release(total))
+                self._step += 1
+
+    def tell(self, watch: Watch | None) -> None:
+        """Write the state down, move the count, and only then show the weights to whoever watches."""
+        self._check_usable()
+        self.save()
+        if watch is not None:
+            weights = {name: one.detach().clone() for name, one in self._model.state_dict().items()}
+            self._stopped = watch(self._step, weights) is True
+
+    def finish(self, model: nn.Module) -> Release:
+        """Sign and store the end of the run, then hand the weights over. The last state stays on disk."""
+        self._check_usable()
+        with self._unbroken():
+            self.save()  # a run that a copy has overtaken is refused here
+            query = replace(self._run, weights=weights_digest(self._model), done=self._step)
+            release = self._gate.close_stream(self._opened, query, ())
+        self._end()
+        self._closed = True
+        model.load_state_dict(self._model.state_dict())
+        return release
+
+    def _prepare(self) -> None:
+        """Let the engine plan for the one shape of its batches, on made-up units and before anything is read."""
+        with self._draws.used():
+            inputs, targets, _ = self._placed(*self._units.example(self._physical))
+            self._engine.prepare(inputs if len(inputs) > 1 else inputs[0], targets)
+
+    def _summed(self) -> Tensor:
+        """The sum of the clipped gradients of one step, flat and in float64. Sensitive."""
+        try:
+            with self._draws.used():
+                return self._clipped()
+        except Exception:  # noqa: BLE001 - whatever is raised may quote data: the charge is kept, nothing is said
+            self._gate.fail_stream(self._opened)
+        raise EngineFailed(
+            f"the engine stopped while it read {self._run.dataset.name!r}. Rows were read, so the charge of "
+            f"{self._opened.charged} is kept; no weight was released, and this version of the data is closed. "
+            "Check the data, then declare it as a new version."
+        )
+
+    def _clipped(self) -> Tensor:
+        if self._laid is None:
+            secret = self._gate.stream_secret(f"rows of {self._run.dataset.name}")
+            self._laid = self._units.laid(secret).near(self._device)
+        total = torch.zeros(self._run.parameters, dtype=torch.float64, device=self._device)
+        self._engine.clip = float(self._course.clip)
+        places = self._course.places(self._laid.number, self._step)
+        for inputs, targets, present in self._batches(self._laid, places):
+            found = self._engine.sum(inputs if len(inputs) > 1 else inputs[0], targets, present)
+            total += found.flat
+            self._course.observe(found.norms, present if present.ndim == 1 else present.any(1))
+        return total
+
+    def _batches(self, laid: Laid, places: Any) -> Iterator[tuple[tuple[Tensor, ...], Tensor, Tensor]]:
+        """The units of a step in parts of one fixed shape; what is left of the last part is filled up and absent."""
+        for start in range(0, len(places), self._physical):
+            some = places[start : start + self._physical]
+            rows = torch.from_numpy(np.resize(some, self._physical))
+            here = torch.arange(self._physical) < len(some)
+            if laid.places is not None and laid.present is not None:
+                here, rows = laid.present[rows] & here[:, None], laid.places[rows]
+            rows = rows.to(laid.targets.device)
+            yield self._placed(tuple(part[rows] for part in laid.inputs), laid.targets[rows], here)
+
+    def _placed(
+        self, inputs: tuple[Tensor, ...], targets: Tensor, present: Tensor
+    ) -> tuple[tuple[Tensor, ...], Tensor, Tensor]:
+        """A batch as the engine takes it: augmented, and on the device of the model."""
+        if self._copies is not None:
+            given = inputs[0] if len(inputs) == 1 else inputs
+            made, targets, present = self._copies(given, targets, present, words=self._words, kind=self._run.units)
+            inputs = (made,)
+        return tuple(part.to(self._device) for part in inputs), targets.to(self._device), present.to(self._device)
+
+    def _learn(self, noisy: Tensor) -> None:
+        """Hand the noisy mean to the optimiser: the sum over rate · number, which is public."""
+        mean = noisy / float(self._run.rate * self._run.number)
+        start = 0
+        for one in self._trained.values():
+            one.grad = mean[start : start + one.numel()].reshape(one.shape).to(one)
+            start += one.numel()
+        self._optimiser.step()
+        self._optimiser.zero_grad()
+        if self._average is not None:
+            self._average.update(self._model.state_dict())
+
+    @property
+    def _device(self) -> torch.device:
+        return next(iter(self._trained.values())).device
+
+    def _state(self) -> dict[str, Json]:
+        return {"step": self._step, "words": getattr(self._words, "position", None)}
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        self._step = state["step"]
+        if state["words"] is not None:  # a test's source of words, which can be put back; the system's never is
+            self._words.position = state["words"]  # type: ignore[attr-defined]
+
+    def _body(self) -> bytes:
+        return packed(
+            {
+                "model": self._model.state_dict(),
+                "optimiser": self._optimiser.state_dict(),
+                "course": self._course.state(),
+                "average": None if self._average is None else self._average.state(),
+                "draws": self._draws.state(),
+            }
+        )
+
+    def _restore_body(self, body: bytes) -> None:
+        parts = unpacked(body)
+        self._model.load_state_dict(parts["model"])
+        self._optimiser.load_state_dict(parts["optimiser"])
+        self._course.load(parts["course"])
+        if self._average is not None and parts["average"] is not None:
+            self._average.load(parts["average"])
+        self._draws.load(parts["draws"])

@@ -1,0 +1,292 @@
+"""The trainer: a model, a loss and units, and one charge for all that is learned from them."""
+
+import copy
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+
+from sfumato.core.budget import Budget
+from sfumato.core.exact import Exact, natural, positive
+from sfumato.core.query import Mechanism
+from sfumato.core.release import Release
+from sfumato.errors import InvalidInput, NotDeclared, Refused
+from sfumato.learning.averaging import Average
+from sfumato.learning.engine import Engine
+from sfumato.learning.hints import suggested_batch, suggested_rate
+from sfumato.learning.multiplicity import Multiplied
+from sfumato.learning.noisy_sums import NoisySums
+from sfumato.learning.optimisers import made_optimiser
+from sfumato.learning.progress import Spending, bar
+from sfumato.learning.refusals import check_uncoupled
+from sfumato.learning.run import Run, Watch
+from sfumato.learning.training import Training
+from sfumato.learning.units import Units
+from sfumato.learning.weights import unpacked, weights_digest
+from sfumato.noise import SystemWords, Words
+from sfumato.streams.gate import StreamGate
+from sfumato.streams.sealed import charge_of, locked, read_sealed
+
+__all__ = ["Plan", "Trained", "Trainer"]
+
+LARGEST = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a run will be, from public facts alone. ``rate`` is the learning rate to begin with."""
+
+    query: Training
+    mechanism: Mechanism
+    spend: Budget
+    batch: int
+    rate: float
+    physical: int
+    every: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trained:
+    """A trained model and what it cost. Public: all of it.
+
+    ``release`` has the certificate, which tells the weights by their digest; ``curve`` is the ε after some of the
+    steps, at the δ of the run.
+    """
+
+    model: nn.Module
+    release: Release
+    epsilon: Fraction
+    delta: Fraction
+    curve: tuple[tuple[int, Fraction], ...]
+
+
+class Trainer:
+    """Trains a model on units of a vault; made by ``vault.trainer``.
+
+    Guarantee: all weights that :meth:`fit` hands over are (ε, δ)-DP for the vault's unit, for one charge that is made
+    before any row is read. Assumes: model, loss, optimiser and all settings were chosen without the data; the loss of
+    one unit hangs on that unit alone. Public: everything but the units. Proof: docs/proofs/training.md
+    """
+
+    _words: Callable[[], Words] = SystemWords  # tests put a source here that can be put back
+
+    def __init__(
+        self,
+        gate: StreamGate,
+        model: nn.Module,
+        loss: Callable[..., Tensor],
+        *,
+        data: Units,
+        clip: Exact = 1,
+        way: str = "auto",
+        copies: Multiplied | None = None,
+    ) -> None:
+        if not isinstance(data, Units):
+            raise InvalidInput("data must be learning.Units(inputs, targets, number=…, name=…); nothing was done.")
+        data.check(gate.unit)
+        self._gate, self._model, self._loss, self._units = gate, model, loss, data
+        self._clip, self._way, self._copies = positive(clip, "clip"), way, copies
+        self._parameters = sum(one.numel() for one in model.parameters() if one.requires_grad)
+        if not self._parameters:
+            raise InvalidInput("the model has no parameter to train; nothing was done.")
+        self._try_out()
+
+    def __repr__(self) -> str:
+        return f"<trainer of {self._parameters:,} parameters on {self._units!r}>"
+
+    def plan(
+        self,
+        *,
+        epsilon: Exact,
+        delta: Exact,
+        epochs: Exact | None = None,
+        steps: int | None = None,
+        batch: int | None = None,
+        lr: float | None = None,
+        physical: int | None = None,
+        every: int | None = None,
+        noise: Any = None,
+    ) -> Plan:
+        """What a run with these settings will be; reads nothing and spends nothing."""
+        number, spend = self._units.number, Budget.asked(epsilon=epsilon, delta=delta)
+        batch = suggested_batch(number) if batch is None else natural(batch, "batch", most=number)
+        if (epochs is None) is (steps is None):
+            raise NotDeclared("say epochs=… or steps=…, one of them; nothing was read and nothing was spent.")
+        if epochs is not None:
+            steps = int(-(-positive(epochs, "epochs") * number // batch))
+        query = Training(
+            dataset=self._units.dataset,
+            units=self._units.kind,
+            clip=self._clip,
+            times=self._units.times,
+            records=self._units.records,
+            number=number,
+            rate=Fraction(batch, number),
+            steps=natural(steps, "steps"),
+            parameters=self._parameters,
+        )
+        moved = query.sensitivity(self._gate.unit, query.limit(self._gate.unit))
+        mechanism = NoisySums.calibrated(query, spend) if noise is None else noise.mechanism(query, spend, moved)
+        rate = suggested_rate(
+            clip=self._clip, multiplier=mechanism.multiplier, expected=Fraction(batch), steps=query.steps
+        )
+        usual = min(LARGEST, number, batch + 4 * int(batch**0.5) + 8)
+        return Plan(
+            query=query,
+            mechanism=mechanism,
+            spend=spend,
+            batch=batch,
+            rate=rate if lr is None else lr,
+            physical=usual if physical is None else natural(physical, "physical"),
+            every=-(-number // batch) if every is None else natural(every, "every"),
+        )
+
+    def fit(
+        self,
+        *,
+        epsilon: Exact,
+        delta: Exact,
+        epochs: Exact | None = None,
+        steps: int | None = None,
+        batch: int | None = None,
+        optimiser: Any = None,
+        lr: float | None = None,
+        physical: int | None = None,
+        checkpoint: str | Path | None = None,
+        every: int | None = None,
+        resume: bool = False,
+        idempotency: str | None = None,
+        noise: Any = None,
+        average: Average | None = None,
+        watch: Watch | None = None,
+        progress: bool | None = None,
+    ) -> Trained:
+        """Charge the whole run, train, and put the weights into the model; nothing is read before the charge.
+
+        A step expects ``batch`` units and computes them ``physical`` at a time. ``optimiser`` is a class of
+        ``torch.optim`` (with ``lr``), a function of parameters, or an optimiser of this model, whose settings count.
+
+        With ``checkpoint`` the run is written down, encrypted, every so many steps (``every``, one epoch if not said);
+        after a crash the same call with ``resume=True`` goes on from there, for the same charge. An older file than the
+        last one is refused. The file stays when the run has ended, and gives the weights again; ``idempotency`` finds
+        the charge of a process that died before its first state.
+
+        ``noise`` is another way to noise than fresh Gaussian draws; ``average`` takes in the weights of each step;
+        ``watch(step, weights)`` is shown the weights each time the run is written down, and ends it with True. The
+        charge stays what it was.
+        """
+        plan = self.plan(
+            epsilon=epsilon,
+            delta=delta,
+            epochs=epochs,
+            steps=steps,
+            batch=batch,
+            lr=lr,
+            physical=physical,
+            every=every,
+            noise=noise,
+        )
+        path = None if checkpoint is None else Path(checkpoint)
+        make = partial(made_optimiser, optimiser, self._model, rate=plan.rate)
+        make(self._model)  # what is no optimiser is refused before the charge
+        with ExitStack() as held:
+            _hold(held, path, idempotency, resume=resume)
+            if resume and path is not None and (told := self._told(plan, path, idempotency)) is not None:
+                return told
+            limit = plan.query.limit(self._gate.unit)
+            again = partial(self._gate.find_stream, charge=_charge(path, idempotency)) if resume else None
+            find = again or self._gate.open_stream
+            opened = find(plan.query, plan.mechanism, limit, plan.spend, idempotency=idempotency)
+            run = Run(
+                self._gate,
+                opened,
+                model=self._model,
+                loss=self._loss,
+                units=self._units,
+                optimiser=make,
+                way=self._way,
+                physical=plan.physical,
+                words=self._words(),
+                copies=self._copies,
+                average=average,
+                path=path,
+                held=held.pop_all(),
+            )
+        spending = Spending(opened.event, plan.spend.delta, plan.spend.epsilon)
+        if resume:
+            run.resume()
+        else:
+            run.start()
+        with bar(plan.query.dataset.name, plan.query.steps, spending, shown=progress) as told_steps:
+            while run.left:
+                run.advance(min(plan.every - run.step % plan.every, run.left))
+                run.tell(watch)
+                told_steps(run.step)
+        return self._trained(run.finish(self._model), spending)
+
+    def _trained(self, release: Release, spending: Spending) -> Trained:
+        said = release.statement
+        return Trained(
+            model=self._model,
+            release=release,
+            epsilon=said.spend.epsilon,
+            delta=said.spend.delta,
+            curve=spending.curve,
+        )
+
+    def _told(self, plan: Plan, path: Path, idempotency: str | None) -> Trained | None:
+        """A run that had ended before its weights were handed over: they are in its last state. Costs nothing."""
+        limit = plan.query.limit(self._gate.unit)
+        try:
+            release = self._gate.told_stream(plan.query, plan.mechanism, limit, plan.spend, idempotency=idempotency)
+        except NotDeclared:
+            return None
+        if not path.exists():
+            raise Refused(f"this run has ended, and {path} with its weights is not there; nothing was spent.")
+        _, _, body = read_sealed(path, self._gate.stream_secret("state"), what=Run.WHAT)
+        weights = unpacked(body)["model"]
+        trial = copy.deepcopy(self._model)
+        trial.load_state_dict(weights)
+        if weights_digest(trial) != release.statement.query.weights:  # type: ignore[attr-defined]
+            return None  # another run with the same settings has ended; this one goes on
+        self._model.load_state_dict(weights)
+        return self._trained(release, Spending(release.statement.event, plan.spend.delta, plan.spend.epsilon))
+
+    def _try_out(self) -> None:
+        """Run the engine on made-up units: what cannot be trained says so before anything is charged or read."""
+        device = next(self._model.parameters()).device
+        inputs, targets, present = self._units.example(2)
+        inputs, targets, present = tuple(part.to(device) for part in inputs), targets.to(device), present.to(device)
+        check_uncoupled(self._model, self._loss, inputs, targets, unit=self._units.kind)
+        kind = self._units.kind
+        if self._copies is not None:
+            given = inputs[0] if len(inputs) == 1 else inputs
+            made, targets, present = self._copies(given, targets, present, words=SystemWords(), kind=kind)
+            inputs, kind = (made,), "user"
+        engine = Engine(self._model, self._loss, clip=float(self._clip), unit=kind, way=self._way)  # type: ignore[arg-type]
+        engine.sum(inputs if len(inputs) > 1 else inputs[0], targets, present)
+
+
+def _charge(path: Path | None, idempotency: str | None) -> int | None:
+    return None if idempotency is not None or path is None else charge_of(path, what=Run.WHAT)
+
+
+def _hold(held: ExitStack, path: Path | None, idempotency: str | None, *, resume: bool) -> None:
+    """Take hold of the file of the state; whatever can be refused is refused here, before anything is charged."""
+    if path is None:
+        if idempotency is not None or resume:
+            raise InvalidInput("a run is found again by its file; nothing was spent. Say checkpoint=….")
+        return
+    if not path.absolute().parent.is_dir():
+        raise InvalidInput(f"there is no folder for {path}; nothing was read and nothing was spent.")
+    held.enter_context(locked(path, what=Run.WHAT))
+    if not resume and path.exists():
+        raise Refused(
+            f"{path} holds the state of a training run already; nothing was read and nothing was spent. Say "
+            "resume=True, or choose another file."
+        )

@@ -1,0 +1,95 @@
+"""Sums stay within the error that is charged for them, whatever the number of units."""
+
+from fractions import Fraction
+
+import pytest
+
+from tests import parts
+
+parts.package("torch")
+
+import torch  # noqa: E402
+from torch import nn  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
+
+from sfumato.errors import InvalidInput  # noqa: E402
+from sfumato.learning.engine import SLACK, Engine  # noqa: E402
+from sfumato.learning.engine.accumulate import DEEP, chunk, outer, rows  # noqa: E402
+from sfumato.learning.engine.bounds import CROWD, MANY, OVER, UNIT_ROUNDOFF, WIDE, Budget  # noqa: E402
+
+UNITS = [1, 2, 7, 64, 256, 1000, 4096, 30_000]
+
+
+@pytest.mark.parametrize("units", UNITS)
+@pytest.mark.parametrize("batches", [1, 2, 5])
+def test_the_parts_of_the_slack_add_up(units: int, batches: int) -> None:
+    plain, crowded = (Budget(units=units, batches=batches, crowded=many) for many in (False, True))
+
+    def error(budget: Budget, crowd: int) -> Fraction:
+        return units * crowd * (1 + OVER) * (max(budget.terms(crowd=crowd), -2) + 2) * UNIT_ROUNDOFF
+
+    assert OVER + 2 * batches * error(plain, 1) <= SLACK
+    assert OVER + 2 * batches * (error(crowded, 1) + error(crowded, CROWD)) <= SLACK
+    assert OVER + 2 * batches * units * (1 + OVER) * (plain.terms() + 3) * UNIT_ROUNDOFF > SLACK
+
+
+@pytest.mark.parametrize("units", UNITS)
+@pytest.mark.parametrize("places", [1, 8, 64])
+def test_chunks_are_no_deeper_than_allowed(units: int, places: int) -> None:
+    for crowd in (1, CROWD):
+        terms = Budget(units=units, batches=2, crowded=crowd > 1).terms(crowd=crowd)
+        step = chunk(units, places, terms)
+        assert step == 0 or step * places + -(-units // step) <= terms
+        assert 0 <= step <= units
+
+
+def test_double_precision_has_room_for_the_rest() -> None:
+    depth = max(DEEP, 1638) + MANY
+    assert MANY * CROWD * WIDE * depth * Fraction(1, 2**53) < Budget(units=1, batches=2, crowded=True).error() / 8
+
+
+def test_there_is_a_largest_batch() -> None:
+    with pytest.raises(InvalidInput, match="smaller"):
+        Engine(nn.Linear(1, 1), F.mse_loss).sum(torch.zeros(MANY + 1, 1), torch.zeros(MANY + 1, 1))
+
+
+@pytest.mark.parametrize("terms", [0, 5, 40, 10_000])
+def test_weighted_sums_are_near_the_exact_ones(terms: int) -> None:
+    torch.manual_seed(1)
+    factors, left, right = torch.rand(100).double(), torch.randn(100, 2, 5), torch.randn(100, 2, 7)
+    exact = torch.einsum("u,uti,utj->ij", factors, left.double(), right.double())
+    found = torch.zeros(5, 7, dtype=torch.float64)
+    outer(factors, left, right, found, terms)
+    assert float((found - exact).abs().max()) < 200 * 2**-24 * 200
+    total = torch.zeros(5, dtype=torch.float64)
+    rows(factors, left[:, 0], total, terms)
+    torch.testing.assert_close(total, torch.einsum("u,ui->i", factors, left[:, 0].double()), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("unit", ["record", "user"])
+def test_a_sum_is_that_of_its_units(unit: str) -> None:
+    """Units of very different sizes that nearly cancel: the sum of all is within the error of the sum of each alone."""
+    torch.manual_seed(2)
+    model = nn.Linear(4, 3)
+    shape = (120, 4) if unit == "record" else (120, 2, 4)
+    x = torch.randn(shape) * 10.0 ** torch.randint(-3, 4, (120, *(1,) * (len(shape) - 1)))
+    x[1::2] = -x[::2] * (1 + 1e-3)
+    y = torch.randint(0, 3, shape[:-1])
+    engine = Engine(model, F.cross_entropy, clip=1.0, unit=unit, way="fast")  # type: ignore[arg-type]
+    whole, alone = engine.sum(x, y).flat, torch.zeros(15, dtype=torch.float64)
+    for number in range(120):
+        present = torch.zeros(shape[:-1], dtype=torch.bool)
+        present[number] = True
+        alone += engine.sum(x, y, present).flat
+    assert float((whole - alone).norm()) <= float((SLACK - OVER) / 4)
+
+
+def test_one_unit_more_moves_the_sum_by_at_most_what_is_charged() -> None:
+    torch.manual_seed(3)
+    model, x, y = nn.Linear(20, 4), torch.randn(500, 20) * 50, torch.randint(0, 4, (500,))
+    engine = Engine(model, F.cross_entropy, clip=1.0, way="fast")
+    whole, farthest = engine.sum(x, y).flat, 0.0
+    for number in range(0, 500, 7):
+        present = torch.arange(500) != number
+        farthest = max(farthest, float((whole - engine.sum(x, y, present).flat).norm()))
+    assert 0.999 < farthest <= float(1 + SLACK)

@@ -1,0 +1,53 @@
+"""Questions about examples at random: their fields depend on each other, and chance hardly ever meets that."""
+
+from fractions import Fraction
+from typing import Any
+
+from hypothesis import strategies as st
+
+from sfumato.core.query import Dataset
+from sfumato.learning import ConfidentMax, ConfidentVotes
+from sfumato.learning.paradigms.distillation import CloserModel, floored
+
+SMALL = st.integers(1, 9)
+NAMES = st.sampled_from(["visits", "北部"])
+SIZES = st.fractions(min_value=Fraction(1, 100), max_value=100, max_denominator=10**6)
+SHARES = st.lists(st.integers(0, 9), min_size=3, max_size=3).filter(any)
+
+
+def _confident(answers: int, more: int, **rest: Any) -> ConfidentVotes:
+    return ConfidentVotes(answers=answers, questions=answers + more, **rest)
+
+
+def _max(answers: int, more: int, **rest: Any) -> ConfidentMax:
+    return ConfidentMax(answers=answers, questions=answers + more, **rest)
+
+
+def _closer(first: list[int], second: list[int], **rest: Any) -> CloserModel:
+    return CloserModel(first=floored(first), second=floored(second), **rest)
+
+
+RARE: dict[str, st.SearchStrategy[Any]] = {
+    "query.confident_votes": st.builds(
+        _confident,
+        dataset=st.builds(Dataset, name=NAMES, edition=st.just("1")),
+        ensemble=NAMES,
+        asked=NAMES,
+        parts=SMALL,
+        classes=st.integers(2, 9),
+        answers=SMALL,
+        more=SMALL,
+        threshold=SMALL,
+        share=st.fractions(min_value=Fraction(1, 9), max_value=Fraction(8, 9), max_denominator=100),
+    ),
+    "mechanism.confident_max": st.builds(
+        _max, answers=SMALL, more=SMALL, classes=st.integers(2, 9), threshold=SMALL, check_sigma=SIZES, sigma=SIZES
+    ),
+    "query.closer_model": st.builds(
+        _closer,
+        dataset=st.builds(Dataset, name=NAMES, edition=st.just("1")),
+        first=SHARES,
+        second=SHARES,
+        number=st.integers(1, 10**9),
+    ),
+}

@@ -1,0 +1,269 @@
+"""Estimators for tables: what they learn, what they are charged, and what they never take from the rows."""
+
+import sys
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import sfumato as sf
+from sfumato.errors import BudgetExceeded, InvalidInput, NotDeclared, Refused
+from sfumato.reports.verify import verify
+from tests import parts
+
+parts.package("torch")
+
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+
+from sfumato.learning import DPClassifier, DPRegressor, Features  # noqa: E402
+
+RECORDS, PATIENTS = sf.record(relation="add/remove"), sf.user("patient", relation="add/remove")
+CHANCE = np.random.default_rng()  # invented rows
+
+
+def vault(unit: Any = RECORDS, epsilon: int = 8) -> sf.Vault:
+    return sf.Vault(unit=unit, budget=sf.Budget(epsilon=epsilon, delta=1e-6), name="trial")
+
+
+def classifier(where: Any, **other: Any) -> DPClassifier:
+    said = {"epsilon": 8, "delta": 1e-6, "bounds": (-1, 1), "classes": [0, 1], "number": 2000, "epochs": 5}
+    return DPClassifier(vault=where, **{**said, **other})
+
+
+class Spy:
+    """A vault that trains nothing and remembers what it was asked for."""
+
+    def trainer(self, model: torch.nn.Module, loss: Any, *, data: Any, clip: Any) -> "Spy":
+        self.model, self.loss, self.data, self.clip = model, loss, data, clip
+        return self
+
+    def fit(self, **settings: Any) -> Any:
+        self.settings = settings
+        release = SimpleNamespace(certificate="the certificate")
+        return SimpleNamespace(model=self.model, release=release, epsilon=Fraction(1), delta=Fraction(1, 10**6))
+
+    def rows(self) -> tuple[Any, Any]:
+        laid = self.data.laid(b"a key for tests, of no consequence")
+        return laid.inputs[0], laid.targets
+
+
+@pytest.fixture(scope="module")
+def told() -> tuple[sf.Vault, DPClassifier, Any, Any]:
+    """A fit on 2,000 rows whose label is the sign of the first column, and rows to test it with."""
+    where, x, other = vault(), CHANCE.uniform(-1, 1, (2000, 3)), CHANCE.uniform(-1, 1, (1000, 3))
+    return where, classifier(where).fit(x, (x[:, 0] > 0).astype(int)), other, (other[:, 0] > 0).astype(int)
+
+
+def test_what_is_plain_is_learned(told: tuple[sf.Vault, DPClassifier, Any, Any]) -> None:
+    """α below 1e-9: at ε = 8 the noise on a mean gradient of norm about 1/2 is below 1/100, twenty times over."""
+    _, model, x, y = told
+    assert model.score(x, y) > 0.85
+    chances = model.predict_proba(x)
+    assert chances.shape == (1000, 2)
+    np.testing.assert_allclose(chances.sum(axis=1), 1)
+    np.testing.assert_array_equal(chances.argmax(axis=1), model.predict(x))
+
+
+def test_a_fit_is_one_charge_with_a_certificate(told: tuple[sf.Vault, DPClassifier, Any, Any]) -> None:
+    where, model, _, _ = told
+    assert where.left.epsilon == 0
+    assert (model.epsilon_, model.delta_) == (8, Fraction(1, 10**6))
+    assert verify(model.certificate_.document, key=where.public_key).consistent
+    assert model.n_features_in_ == 3
+
+
+def test_a_fit_beyond_the_budget_leaves_everything_as_it_was() -> None:
+    where = vault(epsilon=1)
+    model = classifier(where, epsilon=2)
+    with pytest.raises(BudgetExceeded):
+        model.fit(np.zeros((10, 2)), np.zeros(10))
+    assert where.left.epsilon == 1
+    with pytest.raises(InvalidInput, match="not fitted"):
+        model.predict([[0, 0]])
+
+
+@pytest.mark.parametrize("missing", ["vault", "epsilon", "delta", "bounds", "classes", "number"])
+def test_what_is_not_declared_is_not_read_off_the_rows(missing: str) -> None:
+    where = vault()
+    model = classifier(where).set_params(**{missing: None})
+    with pytest.raises(NotDeclared, match=missing):
+        model.fit(np.zeros((4, 2)), np.array([0, 1, 0, 1]))
+    assert where.left.epsilon == 8
+
+
+def test_rows_are_scaled_by_bounds_alone() -> None:
+    spy, x = Spy(), np.array([[0.5, 30.0], [2.0, 50.0], [np.nan, -np.inf]])
+    classifier(spy, bounds=[(0, 1), (0, 100)]).fit(x, [0, 1, 1])
+    together, _ = spy.rows()
+    np.testing.assert_allclose(together, [[0, -0.4], [1, 0], [0, -1]], atol=1e-6)
+    for place in range(3):  # a row is the same whoever else is there
+        classifier(spy, bounds=[(0, 1), (0, 100)]).fit(x[place : place + 1], [0])
+        torch.testing.assert_close(spy.rows()[0][0], together[place])
+
+
+def test_standardised_rows_would_be_told_apart() -> None:
+    """The broken twin of the test above takes means and deviations from the rows."""
+    x = torch.tensor([[0.5, 30.0], [2.0, 50.0], [0.1, 10.0]])
+    scaled = (x - x.mean(dim=0)) / x.std(dim=0)
+    fewer = (x[:2] - x[:2].mean(dim=0)) / x[:2].std(dim=0)
+    with pytest.raises(AssertionError):
+        torch.testing.assert_close(scaled[0], fewer[0])
+
+
+def test_a_row_with_an_undeclared_label_counts_nothing() -> None:
+    spy = Spy()
+    classifier(spy, classes=["no", "yes"]).fit([[0.1], [0.2], [0.3], [0.4]], ["yes", "perhaps", None, "no"])
+    rows, labels = spy.rows()
+    assert labels.tolist() == [1, 0]
+    np.testing.assert_allclose(rows[:, 0], [0.1, 0.4], atol=1e-6)
+
+
+def test_settings_reach_the_trainer() -> None:
+    spy = Spy()
+    model = classifier(spy, hidden=(5,), clip="1/2", batch=77, epochs=3, learning_rate=0.125, momentum=0.5)
+    model.fit([[0.0, 0.0]], [0])
+    assert [tuple(one.shape) for one in spy.model.parameters()] == [(5, 2), (5,), (2, 5), (2,)]
+    assert spy.clip == "1/2"
+    optimiser = spy.settings.pop("optimiser")
+    assert spy.settings == {"epsilon": 8, "delta": 1e-6, "epochs": 3, "batch": 77}
+    assert (optimiser.defaults["lr"], optimiser.defaults["momentum"]) == (0.125, 0.5)
+    assert model.certificate_ == "the certificate"
+
+
+@pytest.mark.parametrize(("number", "batch"), [(10, 10), (256, 256), (1000, 256), (60_000, 6000)])
+def test_a_batch_follows_the_declared_number(number: int, batch: int) -> None:
+    spy = Spy()
+    classifier(spy, number=number).fit([[0.0]], [0])
+    assert spy.settings["batch"] == batch
+    assert spy.data.number == number
+
+
+def test_persons_are_one_unit_each() -> None:
+    where, x = vault(PATIENTS), CHANCE.uniform(-1, 1, (600, 2))
+    model = classifier(where, number=200, records=2, epochs=2)
+    with pytest.raises(Refused, match="users"):
+        model.fit(x, (x[:, 0] > 0).astype(int))
+    assert where.left.epsilon == 8
+    model.fit(x, (x[:, 0] > 0).astype(int), groups=np.repeat(np.arange(200), 3))
+    statement = model.release_.statement
+    assert (statement.query.units, statement.query.records, statement.limit.rows_per_group) == ("user", 2, 2)
+    assert where.left.epsilon == 0
+
+
+def test_groups_are_refused_where_records_are_protected() -> None:
+    where = vault()
+    with pytest.raises(Refused, match="records"):
+        classifier(where, records=1).fit([[0.0], [0.1]], [0, 1], groups=["a", "b"])
+    assert where.left.epsilon == 8
+
+
+def test_columns_by_name_hold_words_too() -> None:
+    import pyarrow as pa
+
+    table = pa.table({"age": [30, None, 250], "ward": ["B", "A", "elsewhere"], "unused": [1, 2, 3]})
+    spy = Spy()
+    classifier(spy, bounds={"age": (0, 100)}, words={"ward": ["A", "B"]}).fit(table, pa.array([0, 1, 1]))
+    np.testing.assert_allclose(spy.rows()[0], [[-0.4, 0, 1], [0, 1, 0], [1, 0, 0]], atol=1e-6)
+    with pytest.raises(InvalidInput, match="'age'"):
+        classifier(spy, bounds={"age": (0, 100)}).fit({"years": [1]}, [0])
+
+
+def test_a_regression_stays_within_its_bounds() -> None:
+    """α below 1e-9, as above: the slope is half the range and the noise a hundredth of that."""
+    where, x = vault(), CHANCE.uniform(0, 10, (2000, 1))
+    line = DPRegressor(vault=where, epsilon=8, delta=1e-6, bounds=(0, 10), targets=(0, 100), number=2000, epochs=10)
+    line.fit(x, 10 * x[:, 0])
+    found = line.predict([[0], [5], [10], [1e9]])
+    assert found.min() >= 0
+    assert found.max() <= 100
+    assert line.score(x, 10 * x[:, 0]) > 0.8
+    assert where.left.epsilon == 0
+
+
+def test_targets_are_held_to_their_bounds_and_no_number_counts_nothing() -> None:
+    spy = Spy()
+    DPRegressor(vault=spy, epsilon=1, delta=1e-6, bounds=(0, 1), targets=(0, 10), number=9).fit(
+        [[0.0], [0.5], [1.0], [0.2]], [5, 1e12, float("nan"), -3]
+    )
+    rows, targets = spy.rows()
+    assert targets.tolist() == [[0.0], [1.0], [-1.0]]
+    assert len(rows) == 3
+    with pytest.raises(NotDeclared, match="targets"):
+        DPRegressor(vault=spy, epsilon=1, delta=1e-6, bounds=(0, 1), number=9).fit([[0.0]], [1])
+
+
+def test_parameters_are_as_scikit_learn_wants_them() -> None:
+    where = vault()
+    model = classifier(where, hidden=(3,))
+    said = model.get_params(deep=False)
+    assert said["vault"] is where
+    assert said["hidden"] == (3,)
+    twin = model.__sklearn_clone__()
+    assert twin is not model
+    assert twin.get_params() == said  # the vault is the same one: a copy would spend its budget twice
+    assert twin.vault is where
+    assert model.set_params(epochs=9).epochs == 9
+    with pytest.raises(InvalidInput, match="no parameter 'epoch'"):
+        model.set_params(epoch=9)
+    assert repr(classifier(where)) == (
+        "DPClassifier(epsilon=8, delta=1e-06, bounds=(-1, 1), classes=[0, 1], number=2000, epochs=5)"
+    )
+
+
+def test_scikit_learn_is_told_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a stand-in, as scikit-learn is not among what the project needs."""
+    kinds = dict.fromkeys(("Tags", "TargetTags", "ClassifierTags", "RegressorTags"), SimpleNamespace)
+    monkeypatch.setitem(sys.modules, "sklearn.utils", SimpleNamespace(**kinds))
+    told = DPClassifier().__sklearn_tags__()
+    assert (told.estimator_type, told.regressor_tags, told.target_tags.required) == ("classifier", None, True)
+    told = DPRegressor().__sklearn_tags__()
+    assert (told.estimator_type, told.classifier_tags) == ("regressor", None)
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ({"bounds": (1, 0)}, "the lower below the upper"),
+        ({"bounds": (0, float("inf"))}, "finite"),
+        ({"bounds": [(0, 1), (0, 1), (0, 1)]}, "2 columns and bounds were declared for 3"),
+        ({"bounds": [3, 4, 5]}, "a pair of numbers"),
+        ({"classes": [1]}, "at least two"),
+        ({"classes": [1, 1]}, "all different"),
+        ({"hidden": (0,)}, "hidden"),
+        ({"number": 0}, "number"),
+    ],
+)
+def test_what_is_malformed_is_refused_before_anything_is_spent(other: dict[str, Any], words: str) -> None:
+    where = vault()
+    with pytest.raises(InvalidInput, match=words):
+        classifier(where, **other).fit([[0.0, 0.0]], [1])
+    assert where.left.epsilon == 8
+
+
+def test_rows_that_do_not_match_are_refused() -> None:
+    where = vault()
+    with pytest.raises(InvalidInput, match="different numbers of rows"):
+        classifier(where).fit([[0.0], [0.1]], [1])
+    with pytest.raises(InvalidInput, match="rows and columns"):
+        classifier(where).fit([0.0, 0.1], [1, 0])
+    assert where.left.epsilon == 8
+
+
+def test_features_that_are_declared_twice_or_not_at_all_are_refused() -> None:
+    with pytest.raises(NotDeclared):
+        Features()
+    with pytest.raises(InvalidInput, match="as numbers and as words"):
+        Features(bounds={"a": (0, 1)}, words={"a": ["x"]})
+    with pytest.raises(InvalidInput, match="all different"):
+        Features(words={"a": ["x", "x"]})
+    with pytest.raises(InvalidInput, match="different lengths"):
+        Features(bounds={"a": (0, 1), "b": (0, 1)})({"a": [1], "b": [1, 2]})
+
+
+def test_cells_that_are_no_numbers_change_no_other_cell() -> None:
+    column = ["1", "many", None, [1], 10**400, 3]
+    found = Features(bounds={"a": (0, 10)})({"a": column})[:, 0]
+    np.testing.assert_allclose(found, [-0.8, 0, 0, 0, 0, -0.4], atol=1e-6)
+    assert Features(words={"a": ["x"]})({"a": [["x"], {}, "x"]}).tolist() == [[0.0], [0.0], [1.0]]

@@ -1,0 +1,79 @@
+"""Samples of units are what the accountant assumes: exact, independent, of a secret size."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from sfumato.learning.sampling import poisson_sample, shuffled_sample
+from sfumato.noise import SystemWords
+from sfumato.noise.words import WordArray
+
+ALPHA_ERRORS = 4.75  # a limit of so many standard errors is passed by chance once in half a million times
+
+
+class Given:
+    """Words of four bits that are handed in."""
+
+    width = 4
+
+    def __init__(self, *words: int) -> None:
+        self.words = list(words)
+
+    def fill(self, out: WordArray) -> None:
+        for place in range(len(out)):
+            out[place] = self.words.pop(0)
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 3), Fraction(5, 16), Fraction(2, 7), Fraction(15, 16), Fraction(1, 100)])
+def test_the_chance_of_a_unit_is_the_rate_exactly(rate: Fraction) -> None:
+    """All first words, and of those that leave it open all that follow: no chance is left out."""
+    chance = Fraction(0)
+    whole = int(rate * 16)
+    rest = rate * 16 - whole
+    for word in range(16):
+        if word != whole:
+            chance += Fraction(len(poisson_sample(1, rate, Given(word))), 16)
+            continue
+        chance += rest / 16  # the words that follow are a uniform number below its denominator
+    assert chance == rate
+
+
+@pytest.mark.parametrize(("second", "drawn"), [(3, True), (4, False), (11, False), (12, True)])
+def test_a_tie_is_broken_by_more_words(second: int, drawn: bool) -> None:
+    """16/3 is five and a third: the word 5 leaves it open. Two bits of the next are 0, 1, 2, or drawn again."""
+    assert (len(poisson_sample(1, Fraction(1, 3), Given(5, second, 0, 0))) == 1) is drawn
+
+
+def counted(rate: Fraction, number: int = 1_000_000) -> float:
+    return float(len(poisson_sample(number, rate, SystemWords())))
+
+
+def test_samples_have_the_size_that_chance_gives_them() -> None:
+    """α = 2e-6; a rate that is off by 6% fails in all but one case in a hundred million."""
+    number, rate = 1_000_000, Fraction(1, 100)
+    mean, error = number * float(rate), (number * 0.01 * 0.99) ** 0.5
+    assert abs(counted(rate) - mean) < ALPHA_ERRORS * error
+    assert abs(counted(rate * Fraction(106, 100)) - mean) > ALPHA_ERRORS * error  # the broken twin
+
+
+def test_a_sample_in_random_order_is_the_sample() -> None:
+    found = shuffled_sample(10_000, Fraction(1, 2), SystemWords())
+    assert len(set(found.tolist())) == len(found)
+    assert 0 <= found.min() < found.max() < 10_000
+    assert found.tolist() != sorted(found.tolist())
+    assert sorted(shuffled_sample(50, Fraction(1), SystemWords()).tolist()) == list(range(50))
+
+
+def test_any_order_is_as_likely_as_any_other() -> None:
+    """α = 2e-5 for six orders together; an order by place would have one order only."""
+    seen = np.zeros(6)
+    orders = {order: at for at, order in enumerate([(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)])}
+    for _ in range(6000):
+        seen[orders[tuple(shuffled_sample(3, Fraction(1), SystemWords()).tolist())]] += 1
+    assert (abs(seen - 1000) < ALPHA_ERRORS * (6000 * (1 / 6) * (5 / 6)) ** 0.5).all()
+
+
+def test_nobody_to_draw() -> None:
+    assert len(poisson_sample(0, Fraction(1, 2), SystemWords())) == 0
+    assert len(shuffled_sample(0, Fraction(1), SystemWords())) == 0
