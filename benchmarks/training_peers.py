@@ -1,4 +1,4 @@
-"""Opacus, in an environment of its own that is built on first use: a private step beside the plain one, in one process."""
+"""Opacus, in an environment of its own that is built on first use: its step beside the plain one, in one process."""
 
 import json
 import subprocess
@@ -30,7 +30,8 @@ def convolutions():
 
 def normed():
     return nn.Sequential(
-        nn.Conv2d(1, 16, 3, padding=1), nn.GroupNorm(4, 16), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(16, 32, 3, padding=1),
+        nn.Conv2d(1, 16, 3, padding=1), nn.GroupNorm(4, 16), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(16, 32, 3, padding=1),
         nn.GroupNorm(8, 32), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(1568, CLASSES))
 
 MODELS = {

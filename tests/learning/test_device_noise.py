@@ -12,8 +12,10 @@ from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from sfumato.errors import InvalidInput
 from sfumato.noise import fine_loops as loops
 from sfumato.noise.fine import SIGMA
-from sfumato.noise.fine_table import FINE, fine
+from sfumato.noise.fine_table import FINE, Fine, fine
 from tests.noise.replayed import fresh
+from tests.noise.test_fine_gaussian import test_at_the_threshold_itself_proposals_are_judged_right as at_the_threshold
+from tests.noise.test_fine_gaussian import test_the_tail_is_left_open_and_words_left_over_are_refused as left_over
 from tests.parts import package
 
 package("torch")
@@ -104,6 +106,30 @@ def test_the_last_words_of_all_are_the_same_too() -> None:
     pairs = torch.cat([torch.tensor([[a, b, a, b] for a in corners for b in corners], dtype=torch.int32).reshape(-1)])
     pairs = torch.cat([pairs, random_lanes(400)])
     assert noise.drawn(lanes, pairs).values.tolist() == by_the_cpu(lanes, pairs).tolist()
+
+
+def in_lanes(first: np.ndarray, second: np.ndarray) -> torch.Tensor:
+    """Pairs of words as four of 32 bits each, the upper halves first."""
+    low = np.uint64(2**32 - 1)
+    lanes = np.stack([first >> np.uint64(32), first & low, second >> np.uint64(32), second & low], axis=1)
+    return torch.from_numpy(lanes.astype(np.uint32).view(np.int32).reshape(-1))
+
+
+def test_proposals_are_judged_right_at_the_threshold_itself_in_the_tail_and_beyond() -> None:
+    """The tests of the code for the CPU, asked of the device."""
+    noise = DeviceNoise(CPU)
+
+    def judge(table: Fine, first: np.ndarray, second: np.ndarray, values: np.ndarray, verdicts: np.ndarray) -> None:
+        number, yes, no = (it.numpy() for it in noise.judged(in_lanes(first, second)))
+        assert not (yes & no).any()
+        values[:] = number
+        verdicts[:] = np.where(yes, loops.ACCEPTED, np.where(no, loops.REFUSED, loops.OPEN))
+        other = np.empty_like(values)
+        loops.judge_arrays(table, first, second, other, np.empty_like(verdicts))
+        assert values.tolist() == other.tolist()
+
+    at_the_threshold(judge)
+    left_over(judge)
 
 
 def opened(noise: DeviceNoise) -> DeviceNoise:

@@ -68,7 +68,7 @@ class Killed(BaseException):
     """The process is gone."""
 
 
-def stopped(home: Home, state: Path, monkeypatch: pytest.MonkeyPatch, after: int) -> Any:
+def stopped(home: Home, state: Path, monkeypatch: pytest.MonkeyPatch, after: int, *, resume: bool = False) -> Any:
     """A run that is gone after so many steps; its trainer."""
     made, learn = 0, Run._learn
 
@@ -83,7 +83,7 @@ def stopped(home: Home, state: Path, monkeypatch: pytest.MonkeyPatch, after: int
     model, trainer = trainer_of(home)
     before = weights_digest(model)
     with pytest.raises(Killed):
-        trainer.fit(**said(state))
+        trainer.fit(**said(state), resume=resume)
     monkeypatch.undo()
     assert weights_digest(model) == before  # nobody sees what was not told
     return trainer
@@ -99,6 +99,22 @@ def test_a_rewound_checkpoint_is_refused(home: Home, tmp_path: Path, monkeypatch
     _, trainer = trainer_of(home)
     with pytest.raises(errors.Refused, match="was closed"):
         trainer.fit(**said(state), resume=True)
+    assert home.open().balance("clinic").spent == sf.Budget(**SPEND)
+
+
+def test_an_older_checkpoint_of_a_run_that_goes_on_is_refused(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, older = tmp_path / "run", tmp_path / "older"
+    stopped(home, state, monkeypatch, EVERY + 1)  # one state, at step 3
+    shutil.copy(state, older)
+    stopped(home, state, monkeypatch, EVERY, resume=True)  # one more, at step 6
+    newer = state.read_bytes()
+    shutil.copy(older, state)
+    with pytest.raises(errors.Refused, match="older than the ledger's count"):
+        trainer_of(home)[1].fit(**said(state), resume=True)
+    state.write_bytes(newer)
+    assert trained(home, state).release.statement.query.done == STEPS
     assert home.open().balance("clinic").spent == sf.Budget(**SPEND)
 
 

@@ -1,6 +1,8 @@
 """The trainer in its vault: one charge before any row is read, one certificate, and nothing told besides."""
 
 import io
+import subprocess
+import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -270,3 +272,43 @@ def test_what_couples_units_is_refused_before_anything_is_charged(model: nn.Modu
     with pytest.raises(errors.Refused, match=words):
         home.trainer(model, loss, data=units())
     assert home.spent == sf.Budget.none()
+
+
+def test_an_average_is_told_with_the_end_and_not_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sfumato.learning.averaging import Average
+
+    average, learn, seen = Average(decay=0.5), Run._learn, []
+
+    def spied(self: Run, noisy: Tensor) -> None:
+        learn(self, noisy)
+        seen.append(average.steps)
+
+    monkeypatch.setattr(Run, "_learn", spied)
+    found = trainer(vault()).fit(steps=3, average=average, **SPEND)
+    assert seen == [0, 0, 0]
+    assert average.steps == 3
+    assert average.weights.keys() == found.model.state_dict().keys()
+
+
+def test_a_model_is_no_figure() -> None:
+    release = trainer(vault()).fit(steps=1, **SPEND).release
+    assert release.to_arrow().num_columns == 0
+    for ask in (lambda: release.figure, release.interval):
+        with pytest.raises(errors.InvalidInput, match="no columns of numbers"):
+            ask()
+
+
+BLOCKED = """
+import sys
+sys.modules["torch"] = None  # importing it fails
+from sfumato.reports.verify import read, verify
+print(verify(read(sys.argv[1]), key=sys.argv[2]))
+"""
+
+
+def test_a_certificate_is_verified_without_torch(tmp_path: Path) -> None:
+    home = vault()
+    trainer(home).fit(steps=2, **SPEND).release.certificate.save(tmp_path / "run.json")
+    command = [sys.executable, "-c", BLOCKED, str(tmp_path / "run.json"), home.public_key]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "consistent, and signed by the trusted key"

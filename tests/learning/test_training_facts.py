@@ -119,6 +119,8 @@ def test_a_person_is_one_unit_of_several_records() -> None:
 
 
 def test_what_is_sampled_once_may_be_sampled() -> None:
+    with pytest.raises(errors.Refused, match="may be in 2 of them"):
+        run(times=2, rate=Fraction(1, 2)).sensitivity(sf.record(relation="add/remove"), None)
     half = run(rate=Fraction(1, 2))
     assert half.sensitivity(sf.record(relation="add/remove"), None) == Sensitivity.of(l2_squared=Fraction(1, 4))
 

@@ -2,6 +2,8 @@
 
 import math
 import threading
+from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -130,8 +132,120 @@ def test_floats_decide_nothing_otherwise_than_exact_numbers_do(cut: Cut) -> None
             exact = table.settled(a, b, ReplayedWordsForTests([], width=cut.width))
         except Exhausted:
             assert verdict == loops.OPEN
-        else:
-            assert verdict == loops.OPEN or exact == (z if verdict == loops.ACCEPTED else None)
+            continue
+        assert verdict == loops.OPEN or exact == (z if verdict == loops.ACCEPTED else None)
+        if table._column(a >> (cut.width - cut.choice)) < cut.columns:
+            assert every_corner(table, a, b) == {exact is not None}
+
+
+def threshold(table: Fine, column: int, z: int, f: mpmath.mpf) -> mpmath.mpf:
+    """Below which u a proposal is accepted, by mpmath."""
+    far = mpmath.mpf(z) - 0.5 + f
+    x = far / 2**table.cut.sigma
+    peak = mpmath.mpf(2) ** (table.cut.index - table.cut.sigma + table.cut.place) * mpmath.sqrt(2 / mpmath.pi)
+    return (peak * mpmath.exp(-x * x / 2) - table.given[column]) * table.scale / table.units[column]
+
+
+def every_corner(table: Fine, a: int, b: int) -> set[bool]:
+    """The answers at the corners of the intervals of u and f: a decision without more words must be all of them."""
+    cut = table.cut
+    blind, rest = cut.width - cut.choice, cut.width - 1 - cut.place
+    column = table._column(a >> blind)
+    z = (column << cut.place | b >> rest & ((1 << cut.place) - 1)) ^ -(b >> (cut.width - 1))
+    hair = mpmath.mpf(2) ** -30  # the upper ends do not belong to the intervals
+    answers = set()
+    for f in (0, 1 - hair):
+        limit = threshold(table, column, z, (b % (1 << rest) + f) / 2**rest)
+        answers |= {(a % (1 << blind) + u) / 2**blind < limit for u in (0, 1 - hair)}
+    return answers
+
+
+def words_of(table: Fine, outcome: int) -> list[int]:
+    """Words that choose a column of few words: the ends of the parts into which the table is cut."""
+    half = 1 << table.choice.shift
+    ends = [h * half + end for h in range(len(table.choice.steps)) for end in (0, half - 1)]
+    return [word for word in ends if table._column(word) == outcome]
+
+
+Judge = Callable[..., None]
+JUDGES: list[Judge] = [loops.judge, loops.judge_arrays]
+
+
+@pytest.mark.parametrize("judge", JUDGES, ids=["numba", "numpy"])
+def test_at_the_threshold_itself_proposals_are_judged_right(judge: Judge) -> None:
+    """One unit of u below the threshold is accepted, one above refused, and the unit that holds it is left open."""
+    table, kept = fine(), []
+    for a, b in zip(fresh(400).tolist(), fresh(400).tolist(), strict=True):
+        column = table._column(a >> 32)
+        if column < 250 and table.units[column] > table.scale // 2:  # the window is far below a unit of u here
+            b |= 2**32 - 1  # f is as far above what its first bits say as can be
+            z = (column << 14 | b >> 49 & (2**14 - 1)) ^ -(b >> 63)
+            with mpmath.workdps(50):
+                k = int(threshold(table, column, z, mpmath.mpf(b % 2**49) / 2**49) * 2**32)
+            if 2 <= k < 2**32 - 2:
+                kept += [(a >> 32 << 32 | k + step, b, verdict) for step, verdict in TELLING]
+    assert len(kept) > 600
+    first, second = (np.array([it[i] for it in kept], dtype=np.uint64) for i in (0, 1))
+    values, verdicts = np.empty(first.size, dtype=np.int64), np.empty(first.size, dtype=np.int8)
+    judge(table, first, second, values, verdicts)
+    wrong = verdicts != [it[2] for it in kept]
+    assert not (wrong & (verdicts != loops.OPEN)).any()
+    assert wrong.mean() < 0.05  # the window leaves few more open
+
+
+TELLING = ((-2, loops.ACCEPTED), (0, loops.OPEN), (2, loops.REFUSED))
+
+
+@pytest.mark.parametrize("judge", JUDGES, ids=["numba", "numpy"])
+def test_the_tail_is_left_open_and_words_left_over_are_refused(judge: Judge) -> None:
+    table = fine()
+    for outcome, verdict in ((FINE.columns, loops.OPEN), (FINE.columns + 1, loops.REFUSED)):
+        words = words_of(table, outcome)
+        assert words
+        first = np.array([word << 32 | low for word in words for low in (0, 2**32 - 1)], dtype=np.uint64)
+        values, verdicts = np.empty(first.size, dtype=np.int64), np.empty(first.size, dtype=np.int8)
+        judge(table, first, fresh(first.size), values, verdicts)
+        assert (verdicts == verdict).all()
+
+
+def test_accepted_proposals_keep_their_order_and_the_tail_its_numbers() -> None:
+    table = Fine.of(SMALL[0])
+    number, mask = 300, np.uint64(1023)
+    pairs, more = fresh(2 * number) & mask, fresh(9000) & mask
+    tail = next(word for word in range(64) if table._column(word) == 8)
+    pairs[:number:4] = (pairs[:number:4] & np.uint64(15)) | np.uint64(tail << 4)
+    drawn = drawing.accepted_proposals(table, pairs, ReplayedWordsForTests(more, width=10)).tolist()
+    source, wanted = ReplayedWordsForTests(more, width=10), []
+    values, verdicts = np.empty(number, dtype=np.int64), np.empty(number, dtype=np.int8)
+    loops.judge_arrays(table, pairs[:number], pairs[number:], values, verdicts)
+    for a, b, verdict in zip(pairs[:number].tolist(), pairs[number:].tolist(), verdicts.tolist(), strict=True):
+        if verdict != loops.REFUSED:
+            none = verdict == loops.ACCEPTED  # those take no further words
+            settled = table.settled(a, b, ReplayedWordsForTests([], width=10) if none else source)
+            wanted += [] if settled is None else [settled]
+    assert drawn == wanted
+    assert max(abs(z) for z in drawn) >= 8 << 2
+
+
+def test_places_take_the_accepted_proposals_in_order_however_many_are_made_at_a_time() -> None:
+    size = 30_000
+    table = replace(fine(), accepted=10.0)  # believes that it needs few, and so asks again and again
+    words = fresh(size // 2 + 9000)
+    out, plain, again = (np.empty(size + extra, dtype=np.int64) for extra in (0, 0, 1))
+    draw_fine(table, out, ReplayedWordsForTests(words))
+    found = 0
+    for first in range(0, size, drawing.CHUNK):
+        part = words[first // 2 : (first + drawing.CHUNK) // 2]
+        found += loops.look_up_arrays(table, part[: size // 2], plain[first : first + drawing.CHUNK], again[found:])
+    used, places, rounds = size // 2, again[:found], 0
+    while places.size:
+        number = int(places.size * 1.1 / 10.0) + 32
+        pairs = words[used : used + 2 * number]
+        taken = drawing.accepted_proposals(table, pairs, ReplayedWordsForTests([]))[: places.size]
+        plain[places[: taken.size]] = taken
+        used, places, rounds = used + 2 * number, places[taken.size :], rounds + 1
+    assert rounds > 3
+    assert out.tolist() == plain.tolist()
 
 
 @pytest.mark.parametrize("cut", [FINE, *SMALL], ids=["in use", *SIZES])

@@ -124,6 +124,8 @@ class Release:
 
     def _only(self) -> Any:
         columns = self.columns
+        if not columns:
+            raise InvalidInput("this release has no columns of numbers; nothing was computed.")
         if len(columns) > 1:
             raise InvalidInput(
                 f"this release has {len(columns)} columns; pick one: {', '.join(columns)}. "

@@ -206,6 +206,8 @@ def figure(given: Release | Figure) -> Figure:
         return given
     said = only_release(given).statement
     if said.query.measure is None:
+        if not given.columns:
+            raise InvalidInput("this release has no columns of numbers; nothing was computed.")
         (column, *others) = given.columns.values()
         if others or not isinstance(column, Figure):
             raise InvalidInput(

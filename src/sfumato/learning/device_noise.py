@@ -77,8 +77,10 @@ class DeviceNoise:
     def step(self, size: int) -> Drawn:
         """Draw without waiting: tensor operations alone, for a graph or a compiler.
 
-        Who uses ``values`` must see later that none is ``undecided``, and otherwise take ``settled``. In a process that
-        was forked off, call ``words.owned()`` first.
+        No value may be released before it is known that none is ``undecided``: let the device hold the whole step back
+        where one is (``values`` times ``~undecided.any()`` is not enough: the sum must be held back as well), and take
+        ``settled`` then, before a recorded graph overwrites ``pairs``. In a process that was forked off, call
+        ``words.owned()`` first.
         """
         pairs = self.proposals(size)
         lanes = self.words.step(size + 4 * pairs)
@@ -94,12 +96,26 @@ class DeviceNoise:
 
         They are the numbers of the code for the CPU: the places that need a proposal take the accepted ones in order.
         """
-        starts, steps, outcomes, nearest, share, given, height, slack = self._tables
+        starts = self._tables[0]
         low = 32 - FINE.place - 1
         start = torch.take(starts, ((lanes >> (32 - FINE.index)) & ((1 << FINE.index) - 1)).long())
         values = (start ^ ((lanes << low) >> low)).long()
         missing = start < 0
 
+        number, yes, no = self.judged(pairs)
+        accepted = yes.long().cumsum(0)
+        count = yes.numel()
+        taken = torch.zeros(count + 1, dtype=torch.int64, device=lanes.device)
+        taken = taken.scatter(0, torch.where(yes, accepted - 1, count), number)
+        certain = torch.where(yes | no, count, accepted).min()  # accepted before the first that is open
+        certain = torch.minimum(certain, accepted[-1])
+        rank = missing.long().cumsum(0) - 1
+        values = torch.where(missing, torch.take(taken, rank.clamp(0, count)), values)
+        return Drawn(values, missing & (rank >= certain), certain, pairs)
+
+    def judged(self, pairs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The number of each proposal, whether it is surely accepted, and whether surely refused."""
+        _, steps, outcomes, nearest, share, given, height, slack = self._tables
         top, u_bits, high, rest = ((pairs[i::4]).long() & _MASK for i in range(4))
         slots = (top + torch.take(steps, top >> self._shift)) >> self._shift
         column = torch.take(outcomes, slots)
@@ -119,16 +135,7 @@ class DeviceNoise:
         u, tall, err = u_bits.double() * 2.0**-32, torch.take(height, column), torch.take(slack, column)
         yes = ((u + 2.0**-32) * tall <= level - err) & small
         no = ((u * tall >= level + err) & small) | (column > FINE.columns)
-
-        accepted = yes.long().cumsum(0)
-        count = yes.numel()
-        taken = torch.zeros(count + 1, dtype=torch.int64, device=lanes.device)
-        taken = taken.scatter(0, torch.where(yes, accepted - 1, count), number)
-        certain = torch.where(yes | no, count, accepted).min()  # accepted before the first that is open
-        certain = torch.minimum(certain, accepted[-1])
-        rank = missing.long().cumsum(0) - 1
-        values = torch.where(missing, torch.take(taken, rank.clamp(0, count)), values)
-        return Drawn(values, missing & (rank >= certain), certain, pairs)
+        return number, yes, no
 
     def settled(self, drawn: Drawn) -> Tensor:
         """The same numbers with the undecided ones decided, in exact arithmetic on the CPU."""

@@ -24,7 +24,7 @@ class Spending:
     >>> from sfumato.accounting import plan
     >>> spending = Spending(plan(sigma=2, steps=40), Fraction(1, 10**5), Fraction(99))
     >>> [float(round(spending.after(step), 2)) for step in (0, 1, 2, 40)]
-    [0.0, 3.12, 3.12, 99.0]
+    [0.0, 2.94, 2.94, 99.0]
     """
 
     def __init__(self, event: PrivacyEvent, delta: Fraction, whole: Fraction) -> None:

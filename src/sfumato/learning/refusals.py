@@ -35,11 +35,14 @@ def check_layers(model: nn.Module) -> None:
 def _mixes(layer: nn.Module) -> str:
     if isinstance(layer, BATCH):
         return (
-            "normalises by statistics of the batch: each unit's gradient then hangs on all others, and no clip bounds what "
-            "one unit changes. Use nn.GroupNorm, nn.LayerNorm or nn.InstanceNorm without running statistics."
+            "normalises by statistics of the batch: each unit's gradient then hangs on all others, and no clip bounds "
+            "what one unit changes. Use nn.GroupNorm, nn.LayerNorm or nn.InstanceNorm without running statistics."
         )
     if isinstance(layer, INSTANCE) and layer.track_running_stats:
-        return "keeps running statistics of the data, which no noise covers. Set track_running_stats=False, or use nn.GroupNorm."
+        return (
+            "keeps running statistics of the data, which no noise covers. Set track_running_stats=False, or use "
+            "nn.GroupNorm."
+        )
     if getattr(layer, "scale_grad_by_freq", False):
         return "divides gradients by how often a row occurs in the batch. Set scale_grad_by_freq=False."
     if isinstance(layer, nn.Embedding | nn.EmbeddingBag) and layer.max_norm is not None:
@@ -52,9 +55,10 @@ def check_uncoupled(
 ) -> None:
     """Refuse models and losses that couple the units of a batch, as found on invented data of the same shapes.
 
-    Outputs for some rows must not change when another is removed, statistics that the model keeps must not hang on the data, and
-    the loss of a batch must be the sum or the mean of the losses of its rows, or one number for each. Of ``inputs`` and ``targets`` only
-    shapes and types are used. A help, not a proof: what couples units for other values only is not found.
+    Outputs for some rows must not change when another is removed, statistics that the model keeps must not hang on the
+    data, and the loss of a batch must be the sum or the mean of the losses of its rows, or one number for each. Of
+    ``inputs`` and ``targets`` only shapes and types are used. A help, not a proof: what couples units for other values
+    only is not found.
 
     >>> from torch.nn import functional as F
     >>> check_uncoupled(nn.Linear(3, 2), F.cross_entropy, torch.zeros(8, 3), torch.zeros(8, dtype=torch.int64))
@@ -103,12 +107,13 @@ def _check_model(model: nn.Module, rows: tuple[Tensor, ...], outputs: Any) -> No
     for whole, part in zip(tree_leaves(outputs), tree_leaves(fewer), strict=True):
         if len(whole) != UNITS or len(part) != UNITS - 1:
             raise Refused(
-                "the model does not give one row of output a unit: its first axis must be that of the units. Nothing was trained."
+                "the model does not give one row of output a unit: its first axis must be that of the units. Nothing "
+                "was trained."
             )
         if not torch.allclose(whole[1:], part, rtol=CLOSE, atol=CLOSE, equal_nan=True):
             raise Refused(
-                "the model mixes units: on invented data, outputs for some units changed when another was removed. No clip "
-                "bounds what one unit changes then. Normalise and attend within a unit only, or declare groups "
+                "the model mixes units: on invented data, outputs for some units changed when another was removed. No "
+                "clip bounds what one unit changes then. Normalise and attend within a unit only, or declare groups "
                 "(unit='group'). Nothing was trained."
             )
 
@@ -122,8 +127,8 @@ def _check_statistics(model: nn.Module, rows: tuple[Tensor, ...]) -> None:
     for one, other in zip(*found, strict=True):
         if not torch.equal(one, other):
             raise Refused(
-                "the model keeps statistics of its inputs in a buffer, which no noise covers. Nothing was trained. Remove "
-                "them, or compute them privately beforehand."
+                "the model keeps statistics of its inputs in a buffer, which no noise covers. Nothing was trained. "
+                "Remove them, or compute them privately beforehand."
             )
 
 
@@ -141,9 +146,10 @@ def _check_loss(loss: Callable[..., Tensor], outputs: Any, goals: Any) -> None:
         if torch.allclose(found, expected, rtol=CLOSE, atol=scale, equal_nan=True):
             return
     raise Refused(
-        "the loss couples units: on invented data, the loss of a batch is neither the sum nor the mean of the losses of its "
-        "rows (in-batch negatives, weights divided by their sum, or ranks do this). The engine asks for one unit at a time, "
-        "so such a loss would mean something else. Write it for one unit, or declare groups (unit='group'). Nothing was trained."
+        "the loss couples units: on invented data, the loss of a batch is neither the sum nor the mean of the losses "
+        "of its rows (in-batch negatives, weights divided by their sum, or ranks do this). The engine asks for one unit "
+        "at a time, so such a loss would mean something else. Write it for one unit, or declare groups (unit='group'). "
+        "Nothing was trained."
     )
 
 

@@ -65,7 +65,8 @@ class Run(Surviving):
             raise InvalidInput("this is no training run; nothing was done.")
         super().__init__(gate, opened, path, held)
         self._run, self._units, self._words, self._physical = opened.query, units, words, physical
-        self._copies, self._average = copies, average
+        self._copies, self._shown_average = copies, average
+        self._average = copy.deepcopy(average)  # that of the caller is as untold as the model
         self._model = copy.deepcopy(model)
         self._trained = {name: one for name, one in self._model.named_parameters() if one.requires_grad}
         self._optimiser = optimiser(self._model)
@@ -119,6 +120,8 @@ class Run(Surviving):
         self._end()
         self._closed = True
         model.load_state_dict(self._model.state_dict())
+        if self._average is not None and self._shown_average is not None:
+            self._shown_average.load(self._average.state())
         return release
 
     def _prepare(self) -> None:

@@ -94,7 +94,7 @@ class Trainer:
         self._parameters = sum(one.numel() for one in model.parameters() if one.requires_grad)
         if not self._parameters:
             raise InvalidInput("the model has no parameter to train; nothing was done.")
-        self._try_out()
+        self._try_out(2)
 
     def __repr__(self) -> str:
         return f"<trainer of {self._parameters:,} parameters on {self._units!r}>"
@@ -193,7 +193,8 @@ class Trainer:
         )
         path = None if checkpoint is None else Path(checkpoint)
         make = partial(made_optimiser, optimiser, self._model, rate=plan.rate)
-        make(self._model)  # what is no optimiser is refused before the charge
+        make(self._model)  # what is no optimiser, or has no room in memory, is refused before the charge
+        self._try_out(plan.physical)
         with ExitStack() as held:
             _hold(held, path, idempotency, resume=resume)
             if resume and path is not None and (told := self._told(plan, path, idempotency)) is not None:
@@ -257,10 +258,10 @@ class Trainer:
         self._model.load_state_dict(weights)
         return self._trained(release, Spending(release.statement.event, plan.spend.delta, plan.spend.epsilon))
 
-    def _try_out(self) -> None:
+    def _try_out(self, size: int) -> None:
         """Run the engine on made-up units: what cannot be trained says so before anything is charged or read."""
         device = next(self._model.parameters()).device
-        inputs, targets, present = self._units.example(2)
+        inputs, targets, present = self._units.example(size)
         inputs, targets, present = tuple(part.to(device) for part in inputs), targets.to(device), present.to(device)
         check_uncoupled(self._model, self._loss, inputs, targets, unit=self._units.kind)
         kind = self._units.kind

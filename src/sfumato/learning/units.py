@@ -57,7 +57,8 @@ class Units:
     of each count, chosen by a secret key and that person's rows alone. With ``times`` rows stay units of their own, and
     at most so many of each person count; the person then counts as often.
 
-    A unit of ``kind`` *group* is a row whose members lie along the second axis of ``inputs``, with one loss together.
+    A unit of ``kind`` *group* is a row whose members lie along the second axis of ``inputs``, with one loss together;
+    its id is that of the one person whom all of it belongs to. Groups of several persons are for vaults of records.
 
     Guarantee: a person is in at most one unit, or in ``times``. Assumes: ids tell persons apart. Public: the shape of a
     row, and what was declared. Sensitive: the rest.

@@ -13,8 +13,8 @@ from sfumato.core.statement import Account, Statement
 from sfumato.core.units import Family, Node, Relation, Unit, User
 from sfumato.graphs import GRAPH_QUERIES
 from sfumato.graphs.queries.top import TopNodes
+from sfumato.learning import EXAMPLE_QUERIES, ConfidentMax
 from sfumato.learning.evaluation import Evaluations
-from sfumato.learning.paradigms.learning_curves import LearningCurve
 from sfumato.learning.training import Training
 from sfumato.mechanisms import Gaussian, Laplace, NoisyThreshold, OptimalSelection, SparseVector, TopChoice
 from sfumato.reports.catalogue import counted, message, messages
@@ -108,7 +108,7 @@ def asked(said: Statement, language: str) -> str:
     if isinstance(said.query, RunningTotal | Alarms):
         by_group = "_groups" if isinstance(said.query, RunningTotal) and said.query.groups else ""
         return message(language, f"page.{said.query.KIND.removeprefix('query.')}{by_group}")
-    if isinstance(said.query, Training | Evaluations | LearningCurve):
+    if isinstance(said.query, Training | Evaluations) or type(said.query) in EXAMPLE_QUERIES:
         return message(language, f"page.{said.query.KIND.removeprefix('query.')}")
     where = getattr(said.query, "where", None)
     facts = {} if where is None else {"condition": condition(where, language)}
@@ -209,6 +209,8 @@ def _noise(release: Release, language: str) -> str:
             return message(language, "fact.noise_threshold", noise=law, least=f"{least:,}")
         case OptimalSelection(sure=sure):
             return message(language, "fact.noise_selection", sure=f"{sure:,}")
+        case ConfidentMax(check_sigma=check, sigma=sigma):
+            return message(language, "fact.noise_confident", check=decimal_up(check), sigma=decimal_up(sigma))
         case SeriesNoise():
             return _series_noise(said, said.mechanism, language)
         case SparseVector():
@@ -262,7 +264,8 @@ def _sensitivity(release: Release, language: str) -> str:
         return message(language, "fact.sensitivity_found", l0=f"{moved.l0.count:,}", linf=most)
     if isinstance(said.query, TopGroups) and moved.linf is not None:
         return message(language, "fact.sensitivity_top", linf=fraction_text(moved.linf.value))
-    rows = "" if said.query.measure is not None or type(said.query) in GRAPH_QUERIES else "rows_"
+    plain = (*GRAPH_QUERIES, *EXAMPLE_QUERIES)
+    rows = "" if said.query.measure is not None or type(said.query) in plain else "rows_"
     if isinstance(said.mechanism, Gaussian) and moved.l2 is not None:
         return message(language, f"fact.sensitivity_{rows}l2", squared=fraction_text(moved.l2.squared / height**2))
     if moved.l1 is not None:

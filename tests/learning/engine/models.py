@@ -30,7 +30,8 @@ class Attention(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         rows, places, width = x.shape
         q, k, v = self.inside(x).view(rows, places, 3, 2, width // 2).permute(2, 0, 3, 1, 4)
-        return self.outside(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(x.shape))
+        found: Tensor = self.outside(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(x.shape))
+        return found
 
 
 class Block(nn.Module):
@@ -43,7 +44,8 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = x + self.attention(self.before(x))
-        return x + self.wide(self.after(x))
+        found: Tensor = x + self.wide(self.after(x))
+        return found
 
 
 class Pooled(nn.Module):
@@ -54,7 +56,8 @@ class Pooled(nn.Module):
         self.tokens, self.body, self.last = nn.Embedding(5, width), body, nn.Linear(width, 3)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.last(self.body(self.tokens(x)).mean(1))
+        found: Tensor = self.last(self.body(self.tokens(x)).mean(1))
+        return found
 
 
 class Stepped(nn.Module):
@@ -68,7 +71,28 @@ class Stepped(nn.Module):
         state = None
         for place in x.unbind(1):
             state = self.cell(place, state)
-        return self.last(state[0] if isinstance(state, tuple) else state)
+        found: Tensor = self.last(state[0] if isinstance(state, tuple) else state)
+        return found
+
+
+class Multihead(nn.Module):
+    """The attention of torch, with masks."""
+
+    def __init__(self, *, first: bool, cross: bool = False) -> None:
+        super().__init__()
+        self.many, self.last, self.cross = nn.MultiheadAttention(6, 2, batch_first=first), nn.Linear(6, 3), cross
+
+    def forward(self, x: Tensor) -> Tensor:
+        hidden = torch.zeros(len(x), x.shape[1], dtype=torch.bool)
+        hidden[:, -1] = True
+        ahead = torch.ones(x.shape[1], x.shape[1]).triu(1).bool()
+        query = x.flip(1) if self.cross else x
+        if self.many.batch_first:
+            found = self.many(query, x, x, key_padding_mask=hidden, attn_mask=ahead)[0].sum(1)
+        else:
+            found = self.many(*(part.transpose(0, 1) for part in (query, x, x)), need_weights=False)[0].sum(0)
+        last: Tensor = self.last(found)
+        return last
 
 
 class Twice(nn.Module):
@@ -79,7 +103,8 @@ class Twice(nn.Module):
         self.layer = layer
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.layer(torch.tanh(self.layer(x))).flatten(1)[:, :3]
+        found: Tensor = self.layer(torch.tanh(self.layer(x)))
+        return found.flatten(1)[:, :3]
 
 
 def noise(*shape: int) -> Callable[[int], Tensor]:
@@ -111,6 +136,9 @@ LAYERS: dict[str, tuple[Callable[[], nn.Module], Callable[[int], Tensor]]] = {
     "rnn cell": (lambda: Stepped(nn.RNNCell, 4), noise(3, 6)),
     "lstm cell": (lambda: Stepped(nn.LSTMCell, 4), noise(3, 6)),
     "gru cell": (lambda: Stepped(nn.GRUCell, 4), noise(3, 6)),
+    "attention": (lambda: Multihead(first=True), noise(3, 6)),
+    "attention, across": (lambda: Multihead(first=False, cross=True), noise(3, 6)),
+    "encoder": (lambda: flat(nn.TransformerEncoderLayer(6, 2, 8, dropout=0.0, batch_first=True), 18), noise(3, 6)),
     "linear twice": (lambda: Twice(nn.Linear(6, 6)), noise(6)),
     "conv twice": (lambda: Twice(nn.Conv2d(2, 2, 3, padding=1)), noise(2, 4, 4)),
 }
@@ -146,9 +174,9 @@ def batch(make: Callable[[int], Tensor], units: int = 7) -> tuple[Tensor, Tensor
 
 def users(make: Callable[[int], Tensor], units: int = 4, records: int = 3) -> tuple[Tensor, Tensor, Tensor]:
     """Users with some records each; one of them has none."""
-    present = torch.rand(units, records) < 0.7
+    present, made = torch.rand(units, records) < 0.7, make(units * records)
     present[0], present[1] = True, False
-    return make(units * records).unflatten(0, (units, records)), torch.randint(0, 3, (units, records)), present
+    return made.reshape(units, records, *made.shape[1:]), torch.randint(0, 3, (units, records)), present
 
 
 def grouped(outputs: Tensor, target: Tensor) -> Tensor:

@@ -35,7 +35,8 @@ class Shared(nn.Module):
         self.other.weight = self.one.weight
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.other(torch.relu(self.one(x)))[:, :3]
+        found: Tensor = self.other(torch.relu(self.one(x)))[:, :3]
+        return found
 
 
 class Own(nn.Module):
@@ -46,7 +47,8 @@ class Own(nn.Module):
         self.line, self.shift = nn.Linear(4, 3), nn.Parameter(torch.ones(3))
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.line(x) * self.shift
+        found: Tensor = self.line(x) * self.shift
+        return found
 
 
 class Penalised(nn.Module):
@@ -57,7 +59,8 @@ class Penalised(nn.Module):
         self.line = nn.Linear(4, 3)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.line(x) + self.line.weight.square().sum()
+        found: Tensor = self.line(x) + self.line.weight.square().sum()
+        return found
 
 
 class Turned(nn.Module):
@@ -68,7 +71,8 @@ class Turned(nn.Module):
         self.line, self.last = nn.Linear(4, 4), nn.Linear(4, 3)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.last(self.line(x.transpose(0, 1)).transpose(0, 1).sum(1))
+        found: Tensor = self.last(self.line(x.transpose(0, 1)).transpose(0, 1).sum(1))
+        return found
 
 
 class Overwriting(nn.Module):
@@ -82,7 +86,8 @@ class Overwriting(nn.Module):
         x = self.first(x).detach() + x
         y = self.line(x)
         x *= 2
-        return (y + x)[:, :3]
+        found: Tensor = (y + x)[:, :3]
+        return found
 
 
 def tokens() -> Tensor:
@@ -110,7 +115,8 @@ def test_what_has_no_fast_way_falls_back_and_says_why(make, data, why) -> None: 
     model, x, y = make(), data(), torch.randint(0, 3, (6,))
     engine = Engine(model, F.cross_entropy, clip=0.1)
     found = engine.sum(x, y)
-    assert engine.plan.startswith("semantic") and why in engine.plan
+    assert engine.plan.startswith("semantic")
+    assert why in engine.plan
     assert torch.equal(found.flat, Engine(model, F.cross_entropy, clip=0.1, way="semantic").sum(x, y).flat)
     with pytest.raises(Unsupported, match="no fast way"):
         Engine(model, F.cross_entropy, way="fast").sum(x, y)
@@ -120,11 +126,10 @@ def test_what_has_no_fast_way_falls_back_and_says_why(make, data, why) -> None: 
 def test_fallbacks_are_right(case: int) -> None:
     torch.manual_seed(1)
     make, data, _ = CASES[case]
-    model, x, y = make(), data(), torch.randint(0, 3, (6,))  # type: ignore[operator, no-untyped-call]
+    model, x, y = make(), data(), torch.randint(0, 3, (6,))
     found = Engine(model, F.cross_entropy, clip=1e3).sum(x, y)
-    gradients = torch.autograd.grad(
-        sum(F.cross_entropy(model(x[u : u + 1]), y[u : u + 1]) for u in range(6)), list(model.parameters())
-    )
+    each = [F.cross_entropy(model(x[u : u + 1]), y[u : u + 1]) for u in range(6)]
+    gradients = torch.autograd.grad(torch.stack(each).sum(), list(model.parameters()))
     for one, other in zip(found.sums.values(), gradients, strict=True):
         torch.testing.assert_close(one.float(), other, rtol=1e-4, atol=1e-5)
 
@@ -154,7 +159,8 @@ def test_planning_leaves_modes_and_chance_alone() -> None:
     model[1].eval()
     x, state = floats(4), torch.get_rng_state()
     Engine(model, F.cross_entropy).prepare(x, torch.zeros(6, dtype=torch.int64))
-    assert model.training and not model[1].training
+    assert model.training
+    assert not model[1].training
     assert torch.equal(torch.get_rng_state(), state)
 
 

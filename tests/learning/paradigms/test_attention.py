@@ -165,7 +165,10 @@ def test_the_error_of_the_top_key_is_exact_for_two_keys() -> None:
         assert float(top.error(margin)) == pytest.approx(direct, rel=1e-9)
     assert top.error(Fraction(1, 4)) == 1
     assert 0 < top.error(10**9) < Fraction(1, 2**900)
-    assert LogitRelease(keys=2, l2=Fraction(1), sigma=Fraction(1), pitch=Fraction(1)).error(2) == 1
+    release = LogitRelease(keys=3, l2=Fraction(1), sigma=Fraction(1), pitch=Fraction(1))
+    assert release.error(2) == 1
+    assert 0 < release.error(10**9) < Fraction(1, 2**1000)
+    assert float(release.error(4)) == pytest.approx(2 * stats.norm.sf(2 / math.sqrt(2)), rel=1e-9)
 
 
 def test_a_top_key_is_chosen() -> None:

@@ -1,5 +1,6 @@
 """S3-04: how many gradients one person moves, and clipping similarity by similarity where that is all of them."""
 
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
 
@@ -212,10 +213,37 @@ def flat(sums: dict[str, Tensor]) -> Tensor:
     return torch.cat([part.flatten().double() for part in sums.values()])
 
 
-@pytest.mark.parametrize("both", [False, True])
-def test_without_clipping_the_step_is_the_gradient_of_the_loss(both: bool) -> None:
+class Tied(nn.Module):
+    """One layer that is used twice, one that sees several rows, one that is not used, a weight that is not trained."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.twice, self.rows, self.unused, self.last = (
+            nn.Linear(5, 5),
+            nn.Linear(1, 2),
+            nn.Linear(2, 2),
+            nn.Linear(10, 4),
+        )
+        self.last.bias.requires_grad_(requires_grad=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        inner = torch.tanh(self.twice(torch.tanh(self.twice(x))))
+        return self.last(self.rows(inner[:, :, None]).flatten(1))
+
+
+def convolving() -> nn.Module:
+    return nn.Sequential(
+        nn.Unflatten(1, (1, 5)), nn.Conv1d(1, 2, 3), nn.Flatten(), nn.LayerNorm(6), nn.Linear(6, 4, bias=False)
+    )
+
+
+@pytest.mark.parametrize(
+    ("made_by", "both"),
+    [(lambda: encoder(5, 7, 4), False), (lambda: encoder(5, 7, 4), True), (convolving, False), (Tied, False)],
+)
+def test_without_clipping_the_step_is_the_gradient_of_the_loss(made_by: Callable[[], nn.Module], both: bool) -> None:
     torch.manual_seed(3)
-    model, first, second = encoder(5, 7, 4), torch.randn(9, 5), torch.randn(9, 5)
+    model, first, second = made_by(), torch.randn(9, 5), torch.randn(9, 5)
     made = InBatchContrast(model, each=10**6, temperature=0.5, both=both, chunk=4).sum(first, second)
     similar = [nn.functional.normalize(model(side), dim=1) for side in (first, second)]
     logits, own = similar[0] @ similar[1].T / 0.5, torch.arange(9)
@@ -224,8 +252,12 @@ def test_without_clipping_the_step_is_the_gradient_of_the_loss(both: bool) -> No
     if both:
         loss = (loss + nn.functional.cross_entropy(logits.T, own, reduction="sum")) / 2
     loss.backward()
-    for name, value in model.named_parameters():
-        assert torch.allclose(made.sums[name].float(), value.grad, atol=1e-5)
+    trained = {name: value for name, value in model.named_parameters() if value.requires_grad}
+    assert made.sums.keys() == trained.keys()
+    for name, value in trained.items():
+        wanted = torch.zeros_like(value) if value.grad is None else value.grad
+        assert torch.allclose(made.sums[name].float(), wanted, atol=1e-5), name
+    assert torch.equal(made.flat, flat(made.sums))
 
 
 def test_the_step_clips_each_half_of_each_similarity() -> None:
@@ -301,25 +333,26 @@ def test_an_encoder_attains_the_sensitivity(batch: int, temperature: Fraction) -
 def test_private_steps_learn() -> None:
     """Two numbers of six are shared by the views of a unit; steps with noise find them, and steps backwards do not.
 
-    The loss falls by 0.12 with a standard deviation of 0.005 from the noise, and rises backwards.
+    The loss falls by 0.165 with a standard deviation of 0.006 from the noise, and rises by 0.10 backwards.
     """
     torch.manual_seed(3)
-    shared = torch.randn(512, 2)
-    views = [torch.cat([shared, 2 * torch.randn(512, 4)], 1) for _ in range(2)]
+    shared = torch.randn(200, 2)
+    views = [torch.cat([shared, 2 * torch.randn(200, 4)], 1) for _ in range(2)]
     start = nn.Linear(6, 3, bias=False).weight.detach()
 
     def gained(rate: float) -> float:
         model = nn.Linear(6, 3, bias=False)
-        contrast = InBatchContrast(model, each=0.1, temperature=1, chunk=512)
+        contrast, losses = InBatchContrast(model, each=0.1, temperature=1, chunk=200), []
         with torch.no_grad():
             model.weight.copy_(start)
-            before = contrast.sum(*views).losses.mean().item()
             for _ in range(4):
-                noisy = private_mean(contrast.sum(*views), moved=contrast.clip, multiplier=0.1, over=512)
+                made = contrast.sum(*views)
+                losses.append(made.losses.mean().item())
+                noisy = private_mean(made, moved=contrast.clip, multiplier="1/20", over=200)
                 model.weight -= rate * noisy["weight"].float()
-            return before - contrast.sum(*views).losses.mean().item()
+        return losses[0] - losses[-1]
 
-    assert gained(10.0) > 0.06
+    assert gained(10.0) > 0.1
     assert gained(-10.0) < 0
 
 

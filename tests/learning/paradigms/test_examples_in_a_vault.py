@@ -15,7 +15,10 @@ from sfumato.core.release import Release
 from sfumato.core.units import Unit
 from sfumato.errors import BudgetExceeded, InvalidInput, NotDeclared, Refused, Unsupported
 from sfumato.learning import EXAMPLE_QUERIES, lesson
+from sfumato.reports.particulars import asked as what_was_asked
+from sfumato.reports.particulars import particulars
 from sfumato.reports.verify import parsed, verify
+from sfumato.reports.words import AUDIENCES
 from tests import parts
 
 DRAW = np.random.default_rng(3)
@@ -123,6 +126,17 @@ def test_every_release_is_charged_signed_and_verified(kind: str) -> None:
     again = question.release(epsilon=1, delta=1e-7)
     assert again.repeated
     assert again.values == release.values
+
+
+@pytest.mark.parametrize("kind", ["votes", "confident", "curve", "closer", "weights"])
+def test_every_release_explains_itself_to_every_reader(kind: str) -> None:
+    release = asked(vault())[kind].release(epsilon=1, delta=1e-7)
+    for language in ("en", "zh"):
+        assert all("{" not in release.explain(language, audience) for audience in AUDIENCES)
+        facts = dict(particulars(release, language))
+        assert "mechanism." not in facts["noise"]
+        assert "query." not in what_was_asked(release.statement, language)
+    assert "scans" in release.explain()
 
 
 @pytest.mark.parametrize("kind", ["votes", "confident", "curve", "closer", "weights"])

@@ -1,5 +1,6 @@
 """Votes of teachers: no neighbour moves them further than is claimed, and some neighbour moves them as far."""
 
+import random
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import combinations, product
@@ -267,6 +268,26 @@ def test_what_a_teacher_does_to_the_questions_no_other_sees() -> None:
 
     vote(spoil, np.zeros((2, 1)), np.zeros(2), questions, classes=2, seed=1)
     assert not questions.any()
+
+
+def test_a_teacher_has_generators_of_its_own() -> None:
+    """What it draws does not hang on how much another teacher drew, whose part has another size."""
+
+    def drawn(inputs: Any, targets: Any, seed: int) -> Callable[[Any], list[int]]:
+        chosen = [int(np.random.randint(9)), random.randrange(9), int(np.random.default_rng(seed).integers(9))]
+        return lambda asked: chosen
+
+    def vote_after(draws: int) -> list[int]:
+        np.random.rand(draws)
+        for _ in range(draws):
+            random.random()
+        return vote(drawn, np.zeros((2, 1)), np.zeros(2), np.zeros((3, 1)), classes=9, seed=5)
+
+    assert vote_after(0) == vote_after(7)
+    np.random.seed(3)
+    state = np.random.get_state()[1].tolist()  # type: ignore[index, union-attr]
+    vote_after(0)
+    assert np.random.get_state()[1].tolist() == state  # type: ignore[index, union-attr]
 
 
 def test_seeds_differ_and_hang_on_no_data() -> None:

@@ -1,5 +1,7 @@
 """Weighted sums over units: single precision in short chunks, double precision across them."""
 
+from functools import cache
+
 import torch
 from torch import Tensor
 
@@ -19,22 +21,27 @@ def rows(factors: Tensor, values: Tensor, into: Tensor, terms: int) -> None:
     A unit with such a value has the factor 0. Each entry is a sum of at most ``terms`` products in single precision.
     """
     values = values.flatten(1).nan_to_num(0.0, 0.0, 0.0)
-    units, step = len(values), min(terms, len(values))
+    units = values.shape[0]
+    step = min(terms, units)
     if values.dtype != torch.float32 or step < min(SHORTEST, units):
         step, factors = max(1, SLAB // max(1, values.shape[1])), factors.double()
         for at in range(0, units, step):
             into.add_((factors[at : at + step] @ values[at : at + step].double()).view_as(into))
     else:
         step, factors = even(units, step), factors.float()
-        for at in range(0, units, step):
-            into.add_((factors[at : at + step] @ values[at : at + step]).view_as(into))
+        found = factors[:step] @ values[:step]
+        if step < units:
+            found = found.double()
+            for at in range(step, units, step):
+                found += factors[at : at + step] @ values[at : at + step]
+        into.add_(found.view_as(into))
 
 
 def outer(factors: Tensor, left: Tensor, right: Tensor, into: Tensor, terms: int) -> None:
     """Put Σ_u factors[u] Σ_t left[u, t] right[u, t]ᵀ into a double precision matrix; what is not finite counts as 0.
 
-    An entry is at most ``terms`` roundings deep in single precision: products within a chunk of units, then chunks. Where
-    that cannot be, it is summed in double precision.
+    An entry is at most ``terms`` roundings deep in single precision: products within a chunk of units, then chunks.
+    Where that cannot be, it is summed in double precision.
     """
     units, places = left.shape[:2]
     right = right.nan_to_num(0.0, 0.0, 0.0)
@@ -52,6 +59,7 @@ def outer(factors: Tensor, left: Tensor, right: Tensor, into: Tensor, terms: int
         into.add_(one.nan_to_num_(0.0, 0.0, 0.0).flatten(0, 1).t() @ other.flatten(0, 1))
 
 
+@cache
 def chunk(units: int, places: int, terms: int) -> int:
     """How many units one product in single precision holds: as many as leave room to add up the chunks.
 

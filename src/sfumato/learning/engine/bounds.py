@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 
 from sfumato.learning.slack import SLACK
 
-__all__ = ["CROWD", "LARGEST", "MANY", "OVER", "PIECE", "SLACK", "SMALLEST", "TINY", "UNIT_ROUNDOFF", "WIDE", "Budget"]
+__all__ = ["CROWD", "DEEPEST", "LARGEST", "MANY", "OVER", "PIECE", "SLACK", "SMALLEST", "TINY", "UNIT_ROUNDOFF", "WIDE", "Budget"]
 
 OVER = SLACK / 8
 """The part of it by which one contribution may be longer than the clip, because its norm is measured in floats."""
@@ -21,6 +22,9 @@ PIECE = 1024
 """So many squares are summed in single precision at most; pieces are summed in double precision."""
 
 TINY = 2.0**-126
+DEEPEST = 2**12
+"""The most roundings of a sum in single precision: so many times u, and two more for squares of u, bound its error."""
+
 MANY = 2**15
 """The most units of a physical batch, for which double precision is surely enough."""
 
@@ -30,7 +34,7 @@ SMALLEST, LARGEST = 2.0**-40, 2.0**40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """The error that the sum of a physical batch may have, in clips, and how many terms one float32 sum may hold for it.
+    """The error that the sum of a physical batch may have, in clips, and how deep its float32 sums may be for it.
 
     ``crowded`` says that some layer is summed as products of many places; those then get 3/4, the others 1/8,
     and 1/8 is for sums in double precision.
@@ -49,5 +53,10 @@ class Budget:
 
     def terms(self, *, crowd: int = 1) -> int:
         """The most terms of one sum in single precision: units · crowd · (terms + 2) · u stays within the error."""
-        share = self.error() * (Fraction(6 if crowd > 1 else 1, 8) if self.crowded else 1)
-        return int(share / (UNIT_ROUNDOFF * self.units * crowd * (1 + OVER))) - 2
+        return _terms(self, crowd)
+
+
+@cache
+def _terms(budget: Budget, crowd: int) -> int:
+    share = budget.error() * (Fraction(6 if crowd > 1 else 1, 8) if budget.crowded else 1)
+    return min(DEEPEST, int(share / (UNIT_ROUNDOFF * budget.units * crowd * (1 + OVER))) - 2)

@@ -22,8 +22,8 @@ class Factors:
 def factors(squared: Tensor, spread: Tensor | None, present: Tensor, clip: float) -> Factors:
     """min(1, clip / norm, CROWD · clip / spread) for units that are present and finite, and 0 for the others.
 
-    ``squared`` are squared norms in double precision. ``spread`` are the squares of the sums of absolute values behind them,
-    where some layer is summed as products of many places.
+    ``squared`` are squared norms in double precision. ``spread`` are the squares of the sums of absolute values behind
+    them, where some layer is summed as products of many places.
     """
     counted = present & torch.isfinite(squared)
     norms = squared.sqrt()

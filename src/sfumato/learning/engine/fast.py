@@ -8,8 +8,9 @@ from torch.utils._pytree import tree_map
 
 from sfumato.learning.engine.bounds import Budget
 from sfumato.learning.engine.clipping import factors
-from sfumato.learning.engine.layers import Direct, Part, Shape, part_of
+from sfumato.learning.engine.layers import Direct, Part, Shape, part_of, with_views
 from sfumato.learning.engine.losses import Kind, Loss, unit_losses
+from sfumato.learning.engine.precision import full_precision
 from sfumato.learning.engine.record import Site, recording
 
 __all__ = ["KEEP", "Changed", "fast_sum"]
@@ -36,8 +37,9 @@ def fast_sum(
     batches: int,
     expected: dict[Site, int] | None = None,
 ) -> tuple[Tensor, Tensor, dict[Site, str]]:
-    """Put the sum of clipped gradients into double precision tensors; return norms, losses, and the way of each site."""
-    units, rows = len(present), len(inputs[0]) * (1 if kind == "record" else inputs[0].shape[1])
+    """Put the sum of clipped gradients into double precision tensors; return norms, losses, and each site's way."""
+    units = present.shape[0]
+    rows = units if kind == "record" else units * inputs[0].shape[1]
     shape = Shape(units=units, rows=rows, batches=batches)
     if kind != "record":
         inputs = tree_map(lambda part: part.flatten(0, 1), inputs)
@@ -53,13 +55,14 @@ def fast_sum(
     for site in sites:
         used = [(call, gradient) for call in record.calls[site] if (gradient := next(found)) is not None]
         for call, gradient in used:
-            if not call.intact() or len(call.inputs) != rows or len(gradient) != rows:
+            if not call.intact() or call.inputs.shape[0] != rows or gradient.shape[0] != rows:
                 raise Changed(f"layer {site.layer!r} does not see one row a record, or its input is changed in place")
         if used:
             seen, gradients = [call.inputs for call, _ in used], [gradient for _, gradient in used]
             parts[site] = part_of(layers[site.layer], site, seen, gradients, shape, set(into))
     del record, edges
     _keep(list(parts.values()), inputs[0].device.type)
+    into = with_views(into, layers)
     here = present.any(1) if kind == "user" else present
     norms, counted = _sum(list(parts.values()), here, clip, into, Budget(units=units, batches=batches, crowded=False))
     return norms, torch.where(counted, losses.detach(), 0.0), {site: part.way for site, part in parts.items()}
@@ -71,12 +74,13 @@ def _sum(
     """Measure all parts, clip, and sum them."""
     budget = Budget(units=budget.units, batches=budget.batches, crowded=any(part.crowded for part in parts))
     measured = [part.measure() for part in parts]
-    nothing = torch.zeros(len(present), dtype=torch.float64, device=present.device)
+    nothing = torch.zeros(present.shape[0], dtype=torch.float64, device=present.device)
     squared = sum((squared for squared, _ in measured), nothing)
     spread = sum((spread for _, spread in measured), nothing) if budget.crowded else None
     found = factors(squared, spread, present, clip)
-    for part in parts:
-        part.put(found.factors, into, budget)
+    with full_precision():
+        for part in parts:
+            part.put(found.factors, into, budget)
     return found.norms, found.counted
 
 

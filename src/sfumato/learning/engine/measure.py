@@ -22,10 +22,12 @@ def squares(values: Tensor) -> Tensor:
         return values.square().sum(1)
     values = values.float()
     whole = length // PIECE * PIECE
+    found: Tensor
     if length <= PIECE:
         found = torch.linalg.vector_norm(values, dim=1).double().square()
     else:
-        found = torch.linalg.vector_norm(values[:, :whole].unflatten(1, (-1, PIECE)), dim=2).double().square().sum(1)
+        found = torch.linalg.vector_norm(values[:, :whole].reshape(rows, -1, PIECE), dim=2).double().square().sum(1)
         if whole < length:
             found = found + torch.linalg.vector_norm(values[:, whole:], dim=1).double().square()
-    return found + length * TINY
+    found += length * TINY
+    return found

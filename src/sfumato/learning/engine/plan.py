@@ -137,7 +137,7 @@ def _cut_off(layers: dict[str, nn.Module]) -> Iterator[None]:
     """Let layers compute with copies of their own parameters that no gradient reaches."""
     try:
         for layer in layers.values():
-            layer.forward = _detached(layer, layer.forward)  # type: ignore[method-assign]
+            layer.forward = _detached(layer, layer.forward)
         yield
     finally:
         for layer in layers.values():
@@ -151,7 +151,7 @@ def _detached(layer: nn.Module, forward: Any) -> Any:
         try:
             return functional_call(layer, cut, inputs, named)
         finally:
-            layer.forward = run  # type: ignore[method-assign]
+            layer.forward = run
 
     return run
 
@@ -177,7 +177,7 @@ def _shared(model: nn.Module) -> bool:
     return len(names) != len(set(names))
 
 
-def key(model: nn.Module, inputs: Any, targets: Any) -> tuple[Any, ...]:
+def key(model: nn.Module, parameters: dict[str, nn.Parameter], inputs: Any, targets: Any) -> tuple[Any, ...]:
     """What a plan hangs on: shapes and types, the mode, and which parameters are trained."""
-    parts = [(tuple(t.shape), t.dtype, t.device) for t in tree_leaves((inputs, targets)) if isinstance(t, Tensor)]
-    return (*parts, model.training, tuple(value.requires_grad for value in model.parameters()))
+    parts = [(part.shape, part.dtype, part.device) for part in tree_leaves((inputs, targets)) if isinstance(part, Tensor)]
+    return (*parts, model.training, tuple(value.requires_grad for value in parameters.values()))

@@ -64,7 +64,7 @@ def recording(layers: dict[str, nn.Module]) -> Iterator[Record]:
         for name, layer in layers.items():
             own = forward_of(layer, name, record)
             if own is not None:
-                layer.forward = own  # type: ignore[method-assign]
+                layer.forward = own
                 stack.callback(layer.__dict__.pop, "forward", None)
             else:
                 stack.callback(layer.register_forward_hook(_hook(record, Site(layer=name)), with_kwargs=True).remove)

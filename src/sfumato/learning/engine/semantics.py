@@ -79,7 +79,7 @@ def _batched(model: nn.Module) -> Iterator[None]:
         try:
             for layer, forward in cells.items():
                 if forward is not None:
-                    layer.forward = forward  # type: ignore[method-assign]
+                    layer.forward = forward
             yield
         finally:
             for layer, forward in cells.items():

@@ -37,12 +37,12 @@ class ClippedSum:
 class Engine:
     """Sums one clipped gradient a unit, for batches of one model and one loss.
 
-    A unit is a record, a user with all records of theirs that are in the batch (the loss is the mean over them), or a group
-    whose members the model sees as one batch and the loss as one thing. The loss is asked for one unit at a time.
+    A unit is a record, a user with all records of theirs that are in the batch (the loss is the mean over them), or a
+    group whose members the model sees as one batch and the loss as one thing. The loss is asked for one unit at a time.
 
-    Guarantee: one unit moves the sum by at most clip · (1 + SLACK) in the l2 norm, however many others there are, if the places of
-    the others stay as they are and at most ``batches`` physical batches of a step are touched. A unit whose gradient is not finite
-    counts nothing. Assumes: kernels compute a unit's numbers from that unit alone, for a fixed physical shape.
+    Guarantee: one unit moves the sum of a step by at most clip · (1 + SLACK) in the l2 norm, however many others there
+    are, if it changes who is in at most ``batches`` physical batches. A unit whose gradient is not finite counts
+    nothing. Assumes: kernels compute a unit's numbers from that unit alone, for a fixed physical shape.
     Public / sensitive: the plan follows from shapes and is public; every number that ``sum`` returns is sensitive.
     Proof: docs/proofs/clipped_sums.md
 
@@ -70,6 +70,7 @@ class Engine:
         check_layers(model)
         self.model, self.loss, self.unit, self.way, self.batches = model, loss, unit, way, batches
         self.clip = clip
+        self._parameters = dict(model.named_parameters())
         self._plans: dict[tuple[Any, ...], Plan] = {}
         self._last: tuple[Plan, dict[Site, str]] | None = None
 
@@ -103,7 +104,7 @@ class Engine:
         if present is None:
             axes = inputs[0].shape[: 2 if self.unit == "user" else 1]
             present = torch.ones(axes, dtype=torch.bool, device=inputs[0].device)
-        if len(present) > MANY:
+        if present.shape[0] > MANY:
             raise InvalidInput(f"a physical batch has at most {MANY} units; nothing was summed. Use smaller ones.")
         flat, into = self._empty(inputs[0].device)
         planned = None if self.way == "semantic" else self._planned(inputs, targets)
@@ -130,7 +131,7 @@ class Engine:
         return ClippedSum(sums=into, flat=flat, norms=norms, losses=losses)
 
     def _planned(self, inputs: tuple[Tensor, ...], targets: Any) -> Plan:
-        at = key(self.model, inputs, targets)
+        at = key(self.model, self._parameters, inputs, targets)
         if at not in self._plans:
             self._plans[at] = plan(self.model, self.loss, inputs, targets, self.unit)
         found = self._plans[at]
@@ -142,10 +143,11 @@ class Engine:
 
     def _empty(self, device: torch.device) -> tuple[Tensor, dict[str, Tensor]]:
         """Sums of double precision, all 0, as views of one vector."""
-        trained = {name: value for name, value in self.model.named_parameters() if value.requires_grad}
-        flat = torch.zeros(sum(value.numel() for value in trained.values()), dtype=torch.float64, device=device)
-        parts = flat.split([value.numel() for value in trained.values()])
-        return flat, {name: part.view(value.shape) for (name, value), part in zip(trained.items(), parts, strict=True)}
+        trained = {name: value.shape for name, value in self._parameters.items() if value.requires_grad}
+        sizes = [shape.numel() for shape in trained.values()]
+        flat = torch.zeros(sum(sizes), dtype=torch.float64, device=device)
+        parts = torch.split(flat, sizes)
+        return flat, {name: part.view(shape) for (name, shape), part in zip(trained.items(), parts, strict=True)}
 
 
 def clipped_sum(

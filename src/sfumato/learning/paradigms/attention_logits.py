@@ -28,6 +28,7 @@ __all__ = ["LogitRelease", "TopKey", "classical_epsilon", "least_epsilon", "wide
 
 DIGITS = 9
 FINE = 2**20  # steps of the lattice in a margin
+DEEPEST = Fraction(40)  # standard deviations: less likely things are stated as if they were that likely
 FARTHEST = 2**40  # steps: logits beyond are held there
 
 
@@ -145,7 +146,8 @@ class LogitRelease:
         lead = positive(margin, "margin") - 2 * self.pitch
         if lead <= 0:
             return Fraction(1)
-        chance = enclosures.normal_cdf(-lead / (enclosures.sqrt(Fraction(2)).high * self.sigma)).high
+        out = min(lead / (enclosures.sqrt(Fraction(2)).high * self.sigma), DEEPEST)
+        chance = enclosures.normal_cdf(-out).high
         return min(Fraction(1), (self.keys - 1) * chance)
 
     def release(self, logits: Sequence[float], words: "Words") -> tuple[Fraction, ...]:

@@ -6,12 +6,12 @@ from fractions import Fraction
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, jacrev, vmap
 
 from sfumato.core.exact import Exact, positive
 from sfumato.core.units import Relation
 from sfumato.errors import InvalidInput
 from sfumato.learning.engine import ClippedSum
+from sfumato.learning.paradigms.embedding_slopes import EmbeddingSlopes
 from sfumato.learning.paradigms.logit_clipping import ClippedLogits
 from sfumato.learning.refusals import check_layers
 
@@ -79,10 +79,9 @@ class InBatchContrast:
             raise InvalidInput("there are as many anchors as positives; nothing was done.")
         here = torch.ones(len(inputs), dtype=torch.bool, device=inputs.device) if present is None else present
         inputs, targets = (side.double() if side.is_floating_point() else side for side in (inputs, targets))
-        parameters = {
-            name: value.detach().double() for name, value in self.model.named_parameters() if value.requires_grad
-        }
-        made = [self._embedded(parameters, side) for side in (inputs, targets)]
+        model = EmbeddingSlopes(self.model)
+        parameters = model.parameters
+        made = [self._embedded(model, side) for side in (inputs, targets)]
         first, second = (_directions(vectors) for vectors in made)
         weights, losses = self._weights(first, second, here)
         flat = torch.zeros(sum(one.numel() for one in parameters.values()), dtype=torch.float64, device=inputs.device)
@@ -92,14 +91,13 @@ class InBatchContrast:
         sides = ((inputs, made[0], first, second, weights), (targets, made[1], second, first, weights.T))
         for side, vectors, own, others, weight in sides:
             for part in self._chunks(len(side)):
-                jacobians = self._jacobians(parameters, side[part])
+                jacobians = model.of(side[part])
                 slopes, reach = self._slopes(vectors[part], own[part], others)  # chunk × units × dimensions
-                longest = _upper_norms(jacobians, slopes, reach)
+                longest = _upper_norms(jacobians.gram(), slopes, reach, products=flat.numel())
                 scale = (self.each / 2) / longest.clamp(min=self.each / 2)
                 used = torch.where(weight[part] != 0, weight[part] * scale, 0.0)
                 turned = torch.einsum("ij,ijd->id", used, slopes.nan_to_num(0.0, 0.0, 0.0))
-                for name, jacobian in jacobians.items():
-                    sums[name] += torch.einsum("id,id...->...", turned, jacobian)
+                jacobians.add(turned, sums)
                 norms[part] = torch.maximum(norms[part], torch.where(weight[part] != 0, longest, 0.0).amax(1))
         return ClippedSum(sums=sums, flat=flat, norms=norms, losses=losses)
 
@@ -107,24 +105,8 @@ class InBatchContrast:
         for start in range(0, units, self.chunk):
             yield slice(start, start + self.chunk)
 
-    def _embedded(self, parameters: dict[str, Tensor], side: Tensor) -> Tensor:
-        with torch.no_grad():
-            return torch.cat([vmap(lambda x: self._one(parameters, x))(side[part]) for part in self._chunks(len(side))])
-
-    def _one(self, parameters: dict[str, Tensor], x: Tensor) -> Tensor:
-        fixed = [*self.model.named_parameters(), *self.model.named_buffers()]
-        others = {
-            name: value.detach().double() if value.is_floating_point() else value
-            for name, value in fixed
-            if name not in parameters
-        }
-        made: Tensor = functional_call(self.model, {**others, **parameters}, (x[None],))
-        return made[0]
-
-    def _jacobians(self, parameters: dict[str, Tensor], side: Tensor) -> dict[str, Tensor]:
-        """For each unit and parameter the slope of each number of the embedding, in 64 bits; what is no number is 0."""
-        made = vmap(jacrev(self._one), in_dims=(None, 0))(parameters, side)
-        return {name: value.nan_to_num(0.0, 0.0, 0.0) for name, value in made.items()}
+    def _embedded(self, model: EmbeddingSlopes, side: Tensor) -> Tensor:
+        return torch.cat([model.embedded(side[part]) for part in self._chunks(len(side))])
 
     def _slopes(self, vectors: Tensor, own: Tensor, others: Tensor) -> tuple[Tensor, Tensor]:
         """∂z_ij/∂(embedding of i), and how long that could be.
@@ -161,12 +143,10 @@ def _softmax_weights(logits: Tensor, pairs: Tensor) -> tuple[Tensor, Tensor]:
     return shares - own, losses
 
 
-def _upper_norms(jacobians: dict[str, Tensor], slopes: Tensor, reach: Tensor) -> Tensor:
+def _upper_norms(gram: Tensor, slopes: Tensor, reach: Tensor, *, products: int) -> Tensor:
     """At least ‖Jᵀt‖ for each slope t, whatever cancels in t and in tᵀJJᵀt; endless where that is no number."""
-    flat = [value.flatten(2) for value in jacobians.values()]
-    gram = torch.stack([part @ part.mT for part in flat]).sum(0)
     size = gram.diagonal(dim1=1, dim2=2).sum(1)
-    lost = ROUNDED * (sum(part.shape[2] for part in flat) + 4 * gram.shape[1] + 64)
-    squared = torch.einsum("ijd,ide,ije->ij", slopes, gram, slopes).clamp(min=0) + (lost * size * reach**2)[:, None]
+    lost = ROUNDED * (products + 4 * gram.shape[1] + 64)
+    squared = ((slopes @ gram) * slopes).sum(2).clamp(min=0) + (lost * size * reach**2)[:, None]
     upper: Tensor = squared.sqrt().nan_to_num(torch.inf, torch.inf, torch.inf)
     return upper

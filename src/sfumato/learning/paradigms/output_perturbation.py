@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 from typing import ClassVar
 
 from sfumato.core import enclosures
@@ -111,9 +112,14 @@ class LogisticWeights:
         return one + 2 * self.residual / self.regularisation
 
     def sensitivity(self, unit: Unit, limit: Limit | None) -> Sensitivity:
-        """How far one unit moves the rounded weights, in steps of the lattice; rounding moves each by up to 1 more."""
+        """How far one unit moves the rounded weights, in steps of the lattice and rounded up.
+
+        Rounding moves each weight by up to one step more.
+        """
         steps, width = self.moved(unit, limit) / self.pitch, enclosures.sqrt(self.features).high
-        return Sensitivity.of(l0=self.features, l1=width * steps + self.features, l2_squared=(steps + width) ** 2)
+        return Sensitivity.of(
+            l0=self.features, l1=ceil(width * steps + self.features), l2_squared=ceil(steps + width) ** 2
+        )
 
     def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
         """The noise of the lower variance on each weight."""

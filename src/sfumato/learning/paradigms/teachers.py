@@ -85,13 +85,20 @@ def _copied(questions: Any) -> Any:
 
 @contextmanager
 def _own_randomness(seed: int) -> Iterator[None]:
-    """A generator of its own for each teacher, where torch is in use: a shared one would tell the size of other parts.
+    """Generators of its own for each teacher: shared ones would tell it how much the others drew, and so their sizes.
 
-    It decides how a teacher is trained and is no privacy noise.
+    Those of torch, of NumPy and of Python, where they are in use, are set to the seed and set back. They decide how a
+    teacher is trained and make no privacy noise.
     """
     with ExitStack() as stack:
-        torch = sys.modules.get("torch")
+        torch, numpy, plain = (sys.modules.get(name) for name in ("torch", "numpy", "random"))
         if torch is not None:
             stack.enter_context(torch.random.fork_rng(devices=[]))
             torch.manual_seed(seed)
+        if numpy is not None:
+            stack.callback(numpy.random.set_state, numpy.random.get_state())
+            numpy.random.seed(seed % 2**32)
+        if plain is not None:
+            stack.callback(plain.setstate, plain.getstate())
+            plain.seed(seed)
         yield

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from sfumato.learning.engine.layers import conv, embedding, linear, norm, recurrent
+from sfumato.learning.engine.layers import attention, conv, embedding, linear, norm, recurrent
 from sfumato.learning.engine.layers.part import Direct, Part, Shape
 
 if TYPE_CHECKING:
     from sfumato.learning.engine.record import Record, Site
 
-__all__ = ["Direct", "Part", "Shape", "forward_of", "part_of", "rule_of", "unfit"]
+__all__ = ["Direct", "Part", "Shape", "forward_of", "part_of", "rule_of", "unfit", "with_views"]
 
-RULES: tuple[ModuleType, ...] = (linear, conv, embedding, norm, recurrent)
+RULES: tuple[ModuleType, ...] = (linear, conv, embedding, norm, recurrent, attention)
 _RULE: dict[type[nn.Module], ModuleType] = {kind: rule for rule in RULES for kind in rule.TYPES}
 
 
@@ -52,6 +52,10 @@ def part_of(
         ending = f"_{site.matrix}" if site.matrix else ""
         a, g = (_together([shape.split(value) for value in values]) for values in (inputs, gradients))
         return linear.matrix_part(a, g, names.get(f"weight{ending}"), names.get(f"bias{ending}"), shape.batches)
+    if rule is attention:
+        a, g = (_together([shape.split(value) for value in values]) for values in (inputs, gradients))
+        third = {name: attention.third(whole, int(site.matrix)) for name, whole in names.items()}
+        return linear.matrix_part(a, g, third.get("in_proj_weight"), third.get("in_proj_bias"), shape.batches)
     if rule is embedding:
         a = _together([value.reshape(shape.units, -1) for value in inputs])
         g = _together([shape.split(value) for value in gradients])
@@ -60,6 +64,18 @@ def part_of(
         raise TypeError(f"no rule for {type(layer).__name__}")
     parts = [rule.part(layer, a, g, shape, names) for a, g in zip(inputs, gradients, strict=True)]
     return parts[0] if len(parts) == 1 else _sum(parts)
+
+
+def with_views(into: dict[str, Tensor], layers: dict[str, nn.Module]) -> dict[str, Tensor]:
+    """Sums by the names that parts use: beside those of parameters, those of matrices within one parameter."""
+    found = dict(into)
+    for name, layer in layers.items():
+        if rule_of(layer) is attention:
+            for own in ("in_proj_weight", "in_proj_bias"):
+                whole = f"{name}.{own}".lstrip(".")
+                if whole in into:
+                    found |= {attention.third(whole, at): part for at, part in enumerate(into[whole].chunk(3))}
+    return found
 
 
 def _together(values: list[Tensor]) -> Tensor:

@@ -26,12 +26,12 @@ def part(layer: nn.Conv1d | nn.Conv2d, a: Tensor, g: Tensor, shape: Shape, names
         where = slice(at.start * records, at.stop * records)
         gradient, units = g[where].flatten(2), at.stop - at.start
         if records > 1:
-            gradient = gradient.unflatten(0, (units, records)).transpose(1, 2).flatten(2)
+            gradient = gradient.reshape(units, records, height, -1).transpose(1, 2).flatten(2)
         made = {}
         if "weight" in names:
             cut = patches(layer, a[where]).reshape(units, -1, kernel[0] * kernel[1] * layer.in_channels)
             if groups > 1:
-                cut = cut.unflatten(2, (-1, groups, layer.in_channels // groups)).permute(0, 3, 1, 2, 4)
+                cut = cut.reshape(*cut.shape[:2], -1, groups, layer.in_channels // groups).permute(0, 3, 1, 2, 4)
                 cut = cut.reshape(units * groups, -1, width)
             product = torch.bmm(gradient.reshape(units * groups, height // groups, -1), cut)
             made[names["weight"]] = product.view(units, height * width)

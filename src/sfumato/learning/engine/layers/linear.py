@@ -9,6 +9,7 @@ from sfumato.learning.engine.accumulate import chunk, outer, rows
 from sfumato.learning.engine.bounds import CROWD, OVER, UNIT_ROUNDOFF, WIDE, Budget
 from sfumato.learning.engine.layers.part import Direct, Part
 from sfumato.learning.engine.measure import squares
+from sfumato.learning.engine.precision import full_precision
 
 __all__ = ["TYPES", "Gram", "Product", "matrix_part", "unfit"]
 
@@ -38,7 +39,7 @@ def matrix_part(a: Tensor, g: Tensor, weight: str | None, bias: str | None, batc
 
 
 def gram_is_cheaper(places: int, width: int, height: int, step: int) -> bool:
-    """Whether Gram matrices and one product, ``step`` units at a time, are cheaper than writing gradients out, and as sure.
+    """Whether Gram matrices and one product, ``step`` units at a time, are cheaper than direct gradients, and as sure.
 
     A rough count of multiplications for each unit; a number that is written out and read again counts like 40.
     """
@@ -97,7 +98,8 @@ class Gram:
         a, g, units = self.a, self.g, len(self.a)
         lengths = squares(a.flatten(0, 1)) + a.shape[2] * FAINT, squares(g.flatten(0, 1)) + g.shape[2] * FAINT
         spread = (lengths[0] * lengths[1]).sqrt().view(units, -1).sum(1).square()
-        inner = torch.bmm(a, a.transpose(1, 2)).double() * torch.bmm(g, g.transpose(1, 2))
+        with full_precision():
+            inner = torch.bmm(a, a.transpose(1, 2)).double() * torch.bmm(g, g.transpose(1, 2))
         found = inner.sum((1, 2)).clamp(min=0)
         found = torch.maximum(found, (found + gram_error(a.shape[2], g.shape[2]) * spread) / float(1 + OVER))
         if self.double:

@@ -30,9 +30,12 @@ class Shape:
 class Part(Protocol):
     """The share of one layer: measured first, then summed with a factor for each unit."""
 
-    way: str
     crowded: bool
     """Whether its sum is one of products whose absolute values may add up to more than what is measured."""
+
+    @property
+    def way(self) -> str:
+        """In words."""
 
     def measure(self) -> tuple[Tensor, Tensor]:
         """Squared norms, never below the true ones by more than the slack, and squared sums of absolute values."""
@@ -50,7 +53,7 @@ def same(values: Tensor) -> Tensor:
 class Direct:
     """Gradients written out for each unit: what is summed is what was measured.
 
-    ``make`` writes out those of some units. Where all of them are not to be kept, they are made a second time for the sum.
+    ``make`` writes out those of some units. Where they are not to be kept, they are made a second time for the sum.
     """
 
     units: int
