@@ -1,7 +1,7 @@
 """A whole step of private training beside the plain step, and beside Opacus: time and peak memory of tensors, on CPU.
 
 A step is forward and backward pass, clipping, noise and the optimiser's step; ours draws exact noise from the system's
-randomness. Each way runs in a process of its own, in turn with the plain step; what is told is how many times
+randomness, for the next step while this one runs. Each way runs in a process of its own, in turn with the plain step; what is told is how many times
 longer it takes than the plain step of the same process. A ratio to a peer is the quotient of both.
 """
 
@@ -25,7 +25,7 @@ from sfumato.learning.lattice import NoisyLattice
 def make_private(model, inputs, targets, kind):
     optimiser, trained = torch.optim.SGD(model.parameters(), lr=0.05), list(model.parameters())
     engine = Engine(model, F.cross_entropy, clip=1.0, unit=kind)
-    lattice = NoisyLattice(pitch=Fraction(1, 2**20), size=sum(one.numel() for one in trained))
+    lattice = NoisyLattice(pitch=Fraction(1, 2**20), size=sum(one.numel() for one in trained), ahead=True)
     sizes, units = [one.numel() for one in trained], len(inputs)
     def step():
         noisy = lattice.release(engine.sum(inputs, targets).flat).div_(units).float()

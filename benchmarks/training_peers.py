@@ -100,8 +100,10 @@ def make_private(model, inputs, targets, kind):
     criterion = parts[2] if MODE == "ghost" else criterion
     def step():
         optimiser.zero_grad()
-        found = model(inputs)
-        criterion(found.movedim(-1, 1) if kind == "user" else found, targets).backward()
+        found, named = model(inputs), {}
+        if kind == "user":
+            found, named = found.flatten(0, 1), {"shape": targets.shape} if MODE == "ghost" else {}
+        criterion(found, targets.flatten(), **named).backward()
         optimiser.step()
     return step
 

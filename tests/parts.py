@@ -41,4 +41,4 @@ def absent(reason: str) -> None:
     """Skip, or fail where every part is required."""
     if REQUIRED:
         pytest.fail(f"{reason}, and every optional part is required here")
-    pytest.skip(reason)
+    pytest.skip(reason, allow_module_level=True)

@@ -1,13 +1,18 @@
 """How far one unit moves a step, through the real trainer: attained by adversaries, and never exceeded."""
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
 import sfumato as sf
 from sfumato import errors
+from sfumato.core.query import Dataset
 from sfumato.core.signature import SigningKey
+from sfumato.learning.noisy_sums import NoisySums
 from sfumato.learning.slack import SLACK
+from sfumato.learning.training import Training
+from sfumato.noise import SystemWords
 from sfumato.vault import Vault
 from tests.parts import package
 
@@ -18,6 +23,7 @@ from torch import Tensor, nn  # noqa: E402
 
 from sfumato.learning import Units  # noqa: E402
 from sfumato.learning.course import SampledCourse  # noqa: E402
+from sfumato.learning.draws import Draws  # noqa: E402
 
 CLIP = 0.5
 KEY = SigningKey.new()  # the same for all: which rows of a person count hangs on it
@@ -120,3 +126,51 @@ def test_a_run_that_samples_records_of_persons_is_refused_and_costs_nothing() ->
     assert vault.spent == sf.Budget.none()
     persons = Units(torch.zeros(500, 2), torch.zeros(500), ids=[0] * 500, records=100, number=5, name="v", version="1")
     vault.trainer(nn.Linear(2, 1), loss, data=persons).fit(steps=2, batch=1, epsilon=1, delta=1e-7)
+
+
+@pytest.mark.claim("S1-12")
+@pytest.mark.claim("S3-02")
+def test_the_noise_of_a_step_is_the_multiplier_times_the_clip() -> None:
+    """α = 2e-6 by 4.75 standard errors, each 0.16%; noise that is 2% too small or too large fails."""
+    size, z = 200_000, Fraction(3, 2)
+    run = Training(
+        dataset=Dataset(name="visits", edition="1"),
+        units="record",
+        clip=Fraction(1, 2),
+        times=1,
+        records=1,
+        number=10,
+        rate=Fraction(1),
+        steps=1,
+        parameters=size,
+    )
+    noise = NoisySums(multiplier=z, steps=1, rate=Fraction(1), parameters=size)
+    moved = run.sensitivity(sf.record(relation="add/remove"), None)
+    drawn = SampledCourse(run, noise, moved, SystemWords()).release(torch.zeros(size, dtype=torch.float64))
+    found, error = drawn.square().mean().sqrt().item(), (2 * size) ** -0.5
+    wanted = float(z) * CLIP * (1 + float(SLACK)) / (1 - 17 / 16 * size**0.5 * float(z) / 2**20)
+    assert abs(found / wanted - 1) < 4.75 * error
+    assert abs(found * 1.02 / wanted - 1) > 4.75 * error
+    assert abs(found * 0.98 / wanted - 1) > 4.75 * error
+    assert abs(drawn.mean().item()) < 4.75 * wanted * size**-0.5
+
+
+def test_masks_of_dropout_are_secret_and_leave_the_callers_draws_alone() -> None:
+    device = torch.device("cpu")
+    torch.manual_seed(1)
+    expected = torch.rand(3)
+    masks = []
+    for _ in range(2):
+        torch.manual_seed(1)
+        draws = Draws(device, SystemWords())
+        with draws.used():
+            masks.append(torch.rand(8))
+        assert torch.equal(torch.rand(3), expected)
+    assert not torch.equal(masks[0], masks[1])
+    again = Draws(device, SystemWords())
+    again.load(draws.state())
+    with draws.used():
+        first = torch.rand(8)
+    with again.used():
+        assert torch.equal(torch.rand(8), first)
+    assert not torch.equal(first, masks[1])

@@ -53,6 +53,7 @@ def outer(factors: Tensor, left: Tensor, right: Tensor, into: Tensor, terms: int
             found.add_(left[at : at + step].flatten(0, 1).t() @ right[at : at + step].flatten(0, 1))
         into.copy_(found)
         return
+    into.zero_()
     step = max(1, min(DEEP // places, SLAB // max(1, left[0].numel() + right[0].numel())))
     for at in range(0, units, step):
         one, other = left[at : at + step].double() * factors[at : at + step, None, None], right[at : at + step].double()

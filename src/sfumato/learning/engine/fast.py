@@ -78,6 +78,10 @@ def _sum(
     squared = sum((squared for squared, _ in measured), nothing)
     spread = sum((spread for _, spread in measured), nothing) if budget.crowded else None
     found = factors(squared, spread, present, clip)
+    filled = {part.fills for part in parts}
+    for name, value in into.items():
+        if name not in filled:
+            value.zero_()
     with full_precision():
         for part in parts:
             part.put(found.factors, into, budget)

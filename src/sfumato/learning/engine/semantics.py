@@ -41,6 +41,8 @@ def semantic_sum(
     size = sum(value.numel() for value in parameters.values())
     chunk = chunk or max(1, min(len(present), MEMORY // max(1, size)))
     call = vmap(one, in_dims=(None, 0, None if targets is None else 0, 0), randomness="different")
+    for value in into.values():
+        value.zero_()
     norms, losses = [], []
     for start in range(0, len(present), chunk):
         some, target, here = tree_map(_part(start, start + chunk), (inputs, targets, present))

@@ -142,10 +142,10 @@ class Engine:
         return found
 
     def _empty(self, device: torch.device) -> tuple[Tensor, dict[str, Tensor]]:
-        """Sums of double precision, all 0, as views of one vector."""
+        """Sums of double precision, not yet filled, as views of one vector."""
         trained = {name: value.shape for name, value in self._parameters.items() if value.requires_grad}
         sizes = [shape.numel() for shape in trained.values()]
-        flat = torch.zeros(sum(sizes), dtype=torch.float64, device=device)
+        flat = torch.empty(sum(sizes), dtype=torch.float64, device=device)
         parts = torch.split(flat, sizes)
         return flat, {name: part.view(shape) for (name, shape), part in zip(trained.items(), parts, strict=True)}
 

@@ -35,6 +35,7 @@ class Lookup:
     name: str
     way: str = "direct"
     crowded: bool = False
+    fills: str | None = None
     summed: Tensor | None = None
 
     def measure(self) -> tuple[Tensor, Tensor]:

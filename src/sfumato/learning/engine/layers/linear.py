@@ -66,6 +66,11 @@ class Product:
     way: str = "product"
     crowded: bool = False
 
+    @property
+    def fills(self) -> str | None:
+        """Its matrix."""
+        return self.weight
+
     def measure(self) -> tuple[Tensor, Tensor]:
         """|g|²·(|a|² + 1)."""
         found = squares(self.g[:, 0])
@@ -92,6 +97,11 @@ class Gram:
     double: bool
     way: str = "gram"
     crowded: bool = True
+
+    @property
+    def fills(self) -> str | None:
+        """Its matrix."""
+        return self.weight
 
     def measure(self) -> tuple[Tensor, Tensor]:
         """The Gram norm, raised where its error could be more than the slack allows."""

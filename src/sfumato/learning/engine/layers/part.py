@@ -37,6 +37,10 @@ class Part(Protocol):
     def way(self) -> str:
         """In words."""
 
+    @property
+    def fills(self) -> str | None:
+        """The parameter whose sum is overwritten; those of others are added to."""
+
     def measure(self) -> tuple[Tensor, Tensor]:
         """Squared norms, never below the true ones by more than the slack, and squared sums of absolute values."""
 
@@ -63,6 +67,7 @@ class Direct:
     keep: bool = True
     slab: int = 0
     crowded: bool = False
+    fills: str | None = None
     kept: dict[str, Tensor] | None = field(default=None, repr=False)
 
     @property
