@@ -23,7 +23,7 @@ package("torch")
 import torch  # noqa: E402
 from torch.overrides import TorchFunctionMode  # noqa: E402
 
-from sfumato.learning.device_noise import DeviceNoise  # noqa: E402
+from sfumato.learning.device_noise import DeviceNoise, shared_noise  # noqa: E402
 from sfumato.learning.device_words import DeviceWords, chacha20  # noqa: E402
 from sfumato.learning.lattice import NoisyLattice  # noqa: E402
 
@@ -211,8 +211,8 @@ def test_a_lattice_off_the_cpu_takes_the_noise_of_its_device(monkeypatch: pytest
     """There is no other device here: the lattice is told so, and the tensors stay where they are."""
     size = 500
     lattice = NoisyLattice(pitch=Fraction(1, 4), size=size)
-    noise = lattice._device(CPU)
-    assert lattice._device(CPU) is noise
+    noise = shared_noise(CPU)
+    assert shared_noise(CPU) is noise
     kept = torch.arange(size)
     monkeypatch.setattr(noise, "draw", lambda size: kept)
     total = torch.linspace(-3, 3, size, dtype=torch.float64)

@@ -161,8 +161,8 @@ def test_steps_of_any_size_are_what_they_sum_to(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(Run, "_clipped", spied)
     trainer(vault()).fit(steps=2, batch=400, physical=150, **SPEND)
-    assert set(shapes) == {(150, 3)}
-    assert parts == [150, 150, 100] * 2
+    assert set(shapes) == {(160, 3)}
+    assert parts == [160, 160, 80] * 2
     nobody = Units(torch.zeros(0, 3), torch.zeros(0, dtype=torch.int64), number=9, name="visits", version="2")
     found = vault().trainer(nn.Linear(3, 2), nn.functional.cross_entropy, data=nobody).fit(steps=2, **SPEND)
     assert len(parts) == 6

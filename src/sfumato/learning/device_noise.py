@@ -4,7 +4,9 @@ Proof: docs/proofs/fine_gaussian.md
 """
 
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from math import sqrt
+from threading import Lock
 
 import numpy as np
 import torch
@@ -13,12 +15,14 @@ from torch import Tensor
 from sfumato.core.exact import natural
 from sfumato.errors import InvalidInput
 from sfumato.learning.device_words import DeviceWords
+from sfumato.learning.fused import fused
+from sfumato.learning.replayed import Replayed
 from sfumato.noise.fine import accepted_proposals, fill_by_proposals
 from sfumato.noise.fine_loops import LARGEST_Q
 from sfumato.noise.fine_table import FINE, fine
 from sfumato.noise.words import SystemWords, WordArray
 
-__all__ = ["DeviceNoise", "Drawn"]
+__all__ = ["DeviceNoise", "Drawn", "shared_noise"]
 
 _MASK = 0xFFFFFFFF
 _COEFFICIENTS = (-1 / 362880, 1 / 40320, -1 / 5040, 1 / 720, -1 / 120, 1 / 24, -1 / 6, 1 / 2, -1.0, 1.0)
@@ -37,6 +41,12 @@ class Drawn:
     undecided: Tensor
     certain: Tensor
     pairs: Tensor
+
+
+@lru_cache
+def shared_noise(device: torch.device) -> "DeviceNoise":
+    """The one source of noise on a device: its tables are large, and what is recorded and compiled is used again."""
+    return DeviceNoise(device)
 
 
 class DeviceNoise:
@@ -68,11 +78,21 @@ class DeviceNoise:
         )
         self._shift, self._left = table.choice.shift, 1 - sum(table.given) / 2**FINE.index
         self._accepted = table.accepted
+        self._alone = Lock()  # what is recorded writes to the same memory each time
+        self._steps: dict[int, Replayed[tuple[Drawn, Tensor]]] = {}
 
     def draw(self, size: int) -> Tensor:
         """Draw ``size`` numbers; waits for the device, to see that all of them are decided."""
-        self.words.owned()
-        return self.settled(self.step(natural(size, "size", least=0)))
+        with self._alone:
+            self.words.owned()
+            if size not in self._steps:
+                self._steps[natural(size, "size", least=0)] = Replayed(partial(self._step_and_doubt, size))
+            drawn, doubt = self._steps[size](self.words.key)
+            return self.settled(drawn) if doubt else drawn.values.clone()
+
+    def _step_and_doubt(self, size: int, _key: Tensor) -> tuple[Drawn, Tensor]:
+        drawn = self.step(size)
+        return drawn, drawn.undecided.any()
 
     def step(self, size: int) -> Drawn:
         """Draw without waiting: tensor operations alone, for a graph or a compiler.
@@ -84,7 +104,8 @@ class DeviceNoise:
         """
         pairs = self.proposals(size)
         lanes = self.words.step(size + 4 * pairs)
-        return self.drawn(lanes[:size], lanes[size:])
+        drawn: Drawn = fused(self.drawn, self.device)(lanes[:size], lanes[size:])
+        return drawn
 
     def proposals(self, size: int) -> int:
         """How many proposals are made for ``size`` numbers: ten standard deviations more than they need."""

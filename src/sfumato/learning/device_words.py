@@ -10,6 +10,8 @@ import os
 import torch
 from torch import Tensor
 
+from sfumato.learning.fused import fused
+
 __all__ = ["DeviceWords", "chacha20"]
 
 _CONSTANTS = tuple(int.from_bytes(b"expand 32-byte k"[i : i + 4], "little") for i in range(0, 16, 4))
@@ -107,6 +109,6 @@ class DeviceWords:
     def step(self, size: int) -> Tensor:
         """What ``draw`` gives, by tensor operations alone: for a graph or a compiler."""
         blocks = -(-size // BLOCK)
-        words = chacha20(self.key, self.counter, blocks)[:size]
+        words: Tensor = fused(chacha20, self.device)(self.key, self.counter, blocks)[:size]
         self.counter.add_(blocks)
         return words

@@ -18,7 +18,7 @@ from torch import Tensor
 from sfumato.core.exact import Exact, natural, positive
 from sfumato.core.extras import need
 from sfumato.errors import InvalidInput, MissingExtra
-from sfumato.learning.device_noise import DeviceNoise
+from sfumato.learning.device_noise import shared_noise
 from sfumato.learning.rounding_slack import FARTHEST, WIDTH
 from sfumato.noise.fine import fine_gaussian
 from sfumato.noise.fine_loops import IntArray
@@ -61,7 +61,6 @@ class NoisyLattice:
         self._ahead = _Ahead(self._drawn) if ahead else None
         self._noise: IntArray | None = None  # kept as memory alone: what was drawn is overwritten when it is used
         self._alone = Lock()  # two threads that release at once must not share that memory
-        self._devices: dict[torch.device, DeviceNoise] = {}
 
     @property
     def sigma(self) -> Fraction:
@@ -110,12 +109,7 @@ class NoisyLattice:
 
     def _on_device(self, total: Tensor, per_step: float, step: float) -> Tensor:
         steps = (total * per_step).nan_to_num(nan=0.0).clamp(-FARTHEST, FARTHEST).round()
-        return (steps + self._device(total.device).draw(self.size)) * step
-
-    def _device(self, device: torch.device) -> DeviceNoise:
-        if device not in self._devices:
-            self._devices[device] = DeviceNoise(device)
-        return self._devices[device]
+        return (steps + shared_noise(total.device).draw(self.size)) * step
 
 
 class _Ahead:

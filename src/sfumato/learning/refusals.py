@@ -147,9 +147,9 @@ def _check_loss(loss: Callable[..., Tensor], outputs: Any, goals: Any) -> None:
             return
     raise Refused(
         "the loss couples units: on invented data, the loss of a batch is neither the sum nor the mean of the losses "
-        "of its rows (in-batch negatives, weights divided by their sum, or ranks do this). The engine asks for one unit "
-        "at a time, so such a loss would mean something else. Write it for one unit, or declare groups (unit='group'). "
-        "Nothing was trained."
+        "of its rows (in-batch negatives, weights divided by their sum, or ranks do this). The engine asks for one "
+        "unit at a time, so such a loss would mean something else. Write it for one unit, or declare groups "
+        "(unit='group'). Nothing was trained."
     )
 
 

@@ -35,6 +35,7 @@ from sfumato.streams.sealed import charge_of, locked, read_sealed
 __all__ = ["Plan", "Trained", "Trainer"]
 
 LARGEST = 4096
+LANES, USUAL = 16, 64  # a part of a step has a multiple of so many units: see docs/proofs/clipped_sums.md
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,14 +136,14 @@ class Trainer:
         rate = suggested_rate(
             clip=self._clip, multiplier=mechanism.multiplier, expected=Fraction(batch), steps=query.steps
         )
-        usual = min(LARGEST, number, batch + 4 * int(batch**0.5) + 8)
+        usual = min(LARGEST, number, batch + 4 * int(batch**0.5))
         return Plan(
             query=query,
             mechanism=mechanism,
             spend=spend,
             batch=batch,
             rate=rate if lr is None else lr,
-            physical=usual if physical is None else natural(physical, "physical"),
+            physical=_up(usual, USUAL) if physical is None else _up(natural(physical, "physical"), LANES),
             every=-(-number // batch) if every is None else natural(every, "every"),
         )
 
@@ -168,8 +169,9 @@ class Trainer:
     ) -> Trained:
         """Charge the whole run, train, and put the weights into the model; nothing is read before the charge.
 
-        A step expects ``batch`` units and computes them ``physical`` at a time. ``optimiser`` is a class of
-        ``torch.optim`` (with ``lr``), a function of parameters, or an optimiser of this model, whose settings count.
+        A step expects ``batch`` units and computes them ``physical`` at a time, rounded up to a multiple of 16.
+        ``optimiser`` is a class of ``torch.optim`` (with ``lr``), a function of parameters, or an optimiser of this
+        model, whose settings count.
 
         With ``checkpoint`` the run is written down, encrypted, every so many steps (``every``, one epoch if not said);
         after a crash the same call with ``resume=True`` goes on from there, for the same charge. An older file than the
@@ -271,6 +273,10 @@ class Trainer:
             inputs, kind = (made,), "user"
         engine = Engine(self._model, self._loss, clip=float(self._clip), unit=kind, way=self._way)  # type: ignore[arg-type]
         engine.sum(inputs if len(inputs) > 1 else inputs[0], targets, present)
+
+
+def _up(size: int, multiple: int) -> int:
+    return -(-size // multiple) * multiple
 
 
 def _charge(path: Path | None, idempotency: str | None) -> int | None:

@@ -6,7 +6,20 @@ from functools import cache
 
 from sfumato.learning.slack import SLACK
 
-__all__ = ["CROWD", "DEEPEST", "LARGEST", "MANY", "OVER", "PIECE", "SLACK", "SMALLEST", "TINY", "UNIT_ROUNDOFF", "WIDE", "Budget"]
+__all__ = [
+    "CROWD",
+    "DEEPEST",
+    "LARGEST",
+    "MANY",
+    "OVER",
+    "PIECE",
+    "SLACK",
+    "SMALLEST",
+    "TINY",
+    "UNIT_ROUNDOFF",
+    "WIDE",
+    "Budget",
+]
 
 OVER = SLACK / 8
 """The part of it by which one contribution may be longer than the clip, because its norm is measured in floats."""

@@ -71,6 +71,8 @@ def plan(model: nn.Module, loss: Loss, inputs: tuple[Tensor, ...], targets: Any,
                 )
             except Changed as changed:
                 reason = str(changed)
+            except (RuntimeError, ValueError, TypeError, LookupError) as failed:
+                reason = f"the fast way cannot run on invented data ({type(failed).__name__})"
     return Plan(
         fast=not reason,
         reason=reason or "every parameter has a rule, no other road, and both ways agree on invented data",
@@ -179,5 +181,7 @@ def _shared(model: nn.Module) -> bool:
 
 def key(model: nn.Module, parameters: dict[str, nn.Parameter], inputs: Any, targets: Any) -> tuple[Any, ...]:
     """What a plan hangs on: shapes and types, the mode, and which parameters are trained."""
-    parts = [(part.shape, part.dtype, part.device) for part in tree_leaves((inputs, targets)) if isinstance(part, Tensor)]
+    parts = [
+        (part.shape, part.dtype, part.device) for part in tree_leaves((inputs, targets)) if isinstance(part, Tensor)
+    ]
     return (*parts, model.training, tuple(value.requires_grad for value in parameters.values()))

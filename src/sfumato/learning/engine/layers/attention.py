@@ -45,21 +45,21 @@ def forward(layer: Any, name: str, record: "Record") -> Callable[..., Any]:
         key: Tensor,
         value: Tensor,
         key_padding_mask: Tensor | None = None,
-        need_weights: bool = True,
+        need_weights: bool = True,  # noqa: FBT001, FBT002
         attn_mask: Tensor | None = None,
-        average_attn_weights: bool = True,
-        is_causal: bool = False,
+        average_attn_weights: bool = True,  # noqa: FBT001, FBT002
+        is_causal: bool = False,  # noqa: FBT001, FBT002
     ) -> tuple[Tensor, Tensor | None]:
         if not layer.batch_first:
             query, key, value = (part.transpose(0, 1) for part in (query, key, value))
         heads = layer.num_heads
-        q, k, v = (
-            project(part, at).unflatten(-1, (heads, -1)).transpose(1, 2) for at, part in enumerate((query, key, value))
-        )
+        q, k, v = (_heads(project(part, at), heads) for at, part in enumerate((query, key, value)))
         scores = q @ k.transpose(-2, -1) / math.sqrt(layer.head_dim)
+        if is_causal and attn_mask is None:
+            raise ValueError("is_causal is a hint and needs attn_mask; nothing was computed.")
         if attn_mask is not None:
             added = _added(attn_mask, scores)
-            scores = scores + (added.unflatten(0, (-1, heads)) if added.dim() == 3 else added)
+            scores = scores + (added.reshape(-1, heads, *added.shape[1:]) if added.dim() == 3 else added)
         if key_padding_mask is not None:
             scores = scores + _added(key_padding_mask, scores)[:, None, None]
         weights = F.dropout(torch.softmax(scores, -1), layer.dropout, layer.training)
@@ -70,6 +70,10 @@ def forward(layer: Any, name: str, record: "Record") -> Callable[..., Any]:
         return output if layer.batch_first else output.transpose(0, 1), told
 
     return run
+
+
+def _heads(values: Tensor, heads: int) -> Tensor:
+    return values.reshape(*values.shape[:2], heads, -1).transpose(1, 2)
 
 
 def _added(mask: Tensor, scores: Tensor) -> Tensor:
