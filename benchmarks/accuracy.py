@@ -6,12 +6,11 @@ model is trained on them. Batch, learning rate, momentum, clip, epochs and group
 first run. Test rows and patients are public here, so that accuracy can be told after each epoch: with private rows it
 would have to be charged.
 
-``python -m benchmarks accuracy`` takes about half an hour on two cores.
+``python -m benchmarks accuracy`` takes about a quarter of an hour on two quiet cores.
 """
 
 import gzip
 import statistics
-import time
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -126,7 +125,9 @@ def trained(
     budget = sf.Budget(epsilon=settings["epsilon"], delta=settings["delta"])
     vault = sf.Vault(unit=protected, budget=budget, name="benchmark", population=facts["number"])
     trainer = vault.trainer(model, torch.nn.functional.cross_entropy, data=Units(*seen, **facts), clip=clip)
-    seconds, steps, figures, shown = time.perf_counter(), [], [], copy.deepcopy(model)
+    steps: list[int] = []
+    figures: list[float] = []
+    shown = copy.deepcopy(model)
 
     def watch(step: int, weights: Any) -> None:
         shown.load_state_dict(weights)
@@ -143,7 +144,6 @@ def trained(
         called: figures,
         "charged": str(result.release.charged.epsilon),
         "noise multiplier": round(float(statement.mechanism.multiplier), 4),  # type: ignore[attr-defined]
-        "seconds": round(time.perf_counter() - seconds, 1),
     }
 
 

@@ -28,7 +28,8 @@ def test_accuracy_is_what_was_asked_for(key: str, least: float) -> None:
         assert one["settings"]["delta"] == "1/100000"
         assert run["epsilon"] == sorted(run["epsilon"])
         assert run["epsilon"][-1] <= 3
-        assert len(run["epsilon"]) == len(run["accuracy"]) == one["settings"]["epochs"]
+        assert len(run["epsilon"]) == len(run["accuracy"]) == len(run["steps"])
+        assert run["steps"][-1] * one["settings"]["batch"] >= 60_000 * one["settings"]["epochs"]
 
 
 def test_epsilon_by_epoch_is_what_the_accountant_says() -> None:

@@ -8,6 +8,7 @@ from tests.docs.test_docs import DOCS, REPOSITORY
 
 RESULT = REPOSITORY / "benchmarks" / "results" / "accuracy.json"
 PAGE = DOCS / "tutorial" / "training.md"
+PICTURES_TO_TRAIN_ON = 60_000
 PICTURES = {
     "mnist": ("MNIST", DOCS / "images" / "training-mnist.svg"),
     "fashion-mnist": ("Fashion-MNIST", DOCS / "images" / "training-fashion-mnist.svg"),
@@ -39,13 +40,22 @@ def table_of_pictures(found: dict[str, Any]) -> str:
 def table_of_epochs(found: dict[str, Any]) -> str:
     """ε and the mean accuracy after some of the epochs."""
     shown = (1, 2, 5, 10, 20, 30, 40)
-    lines = ["| after epoch | " + " | ".join(str(epoch) for epoch in shown) + " |", "|---" * (len(shown) + 1) + "|"]
+    lines = [
+        "| after about so many epochs | " + " | ".join(str(epoch) for epoch in shown) + " |",
+        "|---" * (len(shown) + 1) + "|",
+    ]
     for key, (name, _) in PICTURES.items():
-        runs = found[key]["runs"]
-        spent = [f"{runs[0]['epsilon'][epoch - 1]:.2f}" for epoch in shown]
-        right = [f"{100 * sum(run['accuracy'][epoch - 1] for run in runs) / len(runs):.1f}%" for epoch in shown]
+        runs, batch = found[key]["runs"], found[key]["settings"]["batch"]
+        passes = [step * batch / PICTURES_TO_TRAIN_ON for step in runs[0]["steps"]]
+        places = [_nearest(passes, epoch) for epoch in shown]
+        spent = [f"{runs[0]['epsilon'][place]:.2f}" for place in places]
+        right = [f"{100 * sum(run['accuracy'][place] for run in runs) / len(runs):.1f}%" for place in places]
         lines += [f"| {name}, ε | {' | '.join(spent)} |", f"| {name}, accuracy | {' | '.join(right)} |"]
     return "\n".join(lines) + "\n"
+
+
+def _nearest(passes: list[float], epoch: int) -> int:
+    return min(range(len(passes)), key=lambda place: abs(passes[place] - epoch))
 
 
 def table_of_stays(found: dict[str, Any]) -> str:

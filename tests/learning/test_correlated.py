@@ -4,6 +4,7 @@ from fractions import Fraction
 from itertools import pairwise, product
 from math import sqrt
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import record
 from sfumato.errors import InvalidInput, Refused
-from sfumato.learning import Units
+from sfumato.learning import AdaptiveClip, Units
 from sfumato.learning.correlated import Correlated, CorrelatedSums, Cycle
 from sfumato.learning.noisy_sums import WIDTH
 from sfumato.learning.training import Training
@@ -305,3 +306,27 @@ def test_a_batch_that_does_not_divide_the_units_is_refused() -> None:
     )
     with pytest.raises(InvalidInput, match="divides the number"):
         Correlated().mechanism(training, Budget(epsilon=1, delta=1e-5), ONE)
+
+
+@pytest.mark.parametrize("noise", [Correlated(bands=4), AdaptiveClip(noise=Fraction(5))], ids=["cycle", "adaptive"])
+def test_a_run_that_was_stopped_goes_on_from_its_sealed_state(noise: Correlated | AdaptiveClip, tmp_path: Path) -> None:
+    here = sf.Vault(unit=record(relation="add/remove"), budget=Budget(epsilon=8, delta=1e-6), name="trial")
+    x = torch.linspace(-1, 1, 60)[:, None]
+    data = Units(x, (x[:, 0] > 0).long(), number=60, name="v", version="1")
+    model = nn.Linear(1, 2)
+    trainer = here.trainer(model, nn.functional.cross_entropy, data=data)
+    said: dict[str, Any] = {"steps": 6, "batch": 60, "every": 2, "epsilon": 8, "delta": 1e-6, "noise": noise}
+
+    class Stopped(Exception):
+        pass
+
+    def stop(step: int, weights: object) -> None:
+        if step == 4:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        trainer.fit(**said, checkpoint=tmp_path / "run.state", watch=stop)
+    assert here.left.epsilon == 0
+    release = trainer.fit(**said, checkpoint=tmp_path / "run.state", resume=True).release
+    assert release.statement.query.done == 6  # type: ignore[attr-defined]
+    assert here.left.epsilon == 0

@@ -8,6 +8,7 @@ import pytest
 from sfumato.learning.sampling import poisson_sample, shuffled_sample
 from sfumato.noise import SystemWords
 from sfumato.noise.words import WordArray
+from tests.learning.words import TestWords
 
 ALPHA_ERRORS = 4.75  # a limit of so many standard errors is passed by chance once in half a million times
 
@@ -77,3 +78,15 @@ def test_any_order_is_as_likely_as_any_other() -> None:
 def test_nobody_to_draw() -> None:
     assert len(poisson_sample(0, Fraction(1, 2), SystemWords())) == 0
     assert len(shuffled_sample(0, Fraction(1), SystemWords())) == 0
+
+
+def test_a_position_is_all_that_is_needed() -> None:
+    whole, parts = np.empty(9, dtype=np.uint64), np.empty(9, dtype=np.uint64)
+    TestWords().fill(whole)
+    source = TestWords()
+    for start, end in ((0, 3), (3, 4), (4, 9)):
+        again = TestWords()
+        again.position = source.position
+        again.fill(parts[start:end])
+        source.fill(parts[start:end])
+    assert (whole == parts).all()

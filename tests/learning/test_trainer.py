@@ -169,12 +169,13 @@ def test_steps_of_any_size_are_what_they_sum_to(monkeypatch: pytest.MonkeyPatch)
     assert found.release.statement.query.done == 2
 
 
-@pytest.mark.parametrize("given", ["class", "function", "made"])
+@pytest.mark.parametrize("given", ["class", "function", "made", "with more settings"])
 def test_optimisers(given: str) -> None:
     model = nn.Linear(3, 2)
     made: Any = {
         "class": torch.optim.Adam,
         "function": lambda parameters: torch.optim.SGD(parameters, lr=0.3),
+        "with more settings": torch.optim.AdamW(model.parameters(), lr=0.1, betas=(0.5, 0.9)),
         "made": torch.optim.SGD([{"params": [model.weight], "lr": 0.0}, {"params": [model.bias]}], lr=0.1),
     }[given]
     before = model.weight.clone()
@@ -206,6 +207,7 @@ def test_whoever_watches_sees_released_weights_and_may_end_the_run() -> None:
         ({"steps": 1, "resume": True}, "checkpoint="),
         ({"steps": 1, "checkpoint": "nowhere/at/all"}, "no folder"),
         ({"steps": 1, "optimiser": lambda parameters: 3}, "optimiser"),
+        ({"steps": 1, "optimiser": torch.optim.LBFGS}, "L-BFGS"),
         ({"steps": 1, "delta": 0}, "delta"),
     ],
 )

@@ -142,13 +142,12 @@ def test_active_steps_are_those_that_hold_a_place_of_the_unit() -> None:
 
 
 def test_what_leaves_no_room_for_rounding_is_refused() -> None:
-    """A quarter of 2^20/z steps may go to rounding: (17/256·√squared + √active)·√d."""
-    said = correlated()
-    each = Fraction(17, 256) * enclosures.sqrt(said.squared).high + enclosures.sqrt(Fraction(6)).high
-    largest = int((Fraction(2**20, 2) / 4 / each) ** 2)
-    correlated(parameters=int(largest * 0.999))
+    """A quarter of 2^20/z steps may go to rounding, and not a hair more: 17/256·√d·√squared + √(active·d)."""
+    finer = enclosures.sqrt(Fraction(16)).high * Fraction(17, 256) * enclosures.sqrt(correlated().squared).high
+    most = Fraction(2**20, 4) / (finer + enclosures.sqrt(Fraction(6 * 16)).high)
+    assert correlated(multiplier=most).multiplier == most
     with pytest.raises(Refused, match="no room for rounding"):
-        correlated(parameters=int(largest * 1.001))
+        correlated(multiplier=most * Fraction(10**9 + 1, 10**9))
 
 
 def test_evaluations_move_by_their_times() -> None:

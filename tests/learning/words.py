@@ -23,15 +23,3 @@ class TestWords:
         made = np.frombuffer(stream.update(bytes(8 * (len(out) + odd))), dtype=np.uint64)
         out[:] = made[odd:]
         self.position += len(out)
-
-
-def test_a_position_is_all_that_is_needed() -> None:
-    whole, parts = np.empty(9, dtype=np.uint64), np.empty(9, dtype=np.uint64)
-    TestWords().fill(whole)
-    source = TestWords()
-    for start, end in ((0, 3), (3, 4), (4, 9)):
-        again = TestWords()
-        again.position = source.position
-        again.fill(parts[start:end])
-        source.fill(parts[start:end])
-    assert (whole == parts).all()

@@ -209,10 +209,10 @@ class AdaptiveCourse:
         return self._clip
 
     def places(self, number: int, step: int) -> Any:
-        """A fresh Poisson sample. Sensitive."""
-        from sfumato.learning.sampling import poisson_sample
+        """A fresh Poisson sample in random order. Sensitive."""
+        from sfumato.learning.sampling import shuffled_sample
 
-        return poisson_sample(number, self._run.rate, self._words)
+        return shuffled_sample(number, self._run.rate, self._words)
 
     def observe(self, norms: Any, present: Any) -> None:
         """Take in the norms of a part of the step's units. Sensitive."""

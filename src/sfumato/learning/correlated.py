@@ -255,7 +255,7 @@ class CorrelatedNoise:
         """
         import torch
 
-        from sfumato.noise import sample_rounded_gaussian
+        from sfumato.noise.fine import fine_gaussian
 
         said = self.mechanism
         if self.step >= said.steps:
@@ -263,7 +263,7 @@ class CorrelatedNoise:
         if flat.numel() != said.parameters:
             raise InvalidInput(f"the sum has {flat.numel():,} numbers and not {said.parameters:,}; nothing was drawn.")
         mixed = self.mixed(flat)
-        noise = sample_rounded_gaussian(Fraction(WIDTH), said.parameters, self.words)
+        noise = fine_gaussian(said.parameters, self.words)
         self.step += 1
         return self._worked_out(mixed + torch.from_numpy(noise).to(mixed.device))
 
@@ -305,14 +305,17 @@ class CorrelatedCourse:
         return self._mechanism.clip
 
     def places(self, number: int, step: int) -> Any:
-        """The units of the bucket of a step; buckets are drawn once a run. Sensitive."""
+        """The units of the bucket of a step, in random order; buckets are drawn once a run. Sensitive."""
+        from sfumato.noise import sample_permutation
+
         if step != self._noise.step:
             raise Refused(f"step {step + 1:,} is not the next one of this run; nothing was read.")
         if self._buckets is None:
             self._buckets = self._mechanism.cycle.drawn(number, self._words)
         if len(self._buckets) != number:
             raise Refused("these are not the units that the run began with; nothing was released.")
-        return (self._buckets == step % self._mechanism.cycle.buckets).nonzero()[0]
+        drawn = (self._buckets == step % self._mechanism.cycle.buckets).nonzero()[0]
+        return drawn[sample_permutation(len(drawn), self._words)]
 
     def observe(self, norms: Any, present: Any) -> None:
         """Nothing hangs on the norms."""

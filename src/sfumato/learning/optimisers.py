@@ -1,5 +1,6 @@
 """Optimisers for the private copy of a model: made by a class, a function, or after one that was made already."""
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,15 @@ __all__ = ["made_optimiser"]
 
 def made_optimiser(given: Any, model: nn.Module, copy: nn.Module, rate: float) -> torch.optim.Optimizer:
     """An optimiser of the copy: of a class with its rate, made by a function of parameters, or like another one."""
+    made = _made(given, model, copy, rate)
+    if isinstance(made, torch.optim.LBFGS):
+        raise InvalidInput(
+            "L-BFGS asks for the loss several times a step, and a step has one noisy sum; nothing was done."
+        )
+    return made
+
+
+def _made(given: Any, model: nn.Module, copy: nn.Module, rate: float) -> torch.optim.Optimizer:
     trained = [value for value in copy.parameters() if value.requires_grad]
     if given is None:
         return torch.optim.SGD(trained, lr=rate, momentum=0.9)
@@ -34,4 +44,5 @@ def _alike(given: torch.optim.Optimizer, model: nn.Module, copy: nn.Module) -> t
         raise InvalidInput("this optimiser has parameters of another model; nothing was done.")
     groups = [{**group, "params": [twins[id(one)] for one in group["params"]]} for group in given.param_groups]
     make: Callable[..., torch.optim.Optimizer] = type(given)
-    return make(groups, **given.defaults)
+    known = inspect.signature(type(given)).parameters
+    return make(groups, **{name: value for name, value in given.defaults.items() if name in known})

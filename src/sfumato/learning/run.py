@@ -105,10 +105,11 @@ class Run(Surviving):
     def tell(self, watch: Watch | None) -> None:
         """Write the state down, move the count, and only then show the weights to whoever watches."""
         self._check_usable()
-        self.save()
-        if watch is not None:
-            weights = {name: one.detach().clone() for name, one in self._model.state_dict().items()}
-            self._stopped = watch(self._step, weights) is True
+        with self._unbroken():
+            self.save()
+            if watch is not None:
+                weights = {name: one.detach().clone() for name, one in self._model.state_dict().items()}
+                self._stopped = watch(self._step, weights) is True
 
     def finish(self, model: nn.Module) -> Release:
         """Sign and store the end of the run, then hand the weights over. The last state stays on disk."""
@@ -139,7 +140,7 @@ class Run(Surviving):
             self._gate.fail_stream(self._opened)
         raise EngineFailed(
             f"the engine stopped while it read {self._run.dataset.name!r}. Rows were read, so the charge of "
-            f"{self._opened.charged} is kept; no weight was released, and this version of the data is closed. "
+            f"{self._opened.charged} is kept; no further weight was released, and this version of the data is closed. "
             "Check the data, then declare it as a new version."
         )
 

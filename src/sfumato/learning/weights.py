@@ -9,6 +9,8 @@ from torch import nn
 
 __all__ = ["packed", "unpacked", "weights_digest"]
 
+LENGTH = 8  # bytes that say how many of the others count
+
 
 def weights_digest(model: nn.Module) -> str:
     """The SHA-256 of the weights of a model: names, types, shapes and numbers, in the order of its state.
@@ -27,13 +29,21 @@ def weights_digest(model: nn.Module) -> str:
 
 
 def packed(parts: dict[str, Any]) -> bytes:
-    """Numbers and tensors as bytes."""
+    """Numbers and tensors as bytes, filled up to a power of two: how many units there are could be in their length.
+
+    >>> len(packed({"weight": torch.zeros(1000)}))
+    8192
+    """
     room = io.BytesIO()
     torch.save(parts, room)
-    return room.getvalue()
+    own = room.getvalue()
+    size = len(own) + LENGTH
+    return len(own).to_bytes(LENGTH, "big") + own + bytes((1 << (size - 1).bit_length()) - size)
 
 
 def unpacked(body: bytes) -> dict[str, Any]:
     """What was packed; nothing but numbers and tensors is read."""
-    parts: dict[str, Any] = torch.load(io.BytesIO(body), weights_only=True, map_location="cpu")
+    size = int.from_bytes(body[:LENGTH], "big")
+    own = io.BytesIO(body[LENGTH : LENGTH + size])
+    parts: dict[str, Any] = torch.load(own, weights_only=True, map_location="cpu")
     return parts

@@ -326,7 +326,9 @@ def _price(said: Statement, event: PrivacyEvent) -> Iterator[Finding]:
         yield Finding(field="statement.spend", problem=f"is {said.spend}, and {wrong}")
         return
     except ImportError:
-        yield Finding(field="statement.spend", problem="cannot be checked for a sampled release without NumPy and SciPy")
+        yield Finding(
+            field="statement.spend", problem="cannot be checked for a sampled release without NumPy and SciPy"
+        )
         return
     yield from _same("guarantee", encode(said.guarantee), encode(guarantee))
     if said.spend != cost(guarantee):

@@ -1,6 +1,7 @@
 """Sums stay within the error that is charged for them, whatever the number of units."""
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ from tests import parts
 parts.package("torch")
 
 import torch  # noqa: E402
-from torch import nn  # noqa: E402
+from torch import Tensor, nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
 from sfumato.errors import InvalidInput  # noqa: E402
@@ -69,6 +70,25 @@ def test_weighted_sums_are_near_the_exact_ones(terms: int) -> None:
     total = torch.zeros(5, dtype=torch.float64)
     rows(factors, left[:, 0], total, terms)
     torch.testing.assert_close(total, torch.einsum("u,ui->i", factors, left[:, 0].double()), rtol=1e-5, atol=1e-5)
+
+
+def test_sums_are_in_full_precision_whatever_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    true = torch.nan_to_num
+
+    def watched(*given: Any) -> Tensor:
+        seen.append(torch.get_float32_matmul_precision())
+        return true(*given)
+
+    monkeypatch.setattr(torch.Tensor, "nan_to_num", watched)
+    torch.set_float32_matmul_precision("high")
+    try:
+        outer(torch.ones(2), torch.ones(2, 1, 3), torch.ones(2, 1, 3), torch.zeros(3, 3, dtype=torch.float64), 10)
+        rows(torch.ones(2), torch.ones(2, 3), torch.zeros(3, dtype=torch.float64), 10)
+        assert torch.get_float32_matmul_precision() == "high"
+    finally:
+        torch.set_float32_matmul_precision("highest")
+    assert seen == ["highest", "highest"]
 
 
 @pytest.mark.parametrize("unit", ["record", "user"])

@@ -91,6 +91,41 @@ def test_chunks_of_the_meaning_do_not_matter(monkeypatch: pytest.MonkeyPatch) ->
     close(Engine(model, F.cross_entropy, way="semantic").sum(x, y), whole)
 
 
+class Recurrent(torch.nn.Module):
+    """A layer that torch cannot compute for many units at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps, self.last = torch.nn.GRU(6, 4, batch_first=True), torch.nn.Linear(4, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = self.last(self.steps(x)[0][:, -1])
+        return found
+
+
+def test_what_cannot_be_batched_is_computed_one_by_one() -> None:
+    model, x, y = Recurrent(), torch.randn(4, 3, 6), torch.randint(0, 3, (4,))
+    engine = Engine(model, F.cross_entropy, clip=1e3)
+    found = engine.sum(x, y)
+    assert "no rule for GRU" in engine.plan
+    each = [F.cross_entropy(model(x[u : u + 1]), y[u : u + 1]) for u in range(4)]
+    gradients = torch.autograd.grad(torch.stack(each).sum(), list(model.parameters()))
+    for one, other in zip(found.sums.values(), gradients, strict=True):
+        torch.testing.assert_close(one.float(), other, rtol=1e-4, atol=1e-6)
+
+
+def test_half_precision_is_near() -> None:
+    make, data = WHOLE["perceptron"]
+    model, (x, y) = make(), batch(data)
+    whole = Engine(model, F.cross_entropy, clip=0.1, way="fast")
+    exact = whole.sum(x, y)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = whole.sum(x, y)
+        alone = whole.sum(x, y, torch.arange(7) == 2)
+    assert 0 < float((found.flat - exact.flat).norm() / exact.flat.norm()) < 0.05
+    assert abs(float(alone.flat.norm()) - 0.1) < 1e-6
+
+
 def test_gradients_that_are_made_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     make, data = WHOLE["convolutions"]
     model, (x, y) = make(), batch(data)

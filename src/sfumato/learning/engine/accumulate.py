@@ -5,16 +5,21 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from sfumato.learning.engine.precision import full_precision
+
 __all__ = ["chunk", "even", "outer", "rows"]
 
 SHORTEST = 24
 """Chunks with fewer terms cost more than double precision throughout."""
 SLAB = 2**22
 """So many numbers at most are held in double precision beside the sum."""
+BLOCK = 2**16
+"""So many numbers of a sum are made at a time on a processor, so that they stay in its cache."""
 DEEP = 2**12
 """So many products at most are summed at a time in double precision, unless one unit has more."""
 
 
+@full_precision()
 def rows(factors: Tensor, values: Tensor, into: Tensor, terms: int) -> None:
     """Add Σ_u factors[u] · values[u] to a double precision tensor; what is not finite counts as 0.
 
@@ -37,6 +42,7 @@ def rows(factors: Tensor, values: Tensor, into: Tensor, terms: int) -> None:
         into.add_(found.view_as(into))
 
 
+@full_precision()
 def outer(factors: Tensor, left: Tensor, right: Tensor, into: Tensor, terms: int) -> None:
     """Put Σ_u factors[u] Σ_t left[u, t] right[u, t]ᵀ into a double precision matrix; what is not finite counts as 0.
 
@@ -48,10 +54,13 @@ def outer(factors: Tensor, left: Tensor, right: Tensor, into: Tensor, terms: int
     step = chunk(units, places, terms) if left.dtype == torch.float32 else 0
     if step:
         left = (left * factors.float()[:, None, None]).nan_to_num_(0.0, 0.0, 0.0)
-        found = left[:step].flatten(0, 1).t() @ right[:step].flatten(0, 1)
-        for at in range(step, units, step):
-            found.add_(left[at : at + step].flatten(0, 1).t() @ right[at : at + step].flatten(0, 1))
-        into.copy_(found)
+        height = max(1, BLOCK // right.shape[2]) if left.device.type == "cpu" else left.shape[2]
+        for line in range(0, left.shape[2], height):
+            some = left[..., line : line + height]
+            found = some[:step].flatten(0, 1).t() @ right[:step].flatten(0, 1)
+            for at in range(step, units, step):
+                found += some[at : at + step].flatten(0, 1).t() @ right[at : at + step].flatten(0, 1)
+            into[line : line + height].copy_(found)
         return
     into.zero_()
     step = max(1, min(DEEP // places, SLAB // max(1, left[0].numel() + right[0].numel())))

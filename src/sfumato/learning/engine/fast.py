@@ -10,7 +10,6 @@ from sfumato.learning.engine.bounds import Budget
 from sfumato.learning.engine.clipping import factors
 from sfumato.learning.engine.layers import Direct, Part, Shape, part_of, with_views
 from sfumato.learning.engine.losses import Kind, Loss, unit_losses
-from sfumato.learning.engine.precision import full_precision
 from sfumato.learning.engine.record import Site, recording
 
 __all__ = ["KEEP", "Changed", "fast_sum"]
@@ -58,7 +57,7 @@ def fast_sum(
             if not call.intact() or call.inputs.shape[0] != rows or gradient.shape[0] != rows:
                 raise Changed(f"layer {site.layer!r} does not see one row a record, or its input is changed in place")
         if used:
-            seen, gradients = [call.inputs for call, _ in used], [gradient for _, gradient in used]
+            seen, gradients = [single(call.inputs) for call, _ in used], [single(gradient) for _, gradient in used]
             parts[site] = part_of(layers[site.layer], site, seen, gradients, shape, set(into))
     del record, edges
     _keep(list(parts.values()), inputs[0].device.type)
@@ -68,12 +67,18 @@ def fast_sum(
     return norms, torch.where(counted, losses.detach(), 0.0), {site: part.way for site, part in parts.items()}
 
 
+def single(values: Tensor) -> Tensor:
+    """Values of half precision in single precision; others as they are."""
+    return values.float() if values.is_floating_point() and values.element_size() < 4 else values
+
+
 def _sum(
     parts: list[Part], present: Tensor, clip: float, into: dict[str, Tensor], budget: Budget
 ) -> tuple[Tensor, Tensor]:
     """Measure all parts, clip, and sum them."""
     budget = Budget(units=budget.units, batches=budget.batches, crowded=any(part.crowded for part in parts))
-    measured = [part.measure() for part in parts]
+    with torch.autocast(present.device.type, enabled=False):
+        measured = [part.measure() for part in parts]
     nothing = torch.zeros(present.shape[0], dtype=torch.float64, device=present.device)
     squared = sum((squared for squared, _ in measured), nothing)
     spread = sum((spread for _, spread in measured), nothing) if budget.crowded else None
@@ -82,7 +87,7 @@ def _sum(
     for name, value in into.items():
         if name not in filled:
             value.zero_()
-    with full_precision():
+    with torch.autocast(present.device.type, enabled=False):
         for part in parts:
             part.put(found.factors, into, budget)
     return found.norms, found.counted

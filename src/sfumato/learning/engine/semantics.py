@@ -47,7 +47,10 @@ def semantic_sum(
     for start in range(0, len(present), chunk):
         some, target, here = tree_map(_part(start, start + chunk), (inputs, targets, present))
         with _batched(model):
-            gradients, values = call(parameters, some, target, here)
+            try:
+                gradients, values = call(parameters, some, target, here)
+            except RuntimeError:  # something in the model cannot be computed for many units at once
+                gradients, values = _one_by_one(one, parameters, some, target, here)
         squared = torch.stack([squares(g.flatten(1)) for g in gradients.values()]).sum(0)
         found = factors(squared, None, here.any(1) if kind == "user" else here, clip)
         for name, gradient in gradients.items():
@@ -72,6 +75,15 @@ def unit_gradient(model: nn.Module, loss: Loss, kind: Kind) -> Callable[..., Any
     return grad_and_value(one)
 
 
+def _one_by_one(
+    one: Callable[..., Any], parameters: dict[str, Tensor], inputs: Any, targets: Any, present: Tensor
+) -> tuple[dict[str, Tensor], Tensor]:
+    """The same without computing several units at once."""
+    found = [one(parameters, *tree_map(_place(at), (inputs, targets, present))) for at in range(len(present))]
+    gradients = {name: torch.stack([gradient[name] for gradient, _ in found]) for name in parameters}
+    return gradients, torch.stack([value for _, value in found])
+
+
 @contextmanager
 def _batched(model: nn.Module) -> Iterator[None]:
     """Use forms of attention and of recurrent cells that can be computed for many units at once."""
@@ -91,6 +103,10 @@ def _batched(model: nn.Module) -> Iterator[None]:
 
 def _part(start: int, stop: int) -> Callable[[Any], Any]:
     return lambda part: part[start:stop] if isinstance(part, Tensor) else part
+
+
+def _place(at: int) -> Callable[[Any], Any]:
+    return lambda part: part[at] if isinstance(part, Tensor) else part
 
 
 def _alone(part: Any) -> Any:

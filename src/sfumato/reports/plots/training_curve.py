@@ -55,7 +55,9 @@ def training(release: Release, language: str = "en", theme: str = "light") -> An
         x=altair.X(
             "step:Q",
             scale=altair.Scale(domain=[0, said.query.steps], nice=False),
-            axis=altair.Axis(title=message(language, "training_plot.step"), format=",d", grid=False, tickCount=6),
+            axis=altair.Axis(
+                title=message(language, "training_plot.step"), format=",d", grid=False, tickCount=6, tickMinStep=1
+            ),
         ),
         y=altair.Y(
             "epsilon:Q",
