@@ -1,9 +1,9 @@
 """A whole step of private training beside the plain step, and beside Opacus: time and peak memory of tensors, on CPU.
 
 A step is forward and backward pass, clipping, noise and the optimiser's step; ours draws exact noise from the system's
-randomness, for the next step while this one runs. Each way runs in a process of its own, in turn with the plain step;
-what is told is how many times longer it takes than the plain step of the same process. A ratio to a peer is the
-quotient of both.
+randomness, for the next step while this one runs if a core is free. Each way runs in a process of its own, in turn
+with the plain step; what is told is how many times longer it takes than the plain step of the same process. A ratio to
+a peer is the quotient of both.
 """
 
 import os
@@ -19,6 +19,7 @@ from benchmarks.training_peers import COMMON, TRAINING_PEERS, built, stepped
 UNITS = {"perceptron": 256, "convolutions": 256, "convolutions, group norm": 256, "users": 32}
 
 OURS = """
+import os
 from fractions import Fraction
 from sfumato.learning.engine import Engine
 from sfumato.learning.lattice import NoisyLattice
@@ -26,7 +27,8 @@ from sfumato.learning.lattice import NoisyLattice
 def make_private(model, inputs, targets, kind):
     optimiser, trained = torch.optim.SGD(model.parameters(), lr=0.05), list(model.parameters())
     engine = Engine(model, F.cross_entropy, clip=1.0, unit=kind)
-    lattice = NoisyLattice(pitch=Fraction(1, 2**20), size=sum(one.numel() for one in trained), ahead=True)
+    ahead = torch.get_num_threads() < (os.cpu_count() or 1)
+    lattice = NoisyLattice(pitch=Fraction(1, 2**20), size=sum(one.numel() for one in trained), ahead=ahead)
     sizes, units = [one.numel() for one in trained], len(inputs)
     def step():
         noisy = lattice.release(engine.sum(inputs, targets).flat).div_(units).float()

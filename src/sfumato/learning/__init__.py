@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from sfumato.learning.paradigms.private_mean import private_mean, private_mean_event
     from sfumato.learning.paradigms.regulariser import regulariser_study
     from sfumato.learning.paradigms.triplets import own_pairs, triplets
+    from sfumato.learning.refusals import check_uncoupled
     from sfumato.learning.scattering import Scattering, group_normalised
     from sfumato.learning.trainer import Plan, Trained, Trainer
     from sfumato.learning.units import Units
@@ -80,6 +81,7 @@ __all__ = [
     "Training",
     "Units",
     "assigned_negatives",
+    "check_uncoupled",
     "clipped_sum",
     "cyclic_negatives",
     "floored",
@@ -150,6 +152,7 @@ _HOME = {
     "regulariser_study": "sfumato.learning.paradigms.regulariser",
     "ClippedSum": "sfumato.learning.engine",
     "Engine": "sfumato.learning.engine",
+    "check_uncoupled": "sfumato.learning.refusals",
     "clipped_sum": "sfumato.learning.engine",
 }
 

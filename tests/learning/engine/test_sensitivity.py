@@ -28,8 +28,11 @@ def batch(units: int, records: int | None = None) -> tuple[Tensor, Tensor]:
 
 def naive(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
     """The twin: the gradient of the batch is clipped, not that of each unit."""
-    found = torch.cat([g.flatten() for g in torch.autograd.grad(towards(model(x), y), list(model.parameters()))])
-    return found * (len(x) * CLIP / found.norm()).clamp(max=1)
+    found: Tensor = torch.cat(
+        [g.flatten() for g in torch.autograd.grad(towards(model(x), y), list(model.parameters()))]
+    )
+    short: Tensor = found * (len(x) * CLIP / found.norm()).clamp(max=1)
+    return short
 
 
 @pytest.mark.claim("S1-12")

@@ -13,7 +13,7 @@ SHORTEST = 24
 """Chunks with fewer terms cost more than double precision throughout."""
 SLAB = 2**22
 """So many numbers at most are held in double precision beside the sum."""
-BLOCK = 2**16
+BLOCK = 2**17
 """So many numbers of a sum are made at a time on a processor, so that they stay in its cache."""
 DEEP = 2**12
 """So many products at most are summed at a time in double precision, unless one unit has more."""

@@ -64,7 +64,8 @@ def fast_sum(
     into = with_views(into, layers)
     here = present.any(1) if kind == "user" else present
     norms, counted = _sum(list(parts.values()), here, clip, into, Budget(units=units, batches=batches, crowded=False))
-    return norms, torch.where(counted, losses.detach(), 0.0), {site: part.way for site, part in parts.items()}
+    losses = torch.where(counted, losses.detach(), 0.0).nan_to_num(0.0, 0.0, 0.0)
+    return norms, losses, {site: part.way for site, part in parts.items()}
 
 
 def single(values: Tensor) -> Tensor:

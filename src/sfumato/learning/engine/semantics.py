@@ -57,7 +57,7 @@ def semantic_sum(
             clean = torch.nan_to_num(gradient.flatten(1).double(), 0.0, 0.0, 0.0)
             into[name].add_((found.factors @ clean).view_as(into[name]))
         norms.append(found.norms)
-        losses.append(torch.where(found.counted, values, 0.0))
+        losses.append(torch.where(found.counted, values, 0.0).nan_to_num(0.0, 0.0, 0.0))
     return torch.cat(norms), torch.cat(losses)
 
 

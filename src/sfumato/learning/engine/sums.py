@@ -96,7 +96,7 @@ class Engine:
         """Plan for batches of such shapes; their values are not looked at."""
         inputs = inputs if isinstance(inputs, tuple) else (inputs,)
         if self.way != "semantic":
-            self._planned(inputs, targets)
+            self._last = self._planned(inputs, targets), {}
 
     def sum(self, inputs: Any, targets: Any, present: Tensor | None = None) -> ClippedSum:
         """Sum the clipped gradients of a batch."""
