@@ -5,6 +5,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from sfumato.learning.engine.device import weighted_rows
 from sfumato.learning.engine.precision import full_precision
 
 __all__ = ["chunk", "even", "outer", "rows"]
@@ -25,6 +26,9 @@ def rows(factors: Tensor, values: Tensor, into: Tensor, terms: int) -> None:
 
     A unit with such a value has the factor 0. Each entry is a sum of at most ``terms`` products in single precision.
     """
+    if values.device.type != "cpu":
+        into.add_(weighted_rows(factors, values.flatten(1)).view_as(into))
+        return
     values = values.flatten(1).nan_to_num(0.0, 0.0, 0.0)
     units = values.shape[0]
     step = min(terms, units)
@@ -51,10 +55,11 @@ def outer(factors: Tensor, left: Tensor, right: Tensor, into: Tensor, terms: int
     """
     units, places = left.shape[:2]
     right = right.nan_to_num(0.0, 0.0, 0.0)
-    step = chunk(units, places, terms) if left.dtype == torch.float32 else 0
+    near = left.device.type == "cpu"  # on a device double precision is cheap
+    step = chunk(units, places, terms) if left.dtype == torch.float32 and near else 0
     if step:
         left = (left * factors.float()[:, None, None]).nan_to_num_(0.0, 0.0, 0.0)
-        height = max(1, BLOCK // right.shape[2]) if left.device.type == "cpu" else left.shape[2]
+        height = max(1, BLOCK // right.shape[2])
         for line in range(0, left.shape[2], height):
             some = left[..., line : line + height]
             found = some[:step].flatten(0, 1).t() @ right[:step].flatten(0, 1)

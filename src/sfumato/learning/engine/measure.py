@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from sfumato.learning.engine.bounds import PIECE, TINY
+from sfumato.learning.engine.device import row_squares
 
 __all__ = ["squares"]
 
@@ -17,7 +18,9 @@ def squares(values: Tensor) -> Tensor:
     >>> squares(torch.full((1, 4), 2.0)).tolist()
     [16.0]
     """
-    rows, length = values.shape
+    if values.device.type != "cpu":
+        return row_squares(values)
+    length = values.shape[1]
     if values.dtype == torch.float64:
         return values.square().sum(1)
     values = values.float()
@@ -26,7 +29,12 @@ def squares(values: Tensor) -> Tensor:
     if length <= PIECE:
         found = torch.linalg.vector_norm(values, dim=1).double().square()
     else:
-        found = torch.linalg.vector_norm(values[:, :whole].reshape(rows, -1, PIECE), dim=2).double().square().sum(1)
+        found = (
+            torch.linalg.vector_norm(values[:, :whole].reshape(values.shape[0], -1, PIECE), dim=2)
+            .double()
+            .square()
+            .sum(1)
+        )
         if whole < length:
             found = found + torch.linalg.vector_norm(values[:, whole:], dim=1).double().square()
     found += length * TINY

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from sfumato.learning.engine.device import cut_patches
 from sfumato.learning.engine.layers.part import Direct, Part, Shape
 
 __all__ = ["TYPES", "part", "patches", "unfit"]
@@ -56,6 +57,8 @@ def patches(layer: nn.Conv1d | nn.Conv2d, values: Tensor) -> Tensor:
     if values.dim() == 3:
         values, around = values[:, :, None], (*around, 0, 0)
     kernel, stride, dilation = ((1, *part)[-2:] for part in (layer.kernel_size, layer.stride, layer.dilation))
+    if values.device.type != "cpu":
+        return cut_patches(values, kernel, stride, dilation, around).transpose(1, 2)
     values = values.permute(0, 2, 3, 1)
     values = F.pad(values, (0, 0, *around)).contiguous() if any(around) else values.contiguous()
     rows, high, wide, channels = values.shape

@@ -28,7 +28,7 @@ def matrix_part(a: Tensor, g: Tensor, weight: str | None, bias: str | None, batc
     if places == 1:
         return Product(a=a, g=g, weight=weight, bias=bias)
     step = chunk(units, places, Budget(units=units, batches=batches, crowded=True).terms(crowd=CROWD))
-    if weight is not None and gram_is_cheaper(places, a.shape[2], g.shape[2], step):
+    if weight is not None and a.device.type == "cpu" and gram_is_cheaper(places, a.shape[2], g.shape[2], step):
         return Gram(a=a, g=g, weight=weight, bias=bias, double=step == 0)
 
     def make(at: slice) -> dict[str, Tensor]:
