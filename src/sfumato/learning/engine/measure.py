@@ -29,12 +29,8 @@ def squares(values: Tensor) -> Tensor:
     if length <= PIECE:
         found = torch.linalg.vector_norm(values, dim=1).double().square()
     else:
-        found = (
-            torch.linalg.vector_norm(values[:, :whole].reshape(values.shape[0], -1, PIECE), dim=2)
-            .double()
-            .square()
-            .sum(1)
-        )
+        pieces = values[:, :whole].reshape(values.shape[0], -1, PIECE)
+        found = torch.linalg.vector_norm(pieces, dim=2).double().square().sum(1)
         if whole < length:
             found = found + torch.linalg.vector_norm(values[:, whole:], dim=1).double().square()
     found += length * TINY

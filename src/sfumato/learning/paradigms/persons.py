@@ -1,10 +1,69 @@
-"""How many persons one unit of a vault is, where every person counts once."""
+"""Who is one person: how an id is written, and how many persons one unit of a vault is, where every person counts once.
+
+One rule for all ways of learning: a limit on one person holds only where all parts of the code agree on who that is.
+"""
+
+from collections.abc import Iterable
+from numbers import Integral
+from typing import Any
 
 from sfumato.core.limits import Limit
 from sfumato.core.units import Family, Record, Unit, User, describe
 from sfumato.errors import InvalidInput, Unsupported
 
-__all__ = ["persons"]
+__all__ = ["Id", "canonical_id", "canonical_ids", "persons"]
+
+Id = str | int | bytes
+"""Who somebody is, in the one form in which ids are compared: equal if and only if they are one person."""
+
+NULLS = ("NAType", "NaTType", "MaskedConstant")  # of libraries that need not be there
+
+
+def canonical_id(value: Any) -> Id | None:
+    """An id in the one form that persons are told apart by; None where it is not told whose a record is.
+
+    Text and bytes are themselves, whole numbers of any type are one number (so are ``True``, ``1.0`` and a tensor of
+    one number), and a UUID is its text; the text "1" and the number 1 are two persons. None, NaN, NA and NaT are nobody.
+    What is none of these is refused, without naming it: a part of a number, a list, an object with an identity of its
+    own. Call it before anything is charged.
+
+    Guarantee: a function of the value alone, never of which object holds it; equal ids give equal forms.
+
+    >>> import numpy as np
+    >>> [canonical_id(value) for value in (7, np.int8(7), 7.0, np.array(7), "7", b"7", float("nan"), None)]
+    [7, 7, 7, 7, '7', b'7', None, None]
+    """
+    plain = _plain(value)
+    if plain is None or type(plain).__name__ in NULLS:
+        return None
+    if isinstance(plain, str):
+        return str.__str__(plain)
+    if isinstance(plain, bytes | bytearray | memoryview):
+        return bytes(plain)
+    if isinstance(plain, Integral):
+        return int(plain)
+    if isinstance(plain, float):
+        if plain != plain:
+            return None
+        if plain.is_integer():
+            return int(plain)
+    if type(plain).__name__ == "UUID" and type(plain).__module__ == "uuid":
+        return str(plain)
+    raise InvalidInput(
+        "an id is text, bytes or a whole number, one for each record, and null where nobody is known; nothing was done. "
+        "Write other ids as text first."
+    )
+
+
+def canonical_ids(ids: Iterable[Any]) -> list[Id | None]:
+    """The ids of records, each as :func:`canonical_id` writes it.
+
+    >>> canonical_ids(["ann", None, 3.0])
+    ['ann', None, 3]
+    """
+    if isinstance(ids, str | bytes):
+        raise InvalidInput("ids are one for each record, and this is one text; nothing was done.")
+    return [canonical_id(each) for each in (ids.tolist() if hasattr(ids, "tolist") else ids)]
 
 
 def persons(unit: Unit, limit: Limit | None) -> int:
@@ -27,3 +86,14 @@ def persons(unit: Unit, limit: Limit | None) -> int:
         f"examples are of records, users or families, and the unit is {describe(unit)}; nothing was done. "
         "Open a vault for sf.user(…) or sf.record(…)."
     )
+
+
+def _plain(value: Any) -> Any:
+    """What a scalar of an array library holds; anything else as it is."""
+    if type(value).__name__ in NULLS:
+        return None
+    if hasattr(value, "as_py"):
+        return value.as_py()
+    if hasattr(value, "item") and getattr(value, "shape", None) == () and not isinstance(value, str | bytes):
+        return value.item()
+    return value
