@@ -177,7 +177,18 @@ def test_a_sum_can_be_released_into_its_own_memory_and_into_no_other_shape() -> 
     assert again.release(place, out=place) is place
     assert place.tolist() == kept[0]
     assert again.release(total, out=place).tolist() == kept[1]
-    for wrong in (torch.zeros(size), torch.zeros(size + 1, dtype=torch.float64), place.clone().requires_grad_()):
+    short = NoisyLattice(pitch="1/8", size=size, words=ReplayedWordsForTests(words)).release(
+        total, out=torch.empty(size)
+    )
+    assert short.tolist() == torch.tensor(kept[0], dtype=torch.float64).float().tolist()
+    exact = total.float().double()
+    one, other = (
+        NoisyLattice(pitch="1/8", size=size, words=ReplayedWordsForTests(words)).release(sum_).tolist()
+        for sum_ in (total.float(), exact)
+    )
+    assert one == other
+    wrong_ones = (torch.zeros(size).half(), torch.zeros(size + 1, dtype=torch.float64), place.clone().requires_grad_())
+    for wrong in wrong_ones:
         with pytest.raises(InvalidInput, match="nothing was released"):
             again.release(total, out=wrong)
 
@@ -212,12 +223,13 @@ def test_large_lattices_draw_in_two_threads(monkeypatch: pytest.MonkeyPatch) -> 
     asked = []
 
     def drawing(size: int, words: object, *, threads: int, out: object) -> np.ndarray:
-        asked.append(threads)
+        asked.append((size, threads))
         return np.zeros(size, dtype=np.int64)
 
     monkeypatch.setattr(lattices, "fine_gaussian", drawing)
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
-    for size in (lattices._MANY - 1, lattices._MANY):
+    block, many = lattices._BLOCK, lattices._MANY
+    for size in (2 * block + 1, many):
         NoisyLattice(pitch=1, size=size).release(torch.zeros(size))
-    NoisyLattice(pitch=1, size=lattices._MANY, words=ReplayedWordsForTests([])).release(torch.zeros(lattices._MANY))
-    assert asked == [1, 2, 1]
+    NoisyLattice(pitch=1, size=many, words=ReplayedWordsForTests([])).release(torch.zeros(many))
+    assert asked == [(block, 1), (block, 1), (1, 1), (many, 2), (many, 1)]

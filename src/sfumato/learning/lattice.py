@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from threading import Lock
 from typing import Any, NoReturn
 
@@ -27,7 +27,9 @@ from sfumato.noise.words import SystemWords, Words
 __all__ = ["NoisyLattice"]
 
 FloatArray = np.ndarray[tuple[int], np.dtype[np.float64]]
-_MANY = 1 << 17  # numbers from which a second thread pays
+_FLOATS = (torch.float32, torch.float64)
+_BLOCK = 1 << 15  # numbers whose noise is drawn at once
+_MANY = 1 << 20  # numbers from which a second thread pays
 _EXTREME = 2**500  # pitches beyond it, or below its inverse, have no room among floats
 
 
@@ -58,7 +60,7 @@ class NoisyLattice:
                 "the pitch lies beyond what floats can hold; nothing was done. Scale the loss or the clip."
             )
         self._words = words
-        self._ahead = _Ahead(self._drawn) if ahead else None
+        self._ahead = _Ahead(partial(self._drawn, self.size)) if ahead else None
         self._noise: IntArray | None = None  # kept as memory alone: what was drawn is overwritten when it is used
         self._alone = Lock()  # two threads that release at once must not share that memory
 
@@ -70,23 +72,32 @@ class NoisyLattice:
     def release(self, total: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Round a flat sum, add noise, and return it as float64 on the device of the sum.
 
-        ``out`` is a float64 tensor to write to, which may be ``total`` itself: fresh memory is slow.
+        ``out`` is a float tensor to write to, which may be ``total`` itself: fresh memory is slow. What is written to
+        it is rounded to its precision after the noise.
         """
         if total.shape != (self.size,):
             raise InvalidInput(f"this lattice has {self.size} numbers in one row; nothing was released.")
         per_step, step = float(1 / self.pitch), float(self.pitch)
-        total = total.detach().to(torch.float64)
+        total = total.detach()
+        total = total if total.dtype in _FLOATS else total.to(torch.float64)
         if out is None:
-            out = torch.empty_like(total, memory_format=torch.contiguous_format)
-        elif (out.shape, out.dtype, out.device) != (total.shape, torch.float64, total.device) or out.requires_grad:
-            raise InvalidInput("out must be a float64 tensor beside the sum and as long; nothing was released.")
+            out = torch.empty_like(total, dtype=torch.float64, memory_format=torch.contiguous_format)
+        elif (out.shape, out.device) != (total.shape, total.device) or out.requires_grad or out.dtype not in _FLOATS:
+            raise InvalidInput("out must be a tensor of floats beside the sum and as long; nothing was released.")
         if total.device.type != "cpu":
-            return out.copy_(self._on_device(total, per_step, step))
+            return out.copy_(self._on_device(total.double(), per_step, step))
+        exact, told, add = total.contiguous().numpy(), out.numpy(), _rounded()
         with self._alone:
-            drawn = self._ahead.next(self._noise) if self._ahead else self._drawn(self._noise)
-            _rounded()(total.contiguous().numpy(), drawn, per_step, step, float(FARTHEST), out.numpy())
-            self._noise = drawn
+            whole = self._ahead is not None or self.size >= _MANY
+            for at in (slice(first, first + (self.size if whole else _BLOCK)) for first in self._firsts(whole=whole)):
+                drawn = self._ahead.next(self._noise) if self._ahead else self._drawn(len(exact[at]), self._noise)
+                add(exact[at], drawn[: len(exact[at])], per_step, step, float(FARTHEST), told[at])
+                self._noise = drawn
         return out
+
+    def _firsts(self, *, whole: bool) -> range:
+        """Where the blocks begin whose noise is drawn at once: few numbers at a time stay in the processor's cache."""
+        return range(0, self.size, self.size if whole else _BLOCK)
 
     def close(self) -> None:
         """End the thread; what it has drawn is forgotten."""
@@ -102,10 +113,12 @@ class NoisyLattice:
     def __reduce__(self) -> NoReturn:
         raise InvalidInput("noise is not stored or copied: a lattice cannot be. Make a new one with the same pitch.")
 
-    def _drawn(self, out: IntArray | None) -> IntArray:
-        alone = self.size < _MANY or not isinstance(self._words, SystemWords | None)
-        threads = 1 if alone else min(2, os.cpu_count() or 1)
-        return fine_gaussian(self.size, self._words, threads=threads, out=out)
+    def _drawn(self, size: int, used: IntArray | None) -> IntArray:
+        """So many numbers, in memory that was used before if there is any of that length or more."""
+        out = np.empty(size, dtype=np.int64) if used is None or used.size < size else used
+        alone = size < _MANY or not isinstance(self._words, SystemWords | None)
+        fine_gaussian(size, self._words, threads=1 if alone else min(2, os.cpu_count() or 1), out=out[:size])
+        return out
 
     def _on_device(self, total: Tensor, per_step: float, step: float) -> Tensor:
         steps = (total * per_step).nan_to_num(nan=0.0).clamp(-FARTHEST, FARTHEST).round()
@@ -161,10 +174,11 @@ def _round_and_add_arrays(
     total: FloatArray, noise: IntArray, per_step: float, step: float, farthest: float, out: FloatArray
 ) -> None:
     with np.errstate(all="ignore"):
-        np.multiply(total, per_step, out=out)
-    np.nan_to_num(out, copy=False, nan=0.0, posinf=farthest, neginf=-farthest)
-    np.clip(out, -farthest, farthest, out=out)
-    np.rint(out, out=out)
-    out += noise
-    out *= step
+        steps = np.multiply(total, per_step, dtype=np.float64)
+    np.nan_to_num(steps, copy=False, nan=0.0, posinf=farthest, neginf=-farthest)
+    np.clip(steps, -farthest, farthest, out=steps)
+    np.rint(steps, out=steps)
+    steps += noise
+    steps *= step
+    out[:] = steps
     noise.fill(0)

@@ -16,7 +16,7 @@ from torch.nn import functional as F  # noqa: E402
 from sfumato.errors import InvalidInput  # noqa: E402
 from sfumato.learning.engine import SLACK, Engine  # noqa: E402
 from sfumato.learning.engine.accumulate import DEEP, chunk, outer, rows  # noqa: E402
-from sfumato.learning.engine.bounds import CROWD, DEEPEST, MANY, OVER, UNIT_ROUNDOFF, WIDE, Budget  # noqa: E402
+from sfumato.learning.engine.bounds import CROWD, DEEPEST, FEW, MANY, OVER, UNIT_ROUNDOFF, WIDE, Budget  # noqa: E402
 
 UNITS = [1, 2, 7, 64, 256, 1000, 4096, 30_000]
 
@@ -27,12 +27,12 @@ def test_the_parts_of_the_slack_add_up(units: int, batches: int) -> None:
     plain, crowded = (Budget(units=units, batches=batches, crowded=many) for many in (False, True))
 
     def error(budget: Budget, crowd: int) -> Fraction:
-        return units * crowd * (1 + OVER) * (max(budget.terms(crowd=crowd), -2) + 2) * UNIT_ROUNDOFF
+        return units * crowd * (1 + OVER) * (max(budget.terms(crowd=crowd), -3) + 3) * UNIT_ROUNDOFF
 
     assert OVER + 2 * batches * error(plain, 1) <= SLACK
     assert OVER + 2 * batches * (error(crowded, 1) + error(crowded, CROWD)) <= SLACK
     if plain.terms() < DEEPEST:
-        assert OVER + 2 * batches * units * (1 + OVER) * (plain.terms() + 3) * UNIT_ROUNDOFF > SLACK
+        assert OVER + 2 * batches * units * (1 + OVER) * (plain.terms() + 4) * UNIT_ROUNDOFF > SLACK
 
 
 def test_squares_of_the_roundoff_fit_into_two_terms() -> None:
@@ -52,6 +52,22 @@ def test_chunks_are_no_deeper_than_allowed(units: int, places: int) -> None:
 def test_double_precision_has_room_for_the_rest() -> None:
     depth = max(DEEP, 1638) + MANY
     assert MANY * CROWD * WIDE * depth * Fraction(1, 2**53) < Budget(units=1, batches=2, crowded=True).error() / 8
+
+
+def test_a_sum_of_few_units_may_be_kept_in_single_precision() -> None:
+    """What was summed in double precision is rounded once more, by u of the norm of the sum at most."""
+    depth = max(DEEP, 1638) + FEW
+    rest = FEW * CROWD * WIDE * depth * Fraction(1, 2**53) + FEW * (1 + OVER) * UNIT_ROUNDOFF
+    assert rest < Budget(units=1, batches=2, crowded=True).error() / 8
+    model = nn.Linear(3, 2)
+    for units, batches, kept in ((FEW, 2, torch.float32), (FEW + 1, 2, torch.float64), (8, 3, torch.float64)):
+        engine = Engine(model, F.mse_loss, batches=batches)
+        assert engine.sum(torch.zeros(units, 3), torch.zeros(units, 2)).flat.dtype is kept
+    wide = Engine(nn.Linear(3, 2).double(), F.mse_loss)
+    assert wide.sum(torch.zeros(4, 3).double(), torch.zeros(4, 2).double()).flat.dtype is torch.float64
+    assert (
+        Engine(model, F.mse_loss, way="semantic").sum(torch.zeros(4, 3), torch.zeros(4, 2)).flat.dtype is torch.float64
+    )
 
 
 def test_there_is_a_largest_batch() -> None:

@@ -348,7 +348,7 @@ def test_private_steps_learn() -> None:
             for _ in range(4):
                 made = contrast.sum(*views)
                 losses.append(made.losses.mean().item())
-                noisy = private_mean(made, moved=contrast.clip, multiplier="1/20", over=200)
+                noisy = private_mean(contrast, *views, moved=contrast.clip, multiplier="1/20", over=200)
                 model.weight -= rate * noisy["weight"].float()
         return losses[0] - losses[-1]
 

@@ -103,8 +103,8 @@ def privately_updated(epsilon: float, updates: int, rate: float) -> tuple[nn.Mod
     assert moved is not None
     for update in range(updates):
         states, targets = trajectories(CLINIC, model, number, baseline=(1.5, 1.2, 1, 0.6, 0.3, 0), seed=f"{update}")
-        made = Engine(model, policy_gradient, clip=1.0, unit="group").sum(states, targets)
-        noisy = private_mean(made, moved=Fraction(2), multiplier=multiplier, over=number)
+        engine = Engine(model, policy_gradient, clip=1.0, unit="group")
+        noisy = private_mean(engine, states, targets, physical=512, moved=Fraction(2), multiplier=multiplier, over=number)
         with torch.no_grad():
             for name, value in model.named_parameters():
                 value -= rate * noisy[name].to(value)
@@ -131,10 +131,9 @@ def test_the_return_before_and_after_private_updates() -> None:
 @pytest.mark.claim("S3-10")
 def test_the_update_has_the_noise_of_its_event() -> None:
     """The mean square of 4,000 noises is (2·3)² within 4.75 deviations, 2% of slack apart; 0.8 of the noise is seen."""
-    made = Engine(nn.Linear(2000, 2, bias=False), lambda out, y: out.sum() * 0, clip=1.0, unit="group").sum(
-        torch.zeros(1, 1, 2000), torch.zeros(1)
-    )
-    noisy = private_mean(made, moved=2, multiplier=3, over=10)["weight"] * 10
+    engine = Engine(nn.Linear(2000, 2, bias=False), lambda out, y: out.sum() * 0, clip=1.0, unit="group")
+    units = torch.zeros(1, 1, 2000), torch.zeros(1)
+    noisy = private_mean(engine, *units, moved=2, multiplier=3, over=10)["weight"] * 10
     share = noisy.square().sum().item() / 4000
     wide = 4.75 * (2 / 4000) ** 0.5
     assert 36 * (1 - wide) < share < 36 * (1 + wide) * 1.02

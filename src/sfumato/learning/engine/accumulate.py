@@ -14,28 +14,27 @@ SHORTEST = 24
 """Chunks with fewer terms cost more than double precision throughout."""
 SLAB = 2**22
 """So many numbers at most are held in double precision beside the sum."""
-BLOCK = 2**17
-"""So many numbers of a sum are made at a time on a processor, so that they stay in its cache."""
 DEEP = 2**12
 """So many products at most are summed at a time in double precision, unless one unit has more."""
 
 
 @full_precision()
-def rows(factors: Tensor, values: Tensor, into: Tensor, terms: int) -> None:
-    """Add Σ_u factors[u] · values[u] to a double precision tensor; what is not finite counts as 0.
+def rows(factors: Tensor, values: Tensor, into: Tensor, terms: int, *, clean: bool = False) -> None:
+    """Add Σ_u factors[u] · values[u] to a tensor, rounding once; what is not finite counts as 0.
 
     A unit with such a value has the factor 0. Each entry is a sum of at most ``terms`` products in single precision.
     """
     if values.device.type != "cpu":
         into.add_(weighted_rows(factors, values.flatten(1)).view_as(into))
         return
-    values = values.flatten(1).nan_to_num(0.0, 0.0, 0.0)
+    values = values.flatten(1) if clean else values.flatten(1).nan_to_num(0.0, 0.0, 0.0)
     units = values.shape[0]
     step = min(terms, units)
     if values.dtype != torch.float32 or step < min(SHORTEST, units):
         step, factors = max(1, SLAB // max(1, values.shape[1])), factors.double()
-        for at in range(0, units, step):
-            into.add_((factors[at : at + step] @ values[at : at + step].double()).view_as(into))
+        found = factors[:step] @ values[:step].double()
+        for at in range(step, units, step):
+            found += factors[at : at + step] @ values[at : at + step].double()
     else:
         step, factors = even(units, step), factors.float()
         found = factors[:step] @ values[:step]
@@ -43,35 +42,38 @@ def rows(factors: Tensor, values: Tensor, into: Tensor, terms: int) -> None:
             found = found.double()
             for at in range(step, units, step):
                 found += factors[at : at + step] @ values[at : at + step]
-        into.add_(found.view_as(into))
+    into.add_(found.view_as(into))
 
 
 @full_precision()
-def outer(factors: Tensor, left: Tensor, right: Tensor, into: Tensor, terms: int) -> None:
-    """Put Σ_u factors[u] Σ_t left[u, t] right[u, t]ᵀ into a double precision matrix; what is not finite counts as 0.
+def outer(factors: Tensor, left: Tensor, right: Tensor, into: Tensor, terms: int, *, clean: bool = False) -> None:
+    """Put Σ_u factors[u] Σ_t left[u, t] right[u, t]ᵀ into a matrix, rounding once; what is not finite counts as 0.
 
     An entry is at most ``terms`` roundings deep in single precision: products within a chunk of units, then chunks.
     Where that cannot be, it is summed in double precision.
     """
     units, places = left.shape[:2]
-    right = right.nan_to_num(0.0, 0.0, 0.0)
+    right = right if clean else right.nan_to_num(0.0, 0.0, 0.0)
     near = left.device.type == "cpu"  # on a device double precision is cheap
     step = chunk(units, places, terms) if left.dtype == torch.float32 and near else 0
     if step:
-        left = (left * factors.float()[:, None, None]).nan_to_num_(0.0, 0.0, 0.0)
-        height = max(1, BLOCK // right.shape[2])
-        for line in range(0, left.shape[2], height):
-            some = left[..., line : line + height]
-            found = some[:step].flatten(0, 1).t() @ right[:step].flatten(0, 1)
-            for at in range(step, units, step):
-                found += some[at : at + step].flatten(0, 1).t() @ right[at : at + step].flatten(0, 1)
-            into[line : line + height].copy_(found)
+        left = left * factors.float()[:, None, None]
+        left = left if clean else left.nan_to_num_(0.0, 0.0, 0.0)
+        found = into if into.dtype == torch.float32 else torch.empty_like(into, dtype=torch.float32)
+        for at in range(0, units, step):
+            some, other = left[at : at + step].flatten(0, 1), right[at : at + step].flatten(0, 1)
+            found.addmm_(some.t(), other, beta=1 if at else 0)
+        if found is not into:
+            into.copy_(found)
         return
-    into.zero_()
+    wide = into if into.dtype == torch.float64 else torch.empty_like(into, dtype=torch.float64)
+    wide.zero_()
     step = max(1, min(DEEP // places, SLAB // max(1, left[0].numel() + right[0].numel())))
     for at in range(0, units, step):
         one, other = left[at : at + step].double() * factors[at : at + step, None, None], right[at : at + step].double()
-        into.add_(one.nan_to_num_(0.0, 0.0, 0.0).flatten(0, 1).t() @ other.flatten(0, 1))
+        wide.add_(one.nan_to_num_(0.0, 0.0, 0.0).flatten(0, 1).t() @ other.flatten(0, 1))
+    if wide is not into:
+        into.copy_(wide)
 
 
 @cache

@@ -9,6 +9,7 @@ from sfumato.learning.slack import SLACK
 __all__ = [
     "CROWD",
     "DEEPEST",
+    "FEW",
     "LARGEST",
     "MANY",
     "OVER",
@@ -38,6 +39,9 @@ TINY = 2.0**-126
 DEEPEST = 2**12
 """The most roundings of a sum in single precision: so many times u, and two more for squares of u, bound its error."""
 
+FEW = 2**10
+"""The most units of a physical batch whose sum may be kept in single precision, if a unit touches two of them."""
+
 MANY = 2**15
 """The most units of a physical batch, for which double precision is surely enough."""
 
@@ -53,23 +57,25 @@ class Budget:
     and 1/8 is for sums in double precision.
 
     >>> Budget(units=256, batches=2, crowded=False).terms()
-    109
+    108
     """
 
     units: int
     batches: int
     crowded: bool
+    clean: bool = False
+    """Whether every value is known to be finite: then none is looked at again."""
 
     def error(self) -> Fraction:
         """The error in clips: twice this for each batch that a unit can touch, and OVER, are SLACK."""
         return (SLACK - OVER) / (2 * self.batches)
 
     def terms(self, *, crowd: int = 1) -> int:
-        """The most terms of one sum in single precision: units · crowd · (terms + 2) · u stays within the error."""
+        """The most terms of one sum in single precision: units · crowd · (terms + 3) · u stays within the error."""
         return _terms(self, crowd)
 
 
 @cache
 def _terms(budget: Budget, crowd: int) -> int:
     share = budget.error() * (Fraction(6 if crowd > 1 else 1, 8) if budget.crowded else 1)
-    return min(DEEPEST, int(share / (UNIT_ROUNDOFF * budget.units * crowd * (1 + OVER))) - 2)
+    return min(DEEPEST, int(share / (UNIT_ROUNDOFF * budget.units * crowd * (1 + OVER))) - 3)

@@ -1,5 +1,6 @@
 """The fast way: one backward pass gives the output gradients of all layers; norms and weighted sums come from them."""
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -84,6 +85,7 @@ def _sum(
     squared = sum((squared for squared, _ in measured), nothing)
     spread = sum((spread for _, spread in measured), nothing) if budget.crowded else None
     found = factors(squared, spread, present, clip)
+    budget = replace(budget, clean=present.device.type == "cpu" and _finite(squared, spread))
     filled = {part.fills for part in parts}
     for name, value in into.items():
         if name not in filled:
@@ -92,6 +94,14 @@ def _sum(
         for part in parts:
             part.put(found.factors, into, budget)
     return found.norms, found.counted
+
+
+def _finite(squared: Tensor, spread: Tensor | None) -> bool:
+    """Whether all squares are finite, absent units' too; then all values are, and need not be looked through again.
+
+    What is summed is the same either way.
+    """
+    return bool(torch.isfinite(squared).all()) and (spread is None or bool(torch.isfinite(spread).all()))
 
 
 def _keep(parts: list[Part], device: str) -> None:

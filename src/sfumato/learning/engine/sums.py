@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from sfumato.errors import InvalidInput, Unsupported
-from sfumato.learning.engine.bounds import LARGEST, MANY, SMALLEST
+from sfumato.learning.engine.bounds import FEW, LARGEST, MANY, SMALLEST
 from sfumato.learning.engine.fast import fast_sum
 from sfumato.learning.engine.losses import Kind, Loss
 from sfumato.learning.engine.plan import Plan, key, plan
@@ -24,7 +24,8 @@ Way = Literal["auto", "semantic", "fast"]
 class ClippedSum:
     """The sum of clipped gradients, by the name of their parameter, and what it was made of. Sensitive: all of it.
 
-    ``flat`` is the whole sum as one vector in double precision, in the order of the names; ``sums`` are views of it.
+    ``flat`` is the whole sum as one vector, in the order of the names: in double precision or, for few units on a
+    processor, in single; ``sums`` are views of it.
     ``norms`` are those before clipping and ``losses`` those of each unit, both 0 for units that count nothing.
     """
 
@@ -106,8 +107,8 @@ class Engine:
             present = torch.ones(axes, dtype=torch.bool, device=inputs[0].device)
         if present.shape[0] > MANY:
             raise InvalidInput(f"a physical batch has at most {MANY} units; nothing was summed. Use smaller ones.")
-        flat, into = self._empty(inputs[0].device)
         planned = None if self.way == "semantic" else self._planned(inputs, targets)
+        flat, into = self._empty(inputs[0].device, single=planned is not None and planned.fast and self._few(present))
         if planned is not None and planned.fast:
             norms, losses, ways = fast_sum(
                 self.model,
@@ -141,11 +142,16 @@ class Engine:
             )
         return found
 
-    def _empty(self, device: torch.device) -> tuple[Tensor, dict[str, Tensor]]:
-        """Sums of double precision, not yet filled, as views of one vector."""
+    def _few(self, present: Tensor) -> bool:
+        """Whether the sum may be kept in single precision, which on a processor saves time and memory."""
+        near = present.device.type == "cpu" and all(one.dtype == torch.float32 for one in self._parameters.values())
+        return near and present.shape[0] <= FEW and self.batches <= 2
+
+    def _empty(self, device: torch.device, *, single: bool) -> tuple[Tensor, dict[str, Tensor]]:
+        """Sums of double precision, or of single where that is enough, not yet filled, as views of one vector."""
         trained = {name: value.shape for name, value in self._parameters.items() if value.requires_grad}
         sizes = [shape.numel() for shape in trained.values()]
-        flat = torch.empty(sum(sizes), dtype=torch.float64, device=device)
+        flat = torch.empty(sum(sizes), dtype=torch.float32 if single else torch.float64, device=device)
         parts = torch.split(flat, sizes)
         return flat, {name: part.view(shape) for (name, shape), part in zip(trained.items(), parts, strict=True)}
 

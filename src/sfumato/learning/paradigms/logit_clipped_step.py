@@ -7,7 +7,7 @@ from fractions import Fraction
 import torch
 from torch import Tensor, nn
 
-from sfumato.core.exact import Exact, positive
+from sfumato.core.exact import Exact, natural, positive
 from sfumato.core.units import Relation
 from sfumato.errors import InvalidInput
 from sfumato.learning.engine import ClippedSum
@@ -19,6 +19,9 @@ __all__ = ["InBatchContrast"]
 
 ROUNDED = 2.0**-46  # what a sum of products loses for each of them: 64 times the rounding of 64-bit floats
 LEAST, MOST = Fraction(1, 10**6), Fraction(10**6)
+LARGEST = 2**12  # units of a batch, and numbers of an embedding, up to which the proof bounds all that is rounded
+BEYOND = 2**1000  # near the end of floats
+LANES = 16  # the model computes a multiple of so many inputs at a time
 
 
 class InBatchContrast:
@@ -33,10 +36,14 @@ class InBatchContrast:
     half of ``each``. Norms come from the Gram matrix of a unit's own Jacobian, in 64 bits, with all that can cancel in
     it added: they are never below the true ones. ``both`` takes the mean of the loss over anchors and over positives.
 
-    Guarantee: that of :class:`ClippedLogits`; up to 2^12 units the sum lies within half of the engine's slack of the
-    exact one. Assumes: what the model computes for an input in 64 bits depends on that input alone; it sees one input
-    at a time. Public: the model's weights, ``each``, ``temperature``. Sensitive: what :meth:`sum` returns.
-    Proof: docs/proofs/paradigms.md
+    The model computes ``chunk`` inputs at a time (rounded up to a multiple of 16) and never fewer: what is left of the
+    last chunk is filled with absent units, since kernels round otherwise for another number. No unit is a batch too.
+
+    Guarantee: that of :class:`ClippedLogits`; the sum lies within half of the engine's slack of the exact one. Assumes:
+    what the model computes in 64 bits for an input of a chunk depends on that input alone, whatever its place and the
+    other inputs are. Public: the model's weights, ``each``, ``temperature``. Sensitive: what :meth:`sum` returns.
+    A batch has at most 2^12 units. So where units are sampled, expect at most 3,000: one too large for a sum is then
+    drawn with a chance below 2^-250, and that it was refused tells nothing. Proof: docs/proofs/paradigms.md
 
     >>> contrast = InBatchContrast(nn.Linear(3, 2), each=1, temperature=1)
     >>> made = contrast.sum(torch.eye(3), torch.eye(3))
@@ -50,7 +57,8 @@ class InBatchContrast:
         self, model: nn.Module, *, each: Exact = 1, temperature: Exact = 1, both: bool = False, chunk: int = 16
     ) -> None:
         check_layers(model)
-        self.model, self.both, self.chunk = model, both, chunk
+        self.model, self.both = model, both
+        self.chunk = -(-natural(chunk, "chunk", most=LARGEST) // LANES) * LANES
         self._declared = ClippedLogits(
             clip=positive(each, "each"), temperature=positive(temperature, "temperature"), batch=None
         )
@@ -62,6 +70,11 @@ class InBatchContrast:
     def clip(self) -> float:
         """How far a unit that is added or removed moves the sum, whatever the size of the batch."""
         bound = self._declared.moved(Relation.ADD_REMOVE)
+        if bound > BEYOND:
+            raise InvalidInput(
+                f"at a temperature of {self._declared.temperature} no float tells how far a unit moves a batch of any "
+                "size; nothing was done. Use a temperature near 1, or a batch of a fixed size: declared(batch).moved(…)."
+            )
         near = float(bound)
         return near if Fraction(near) >= bound else math.nextafter(near, math.inf)
 
@@ -75,13 +88,22 @@ class InBatchContrast:
         ``norms`` are the largest norms of a similarity's gradient for each unit before clipping, ``losses`` the losses
         of the anchors.
         """
-        if inputs.shape[0] != targets.shape[0]:
+        units = len(inputs)
+        if units != len(targets):
             raise InvalidInput("there are as many anchors as positives; nothing was done.")
-        here = torch.ones(len(inputs), dtype=torch.bool, device=inputs.device) if present is None else present
+        if units > LARGEST:
+            raise InvalidInput(
+                f"a batch of pairs has at most {LARGEST} units; nothing was summed. Use smaller ones, and where they "
+                "are sampled expect no more than 3,000."
+            )
+        here = torch.ones(units, dtype=torch.bool, device=inputs.device) if present is None else present
+        inputs, targets, here = (self._filled_up(part) for part in (inputs, targets, here))
         inputs, targets = (side.double() if side.is_floating_point() else side for side in (inputs, targets))
         model = EmbeddingSlopes(self.model)
         parameters = model.parameters
         made = [self._embedded(model, side) for side in (inputs, targets)]
+        if made[0].shape[1] > LARGEST:
+            raise InvalidInput(f"an embedding has at most {LARGEST} numbers; nothing was summed.")
         first, second = (_directions(vectors) for vectors in made)
         weights, losses = self._weights(first, second, here)
         flat = torch.zeros(sum(one.numel() for one in parameters.values()), dtype=torch.float64, device=inputs.device)
@@ -99,7 +121,12 @@ class InBatchContrast:
                 turned = torch.einsum("ij,ijd->id", used, slopes.nan_to_num(0.0, 0.0, 0.0))
                 jacobians.add(turned, sums)
                 norms[part] = torch.maximum(norms[part], torch.where(weight[part] != 0, longest, 0.0).amax(1))
-        return ClippedSum(sums=sums, flat=flat, norms=norms, losses=losses)
+        return ClippedSum(sums=sums, flat=flat, norms=norms[:units], losses=losses[:units])
+
+    def _filled_up(self, part: Tensor) -> Tensor:
+        """With zeros behind it, which are absent, up to whole chunks of units; at least one."""
+        missing = max(self.chunk - len(part), -len(part) % self.chunk)
+        return torch.cat([part, part.new_zeros((missing, *part.shape[1:]))])
 
     def _chunks(self, units: int) -> Iterator[slice]:
         for start in range(0, units, self.chunk):

@@ -23,7 +23,7 @@ def canonical_id(value: Any) -> Id | None:
     """An id in the one form that persons are told apart by; None where it is not told whose a record is.
 
     Text and bytes are themselves, whole numbers of any type are one number (so are ``True``, ``1.0`` and a tensor of
-    one number), and a UUID is its text; the text "1" and the number 1 are two persons. None, NaN, NA and NaT are nobody.
+    one number), and a UUID is its text; the text "1" and the number 1 are two persons. None, NaN, NA, NaT are nobody.
     What is none of these is refused, without naming it: a part of a number, a list, an object with an identity of its
     own. Call it before anything is charged.
 
@@ -50,8 +50,8 @@ def canonical_id(value: Any) -> Id | None:
     if type(plain).__name__ == "UUID" and type(plain).__module__ == "uuid":
         return str(plain)
     raise InvalidInput(
-        "an id is text, bytes or a whole number, one for each record, and null where nobody is known; nothing was done. "
-        "Write other ids as text first."
+        "an id is text, bytes or a whole number, one for each record, and null where nobody is known; nothing was "
+        "done. Write other ids as text first."
     )
 
 

@@ -6,18 +6,20 @@ groups of *places*, fixed beforehand; every person has a place by a keyed hash o
 
 import hmac
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sfumato.core.exact import Exact, natural
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Relation
 from sfumato.errors import InvalidInput, Refused
 from sfumato.learning.paradigms import occurrences
+from sfumato.learning.paradigms.persons import Id, canonical_id
 
 __all__ = ["PlacedGroups", "keyed_number", "members", "seated"]
 
-Name = str | int
+Name = Id
 MOST = 2**40
 
 
@@ -43,8 +45,8 @@ class PlacedGroups:
     def __post_init__(self) -> None:
         natural(self.places, "places", most=MOST)
         natural(self.each, "each")
-        if not self.groups or len({len(group) for group in self.groups}) != 1:
-            raise InvalidInput("groups are one or more, all of one size; nothing was done.")
+        if not self.groups or not self.groups[0] or len({len(group) for group in self.groups}) != 1:
+            raise InvalidInput("groups are one or more, all of one size and none empty; nothing was done.")
         fits = all(len(set(group)) == len(group) and self._holds(group) for group in self.groups)
         if not fits:
             raise InvalidInput(f"a group is of different places from 0 to {self.places - 1}; nothing was done.")
@@ -73,31 +75,41 @@ class PlacedGroups:
 
 
 def seated(
-    ids: Sequence[Name], *, places: int | None = None, key: bytes | None = None, roster: Sequence[Name] | None = None
+    ids: Iterable[Any],
+    *,
+    places: int | None = None,
+    key: bytes | None = None,
+    roster: Iterable[Any] | None = None,
+    persons: bool = False,
 ) -> tuple[int | None, ...]:
-    """Give every person a place: for each place the row of the one who sits there, or None.
+    """Give every row a place by the name of its person: for each place the row that sits there, or None.
 
     With a public ``roster`` the place of a person is that of their name in it, and who is not in it has none. Else it
-    is a keyed hash of the name, among ``places``; a place that several persons come to stays empty. Of a person with
-    several rows one sits, by the keyed hash of its rank among them.
+    is a keyed hash of the name, among ``places``. A place that several rows come to stays empty, be they of one person
+    or of several. With ``persons`` one of a person's rows sits, by the keyed hash of its rank among them: that protects
+    persons and not records. A row without a name has no place.
 
-    Guarantee: a person who comes or goes changes what sits in one place at most, and there nobody is exchanged for
-    another: it becomes empty or ceases to be. Assumes: rows of one person keep their order. Sensitive: the result.
+    Guarantee: a row that comes or goes, and with ``persons`` a person, changes what sits in one place at most, and
+    there nothing is exchanged for another: it becomes empty or ceases to be. Without ``persons`` that is true of
+    persons too. Assumes: with ``persons``, rows of one person keep their order. Sensitive: the result.
 
     >>> seated(["ann", "bob"], roster=["bob", "eve", "ann"])
     (1, None, 0)
     """
     chosen: dict[Name, list[int]] = {}
-    for row, name in enumerate(ids):
-        chosen.setdefault(name, []).append(row)
+    for row, given in enumerate(ids):
+        name = canonical_id(given)
+        if name is not None:
+            chosen.setdefault(name, []).append(row)
     secret = key or b""
     if roster is not None:
         if places is not None or key is not None:
             raise InvalidInput("a roster gives the places itself; nothing was done. Leave places and key out.")
-        where = {name: place for place, name in enumerate(roster)}
-        if len(where) != len(roster):
-            raise InvalidInput("the names of a roster are different; nothing was done.")
-        number = len(roster)
+        listed = [canonical_id(given) for given in roster]
+        where = {name: place for place, name in enumerate(listed) if name is not None}
+        if len(where) != len(listed):
+            raise InvalidInput("the names of a roster are different, and none is null; nothing was done.")
+        number = len(listed)
     else:
         if places is None or not key:
             raise InvalidInput("give a roster, or a number of places and a secret key; nothing was done.")
@@ -108,7 +120,7 @@ def seated(
     for name, rows in chosen.items():
         if name in where:
             place = where[name]
-            taken[place] += 1
+            taken[place] += 1 if persons else len(rows)
             rank = min(range(len(rows)), key=lambda rank, name=name: keyed_number(secret, "row", name, rank))  # type: ignore[misc]
             seats[place] = rows[rank] if taken[place] == 1 else None
     return tuple(seats)

@@ -1,8 +1,10 @@
 """Triplets for metric learning: of places, so that persons are coupled in a bounded, stable way, or of one person."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from typing import Any
 
 from sfumato.core.exact import natural
+from sfumato.learning.paradigms.persons import canonical_id
 from sfumato.learning.paradigms.placed_groups import Name, PlacedGroups, keyed_number
 
 __all__ = ["own_pairs", "triplets"]
@@ -34,21 +36,24 @@ def triplets(places: int, *, each: int = 3) -> PlacedGroups:
     return PlacedGroups(places=number, groups=tuple(made), each=often)
 
 
-def own_pairs(ids: Sequence[Name], *, each: int, key: bytes) -> tuple[tuple[int, int], ...]:
+def own_pairs(ids: Iterable[Any], *, each: int, key: bytes) -> tuple[tuple[int, int], ...]:
     """Pairs of rows of one person, at most ``each`` of a person: anchor and positive; the negatives are public.
 
     The rows of a person are ordered by a keyed hash of their rank among that person's own, and taken two by two.
 
     Guarantee: what is chosen of a person depends on that person's own rows alone; no row is in two pairs. So a person
-    is in at most ``each`` units, and with ``each`` = 1 a unit is a person.
+    is in at most ``each`` units, and with ``each`` = 1 a unit is a person. A row without a name is in no pair. This
+    protects persons and not records: one row more can exchange a pair.
 
     >>> own_pairs(["ann", "bob", "ann"], each=1, key=b"secret") in (((0, 2),), ((2, 0),))
     True
     """
     natural(each, "each")
     rows: dict[Name, list[int]] = {}
-    for row, name in enumerate(ids):
-        rows.setdefault(name, []).append(row)
+    for row, given in enumerate(ids):
+        name = canonical_id(given)
+        if name is not None:
+            rows.setdefault(name, []).append(row)
     pairs = []
     for name, own in rows.items():
         order = sorted(range(len(own)), key=lambda rank, name=name: keyed_number(key, "pair", name, rank))  # type: ignore[misc]

@@ -52,5 +52,6 @@ class Lookup:
         if self.summed is None:
             raise RuntimeError("a share is measured before it is summed")
         values = self.summed.nan_to_num_(0.0, 0.0, 0.0).view_as(self.g).double() * factors[:, None, None]
-        into[self.name].index_add_(0, self.places.flatten(), values.flatten(0, 1))
+        wide = torch.zeros_like(into[self.name], dtype=torch.float64)
+        into[self.name].add_(wide.index_add_(0, self.places.flatten(), values.flatten(0, 1)))
         self.summed = None

@@ -81,9 +81,9 @@ class Product:
     def put(self, factors: Tensor, into: dict[str, Tensor], budget: Budget) -> None:
         """One product for all units, in chunks."""
         if self.weight is not None:
-            outer(factors, self.g, self.a, into[self.weight], budget.terms())
+            outer(factors, self.g, self.a, into[self.weight], budget.terms(), clean=budget.clean)
         if self.bias is not None:
-            rows(factors, self.g, into[self.bias], budget.terms())
+            rows(factors, self.g, into[self.bias], budget.terms(), clean=budget.clean)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -121,6 +121,6 @@ class Gram:
 
     def put(self, factors: Tensor, into: dict[str, Tensor], budget: Budget) -> None:
         """One product for all units, in chunks."""
-        outer(factors, self.g, self.a, into[self.weight], budget.terms(crowd=CROWD))
+        outer(factors, self.g, self.a, into[self.weight], budget.terms(crowd=CROWD), clean=budget.clean)
         if self.bias is not None:
-            rows(factors, self.g.sum(1), into[self.bias], budget.terms())
+            rows(factors, self.g.sum(1), into[self.bias], budget.terms(), clean=budget.clean)

@@ -86,13 +86,19 @@ class Direct:
         return total, total
 
     def put(self, factors: Tensor, into: dict[str, Tensor], budget: Budget) -> None:
-        """Sum with the factors."""
-        for at in self._slabs():
+        """Sum with the factors; what is made in several slabs is summed in double precision first."""
+        slabs, wide = self._slabs(), dict[str, Tensor]()
+        for at in slabs:
             for name, value in (self.kept or self.make(at)).items():
-                rows(
-                    factors[at], value, self.layout(into[name]) if into[name].dim() > 2 else into[name], budget.terms()
-                )
+                place = into[name]
+                if len(slabs) > 1:
+                    place = wide[name] if name in wide else torch.zeros_like(place, dtype=torch.float64)
+                    wide[name] = place
+                place = self.layout(place) if place.dim() > 2 else place
+                rows(factors[at], value, place, budget.terms(), clean=budget.clean)
             self.kept = None
+        for name, found in wide.items():
+            into[name].add_(found)
 
     def _slabs(self) -> list[slice]:
         step = self.units if self.keep else max(1, self.slab)
