@@ -160,7 +160,7 @@ def test_what_cannot_be_asked_is_refused_before_a_row_is_read() -> None:
     with pytest.raises(InvalidInput, match="Units"):
         Evaluator(vault()._training, data=[1.0], evaluations=1, epsilon=1, delta=1e-6)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="record or user"):
-        vault().evaluator(data=held([1.0], kind="group"), evaluations=1, **SPEND)
+        vault().evaluator(data=held([1.0], kind="group", times=1), evaluations=1, **SPEND)
     with pytest.raises(Refused):
         vault(PERSONS).evaluator(data=held([1.0]), evaluations=1, **SPEND)  # whose records these are, nobody says
 

@@ -70,16 +70,16 @@ class Killed(BaseException):
 
 def stopped(home: Home, state: Path, monkeypatch: pytest.MonkeyPatch, after: int, *, resume: bool = False) -> Any:
     """A run that is gone after so many steps; its trainer."""
-    made, learn = 0, Run._learn
+    made, summed = 0, Run._summed
 
-    def killed(self: Run, noisy: Any) -> None:
+    def killed(self: Run) -> Any:
         nonlocal made
         if made == after:
             raise Killed
         made += 1
-        learn(self, noisy)
+        return summed(self)
 
-    monkeypatch.setattr(Run, "_learn", killed)
+    monkeypatch.setattr(Run, "_summed", killed)
     model, trainer = trainer_of(home)
     before = weights_digest(model)
     with pytest.raises(Killed):
@@ -128,7 +128,7 @@ def test_of_two_copies_one_goes_on(home: Home, tmp_path: Path, monkeypatch: pyte
         raise Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr(Run, "_learn", killed)
+        patched.setattr(Run, "_summed", killed)
         with pytest.raises(Killed):  # the first resumes, takes its place in the count, and is gone again
             trainer.fit(**said(state), resume=True)
     _, other = trainer_of(home)

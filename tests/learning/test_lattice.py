@@ -42,7 +42,7 @@ def test_every_sum_is_rounded_within_the_bound_that_is_charged(
     pitch: Fraction, compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not compiled:
-        monkeypatch.setattr(lattices, "_rounded", lambda: lattices._round_and_add_arrays)
+        monkeypatch.setattr(lattices, "_rounded", lambda **_: lattices._round_and_add_arrays)
     steps = np.concatenate(
         [np.random.default_rng().normal(0, 2.0**power, 60) for power in (-3, 0, 10, 20, 40, 46)]
         + [np.arange(-20, 21) / 2, [FARTHEST - 0.5, FARTHEST, -FARTHEST, FARTHEST + 1.0]]
@@ -65,7 +65,7 @@ def test_halves_go_to_the_even_number_and_what_is_no_number_to_zero(
     compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not compiled:
-        monkeypatch.setattr(lattices, "_rounded", lambda: lattices._round_and_add_arrays)
+        monkeypatch.setattr(lattices, "_rounded", lambda **_: lattices._round_and_add_arrays)
     inf, nan = math.inf, math.nan
     values = [0.5, 1.5, 2.5, -0.5, -1.5, 0.49, nan, inf, -inf, 1e300, -1e300, 5e-324, -0.0, float(FARTHEST) + 1]
     far = FARTHEST
@@ -197,7 +197,7 @@ def test_a_sum_can_be_released_into_its_own_memory_and_into_no_other_shape() -> 
 @pytest.mark.parametrize("compiled", [True, False])
 def test_noise_that_was_used_is_overwritten(ahead: bool, compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not compiled:
-        monkeypatch.setattr(lattices, "_rounded", lambda: lattices._round_and_add_arrays)
+        monkeypatch.setattr(lattices, "_rounded", lambda **_: lattices._round_and_add_arrays)
     with NoisyLattice(pitch=1, size=300, ahead=ahead) as lattice:
         lattice.release(torch.zeros(300))
         assert lattice._noise is not None

@@ -68,17 +68,17 @@ def fitted(course: str, state: Path, monkeypatch: pytest.MonkeyPatch, last: int)
 
     if not last:
         return fit(resume=False)
-    made, learn = 0, Run._learn
+    made, summed = 0, Run._summed
 
-    def counted(self: Run, noisy: Tensor) -> None:
+    def counted(self: Run) -> Tensor:
         nonlocal made
         if made == last:
             raise Gone
         made += 1
-        learn(self, noisy)
+        return summed(self)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Run, "_learn", counted)
+        patched.setattr(Run, "_summed", counted)
         with pytest.raises(Gone):
             fit(resume=False)
     return fit(resume=True)

@@ -44,6 +44,55 @@ def test_which_rows_count_hangs_on_their_person_and_the_key_alone() -> None:
     assert not all((kept_rows(ids[:9], 4, bytes([key]) * 32) == alone).all() for key in range(20))
 
 
+@pytest.mark.parametrize("other", [float("nan"), 3.5, 2**63, "x", None, b"x", 2.0**60, [7], object()])
+@pytest.mark.parametrize("first", [0, 2**60])
+def test_whoever_comes_changes_nobody_elses_rows(other: Any, first: int) -> None:
+    ids: list[Any] = [first + row % 8 for row in range(40)]
+    alone = kept_rows(ids, 2, KEY)
+    for more in (kept_rows([*ids, other], 2, KEY), kept_rows(np.array([*ids, other, None], dtype=object), 2, KEY)):
+        assert (more[:8] == alone).all()
+        assert len(more) <= 9
+    assert len(alone) == 8
+    assert (kept_rows(np.array(ids), 2, KEY) == alone).all()
+
+
+def test_a_column_of_floats_with_nulls_names_the_same_persons() -> None:
+    ids = np.array([row % 4 for row in range(20)])
+    more = kept_rows(np.append(ids.astype(float), [np.nan, 3.5]), 2, KEY)  # as data frames write missing numbers
+    assert (more == kept_rows(ids, 2, KEY)).all()
+    assert not (kept_rows(ids.astype(str), 2, KEY) == kept_rows(ids, 2, KEY)).all()  # text is somebody else
+
+
+@pytest.mark.parametrize("frame", ["pandas", "polars", "pyarrow", "tensor", "masked"])
+def test_columns_of_ids(frame: str) -> None:
+    ids: list[Any] = [2, 1, None, 2, 2]
+    if frame in ("pandas", "polars", "pyarrow"):
+        package(frame)
+        library = __import__(frame)
+        made: Any = library.array(ids) if frame == "pyarrow" else library.Series(ids)
+    elif frame == "masked":
+        made = np.ma.masked_array([2, 1, 2, 2, 2], mask=[0, 0, 1, 0, 0])
+    else:
+        made, ids = torch.tensor([2, 1, 2, 2, 2]), [2, 1, 2, 2, 2]
+    assert (kept_rows(made, 2, KEY) == kept_rows(ids, 2, KEY)).all()
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [np.zeros((3, 1)), torch.zeros(3, 1), np.zeros(3, np.float32), np.zeros(3, "M8[s]"), "abc", b"abc", [1, 2], {1: 2}],
+)
+def test_ids_are_refused_by_their_type_and_shape_when_they_are_given(ids: Any) -> None:
+    with pytest.raises(errors.InvalidInput, match=r"nothing was read"):
+        Units(torch.zeros(3, 1), torch.zeros(3), ids=ids, records=2, **FACTS)
+
+
+def test_parts_have_as_many_rows() -> None:
+    with pytest.raises(errors.InvalidInput, match="as many rows"):
+        Units(torch.zeros(3, 1), torch.zeros(2), **FACTS)
+    with pytest.raises(errors.InvalidInput, match="as many rows"):
+        Units((torch.zeros(3, 1), torch.zeros(2, 1)), torch.zeros(3), **FACTS)
+
+
 def test_at_most_so_many_rows_of_a_person_are_units() -> None:
     ids = ["a"] * 7 + ["b"]
     laid = Units(torch.zeros(8, 1), torch.arange(8), ids=ids, times=2, **FACTS).laid(KEY)

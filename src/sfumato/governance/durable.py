@@ -192,6 +192,14 @@ class DurableLedger:
                     f"what charge {number} pays for was closed; nothing was read and nothing was spent. What a stream "
                     "told is kept: ask for released(…)."
                 )
+        return self._made_for(number, question)
+
+    def settled(self, number: int, question: str) -> Release | None:
+        """The answer that the charge of a question, by its number, was settled with; None while it is open."""
+        return self.given(self._made_for(number, question))
+
+    def _made_for(self, number: int, question: str) -> Reservation:
+        with self.ledger._store.reading() as pages:
             row = pages.row(number)
             entry = None if row is None else row.entry
         named = entry.question if isinstance(entry, Reserved) and entry.account.name == self.path else None

@@ -32,6 +32,7 @@ STEPS = 2**20  # of one unit: sums of bits are whole numbers of such steps
 STEEP = 4  # a bit falls from 1/2 to −1/2 between 7/8 and 9/8 of the clip
 DIGITS = 7
 SIGNIFICANT = 20  # binary digits of a clip: exact in every float
+LEAST, MOST = Fraction(1, 2**40), Fraction(2**40)  # the clips that the engine takes: SMALLEST and LARGEST there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +41,8 @@ class AdaptiveClip:
 
     ``noise`` is the standard deviation σ_b of the noise on the count of units below the clip. A unit counts with +1/2
     below the clip and −1/2 above it (centred bits), and in between near the clip: a norm that a float rounds otherwise
-    moves its bit by a hair, and cannot flip it. The clip stays within ``widest`` times its first value, either way.
+    moves its bit by a hair, and cannot flip it. The clip stays within ``widest`` times its first value, either way,
+    and within 2^−40 and 2^40, the clips that the engine takes.
 
     Guarantee: the sum with multiplier z_Δ and the count together are one Gaussian mechanism of multiplier
     z = (z_Δ^−2 + (m·(1 + 1/128)/(2·σ_b))^2)^(−1/2), m the units that neighbours differ in. Assumes: in floats, one unit
@@ -118,7 +120,8 @@ class AdaptiveClip:
         """
         away = (self.quantile - self.share(told, expected)) * self.rate
         wanted = clip * enclosures.exp(away).low
-        return min(max(_short(wanted), first / self.widest), first * self.widest)
+        low, high = max(first / self.widest, LEAST), min(first * self.widest, MOST)
+        return min(max(_short(wanted), low), high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +155,8 @@ class AdaptiveSums:
         object.__setattr__(self, "rate", positive(probability(self.rate, "rate"), "rate"))
         natural(self.steps, "steps")
         natural(self.parameters, "parameters")
+        if not LEAST <= self.clip <= MOST:
+            raise InvalidInput("a clip that follows begins between 2^−40 and 2^40; nothing was done.")
         self.pitch_of(self.clip, 1)  # refuses noise that no lattice has room for
 
     @classmethod
@@ -262,9 +267,10 @@ def together(*multipliers: Fraction) -> Fraction:
 def below(norms: Any, clip: float, present: Any = None) -> int:
     """The sum of the centred bits of a batch in steps of 2^−20, a whole number. Sensitive: it must meet noise.
 
-    ``norms`` is a tensor of one norm a unit; places that are not ``present`` count nothing, and a norm that is no
-    number counts as above the clip. The sum is rounded once, and not unit by unit: many bits at the edge of a step
-    could else jump together.
+    ``norms`` is a tensor of one norm a unit; places that are not ``present`` count nothing. A norm that is no number
+    would count as above the clip; in a run there is none, for the engine gives a unit whose gradient is no number the
+    norm 0, which adds nothing to the sum and counts as below. The sum is rounded once, and not unit by unit: many bits
+    at the edge of a step could else jump together.
     """
     bits = ((1 - norms.double() / clip) * STEEP).nan_to_num(nan=-1.0).clamp(-0.5, 0.5)
     return round(float((bits if present is None else bits * present).sum()) * STEPS)

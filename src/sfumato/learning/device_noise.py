@@ -88,7 +88,10 @@ class DeviceNoise:
             if size not in self._steps:
                 self._steps[natural(size, "size", least=0)] = Replayed(partial(self._step_and_doubt, size))
             drawn, doubt = self._steps[size](self.words.key)
-            return self.settled(drawn) if doubt else drawn.values.clone()
+            found = self.settled(drawn) if doubt else drawn.values.clone()
+            if self.device.type == "cuda":
+                torch.cuda.current_stream(self.device).synchronize()  # another stream may overwrite what was read
+            return found
 
     def _step_and_doubt(self, size: int, _key: Tensor) -> tuple[Drawn, Tensor]:
         drawn = self.step(size)

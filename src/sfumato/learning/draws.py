@@ -9,22 +9,33 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
+from sfumato.errors import Unsupported
 from sfumato.noise import Words
 
 __all__ = ["Draws"]
 
+WORDS = 624  # of 32 bits in the generator of the CPU (MT19937), each in 64 bits of its state
+FIRST = 3  # of the 64-bit parts of that state: after the seed, two counts, and the place of the next word
+STEP = 1812433253  # of the seeding that everybody knows
+
 
 class Draws:
-    """The state of torch's generator for one run, begun from secret words. Sensitive."""
+    """The state of torch's generator for one run, all of it from secret words. Sensitive.
+
+    Assumes: masks that are never told, from a generator that is linear and whose 19,937 bits of state are secret, or
+    whose key of 64 bits is (on a GPU), cannot be told from fresh ones by what is released.
+    """
 
     def __init__(self, device: torch.device, words: Words) -> None:
         self._devices = [device] if device.type == "cuda" else []
-        seed = np.empty(1, dtype=np.uint64)
-        words.fill(seed)
+        drawn = np.empty(1 + WORDS // 2, dtype=np.uint64)
+        words.fill(drawn)
         with torch.random.fork_rng(devices=self._devices):
-            torch.manual_seed(int(seed[0]))
+            torch.manual_seed(int(drawn[0]))  # all of a GPU's key, but the lower half for the CPU
+            torch.set_rng_state(_filled(torch.get_rng_state(), drawn[1:].view(np.uint32)))
             self._keep()
 
     @contextmanager
@@ -49,3 +60,14 @@ class Draws:
         self._state = {"cpu": torch.get_rng_state()}
         for device in self._devices:
             self._state["cuda"] = torch.cuda.get_rng_state(device)
+
+
+def _filled(state: torch.Tensor, words: npt.NDArray[np.uint32]) -> torch.Tensor:
+    """A state of the CPU's generator, just seeded, with other words in it; refused where it is laid out otherwise."""
+    parts = np.frombuffer(state.numpy().tobytes(), dtype=np.uint64).copy()
+    own = parts[FIRST : FIRST + WORDS]
+    first = int(parts[0]) & 0xFFFFFFFF
+    if int(own[0]) != first or int(own[1]) != (STEP * (first ^ (first >> 30)) + 1) & 0xFFFFFFFF:
+        raise Unsupported("this version of torch keeps its generator otherwise than is known here; nothing was done.")
+    own[:] = words
+    return torch.from_numpy(parts.view(np.uint8))

@@ -2,8 +2,10 @@
 
 import importlib
 import inspect
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from numbers import Number, Real
 from typing import Any, Self
 
 import numpy as np
@@ -12,8 +14,19 @@ from torch import Tensor, nn
 
 from sfumato.core.exact import Exact, natural
 from sfumato.errors import InvalidInput, NotDeclared
-from sfumato.learning.features import Features, bounded, cells, numbers, place_of
-from sfumato.learning.units import Units
+from sfumato.learning.features import (
+    Features,
+    axes_of,
+    bounded,
+    cells,
+    is_column,
+    length_of,
+    middle,
+    numbers,
+    place_of,
+    scaled,
+)
+from sfumato.learning.table_units import TableUnits
 
 __all__ = ["DPClassifier", "DPRegressor"]
 
@@ -85,25 +98,35 @@ class _Estimator:
         shown = ", ".join(f"{name}={value!r}" for name, value in said.items() if not _same(value, default[name]))
         return f"{type(self).__name__}({shown})"
 
-    def _fitted(self, x: Any, targets: Tensor, kept: Tensor, groups: Any, outputs: int, loss: Any) -> None:
-        """Train on the rows that are kept, and remember what may be known of it."""
-        features, ids = self._features(x), None
-        model = self._network(features.shape[1], outputs)
-        if len(features) != len(targets):
+    def _fitted(self, x: Any, y: Any, groups: Any, *, target: Tensor, outputs: int, loss: Any, encode: Any) -> None:
+        """Train on the rows that count, and remember what may be known of it. What is refused follows from types.
+
+        ``target`` is one made-up target; ``encode`` makes targets of ``y``, and says which of them count.
+        """
+        rate, momentum = self._rates()
+        table = self._table(x)
+        model = self._network(len(table.features.names), outputs)
+        for given, name in ((y, "y"), (groups, "groups")):
+            if isinstance(given, list | tuple) and axes_of(given) != 1:
+                raise InvalidInput(f"{name} is a list of lists, not of values; nothing was trained and nothing spent")
+        if table.rows != length_of(y, "y"):
             raise InvalidInput("X and y have different numbers of rows; nothing was trained and nothing was spent")
-        if groups is not None:
-            ids = np.asarray(groups).astype(str)
-            if len(ids) != len(targets):
-                raise InvalidInput("groups and y have different numbers of rows; nothing was trained and nothing spent")
-            ids = ids[kept.numpy()]
+        if groups is not None and length_of(groups, "groups") != table.rows:
+            raise InvalidInput("groups and y have different numbers of rows; nothing was trained and nothing spent")
         number = natural(self.number, "number")
         batch = self.batch if self.batch is not None else number if number <= SMALL else max(SMALL, number // SHARE)
-        rate = self.learning_rate if self.learning_rate is not None else self._gentle if self.hidden else self._usual
-        units = Units(
-            features[kept],
-            targets[kept],
-            ids=ids,
-            records=None if ids is None else self.records,
+
+        def encoded() -> tuple[Tensor, Tensor, Tensor]:
+            (inputs, there), (targets, counted) = table.read(), encode(y)
+            return inputs, targets, there & counted
+
+        units = TableUnits(
+            encoded,
+            rows=table.rows,
+            inputs=torch.zeros(len(table.features.names)),
+            targets=target,
+            ids=groups,
+            records=None if groups is None else self.records,
             number=number,
             name=self.name,
             version=self.version,
@@ -114,11 +137,23 @@ class _Estimator:
             delta=self.delta,
             epochs=self.epochs,
             batch=batch,
-            optimiser=torch.optim.SGD(model.parameters(), lr=float(rate), momentum=float(self.momentum)),
+            optimiser=torch.optim.SGD(model.parameters(), lr=rate, momentum=momentum),
         )
         self.model_, self.release_ = trained.model.eval(), trained.release
         self.certificate_, self.epsilon_, self.delta_ = trained.release.certificate, trained.epsilon, trained.delta
-        self.n_features_in_ = features.shape[1]
+        self.n_features_in_ = len(table.features.columns)
+
+    def _rates(self) -> tuple[float, float]:
+        """The learning rate and the momentum; what no run could learn with is refused."""
+        rate = self.learning_rate if self.learning_rate is not None else self._gentle if self.hidden else self._usual
+        for value, name in ((rate, "learning_rate"), (self.momentum, "momentum")):
+            if not isinstance(value, Real) or not math.isfinite(value):
+                raise InvalidInput(f"{name} must be a finite number; nothing was read and nothing was spent")
+        if rate <= 0 or not 0 <= self.momentum < 1:
+            raise InvalidInput(
+                "learning_rate must be above 0, and momentum from 0 to below 1; nothing was read and nothing was spent"
+            )
+        return float(rate), float(self.momentum)
 
     def _check_declared(self) -> None:
         """Refuse to start where a public fact is missing; nothing has been looked at yet."""
@@ -134,32 +169,41 @@ class _Estimator:
         if missing:
             raise NotDeclared(f"nothing was read and nothing was spent. Say {'; and '.join(missing)}.")
 
-    def _features(self, x: Any) -> Tensor:
-        """The rows as features: by name where columns were declared by name, else by place."""
+    def _table(self, x: Any) -> "_Table":
+        """The rows as they will be read: by name where columns were declared by name, else by place. Reads no row."""
         if isinstance(self.bounds, Mapping) or self.words is not None:
-            return Features(bounds=self.bounds, words=self.words)(x)
-        table = np.asarray(x)
-        if table.ndim != 2 or table.shape[1] == 0:
-            raise InvalidInput("X must have rows and columns; nothing was trained and nothing was spent")
-        width = table.shape[1]
+            features = Features(bounds=self.bounds, words=self.words)
+            rows = features.rows(x)
+            return _Table(features, rows, lambda: (features(x), torch.ones(rows, dtype=torch.bool)))
+        if axes_of(x) != 2 or not (hasattr(x, "__array__") or isinstance(x, list | tuple)):
+            raise InvalidInput(
+                "X must have rows and columns, in an array, a frame or a list of rows; nothing was trained and nothing "
+                "was spent"
+            )
+        width = x.shape[1] if hasattr(x, "shape") else len(x[0])
         pairs = self.bounds if _is_list_of_pairs(self.bounds) else [self.bounds] * width
-        if len(pairs) != width:
+        if len(pairs) != width or not width:
             raise InvalidInput(
                 f"X has {width} columns and bounds were declared for {len(pairs)}; nothing was trained and nothing was "
                 "spent. Declare a pair (low, high) for each column, or one pair for all."
             )
-        columns = {str(place): table[:, place] for place in range(width)}
-        return Features(bounds={str(place): pair for place, pair in enumerate(pairs)})(columns)
+        features = Features(bounds={str(place): pair for place, pair in enumerate(pairs)})
+        return _Table(features, len(x), lambda: _by_place(x, width, features))
 
     def _outputs(self, x: Any) -> Tensor:
         if not hasattr(self, "model_"):
             raise InvalidInput("this estimator was not fitted; nothing was predicted. Call fit(X, y) first")
+        rows, there = self._table(x).read()
+        if not bool(there.all()):
+            raise InvalidInput("not all rows of X have as many columns; nothing was predicted")
         with torch.no_grad():
-            outputs: Tensor = self.model_(self._features(x))
+            outputs: Tensor = self.model_(rows)
         return outputs
 
     def _network(self, width: int, outputs: int) -> nn.Sequential:
         """Layers with tanh between them; the last starts at zero, and no data decides where the others start."""
+        if not isinstance(self.hidden, list | tuple):
+            raise InvalidInput("hidden is a list of how wide each layer is, such as (32,); nothing was read or spent")
         sizes = [width, *(natural(size, "hidden") for size in self.hidden)]
         layers: list[nn.Module] = []
         for into, out in pairwise(sizes):
@@ -175,13 +219,15 @@ class DPClassifier(_Estimator):
 
     ``bounds`` holds the columns: one pair (low, high) for all, a pair each, or a mapping by name, with ``words``
     (lists of what columns of words can hold) beside it. ``classes`` lists all labels; a row with another label counts
-    nothing. ``number`` is the public number of units. In a vault of users, ``fit(X, y, groups=ids)`` trains on each
-    person's rows together, at most ``records`` of them.
+    nothing, and neither does one of a list of rows that is longer or shorter than the first. ``number`` is the public
+    number of units. In a vault of users, ``fit(X, y, groups=ids)`` trains on each person's rows together, at most
+    ``records`` of them.
 
-    Guarantee: a fit is one charge of (ε, δ) for the unit of ``vault``, stated by ``certificate_``; predictions for
-    other rows cost nothing more. Assumes: bounds, words, classes, number and all settings were not chosen by looking at
-    the data; a search over settings is a charge for each fit. ``score`` on private rows is a reading of them that no
-    budget covers: hold out rows that may be seen. Public: every parameter. Proof: docs/proofs/training.md
+    Guarantee: a fit is one charge of (ε, δ) for the unit of ``vault``, stated by ``certificate_``, and made before any
+    row is read; what is refused follows from settings, types and shapes. Predictions for other rows cost nothing more.
+    Assumes: bounds, words, classes, number and all settings were not chosen by looking at the data, and the number of
+    columns and their types are public; a search over settings is a charge for each fit. ``score`` on private rows is a
+    reading of them that no budget covers: hold out rows that may be seen. Public: every parameter. Proof: docs/proofs/training.md
 
     >>> import numpy as np, sfumato as sf
     >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=3, delta=1e-6),
@@ -203,7 +249,7 @@ class DPClassifier(_Estimator):
         delta: Exact | None = None,
         bounds: Any = None,
         words: Mapping[str, Sequence[Hashable]] | None = None,
-        classes: Iterable[Hashable] | None = None,
+        classes: Sequence[Hashable] | None = None,
         number: int | None = None,
         records: int | None = None,
         hidden: Sequence[int] = (),
@@ -226,10 +272,23 @@ class DPClassifier(_Estimator):
         """Charge, then train on the rows, with the persons whose they are in ``groups`` where users are protected."""
         self._check_declared()
         classes = self._classes()
+        _check_kind(y, classes)
         places = {label: place for place, label in enumerate(classes)}
-        found = torch.tensor([place_of(places, label) for label in cells(y)], dtype=torch.long)
-        self._fitted(X, found, found >= 0, groups, len(classes), nn.functional.cross_entropy)
-        self.classes_ = np.array(classes)
+
+        def encode(labels: Any) -> tuple[Tensor, Tensor]:
+            found = torch.tensor([place_of(places, label) for label in cells(labels)], dtype=torch.long)
+            return found, found >= 0
+
+        self._fitted(
+            X,
+            y,
+            groups,
+            target=torch.tensor(0),
+            outputs=len(classes),
+            loss=nn.functional.cross_entropy,
+            encode=encode,
+        )
+        self.classes_ = _as_they_are(classes)
         return self
 
     def predict_proba(self, X: Any) -> Any:  # noqa: N803
@@ -251,7 +310,11 @@ class DPClassifier(_Estimator):
                 "the classes are not declared, and are not read off the labels; nothing was read and nothing was "
                 "spent. Say classes=[…], all that there can be."
             )
+        if isinstance(self.classes, str | bytes | Iterator) or not hasattr(self.classes, "__len__"):
+            raise InvalidInput("classes is a list, which every fit reads anew; nothing was read and nothing was spent")
         classes = cells(self.classes)
+        if not all(isinstance(label, Hashable) for label in classes):
+            raise InvalidInput("classes are words or numbers; nothing was read and nothing was spent")
         if len(set(classes)) != len(classes) or len(classes) < 2:
             raise InvalidInput("classes must be at least two, all different; nothing was read and nothing was spent")
         return classes
@@ -304,18 +367,19 @@ class DPRegressor(_Estimator):
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:  # noqa: N803
         """Charge, then train on the rows, with the persons whose they are in ``groups`` where users are protected."""
         self._check_declared()
-        low, high = self._targets()
-        values = np.clip(numbers(y), low, high)
-        kept = torch.from_numpy(~np.isnan(values))
-        scaled = torch.from_numpy(((values - (low + high) / 2) / ((high - low) / 2)).astype(np.float32))
-        self._fitted(X, scaled[:, None], kept, groups, 1, _half_squares)
+        pair = self._targets()
+
+        def encode(targets: Any) -> tuple[Tensor, Tensor]:
+            values = scaled(targets, pair).astype(np.float32)
+            return torch.from_numpy(values)[:, None], torch.from_numpy(~np.isnan(values))
+
+        self._fitted(X, y, groups, target=torch.zeros(1), outputs=1, loss=_half_squares, encode=encode)
         return self
 
     def predict(self, X: Any) -> Any:  # noqa: N803
         """The target of each row, within the declared bounds."""
-        low, high = self._targets()
-        outputs = self._outputs(X)[:, 0].double().clamp(-1, 1).numpy()
-        return (low + high) / 2 + outputs * ((high - low) / 2)
+        centre, half = middle(self._targets())
+        return centre + self._outputs(X)[:, 0].double().clamp(-1, 1).numpy() * half
 
     def score(self, X: Any, y: Any) -> float:  # noqa: N803
         """R², the share of variance that is explained. It reads ``y``: take rows that may be seen."""
@@ -329,6 +393,67 @@ class DPRegressor(_Estimator):
                 "was spent. Say targets=(low, high)."
             )
         return bounded(self.targets, "the targets")
+
+
+class _Table:
+    """Rows that were not read yet: how many, which features they will have, and how to read them.
+
+    ``read`` gives the features, and which rows have as many columns as the table. Sensitive: that, and ``rows``.
+    """
+
+    def __init__(self, features: Features, rows: int, read: Callable[[], tuple[Tensor, Tensor]]) -> None:
+        self.features, self.rows, self.read = features, rows, read
+
+
+def _by_place(x: Any, width: int, features: Features) -> tuple[Tensor, Tensor]:
+    """The features of rows without names of columns; a row of another width is all zeros, and does not count."""
+    if hasattr(x, "__array__"):
+        table = np.asarray(x.detach() if isinstance(x, Tensor) else x)
+        return features({name: table[:, int(name)] for name in features.columns}), torch.ones(len(x), dtype=torch.bool)
+    rows = [cells(row) if is_column(row) else [] for row in x]
+    there = [len(row) == width for row in rows]
+    columns = {
+        name: [row[int(name)] if full else None for row, full in zip(rows, there, strict=True)]
+        for name in features.columns
+    }
+    return features(columns), torch.tensor(there, dtype=torch.bool)
+
+
+def _check_kind(y: Any, classes: list[Any]) -> None:
+    """Refuse labels of a type that no class has: text against numbers, or numbers against text. Reads no label."""
+    kind = _kind_of(y)
+    if kind is not None and not {kind, None} & {_kind_of_class(label) for label in classes}:
+        raise InvalidInput(
+            f"y holds {kind} and no class is of that type, so that no row would count; nothing was read and nothing "
+            "was spent. Give the classes as the labels are written."
+        )
+
+
+def _kind_of(column: Any) -> str | None:
+    """What the type of a column says that it holds, if it says so."""
+    said = getattr(column, "dtype", getattr(column, "type", None))
+    kind, name = getattr(said, "kind", ""), str(said).lower()
+    if kind in tuple("US") or name in ("str", "string", "large_string", "string_view", "utf8"):
+        return "bytes" if kind == "S" else "text"
+    numeric = ("int", "uint", "float", "double", "halffloat", "bool", "torch.int", "torch.float", "torch.bool")
+    return "numbers" if name.startswith(numeric) else None
+
+
+def _kind_of_class(label: Any) -> str | None:
+    for kind, name in ((str, "text"), (bytes, "bytes"), (Number, "numbers")):
+        if isinstance(label, kind):
+            return name
+    return None
+
+
+def _as_they_are(classes: list[Any]) -> Any:
+    """Classes as an array; one of objects where another type would change a class."""
+    made = np.array(classes) if len({type(label) for label in classes}) == 1 else None
+    if made is not None and made.ndim == 1:
+        return made
+    kept = np.empty(len(classes), dtype=object)
+    kept[:] = classes
+    return kept
 
 
 def _half_squares(outputs: Tensor, targets: Tensor) -> Tensor:

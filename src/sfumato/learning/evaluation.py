@@ -4,10 +4,13 @@ Stopping early, or picking the best of several models, on private units without 
 Proof: docs/proofs/training_noise.md
 """
 
+import copy
+import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, SupportsIndex
 
 from sfumato.core.budget import Budget
 from sfumato.core.exact import Exact, natural
@@ -165,8 +168,10 @@ class Evaluator:
     """Held-out units that were paid for, to ask how models do on them; made by ``vault.evaluator``.
 
     Guarantee: all answers together are (ε, δ)-DP for the vault's unit, for one charge that is made before any row is
-    read; models may be chosen after seeing answers. A question beyond the declared number is refused. The charge is
-    added to that of training: where nobody is in both parts, this is more than needed. Sensitive: the units alone.
+    read; models may be chosen after seeing answers. A question beyond the declared number is refused, whichever thread
+    asks it, and each takes its place before a row is read. It cannot be copied, pickled, or used after a fork. The
+    charge is added to that of training: where nobody is in both parts, this is more than needed. Sensitive: the units
+    alone.
     """
 
     def __init__(
@@ -196,7 +201,9 @@ class Evaluator:
         self._gate, self._units, self._right, self._words = gate, data, right or _highest, words
         self._opened = gate.open_stream(query, mechanism, query.limit(gate.unit), spend, idempotency=None)
         self._query, self._mechanism = query, mechanism
+        self._lock, self._process = threading.RLock(), os.getpid()
         self._values: list[int] = []
+        self._taken, self._reading = 0, 0  # places in the declared number, and questions that are under way
         self._laid: Any = None
         self._release: Release | None = None
 
@@ -206,31 +213,63 @@ class Evaluator:
     @property
     def left(self) -> int:
         """How many more times may be asked. Public."""
-        return 0 if self._release is not None else self._query.evaluations - len(self._values)
+        return 0 if self._release is not None else self._query.evaluations - self._taken
 
     def ask(self, model: "nn.Module") -> Evaluated:
-        """How many of the units this model gets right, with noise."""
+        """How many of the units this model gets right, with noise. A copy of it is asked; several threads take turns.
+
+        A question that failed while it read has taken its place, and is not given back.
+        """
+        with self._lock:
+            self._check_left()
+            asked = copy.deepcopy(model).eval()
+            self._rehearse(asked)
+            self._gate.check_stream(self._opened)
+            self._check_left()  # the rehearsal ran the caller's code, which may have asked as well
+            self._taken, self._reading = self._taken + 1, self._reading + 1
+            try:
+                told = self._told(asked)
+                self._values.append(told)
+            finally:
+                self._reading -= 1
+        return Evaluated(count=told, number=self._query.number, margin=self._mechanism.law.margin(CONFIDENCE))
+
+    def close(self) -> "Release":
+        """Sign what was told; what was not asked for is not given back."""
+        with self._lock:
+            if self._release is None:
+                self._check_process()
+                if self._reading:
+                    raise Refused("a question is under way, and its answer would not be signed; nothing was closed.")
+                query = replace(self._query, done=len(self._values))
+                self._release = self._gate.close_stream(self._opened, query, tuple(self._values))
+            return self._release
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise Refused(
+            "an evaluator is not copied: two of them would tell from one charge. Nothing was copied. Open another "
+            "evaluator, which is charged by itself."
+        )
+
+    def _check_process(self) -> None:
+        if self._process != os.getpid():
+            raise Refused(
+                "this evaluator was opened in another process, and a forked copy would tell from the same charge; "
+                "nothing was read. Go on where it was opened."
+            )
+
+    def _check_left(self) -> None:
+        self._check_process()
         if not self.left:
             raise Refused(
                 f"{self._query.evaluations:,} evaluations were declared and paid for, and they were made; nothing was "
                 "read. Open another evaluator, which is charged by itself."
             )
-        self._rehearse(model)
-        self._gate.check_stream(self._opened)
-        exact = self._counted(model)
+
+    def _told(self, model: "nn.Module") -> int:
         from sfumato.noise import SystemWords
 
-        told = self._mechanism.add_noise((exact,), self._words or SystemWords())[0]
-        self._values.append(told)
-        margin = self._mechanism.law.margin(CONFIDENCE)
-        return Evaluated(count=told, number=self._query.number, margin=margin)
-
-    def close(self) -> "Release":
-        """Sign what was told; what was not asked for is not given back."""
-        if self._release is None:
-            query = replace(self._query, done=len(self._values))
-            self._release = self._gate.close_stream(self._opened, query, tuple(self._values))
-        return self._release
+        return self._mechanism.add_noise((self._counted(model),), self._words or SystemWords())[0]
 
     def _rehearse(self, model: "nn.Module") -> None:
         """Ask the model about made-up units: what cannot be asked says so before a row is read."""
@@ -270,7 +309,7 @@ class Evaluator:
         from torch.func import functional_call
 
         parameters = {**dict(model.named_parameters()), **dict(model.named_buffers())}
-        device = next(iter(parameters.values())).device
+        device = next((one.device for one in parameters.values()), torch.device("cpu"))
 
         def one(x: "tuple[Tensor, ...]", y: "Tensor") -> "Tensor":
             outputs = functional_call(model, parameters, tuple(part[None] for part in x))
@@ -279,12 +318,8 @@ class Evaluator:
         ask = torch.vmap(one)
         if self._query.units == "user":
             ask = torch.vmap(ask)
-        was, _ = model.training, model.eval()
-        try:
-            with torch.no_grad():
-                right = ask(tuple(part.to(device) for part in inputs), targets.to(device)).cpu().bool() & here
-        finally:
-            model.train(was)
+        with torch.no_grad():
+            right = ask(tuple(part.to(device) for part in inputs), targets.to(device)).cpu().bool() & here
         if self._query.units == "user":
             right = 2 * right.sum(1) > here.sum(1)
         return int(right.sum())
@@ -299,8 +334,6 @@ class EarlyStop:
     """
 
     def __init__(self, evaluator: Evaluator, model: "nn.Module", *, patience: int = 2) -> None:
-        import copy
-
         self._evaluator, self._model = evaluator, copy.deepcopy(model)
         self._patience = natural(patience, "patience")
         self.told: list[tuple[int, Evaluated]] = []

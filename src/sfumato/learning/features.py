@@ -1,6 +1,7 @@
 """Features of a table: numbers held to public bounds, words to public lists, nothing fitted to the rows."""
 
 import math
+import sys
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -58,19 +59,28 @@ class Features:
         """The names of the features, in order: numbers first."""
         return (*self.bounds, *(f"{name}={word}" for name, listed in self.words.items() for word in listed))
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns that are read, in order: numbers first."""
+        return (*self.bounds, *self.words)
+
+    def rows(self, table: Any) -> int:
+        """How many rows a table has; refused where a column is missing, or is no column. Reads no row. Sensitive."""
+        lengths = {length_of(_column(table, name), f"column {name!r}") for name in self.columns}
+        if len(lengths) != 1:
+            raise InvalidInput("the columns of this table have different lengths; nothing was trained")
+        return lengths.pop()
+
     def __call__(self, table: Any) -> Tensor:
         """The features of a table (a mapping of columns, or a frame), one row each."""
+        self.rows(table)
         parts: list[Any] = []
-        for name, (low, high) in self.bounds.items():
-            held = np.clip(numbers(_column(table, name)), low, high)
-            scaled = (held - (low + high) / 2) / ((high - low) / 2)
-            parts.append(np.nan_to_num(scaled, nan=0.0)[:, None])
+        for name, pair in self.bounds.items():
+            parts.append(np.nan_to_num(scaled(_column(table, name), pair), nan=0.0)[:, None])
         for name, listed in self.words.items():
             places = {word: place for place, word in enumerate(listed)}
             found = np.array([place_of(places, cell) for cell in cells(_column(table, name))], np.int64)
             parts.append(found[:, None] == np.arange(len(listed)))
-        if len({len(part) for part in parts}) != 1:
-            raise InvalidInput("the columns of this table have different lengths; nothing was trained")
         return torch.from_numpy(np.concatenate(parts, axis=1).astype(np.float32))
 
 
@@ -82,7 +92,29 @@ def bounded(pair: Any, what: str) -> tuple[float, float]:
         raise InvalidInput(f"the bounds of {what} are a pair of numbers (low, high); nothing was read") from None
     if not (math.isfinite(low) and math.isfinite(high) and low < high and math.isfinite(high - low)):
         raise InvalidInput(f"the bounds of {what} must be finite, the lower below the upper; nothing was read")
+    if (high - low) / 2 < sys.float_info.min:
+        raise InvalidInput(f"the bounds of {what} are too close for floats to tell apart what lies between them")
     return low, high
+
+
+def middle(pair: tuple[float, float]) -> tuple[float, float]:
+    """The middle of bounds, and how far they are from it; finite for all that :func:`bounded` lets pass.
+
+    >>> middle((1e308, 1.5e308))
+    (1.25e+308, 2.5e+307)
+    """
+    low, high = pair
+    return low + (high - low) / 2, (high - low) / 2
+
+
+def scaled(column: Any, pair: tuple[float, float]) -> Any:
+    """A column as numbers between −1 and 1, held to its bounds; what is no number stays none. Sensitive.
+
+    >>> scaled([0, 5, 99, None], (0, 10)).tolist()
+    [-1.0, 0.0, 1.0, nan]
+    """
+    centre, half = middle(pair)
+    return np.clip((np.clip(numbers(column), *pair) - centre) / half, -1, 1)
 
 
 def numbers(column: Any) -> Any:
@@ -91,10 +123,11 @@ def numbers(column: Any) -> Any:
     >>> numbers(["1", None, "two", 3]).tolist()
     [1.0, nan, nan, 3.0]
     """
-    try:
-        return np.asarray(column, dtype=np.float64).reshape(-1)
-    except (TypeError, ValueError, OverflowError):
-        return np.array([_number(cell) for cell in cells(column)], dtype=np.float64)
+    if hasattr(column, "__array__") and not getattr(column, "requires_grad", False):
+        array = np.asarray(column)
+        if array.ndim == 1 and array.dtype.kind in "biuf":
+            return array.astype(np.float64)
+    return np.array([_number(cell) for cell in cells(column)], dtype=np.float64)
 
 
 def cells(column: Any) -> list[Any]:
@@ -109,18 +142,54 @@ def cells(column: Any) -> list[Any]:
     return list(column)
 
 
+def axes_of(column: Any) -> int:
+    """How many axes it has: of an array by its shape, of a list by its own type and that of its first entry. Public.
+
+    >>> axes_of([1, 2]), axes_of(np.zeros((3, 1))), axes_of([[1], [2]])
+    (1, 2, 2)
+    """
+    if (shape := getattr(column, "shape", None)) is not None:
+        return len(shape)
+    if isinstance(column, str | bytes) or not (hasattr(column, "__len__") and hasattr(column, "__iter__")):
+        return 0
+    if isinstance(column, list | tuple) and column:
+        return 1 + axes_of(column[0])
+    return 1
+
+
+def is_column(column: Any) -> bool:
+    """Whether it is one value after another, by its type and shape alone; what the values are is not looked at.
+
+    >>> is_column([1, 2]), is_column(np.zeros((3, 1))), is_column("text")
+    (True, False, False)
+    """
+    if isinstance(column, str | bytes | Mapping) or len(getattr(column, "shape", (0,))) != 1:
+        return False
+    return hasattr(column, "__len__") and hasattr(column, "__iter__")
+
+
+def length_of(column: Any, what: str) -> int:
+    """How long a column is; refused where it is none, by its type and shape alone. Sensitive: the length."""
+    if not is_column(column):
+        raise InvalidInput(
+            f"{what} must have one value for each row, in a column, an array or a list of one axis; nothing was "
+            "trained and nothing was spent. An array of one column is flattened by .ravel()."
+        )
+    return len(column)
+
+
 def place_of(places: Mapping[Any, int], cell: Any) -> int:
     """Where a declared word stands, or −1."""
     try:
         return places.get(cell, -1)
-    except TypeError:  # not hashable, so no declared word
+    except Exception:  # noqa: BLE001 - not hashable, so no declared word; and a refusal would tell of this cell
         return -1
 
 
 def _number(cell: Any) -> float:
     try:
         return float(cell)
-    except (TypeError, ValueError, OverflowError):
+    except Exception:  # noqa: BLE001 - a refusal would tell of this cell
         return math.nan
 
 

@@ -28,7 +28,7 @@ __all__ = ["NoisyLattice"]
 
 FloatArray = np.ndarray[tuple[int], np.dtype[np.float64]]
 _FLOATS = (torch.float32, torch.float64)
-_BLOCK = 1 << 15  # numbers whose noise is drawn at once
+_BLOCK = 1 << 17  # numbers whose noise is drawn at once
 _MANY = 1 << 20  # numbers from which a second thread pays
 _EXTREME = 2**500  # pitches beyond it, or below its inverse, have no room among floats
 
@@ -86,7 +86,8 @@ class NoisyLattice:
             raise InvalidInput("out must be a tensor of floats beside the sum and as long; nothing was released.")
         if total.device.type != "cpu":
             return out.copy_(self._on_device(total.double(), per_step, step))
-        exact, told, add = total.contiguous().numpy(), out.numpy(), _rounded()
+        exact, told = total.contiguous().numpy(), out.numpy()
+        add = _rounded(same=exact.ctypes.data == told.ctypes.data and exact.dtype == told.dtype)
         with self._alone:
             whole = self._ahead is not None or self.size >= _MANY
             for at in (slice(first, first + (self.size if whole else _BLOCK)) for first in self._firsts(whole=whole)):
@@ -151,12 +152,15 @@ class _Ahead:
         self._coming = self._thread.submit(self._draw, None)
 
 
-@lru_cache(maxsize=1)
-def _rounded() -> Callable[..., Any]:
+@lru_cache(maxsize=2)
+def _rounded(*, same: bool = False) -> Callable[..., Any]:
+    """What rounds and adds; a loop over two arrays that may be one memory is slow, so one over one array is apart."""
     try:
-        return need("numba", "pip install 'sfumato[learning]'").njit(cache=True, nogil=True)(_round_and_add)  # type: ignore[no-any-return]
+        compiled = need("numba", "pip install 'sfumato[learning]'").njit(cache=True, nogil=True)
     except MissingExtra:
         return _round_and_add_arrays
+    loop = compiled(_round_in_place if same else _round_and_add)
+    return (lambda total, noise, *rest: loop(total, noise, *rest[:-1])) if same else loop  # type: ignore[no-any-return]
 
 
 def _round_and_add(total: Any, noise: Any, per_step: float, step: float, farthest: float, out: Any) -> None:
@@ -167,6 +171,17 @@ def _round_and_add(total: Any, noise: Any, per_step: float, step: float, farthes
         q = q if q == q else 0.0
         q = min(max(q, -farthest), farthest)
         out[i] = (((q + big) - big) + np.float64(noise[i])) * step
+        noise[i] = 0
+
+
+def _round_in_place(total: Any, noise: Any, per_step: float, step: float, farthest: float) -> None:
+    """The same, for a sum that is written over."""
+    big = 6755399441055744.0
+    for i in range(total.size):
+        q = total[i] * per_step
+        q = q if q == q else 0.0
+        q = min(max(q, -farthest), farthest)
+        total[i] = (((q + big) - big) + np.float64(noise[i])) * step
         noise[i] = 0
 
 

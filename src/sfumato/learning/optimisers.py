@@ -1,15 +1,18 @@
 """Optimisers for the private copy of a model: made by a class, a function, or after one that was made already."""
 
 import inspect
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from copy import deepcopy
 from typing import Any
 
 import torch
 from torch import nn
 
 from sfumato.errors import InvalidInput
+from sfumato.learning.averaging import Average
 
-__all__ = ["made_optimiser"]
+__all__ = ["heard", "made_optimiser", "rehearse"]
 
 
 def made_optimiser(given: Any, model: nn.Module, copy: nn.Module, rate: float) -> torch.optim.Optimizer:
@@ -20,6 +23,51 @@ def made_optimiser(given: Any, model: nn.Module, copy: nn.Module, rate: float) -
             "L-BFGS asks for the loss several times a step, and a step has one noisy sum; nothing was done."
         )
     return made
+
+
+def heard(optimiser: torch.optim.Optimizer, average: Average | None) -> bool:
+    """Whether somebody may hear what an optimiser or an average is given: it is not a plain one, or has hooks.
+
+    >>> heard(torch.optim.SGD([torch.zeros(1)]), None)
+    False
+    """
+    plain = getattr(torch.optim, type(optimiser).__name__, None) is type(optimiser) and "step" not in vars(optimiser)
+    own = (getattr(optimiser, f"_optimizer_step_{when}_hooks", None) for when in ("pre", "post"))
+    home = sys.modules[torch.optim.Optimizer.__module__]
+    everywhere = (getattr(home, f"_global_optimizer_{when}_hooks", None) for when in ("pre", "post"))
+    return not plain or any((*own, *everywhere)) or type(average) not in (type(None), Average)
+
+
+def rehearse(make: Callable[[nn.Module], torch.optim.Optimizer], model: nn.Module, average: Any) -> None:
+    """Copy a model and make one step without a gradient, on a copy that is thrown away: what fails, fails uncharged."""
+    if average is not None and not isinstance(average, Average):
+        raise InvalidInput("average is learning.Average(decay=…); nothing was done and nothing was spent.")
+    try:
+        trial, _ = deepcopy(model), deepcopy(average)
+    except Exception as wrong:  # noqa: BLE001 - code of the caller, before anything is charged
+        raise InvalidInput(
+            f"a run trains a copy, and this model or average cannot be copied ({wrong}); nothing was done and nothing "
+            "was spent. Keep locks, open files and results of computations out of it."
+        ) from None
+    optimiser = make(trial)
+    known, given = {id(one): one for one in trial.parameters()}, list(_parameters(optimiser))
+    if any(id(one) not in known for one in given) or not any(one.requires_grad for one in given):
+        raise InvalidInput(
+            "the optimiser must change parameters of the copy that is trained, and no others; nothing was done and "
+            "nothing was spent. Make it from the parameters that it is given."
+        )
+    for one in trial.parameters():
+        one.grad = torch.zeros_like(one) if one.requires_grad else None
+    try:
+        optimiser.step()
+        optimiser.zero_grad()
+    except Exception as wrong:  # noqa: BLE001 - code of the caller, before anything is charged
+        raise InvalidInput(f"the optimiser cannot make a step ({wrong}); nothing was done and nothing spent.") from None
+
+
+def _parameters(optimiser: torch.optim.Optimizer) -> Iterator[torch.Tensor]:
+    for group in optimiser.param_groups:
+        yield from group["params"]
 
 
 def _made(given: Any, model: nn.Module, copy: nn.Module, rate: float) -> torch.optim.Optimizer:

@@ -1,7 +1,6 @@
 """What cannot be trained one unit at a time: layers that mix units, and losses that couple them."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -9,12 +8,12 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves, tree_map
 
 from sfumato.errors import Refused
+from sfumato.learning.stilled import buffers_put_back, other_weights, without_dropout
 
 __all__ = ["check_layers", "check_uncoupled", "invented"]
 
 BATCH: tuple[type[nn.Module], ...] = (nn.modules.batchnorm._BatchNorm,)
 INSTANCE: tuple[type[nn.Module], ...] = (nn.modules.instancenorm._InstanceNorm,)
-RANDOM: tuple[type[nn.Module], ...] = (nn.modules.dropout._DropoutNd,)
 UNITS = 4
 CLOSE = 1e-4
 
@@ -57,8 +56,9 @@ def check_uncoupled(
 
     Outputs for some rows must not change when another is removed, statistics that the model keeps must not hang on the
     data, and the loss of a batch must be the sum or the mean of the losses of its rows, or one number for each. Of
-    ``inputs`` and ``targets`` only shapes and types are used. A help, not a proof: what couples units for other values
-    only is not found.
+    ``inputs`` and ``targets`` only shapes and types are used. A help, not a proof: what couples units for other
+    values, or for another number of units, is not found here. (The fast way is tried out among as many units as there
+    will be, with one of them exchanged; the slow one sees each unit alone.)
 
     >>> from torch.nn import functional as F
     >>> check_uncoupled(nn.Linear(3, 2), F.cross_entropy, torch.zeros(8, 3), torch.zeros(8, dtype=torch.int64))
@@ -69,11 +69,11 @@ def check_uncoupled(
     inputs = inputs if isinstance(inputs, tuple) else (inputs,)
     if unit == "user":
         inputs, targets = tree_map(_flat, (inputs, targets))
-    with _still(model), torch.no_grad():
+    with buffers_put_back(model), without_dropout(model), torch.no_grad():
         for bits in (True, False):
             rows, goals = invented((inputs, targets), UNITS, bits=bits)
             try:
-                outputs = model(*rows)
+                outputs = _given(model, rows)
             except IndexError:
                 continue
             break
@@ -82,6 +82,8 @@ def check_uncoupled(
         _check_model(model, rows, outputs)
         _check_statistics(model, rows)
         _check_loss(loss, outputs, goals)
+        with other_weights(model):
+            _check_model(model, rows, _given(model, rows))
 
 
 def invented(values: Any, units: int, *, bits: bool = False) -> Any:
@@ -103,14 +105,14 @@ def invented(values: Any, units: int, *, bits: bool = False) -> Any:
 
 
 def _check_model(model: nn.Module, rows: tuple[Tensor, ...], outputs: Any) -> None:
-    fewer = model(*tree_map(lambda part: part[1:], rows))
+    fewer = _given(model, tree_map(lambda part: part[1:], rows))
     for whole, part in zip(tree_leaves(outputs), tree_leaves(fewer), strict=True):
         if len(whole) != UNITS or len(part) != UNITS - 1:
             raise Refused(
                 "the model does not give one row of output a unit: its first axis must be that of the units. Nothing "
                 "was trained."
             )
-        if not torch.allclose(whole[1:], part, rtol=CLOSE, atol=CLOSE, equal_nan=True):
+        if not torch.allclose(whole[1:], part, rtol=_close(part), atol=_close(part), equal_nan=True):
             raise Refused(
                 "the model mixes units: on invented data, outputs for some units changed when another was removed. No "
                 "clip bounds what one unit changes then. Normalise and attend within a unit only, or declare groups "
@@ -120,8 +122,8 @@ def _check_model(model: nn.Module, rows: tuple[Tensor, ...], outputs: Any) -> No
 
 def _check_statistics(model: nn.Module, rows: tuple[Tensor, ...]) -> None:
     found = []
-    for some in (rows, tree_map(lambda part: part * 0 if part.is_floating_point() else part, rows)):
-        with _still(model):
+    for some in (rows, tree_map(lambda part: part * 0, rows)):
+        with buffers_put_back(model):
             model(*some)
             found.append([buffer.clone() for buffer in model.buffers()])
     for one, other in zip(*found, strict=True):
@@ -142,8 +144,8 @@ def _check_loss(loss: Callable[..., Tensor], outputs: Any, goals: Any) -> None:
     by_row = whole.reshape(UNITS, -1).sum(1) if whole.dim() > 0 and len(whole) == UNITS else None
     for found in (by_row,) if by_row is not None else (whole - parts.sum(), whole - parts.mean()):
         expected = parts if by_row is not None else torch.zeros_like(found)
-        scale = CLOSE * float(parts.abs().sum() + 1)
-        if torch.allclose(found, expected, rtol=CLOSE, atol=scale, equal_nan=True):
+        scale = _close(parts) * float(parts.abs().sum() + 1)
+        if torch.allclose(found, expected, rtol=_close(parts), atol=scale, equal_nan=True):
             return
     raise Refused(
         "the loss couples units: on invented data, the loss of a batch is neither the sum nor the mean of the losses "
@@ -153,22 +155,14 @@ def _check_loss(loss: Callable[..., Tensor], outputs: Any, goals: Any) -> None:
     )
 
 
-@contextmanager
-def _still(model: nn.Module) -> Iterator[None]:
-    """Switch dropout off, and put modes and buffers back at the end."""
-    modes = {layer: layer.training for layer in model.modules()}
-    buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
-    try:
-        for layer in modes:
-            if isinstance(layer, RANDOM):
-                layer.training = False
-        yield
-    finally:
-        for layer, mode in modes.items():
-            layer.training = mode
-        with torch.no_grad():
-            for buffer, before in buffers:
-                buffer.copy_(before)
+def _given(model: nn.Module, rows: tuple[Tensor, ...]) -> Any:
+    with buffers_put_back(model):  # the engine puts them back after each batch
+        return model(*rows)
+
+
+def _close(values: Tensor) -> float:
+    """How near two ways to the same numbers must be in their precision."""
+    return max(CLOSE, 32 * torch.finfo(values.dtype).eps) if values.is_floating_point() else CLOSE
 
 
 def _flat(part: Any) -> Any:

@@ -1,12 +1,14 @@
 """A training run: sampled, summed, noised and learned from, step by step, by a copy that nobody sees before its end.
 
 Order of a told point: compute and draw, write the sealed state, move the count, tell. What was computed since the last
-state and is lost in a crash was told to nobody, and may be drawn anew. Proof: docs/proofs/training.md
+state and is lost in a crash was told to nobody, and may be drawn anew. An optimiser that somebody may listen to is told
+as well: the state with its sum is written first. Proof: docs/proofs/training.md
 """
 
 import copy
+import secrets
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,18 +19,20 @@ from torch import Tensor, nn
 
 from sfumato.core.documents import Json
 from sfumato.core.release import Release
-from sfumato.errors import EngineFailed, InvalidInput
+from sfumato.errors import EngineFailed, InvalidInput, SfumatoError
 from sfumato.learning.averaging import Average
 from sfumato.learning.course import course_of
 from sfumato.learning.draws import Draws
 from sfumato.learning.engine import ClippedSum, Engine
 from sfumato.learning.multiplicity import Multiplied
+from sfumato.learning.optimisers import heard
 from sfumato.learning.replayed import Replayed
 from sfumato.learning.training import Training
 from sfumato.learning.units import Laid, Units
 from sfumato.learning.weights import packed, unpacked, weights_digest
 from sfumato.noise import Words
 from sfumato.streams.gate import Opened, StreamGate
+from sfumato.streams.sealed import remove_sealed
 from sfumato.streams.surviving import Surviving
 
 __all__ = ["Run", "Watch"]
@@ -40,7 +44,8 @@ class Run(Surviving):
     """One charged run of a model. Sensitive: all of it until it is told.
 
     Guarantee: what is told, at checkpoints and at the end, is covered by the charge, however often the process is
-    killed and resumed. The caller's model is left alone until the end.
+    killed and resumed. The caller's model is left alone until the end. Assumes: the optimiser and the average tell
+    nobody what they see; those that are not plain ones of torch, or have hooks, see nothing that could be drawn anew.
     """
 
     WHAT: ClassVar[str] = "training run"
@@ -78,6 +83,7 @@ class Run(Surviving):
         self._prepare()
         self._laid: Laid | None = None
         self._step, self._stopped = 0, False
+        self._pending: Tensor | None = None  # a noisy sum that was written down and not learned from yet
 
     @property
     def step(self) -> int:
@@ -99,8 +105,15 @@ class Run(Surviving):
         self._check_usable()
         with self._unbroken():
             for _ in range(min(steps, self.left)):
-                total = self._summed()
-                self._learn(self._course.release(total))
+                if self._pending is None:
+                    noisy = self._course.release(self._summed())
+                    if self._path is not None and heard(self._optimiser, self._average):
+                        self._pending = noisy
+                        self.save()
+                else:
+                    noisy = self._pending
+                self._learned(noisy)
+                self._pending = None
                 self._step += 1
 
     def tell(self, watch: Watch | None) -> None:
@@ -111,6 +124,8 @@ class Run(Surviving):
             if watch is not None:
                 weights = {name: one.detach().clone() for name, one in self._model.state_dict().items()}
                 self._stopped = watch(self._step, weights) is True
+                if self._stopped:
+                    self.save()  # whoever resumes it from now on goes on to the end
 
     def finish(self, model: nn.Module) -> Release:
         """Sign and store the end of the run, then hand the weights over. The last state stays on disk."""
@@ -152,13 +167,40 @@ class Run(Surviving):
         try:
             with self._draws.used():
                 return self._clipped()
-        except Exception:  # noqa: BLE001 - whatever is raised may quote data: the charge is kept, nothing is said
-            self._gate.fail_stream(self._opened)
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # noqa: BLE001, S110 - whatever is raised may quote data: below, nothing refers to it
+            pass
+        closed = self._closed_data()
         raise EngineFailed(
             f"the engine stopped while it read {self._run.dataset.name!r}. Rows were read, so the charge of "
-            f"{self._opened.charged} is kept; no further weight was released, and this version of the data is closed. "
-            "Check the data, then declare it as a new version."
+            f"{self._opened.charged} is kept; no further weight was released, and "
+            + (
+                "this version of the data is closed. Check the data, then declare it as a new version."
+                if closed
+                else "the run cannot be resumed. Its data could not be closed as well: close it in the ledger."
+            )
         )
+
+    def _closed_data(self) -> bool:
+        """Close the data of a run that failed; where that cannot be done its state is removed. Whether it was done."""
+        try:
+            self._gate.fail_stream(self._opened)
+        except Exception:  # noqa: BLE001 - a ledger that cannot be written to: the other way is left
+            done = False
+        else:
+            done = True
+        if not done:
+            self._bury()
+        return done
+
+    def _bury(self) -> None:
+        """See to it that nobody goes on from any state of this run: its place in the count is taken, the file gone."""
+        if self._path is None:
+            return
+        remove_sealed(self._path)
+        with suppress(SfumatoError):  # a ledger that cannot be written to now; the file is gone all the same
+            self._gate.move_stream(self._opened, self._serial + 1, secrets.token_hex(16))
 
     def _clipped(self) -> Tensor:
         if self._laid is None:
@@ -169,11 +211,46 @@ class Run(Surviving):
         recorded = self._recorded is not None and self._recorded[0] == self._engine.clip  # a clip is recorded as well
         how = self._recorded[1] if self._recorded is not None and recorded else self._sum
         places = self._course.places(self._laid.number, self._step)
-        for inputs, targets, present in self._batches(self._laid, places):
-            found = how(*inputs, targets, present)
-            total += found.flat
-            self._course.observe(found.norms, present if present.ndim == 1 else present.any(1))
+        for batch in self._batches(self._laid, places):
+            whole = self._tried(how, *batch)
+            for found, present in self._one_by_one(*batch) if whole is None else (whole,):
+                total += found.flat
+                self._course.observe(found.norms, present if present.ndim == 1 else present.any(1))
         return total
+
+    def _tried(
+        self, how: Callable[..., ClippedSum], inputs: tuple[Tensor, ...], targets: Tensor, present: Tensor
+    ) -> tuple[ClippedSum, Tensor] | None:
+        """The sum of a part of a step and who is in it; None where the model or the loss cannot do some row of it."""
+        try:
+            inputs, targets, present = self._placed(inputs, targets, present)
+            return how(*inputs, targets, present), present
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # noqa: BLE001 - what is raised may hang on a row, and is not passed on
+            return None
+
+    def _one_by_one(
+        self, inputs: tuple[Tensor, ...], targets: Tensor, present: Tensor
+    ) -> Iterator[tuple[ClippedSum, Tensor]]:
+        """A part of a step unit by unit, each in its place of the same shape; one that cannot be computed counts 0.
+
+        So an error that a row brings about changes what its own unit adds and nothing else. What fails for made-up
+        units as well is not about rows, and ends the run.
+        """
+        self._sum(*self._flat_batch(*self._units.example(self._physical)))
+        for place in range(self._physical):
+            alone = torch.zeros_like(present)
+            alone[place] = present[place]
+            if alone.any():
+                repeated = tuple(part[place].expand_as(part).clone() for part in inputs)
+                found = self._tried(self._sum, repeated, targets[place].expand_as(targets).clone(), alone)
+                if found is not None:
+                    yield found
+
+    def _flat_batch(self, *batch: Any) -> tuple[Tensor, ...]:
+        inputs, targets, present = self._placed(*batch)
+        return *inputs, targets, present
 
     def _batches(self, laid: Laid, places: Any) -> Iterator[tuple[tuple[Tensor, ...], Tensor, Tensor]]:
         """The units of a step in parts of one fixed shape; what is left of the last part is filled up and absent."""
@@ -184,7 +261,7 @@ class Run(Surviving):
             if laid.places is not None and laid.present is not None:
                 here, rows = laid.present[rows] & here[:, None], laid.places[rows]
             rows = rows.to(laid.targets.device)
-            yield self._placed(tuple(part[rows] for part in laid.inputs), laid.targets[rows], here)
+            yield tuple(part[rows] for part in laid.inputs), laid.targets[rows], here
 
     def _placed(
         self, inputs: tuple[Tensor, ...], targets: Tensor, present: Tensor
@@ -195,6 +272,16 @@ class Run(Surviving):
             made, targets, present = self._copies(given, targets, present, words=self._words, kind=self._run.units)
             inputs = (made,)
         return tuple(part.to(self._device) for part in inputs), targets.to(self._device), present.to(self._device)
+
+    def _learned(self, noisy: Tensor) -> None:
+        """Learn from a noisy sum. Whatever that raises ends the run for good: the sum was seen, and counts."""
+        try:
+            self._learn(noisy)
+        except KeyboardInterrupt:
+            raise
+        except BaseException:
+            self._bury()
+            raise
 
     def _learn(self, noisy: Tensor) -> None:
         """Hand the noisy mean to the optimiser: the sum over rate · number, which is public."""
@@ -213,10 +300,10 @@ class Run(Surviving):
         return next(iter(self._trained.values())).device
 
     def _state(self) -> dict[str, Json]:
-        return {"step": self._step, "words": getattr(self._words, "position", None)}
+        return {"step": self._step, "stopped": self._stopped, "words": getattr(self._words, "position", None)}
 
     def _restore(self, state: Mapping[str, Any]) -> None:
-        self._step = state["step"]
+        self._step, self._stopped = state["step"], state.get("stopped", False)
         if state["words"] is not None:  # a test's source of words, which can be put back; the system's never is
             self._words.position = state["words"]  # type: ignore[attr-defined]
 
@@ -228,6 +315,7 @@ class Run(Surviving):
                 "course": self._course.state(),
                 "average": None if self._average is None else self._average.state(),
                 "draws": self._draws.state(),
+                "pending": self._pending,
             }
         )
 
@@ -239,3 +327,5 @@ class Run(Surviving):
         if self._average is not None and parts["average"] is not None:
             self._average.load(parts["average"])
         self._draws.load(parts["draws"])
+        pending = parts.get("pending")
+        self._pending = None if pending is None else pending.to(self._device)

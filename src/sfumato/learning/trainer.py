@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from sfumato.learning.engine import Engine
 from sfumato.learning.hints import suggested_batch, suggested_rate
 from sfumato.learning.multiplicity import Multiplied
 from sfumato.learning.noisy_sums import NoisySums
-from sfumato.learning.optimisers import made_optimiser
+from sfumato.learning.optimisers import made_optimiser, rehearse
 from sfumato.learning.progress import Spending, bar
 from sfumato.learning.refusals import check_uncoupled
 from sfumato.learning.run import Run, Watch
@@ -136,6 +137,8 @@ class Trainer:
         rate = suggested_rate(
             clip=self._clip, multiplier=mechanism.multiplier, expected=Fraction(batch), steps=query.steps
         )
+        if lr is not None and not (isfinite(lr) and lr >= 0):
+            raise InvalidInput("lr must be a finite number of at least 0; nothing was done and nothing was spent.")
         usual = min(LARGEST, number, batch + 4 * int(batch**0.5))
         return Plan(
             query=query,
@@ -195,11 +198,11 @@ class Trainer:
         )
         path = None if checkpoint is None else Path(checkpoint)
         make = partial(made_optimiser, optimiser, self._model, rate=plan.rate)
-        make(self._model)  # what is no optimiser, or has no room in memory, is refused before the charge
+        rehearse(make, self._model, average)  # what cannot be copied or learned with is refused before the charge
         self._try_out(plan.physical)
         with ExitStack() as held:
             _hold(held, path, idempotency, resume=resume)
-            if resume and path is not None and (told := self._told(plan, path, idempotency)) is not None:
+            if resume and path is not None and (told := self._told(plan, path, idempotency, average)) is not None:
                 return told
             limit = plan.query.limit(self._gate.unit)
             again = partial(self._gate.find_stream, charge=_charge(path, idempotency)) if resume else None
@@ -242,22 +245,28 @@ class Trainer:
             curve=spending.curve,
         )
 
-    def _told(self, plan: Plan, path: Path, idempotency: str | None) -> Trained | None:
+    def _told(self, plan: Plan, path: Path, idempotency: str | None, average: Average | None) -> Trained | None:
         """A run that had ended before its weights were handed over: they are in its last state. Costs nothing."""
         limit = plan.query.limit(self._gate.unit)
+        charge = _charge(path, idempotency) if path.exists() else None
         try:
-            release = self._gate.told_stream(plan.query, plan.mechanism, limit, plan.spend, idempotency=idempotency)
+            release = self._gate.told_stream(
+                plan.query, plan.mechanism, limit, plan.spend, idempotency=idempotency, charge=charge
+            )
         except NotDeclared:
             return None
         if not path.exists():
             raise Refused(f"this run has ended, and {path} with its weights is not there; nothing was spent.")
         _, _, body = read_sealed(path, self._gate.stream_secret("state"), what=Run.WHAT)
-        weights = unpacked(body)["model"]
+        parts = unpacked(body)
+        weights = parts["model"]
         trial = copy.deepcopy(self._model)
         trial.load_state_dict(weights)
         if weights_digest(trial) != release.statement.query.weights:  # type: ignore[attr-defined]
             return None  # another run with the same settings has ended; this one goes on
         self._model.load_state_dict(weights)
+        if average is not None and parts["average"] is not None:
+            average.load(parts["average"])
         return self._trained(release, Spending(release.statement.event, plan.spend.delta, plan.spend.epsilon))
 
     def _try_out(self, size: int) -> None:

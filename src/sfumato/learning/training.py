@@ -63,6 +63,8 @@ class Training:
         natural(self.done, "done", least=0, most=self.steps)
         if self.units == "user" and self.times != 1:
             raise InvalidInput("a person is one unit where units are users; nothing was done. Leave times out.")
+        if self.units != "user" and self.records != 1:
+            raise InvalidInput("records is how many rows of a person count, and 1 where units are no users.")
         if self.weights and (len(self.weights) != DIGEST or set(self.weights) - set("0123456789abcdef")):
             raise InvalidInput("weights are told by 64 hexadecimal digits; nothing was done.")
 

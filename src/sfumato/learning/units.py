@@ -9,6 +9,8 @@ from sfumato.core.exact import natural
 from sfumato.core.query import Dataset
 from sfumato.core.units import Record, Unit, User
 from sfumato.errors import InvalidInput, NotDeclared, Refused
+from sfumato.learning.paradigms.persons import Id, canonical_id, canonical_ids
+from sfumato.learning.paradigms.placed_groups import PlacedGroups, members, seated
 from sfumato.learning.training import KINDS
 
 if TYPE_CHECKING:
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-__all__ = ["Laid", "Units"]
+__all__ = ["Laid", "Units", "listed_ids"]
+
+WHOLE = 2**53  # floats of this size and beyond are not told apart from their neighbours
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,23 @@ class Laid:
         return replace(self, inputs=tuple(part.to(device) for part in self.inputs), targets=self.targets.to(device))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seating:
+    """Groups of places, and how rows come to places."""
+
+    groups: PlacedGroups
+    roster: tuple[Any, ...] | None
+    persons: bool
+
+    def found(self, ids: Any, key: bytes) -> list[tuple[int, ...]]:
+        """The rows of each group whose places are all taken. Sensitive."""
+        if self.roster is None:
+            seats = seated(ids, places=self.groups.places, key=key, persons=self.persons)
+        else:
+            seats = seated(ids, roster=self.roster, persons=self.persons)
+        return [rows for rows in members(self.groups, seats) if rows is not None]
+
+
 class Units:
     """Private data to train on, and the public facts about it. Nothing of it is read before a run was charged.
 
@@ -58,10 +79,15 @@ class Units:
     at most so many of each person count; the person then counts as often.
 
     A unit of ``kind`` *group* is a row whose members lie along the second axis of ``inputs``, with one loss together;
-    its id is that of the one person whom all of it belongs to. Groups of several persons are for vaults of records.
+    its id is that of the one person whom all of it belongs to. Groups without ids have to say ``times``: in how many of
+    them whoever is protected can be, 1 if they share nobody. For groups of several persons use :meth:`of_groups`.
 
-    Guarantee: a person is in at most one unit, or in ``times``. Assumes: ids tell persons apart. Public: the shape of a
-    row, and what was declared. Sensitive: the rest.
+    An id is text, bytes or a whole number, each as it is by itself; rows whose id is null, or none of these, count for
+    nobody. Inputs, targets and ids have as many rows: where they have not, the caller's code is wrong, and that is said
+    at once. How many there are is not.
+
+    Guarantee: a person is in at most one unit, or in ``times``, and changes nobody else's. Assumes: ids tell persons
+    apart. Public: the shape of a row, the types, and what was declared. Sensitive: the rest.
 
     >>> import numpy as np
     >>> Units(np.zeros((3, 2)), np.zeros(3), ids=["a", "a", "b"], records=2, number=2, name="visits", version="1")
@@ -96,10 +122,68 @@ class Units:
             )
         if self.kind != "user" and records is not None:
             raise InvalidInput("records is how many rows of a person count; nothing was done. Say ids=… as well.")
+        if self.kind == "group" and ids is None and times is None:
+            raise NotDeclared(
+                "groups need times=…, in how many of them one record or person can be; nothing was read or "
+                "spent. times=1 says that they share nobody; Units.of_groups counts groups of places itself."
+            )
         self.records = 1 if records is None else natural(records, "records")
         self.times = 1 if times is None else natural(times, "times")
         self._inputs = tuple(_tensor(part) for part in (inputs if isinstance(inputs, tuple) else (inputs,)))
-        self._targets, self._ids = _tensor(targets), ids
+        self._targets, self._ids = _tensor(targets), None if ids is None else listed_ids(ids)
+        self._seating: _Seating | None = None
+        self._check_rows()
+
+    @classmethod
+    def of_groups(
+        cls,
+        inputs: Any,
+        targets: Any,
+        *,
+        ids: Any,
+        groups: PlacedGroups,
+        roster: Any = None,
+        persons: bool = False,
+        number: int | None = None,
+        name: str | None = None,
+        version: str | None = None,
+    ) -> "Units":
+        """Groups of rows of several persons, who are seated at places as :func:`~sfumato.learning.seated` does it.
+
+        ``inputs`` and ``targets`` have one row for each of ``ids``; a unit has the rows, and the targets, of one group
+        of places. ``times`` is what the groups say (``groups.affected``), and ``number`` how many groups there are, if
+        nothing else is said. Seats are in a public ``roster``, or by a hash under the vault's secret key. They are for
+        vaults of records and of users; with ``persons``, where one of a person's rows sits, for users alone.
+
+        Guarantee: a record or person who comes or goes makes at most ``times`` groups come or go and changes no other.
+        Proof: docs/proofs/paradigms.md
+
+        >>> import numpy as np
+        >>> from sfumato.learning import triplets
+        >>> Units.of_groups(np.zeros((3, 2)), np.zeros(3), ids=["a", "b", "c"], groups=triplets(9), name="scans")
+        <units 'scans': groups, declared 9>
+        """
+        if not isinstance(groups, PlacedGroups):
+            raise InvalidInput("groups are PlacedGroups, such as learning.triplets(…) makes them; nothing was done.")
+        number = len(groups.groups) if number is None else number
+        made = cls(inputs, targets, number=number, name=name, version=version, kind="group", times=groups.affected)
+        made._ids = listed_ids(canonical_ids(ids))
+        made._check_rows()
+        listed = None if roster is None else tuple(canonical_ids(roster))
+        if listed is not None and (len(listed) != groups.places or None in listed or len(set(listed)) != len(listed)):
+            raise InvalidInput(
+                f"the roster has a name of its own for each of {groups.places} places; nothing was done."
+            )
+        made._seating = _Seating(groups=groups, roster=listed, persons=persons)
+        return made
+
+    def _check_rows(self) -> None:
+        """Refuse parts that cannot go together; whether their lengths are equal is all that this tells."""
+        parts = (*self._inputs, self._targets)
+        if any(part.ndim == 0 for part in parts) or any(len(part) != len(parts[0]) for part in parts):
+            raise InvalidInput("inputs and targets must have as many rows; nothing was read and nothing was spent.")
+        if self._ids is not None and len(self._ids) != len(parts[0]):
+            raise InvalidInput("ids must be one for each row of the inputs; nothing was read and nothing was spent.")
 
     def __repr__(self) -> str:
         return f"<units {self.dataset.name!r}: {self.kind}s, declared {self.number:,}>"
@@ -116,7 +200,8 @@ class Units:
                 f"the vault protects users ({unit.column}) and these units do not say whose they are: a person could "
                 "be in many. Nothing was read and nothing was spent. Say ids=…, with records=… or times=…."
             )
-        if isinstance(unit, Record) and (self.kind == "user" or self.named):
+        placed = self._seating is not None and not self._seating.persons
+        if isinstance(unit, Record) and (self.kind == "user" or (self.named and not placed)):
             raise Refused(
                 "the vault protects records, and these units are persons'. Nothing was read and nothing was spent. "
                 "Leave ids out, or protect users: unit=sf.user('id', relation='add/remove')."
@@ -130,20 +215,23 @@ class Units:
         import torch
 
         middle = (size, self.records) if self.kind == "user" else (size,)
+        if self._seating is not None:
+            middle = (size, len(self._seating.groups.groups[0]))
         inputs = tuple(_made(part, middle) for part in self._inputs)
         targets = torch.zeros((*middle, *self._targets.shape[1:]), dtype=self._targets.dtype)
-        return inputs, targets, torch.ones(middle, dtype=torch.bool)
+        return inputs, targets, torch.ones(middle if self.kind == "user" else (size,), dtype=torch.bool)
 
     def laid(self, key: bytes) -> Laid:
         """Read the data and lay it out, after the charge; ``key`` is secret, 64 bytes at most. Sensitive: all."""
         import torch
 
         inputs, targets = self._inputs, self._targets
-        rows = len(targets)
-        if any(len(part) != rows for part in inputs) or (self._ids is not None and len(self._ids) != rows):
-            raise InvalidInput("inputs, targets and ids must have as many rows")
         if self._ids is None:
-            return Laid(inputs, targets, rows)
+            return Laid(inputs, targets, len(targets))
+        if self._seating is not None:
+            found = self._seating.found(self._ids, key)
+            there = torch.tensor(found, dtype=torch.int64).reshape(len(found), len(self._seating.groups.groups[0]))
+            return Laid(tuple(part[there] for part in inputs), targets[there], len(found))
         kept = kept_rows(self._ids, self.records if self.kind == "user" else self.times, key)
         if self.kind != "user":
             chosen = torch.from_numpy(kept[kept >= 0])
@@ -153,28 +241,107 @@ class Units:
         return Laid(inputs, targets, len(kept), torch.from_numpy(kept), torch.from_numpy(present))
 
 
+def listed_ids(ids: Any) -> "npt.NDArray[Any]":
+    """Ids as one array with a place for each row, none of them changed; refused by type and shape alone.
+
+    Numbers and text that came as an array of their type stay one; anything else is an array of objects, for a common
+    type of all ids would hang on all of them.
+
+    >>> listed_ids([1, 2.0, None, "x"]).tolist()
+    [1, 2.0, None, 'x']
+    """
+    import numpy as np
+
+    if hasattr(ids, "detach"):
+        ids = ids.detach().cpu().numpy()
+    if not isinstance(ids, np.ndarray) and isinstance(getattr(ids, "dtype", None), np.dtype):
+        ids = np.asarray(ids)  # a column of pandas
+    if isinstance(ids, np.ndarray) and not isinstance(ids, np.ma.MaskedArray):
+        if ids.ndim != 1 or ids.dtype.kind not in "biufUSO" or ids.dtype in (np.float16, np.float32):
+            raise InvalidInput(
+                "ids are text, bytes or whole numbers in one column, and these are not; nothing was read or spent. "
+                "Write them as text first."
+            )
+        return ids
+    if isinstance(ids, str | bytes | dict) or len(getattr(ids, "shape", (0,))) != 1:
+        raise InvalidInput("ids are one for each row; nothing was read or spent. Give one column or list of them.")
+    items = next((getattr(ids, name)() for name in ("to_pylist", "to_list", "tolist") if hasattr(ids, name)), None)
+    items = list(ids) if items is None else items
+    found = np.empty(len(items), dtype=object)
+    for place, each in enumerate(items):
+        found[place] = each
+    return found
+
+
 def kept_rows(ids: Any, most: int, key: bytes) -> "npt.NDArray[np.int64]":
     """For each person up to ``most`` of their rows, −1 beyond; chosen by a secret key from their own rows alone.
 
     Of a person's rows those with the least keyed hash of (id, which of their rows it is) are kept, so that no other
-    person's rows decide anything. Sensitive: the result.
+    person's rows decide anything. Rows without an id are nobody's, and none of them is kept. Sensitive: the result.
     """
     import numpy as np
 
-    names = np.asarray(ids).astype(str)
-    people, owner = np.unique(names, return_inverse=True)
-    order = np.argsort(owner, kind="stable")
-    counts = np.bincount(owner, minlength=len(people))
+    people, owner = _owners(listed_ids(ids))
+    order = np.argsort(owner, kind="stable")[int((owner < 0).sum()) :]
+    counts = np.bincount(owner[owner >= 0], minlength=len(people))
     starts = np.cumsum(counts) - counts
     kept = np.full((len(people), most), -1, dtype=np.int64)
     for person, (start, count) in enumerate(zip(starts.tolist(), counts.tolist(), strict=True)):
         own = order[start : start + count]
         if count > most:
-            about = str(people[person]).encode()
+            about = _written(people[person])
             lots = [_lot(about + b"\0%d" % place, key) for place in range(count)]
             own = own[sorted(sorted(range(count), key=lots.__getitem__)[:most])]
         kept[person, : len(own)] = own
     return kept
+
+
+def _owners(ids: "npt.NDArray[Any]") -> "tuple[list[Id], npt.NDArray[np.int64]]":
+    """All persons, whole numbers first, then text, then bytes, each in order; and whose each row is, −1 for nobody's.
+
+    Each id is read by itself and never refused: this is after the charge.
+    """
+    import numpy as np
+
+    values, place = np.unique(ids, return_inverse=True) if ids.dtype != object else _distinct(ids)
+    found = [_who(each) for each in values.tolist()]
+    people = sorted({each for each in found if each is not None}, key=_order)
+    number: dict[Id | None, int] = {each: person for person, each in enumerate(people)}
+    owners = np.array([number.get(each, -1) for each in found], dtype=np.int64)
+    return people, owners[place]
+
+
+def _distinct(ids: "npt.NDArray[Any]") -> "tuple[npt.NDArray[Any], npt.NDArray[np.int64]]":
+    """Ids of any type as whoever they are, each once, and which of these each row has."""
+    import numpy as np
+
+    seen: dict[Id | None, int] = {}
+    place = np.array([seen.setdefault(_who(each), len(seen)) for each in ids], dtype=np.int64)
+    values = np.empty(len(seen), dtype=object)
+    for each, spot in seen.items():
+        values[spot] = each
+    return values, place
+
+
+def _who(value: Any) -> Id | None:
+    """Who an id is, by itself; None for nobody. Floats beyond exact whole numbers, and anything odd, are nobody."""
+    if isinstance(value, float) and abs(value) >= WHOLE:
+        return None
+    try:
+        return canonical_id(value)
+    except Exception:  # noqa: BLE001 - a refusal here would tell of one id, after the charge
+        return None
+
+
+def _order(who: Id) -> tuple[int, Any]:
+    return (0, who) if isinstance(who, int) else (1, who) if isinstance(who, str) else (2, who)
+
+
+def _written(who: Id) -> bytes:
+    """An id as bytes; those of two persons differ."""
+    if isinstance(who, bytes):
+        return b"b" + who
+    return b"i%d" % who if isinstance(who, int) else b"s" + who.encode("utf-8", "surrogatepass")
 
 
 def _lot(about: bytes, key: bytes) -> bytes:

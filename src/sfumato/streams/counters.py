@@ -21,6 +21,7 @@ class Counters:
     def __init__(self, ledger: Any, what: str = "stream") -> None:
         self._what, self._ledger, self.durable = what, ledger, hasattr(ledger, "charge_named")
         self._charges: dict[int, tuple[str, Any]] = {}
+        self._ended: dict[int, tuple[str, Release]] = {}
 
     def charged(self, cost: Budget, dataset: Dataset, *, event: PrivacyEvent, question: str, key: str | None) -> Any:
         """Charge a stream; under the key of one that runs, find its charge."""
@@ -60,10 +61,24 @@ class Counters:
         return self._reserved(cost, dataset, event=event, question=question, key=key)
 
     def told(
-        self, cost: Budget, dataset: Dataset, *, event: PrivacyEvent, question: str, key: str | None
+        self,
+        cost: Budget,
+        dataset: Dataset,
+        *,
+        event: PrivacyEvent,
+        question: str,
+        key: str | None,
+        number: int | None = None,
     ) -> Release | None:
-        """The release of a stream that was closed, if there is one; with a key, that of the charge under it."""
+        """The release of a stream that was closed, if there is one: of the charge under a key, or of this number."""
         found: Release | None = None
+        if key is None and number is not None:
+            if self._ledger.stored(question, [dataset]) is None:  # also: whether it may still be used like this
+                return None
+            if self.durable:
+                return self._ledger.settled(number, question)  # type: ignore[no-any-return]
+            asked, found = self._ended.get(number, ("", None))
+            return found if asked == question else None
         if key is None:
             found = self._ledger.stored(question, [dataset])
         elif self.durable and self._ledger.charge_named(key) is not None:
@@ -74,9 +89,11 @@ class Counters:
         """Take a place in the count, or refuse: a later state, or another one with this place, has gone on."""
         self._ledger.advance(reservation, serial, nonce, datasets=[dataset])
 
-    def end(self, reservation: Any) -> None:
-        """Forget a stream that was closed: it cannot be resumed."""
+    def end(self, reservation: Any, question: str, release: Release) -> None:
+        """Forget a stream that was closed, but for what it told: it cannot be resumed."""
         self._charges.pop(reservation.number, None)
+        if not self.durable:
+            self._ended[reservation.number] = (question, release)
 
     def _check_open(self, key: str | None) -> bool:
         """Whether there is a charge under a key; refuses that of a stream that was closed."""

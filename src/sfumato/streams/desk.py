@@ -69,10 +69,18 @@ class Desk:
         return self._opened(query, mechanism, limit, spend, idempotency, partial(self.counters.found, number=charge))
 
     def told_stream(
-        self, query: Query, mechanism: Mechanism, limit: Limit | None, spend: Budget, *, idempotency: str | None
+        self,
+        query: Query,
+        mechanism: Mechanism,
+        limit: Limit | None,
+        spend: Budget,
+        *,
+        idempotency: str | None,
+        charge: int | None = None,
     ) -> Release:
-        """The release of a stream that was closed; charges nothing."""
-        release: Release | None = self._found(query, mechanism, limit, spend, idempotency, self.counters.told)[-1]
+        """The release of a stream that was closed, of a charge by its number if that is said; charges nothing."""
+        find = partial(self.counters.told, number=charge)
+        release: Release | None = self._found(query, mechanism, limit, spend, idempotency, find)[-1]
         if release is None:
             raise NotDeclared(f"no {self.what} like this was closed here; nothing was spent. Resume it, or open one.")
         return replace(release, charged=Budget.none(), repeated=True)
@@ -104,7 +112,7 @@ class Desk:
             presenter=self.presenter,
         )
         self.ledger.commit(opened.reservation, opened.question, release)
-        self.counters.end(opened.reservation)
+        self.counters.end(opened.reservation, opened.question, release)
         return release
 
     def stream_secret(self, purpose: str) -> bytes:

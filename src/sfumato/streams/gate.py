@@ -64,9 +64,16 @@ class StreamGate(Protocol):
         ...
 
     def told_stream(
-        self, query: Query, mechanism: Mechanism, limit: Limit | None, spend: Budget, *, idempotency: str | None
+        self,
+        query: Query,
+        mechanism: Mechanism,
+        limit: Limit | None,
+        spend: Budget,
+        *,
+        idempotency: str | None,
+        charge: int | None = None,
     ) -> Release:
-        """The release of a stream that was closed; charges nothing."""
+        """The release of a stream that was closed, of a charge by its number if that is said; charges nothing."""
         ...
 
     def close_stream(self, opened: Opened, query: Query, values: tuple[int, ...]) -> Release:

@@ -440,3 +440,42 @@ def test_parameters_out_of_range_are_refused(each: Fraction, temperature: Fracti
         InBatchContrast(nn.Linear(2, 2), each=each, temperature=temperature)
     with pytest.raises(InvalidInput, match="as many"):
         InBatchContrast(nn.Linear(2, 2)).sum(torch.zeros(2, 2), torch.zeros(3, 2))
+
+
+def rounding_encoder(seed: int) -> nn.Linear:
+    """An encoder in which 300 inputs of one cancel but for rounding, which hangs on the order of additions."""
+    draw = torch.Generator().manual_seed(seed)
+    half = torch.randn(150, dtype=torch.float64, generator=draw)
+    model = nn.Linear(303, 2, bias=False).double()
+    with torch.no_grad():
+        model.weight.zero_()
+        model.weight[0, 0] = model.weight[1, 1] = 1
+        for row in model.weight:
+            row[3:] = torch.cat([half, -half])[torch.randperm(300, generator=draw)]
+    return model
+
+
+@pytest.mark.claim("S3-04")
+def test_an_embedding_that_is_all_rounding_moves_no_further() -> None:
+    """17 and 18 units: a last chunk of 1 and one of 2 round otherwise, and the sum moved by 1.87 times the bound."""
+    rest = [0.0] * 300
+    for seed in range(128, 138):
+        contrast = InBatchContrast(rounding_encoder(seed), each=0.001, temperature=100)
+        limit = float(contrast.declared(18).moved(ADD_REMOVE))
+        for sign, side in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
+            anchors = [view(1, 0, 1) + rest] * 16 + [[0.0, 0.0, sign * 1e6] + [1.0] * 300] + [view(-1, 0, -1) + rest]
+            views = [view(-1, 1e-2, 1) + rest] * 16 + [view(side, 1e-2, -1) + rest] + [view(1, 1e-2, -1) + rest]
+            first, second = torch.tensor(anchors).double(), torch.tensor(views).double()
+            moved = contrast.sum(first, second).flat - contrast.sum(first[:-1], second[:-1]).flat
+            assert moved.norm().item() <= limit
+
+
+def test_an_empty_batch_is_a_step_and_one_beyond_the_proof_is_refused() -> None:
+    contrast = InBatchContrast(nn.Linear(3, 2))
+    made = contrast.sum(torch.zeros(0, 3), torch.zeros(0, 3))
+    assert made.flat.tolist() == [0] * 8
+    assert (len(made.norms), len(made.losses)) == (0, 0)
+    with pytest.raises(InvalidInput, match="at most 4096 units"):
+        contrast.sum(torch.zeros(4097, 3), torch.zeros(4097, 3))
+    with pytest.raises(InvalidInput, match="no float tells"):
+        _ = InBatchContrast(nn.Linear(3, 2), temperature="1/400").clip

@@ -1,6 +1,7 @@
 """S3-10: the mean policy gradient of N trajectories, and a small world in which a private update can be judged."""
 
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 
@@ -14,7 +15,7 @@ package("torch")
 import torch  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 
-from sfumato.learning import Engine  # noqa: E402
+from sfumato.learning import ClippedSum, Engine  # noqa: E402
 from sfumato.learning.paradigms.group_losses import policy_gradient  # noqa: E402
 from sfumato.learning.paradigms.private_mean import private_mean, private_mean_event  # noqa: E402
 from sfumato.learning.paradigms.toy_mdp import CLINIC, World, exact_return, policy, trajectories  # noqa: E402
@@ -104,7 +105,9 @@ def privately_updated(epsilon: float, updates: int, rate: float) -> tuple[nn.Mod
     for update in range(updates):
         states, targets = trajectories(CLINIC, model, number, baseline=(1.5, 1.2, 1, 0.6, 0.3, 0), seed=f"{update}")
         engine = Engine(model, policy_gradient, clip=1.0, unit="group")
-        noisy = private_mean(engine, states, targets, physical=512, moved=Fraction(2), multiplier=multiplier, over=number)
+        noisy = private_mean(
+            engine, states, targets, physical=512, moved=Fraction(2), multiplier=multiplier, over=number
+        )
         with torch.no_grad():
             for name, value in model.named_parameters():
                 value -= rate * noisy[name].to(value)
@@ -147,3 +150,35 @@ def test_worlds_that_make_no_sense_are_refused() -> None:
         World(moves=(((1.0,),),), rewards=(0.0, 1.0), visits=2)
     with pytest.raises(InvalidInput, match="add up to 1"):
         World(moves=(((0.5,),),), rewards=(0.0,), visits=2)
+
+
+def test_a_private_mean_is_summed_in_parts_of_one_shape() -> None:
+    """Kernels round otherwise for another number of units; here the sign of what is rounded decides each gradient."""
+    draw, seen = torch.Generator().manual_seed(29), []
+    half = torch.randn(392, generator=draw)
+    model = nn.Linear(784, 10, bias=False)
+    with torch.no_grad():
+        for row in model.weight:
+            row.copy_(torch.cat([half, -half])[torch.randperm(784, generator=draw)])
+
+    class Watched(Engine):
+        def sum(self, inputs: Tensor, targets: Tensor, present: Tensor | None = None) -> ClippedSum:
+            made = super().sum(inputs, targets, present)
+            seen.append((tuple(inputs.shape), made.flat.clone()))
+            return made
+
+    engine = Watched(model, lambda out, _: out.abs().sum(), clip=1.0)
+    totals = []
+    for number in range(21):
+        seen.clear()
+        private_mean(engine, torch.ones(number, 784), torch.zeros(number), moved=1, multiplier=1, over=9, physical=9)
+        assert {shape for shape, _ in seen} == {(16, 784)}
+        assert len(seen) == max(1, -(-number // 16))
+        totals.append(sum(flat for _, flat in seen))
+    assert max((b - a).norm().item() for a, b in pairwise(totals)) <= 1 + 1 / 128
+    at_once = [super(Watched, engine).sum(torch.ones(n, 784), torch.zeros(n)).flat for n in range(1, 34)]
+    assert max((b - a).norm().item() for a, b in pairwise(at_once)) > 1.1, "all units at once: the broken twin"
+    for wrong in ({"moved": "1/2"}, {"physical": 0}):
+        how = {"moved": 1, "multiplier": 1, "over": 9, **wrong}
+        with pytest.raises(InvalidInput):
+            private_mean(engine, torch.ones(2, 784), torch.zeros(2), **how)  # type: ignore[arg-type]

@@ -5,10 +5,12 @@ from fractions import Fraction
 from functools import cache
 from itertools import combinations
 
+import numpy as np
 import pytest
 
+import sfumato as sf
 from sfumato.core.units import Relation
-from sfumato.errors import InvalidInput, Refused
+from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.learning.paradigms.placed_groups import PlacedGroups, members, seated
 from sfumato.learning.paradigms.triplets import own_pairs, triplets
 from tests.parts import package
@@ -16,7 +18,7 @@ from tests.parts import package
 package("torch")
 import torch  # noqa: E402
 
-from sfumato.learning import Engine  # noqa: E402
+from sfumato.learning import Engine, Units  # noqa: E402
 from sfumato.learning.paradigms.group_losses import gathered, triplet_margin  # noqa: E402
 
 PEOPLE = "abcdefg"
@@ -193,16 +195,83 @@ def test_pairs_of_one_person_depend_on_that_person_alone() -> None:
 
 def test_rows_of_one_person_take_one_place() -> None:
     ids = ["x", "x", "x", "y"]
-    seats = seated(ids, places=50, key=b"k")
+    seats = seated(ids, places=50, key=b"k", persons=True)
     assert sorted(ids[row] for row in seats if row is not None) == ["x", "y"]
-    alone = seated(ids[:3], places=50, key=b"k")
+    alone = seated(ids[:3], places=50, key=b"k", persons=True)
     assert [row for row in alone if row is not None] == [row for row in seats if row is not None and row < 3]
+
+
+def most_exchanged(*, persons: bool) -> int:
+    """The most places in which one record more of a person exchanges the row that sits for another."""
+    found = 0
+    for key in (bytes([number]) for number in range(1, 30)):
+        for rows in range(4):
+            here, there = (seated(["ann"] * n, places=4, key=key, persons=persons) for n in (rows, rows + 1))
+            pairs = zip(here, there, strict=True)
+            found = max(found, sum(a != b and a is not None and b is not None for a, b in pairs))
+    return found
+
+
+@pytest.mark.claim("S3-03")
+def test_one_record_more_exchanges_no_row() -> None:
+    """An exchanged row moves two clips and not one; choosing one of a person's rows does that, and is for users."""
+    assert most_exchanged(persons=False) == 0
+    assert most_exchanged(persons=True) == 1, "the twin that is refused in vaults of records"
+
+
+def test_nobody_is_no_person() -> None:
+    nobody = [None, float("nan"), None]
+    assert own_pairs(nobody, each=1, key=b"k") == ()
+    assert seated([None, "a"], places=9, key=b"k").count(None) == 8
+    assert seated([None], roster=["a"]) == (None,)
+
+
+def test_one_person_is_one_whatever_holds_the_id() -> None:
+    ids = [torch.tensor(1), 1, np.int64(1), 1.0]
+    assert len(own_pairs(ids, each=5, key=b"k")) == 2
+    assert len(own_pairs([1, "1"], each=5, key=b"k")) == 0
+    assert sum(row is not None for row in seated(ids, places=99, key=b"k", persons=True)) == 1
+
+
+FACTS: dict[str, str] = {"name": "scans", "version": "1"}
+
+
+@pytest.mark.claim("S3-03")
+def test_units_of_groups_state_how_often_a_person_occurs() -> None:
+    rows, labels, groups = torch.arange(8.0)[:, None], torch.arange(8), triplets(9, each=3)
+    ids = [*"abcdefg", None]
+    units = Units.of_groups(rows, labels, ids=ids, groups=groups, roster=list("abcdefghi"), **FACTS)
+    assert (units.times, units.number, units.kind) == (3, 9, "group")
+    laid = units.laid(b"k" * 32)
+    wanted = [group for group in members(groups, (0, 1, 2, 3, 4, 5, 6, None, None)) if group is not None]
+    assert laid.inputs[0].squeeze(2).tolist() == [list(map(float, group)) for group in wanted]
+    assert laid.targets.tolist() == [list(group) for group in wanted]
+    inputs, targets, present = units.example(4)
+    assert (inputs[0].shape, targets.shape, present.shape) == ((4, 3, 1), (4, 3), (4,))
+    units.check(sf.record(relation="add/remove"))
+    units.check(sf.user("id", relation="add/remove"))
+    one_row = Units.of_groups(rows, labels, ids=ids, groups=groups, persons=True, **FACTS)
+    one_row.check(sf.user("id", relation="add/remove"))
+    with pytest.raises(Refused, match="protects records"):
+        one_row.check(sf.record(relation="add/remove"))
+    assert Units.of_groups(rows[:0], labels[:0], ids=[], groups=groups, **FACTS).laid(b"k" * 32).number == 0
+
+
+def test_groups_that_do_not_say_whom_they_share_are_refused() -> None:
+    with pytest.raises(NotDeclared, match="times=1 says that they share nobody"):
+        Units(torch.zeros(3, 3, 1), torch.zeros(3), kind="group", number=3, **FACTS)
+    assert Units(torch.zeros(3, 3, 1), torch.zeros(3), kind="group", times=1, number=3, **FACTS).times == 1
+    for wrong in ({"groups": 3}, {"roster": ["a", "a", "b"]}, {"roster": ["a"]}, {"roster": ["a", None, "b"]}):
+        with pytest.raises(InvalidInput):
+            Units.of_groups(
+                torch.zeros(1, 1), torch.zeros(1), **{"ids": ["a"], "groups": triplets(3, each=1), **FACTS, **wrong}
+            )
 
 
 def test_tables_that_break_their_promise_are_refused() -> None:
     with pytest.raises(Refused, match="one place is in 2 groups and each = 1"):
         PlacedGroups(places=4, groups=((0, 1, 2), (2, 3, 0)), each=1)
-    for groups in ((), ((0, 1), (2,)), ((0, 0),), ((0, 4),), ((-1, 0),)):
+    for groups in ((), ((),), ((0, 1), (2,)), ((0, 0),), ((0, 4),), ((-1, 0),)):
         with pytest.raises(InvalidInput):
             PlacedGroups(places=4, groups=groups, each=9)
     with pytest.raises(InvalidInput, match="of 3 places and 2"):

@@ -9,13 +9,16 @@ from sfumato.learning.slack import SLACK
 __all__ = [
     "CROWD",
     "DEEPEST",
+    "FAINTEST",
     "FEW",
+    "HUGE",
     "LARGEST",
     "MANY",
     "OVER",
     "PIECE",
     "SLACK",
     "SMALLEST",
+    "TINIEST",
     "TINY",
     "UNIT_ROUNDOFF",
     "WIDE",
@@ -35,7 +38,8 @@ UNIT_ROUNDOFF = Fraction(1, 2**24)
 PIECE = 1024
 """So many squares are summed in single precision at most; pieces are summed in double precision."""
 
-TINY = 2.0**-126
+TINY, TINIEST = 2.0**-126, 2.0**-1022
+"""What a square may lose by underflow, in single and in double precision."""
 DEEPEST = 2**12
 """The most roundings of a sum in single precision: so many times u, and two more for squares of u, bound its error."""
 
@@ -44,6 +48,10 @@ FEW = 2**10
 
 MANY = 2**15
 """The most units of a physical batch, for which double precision is surely enough."""
+
+FAINTEST = 2.0**-102
+"""Smaller factors are 0; so is the factor of a unit whose inputs to a layer are longer than HUGE."""
+HUGE = 2.0**60
 
 SMALLEST, LARGEST = 2.0**-40, 2.0**40
 """The clips between which nothing that underflows or overflows is felt."""

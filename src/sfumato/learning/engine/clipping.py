@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sfumato.learning.engine.bounds import CROWD
+from sfumato.learning.engine.bounds import CROWD, FAINTEST
 
 __all__ = ["Factors", "factors"]
 
@@ -22,6 +22,8 @@ class Factors:
 def factors(squared: Tensor, spread: Tensor | None, present: Tensor, clip: float) -> Factors:
     """min(1, clip / norm, CROWD · clip / spread) for units that are present and finite, and 0 for the others.
 
+    Factors below FAINTEST are 0 as well: in single precision they would be rounded by more than a part of themselves.
+
     ``squared`` are squared norms in double precision. ``spread`` are the squares of the sums of absolute values behind
     them, where some layer is summed as products of many places.
     """
@@ -31,4 +33,5 @@ def factors(squared: Tensor, spread: Tensor | None, present: Tensor, clip: float
     if spread is not None:
         counted = counted & torch.isfinite(spread)
         found = torch.minimum(found, CROWD * clip / spread.sqrt().clamp(min=CROWD * clip))
+    found = torch.where(found < FAINTEST, 0.0, found)
     return Factors(factors=torch.where(counted, found, 0.0), norms=torch.where(counted, norms, 0.0), counted=counted)

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from sfumato.learning.engine.bounds import PIECE, TINY
+from sfumato.learning.engine.bounds import PIECE, TINIEST, TINY
 from sfumato.learning.engine.device import row_squares
 
 __all__ = ["squares"]
@@ -19,10 +19,10 @@ def squares(values: Tensor) -> Tensor:
     [16.0]
     """
     if values.device.type != "cpu":
-        return row_squares(values)
+        return row_squares(values) + values.shape[1] * TINIEST
     length = values.shape[1]
     if values.dtype == torch.float64:
-        return values.square().sum(1)
+        return values.square().sum(1) + length * TINIEST
     values = values.float()
     whole = length // PIECE * PIECE
     found: Tensor

@@ -1,6 +1,6 @@
 """The plan: which way each layer goes, and why, found on invented data of the same shapes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +16,7 @@ from sfumato.learning.engine.losses import Kind, Loss, unit_losses
 from sfumato.learning.engine.record import Site, recording
 from sfumato.learning.engine.semantics import semantic_sum
 from sfumato.learning.refusals import invented
+from sfumato.learning.stilled import buffers_put_back, other_weights, without_dropout
 
 __all__ = ["Plan", "key", "plan"]
 
@@ -63,12 +64,18 @@ def plan(model: nn.Module, loss: Loss, inputs: tuple[Tensor, ...], targets: Any,
     elif doubts:
         reason = f"{next(iter(doubts)) or 'the model itself'}: {next(iter(doubts.values()))}"
     else:
+        units = inputs[0].shape[0]
         inputs, targets = invented((inputs, targets), UNITS)
-        with _put_back(model):
+        with buffers_put_back(model), without_dropout(model):
             try:
                 reason = _roads(model, loss, inputs, targets, kind, layers, calls) or _disagreement(
                     model, loss, inputs, targets, kind, layers
                 )
+                if not reason:
+                    reason = _company(model, loss, inputs, targets, kind, layers, units)
+                with other_weights(model):
+                    reason = reason or _disagreement(model, loss, inputs, targets, kind, layers)
+                    reason = reason or _company(model, loss, inputs, targets, kind, layers, units)
             except Changed as changed:
                 reason = str(changed)
             except (RuntimeError, ValueError, TypeError, LookupError) as failed:
@@ -117,11 +124,10 @@ def _disagreement(
     kind: Kind,
     layers: dict[str, nn.Module],
 ) -> str:
-    """Compare both ways on invented data, without what is random in training."""
+    """Compare both ways on invented data, in the mode that will run but without dropout."""
     present = torch.ones(inputs[0].shape[: 2 if kind == "user" else 1], dtype=torch.bool, device=inputs[0].device)
     trained = {name: value for name, value in model.named_parameters() if value.requires_grad}
     one, other = ({n: torch.zeros_like(v, dtype=torch.float64) for n, v in trained.items()} for _ in range(2))
-    model.eval()
     norms, _, _ = fast_sum(
         model, loss, inputs, targets, present, clip=1.0, kind=kind, layers=layers, into=one, batches=2
     )
@@ -129,9 +135,52 @@ def _disagreement(
     if not bool((true > 0).any()):
         return "invented data have no gradient to compare both ways by"
     far = max(float((one[name] - other[name]).abs().max()) for name in trained)
-    if far > AGREE or not torch.allclose(norms, true, rtol=AGREE, atol=1e-12):
+    agree = _agree(trained.values())
+    if far > agree or not torch.allclose(norms, true, rtol=agree, atol=1e-12):
         return "both ways disagree on invented data: rows of different units are mixed or moved"
     return ""
+
+
+def _company(
+    model: nn.Module,
+    loss: Loss,
+    inputs: tuple[Tensor, ...],
+    targets: Any,
+    kind: Kind,
+    layers: dict[str, nn.Module],
+    units: int,
+) -> str:
+    """Exchange one of as many units as there will be: nobody else's norm may change."""
+    if units < 2:
+        return ""
+    inputs, targets = invented((inputs, targets), units)
+    present = torch.ones(inputs[0].shape[: 2 if kind == "user" else 1], dtype=torch.bool, device=inputs[0].device)
+    trained = {name: value for name, value in model.named_parameters() if value.requires_grad}
+    norms = []
+    for some in (inputs, tree_map(_first_exchanged, inputs)):
+        into = {name: torch.zeros_like(value, dtype=torch.float64) for name, value in trained.items()}
+        found = fast_sum(model, loss, some, targets, present, clip=1.0, kind=kind, layers=layers, into=into, batches=2)
+        norms.append(found[0])
+    if not torch.allclose(norms[0][1:], norms[1][1:], rtol=_agree(trained.values()), atol=1e-12):
+        return f"among {units} units of invented data, one that is exchanged changes what others give"
+    return ""
+
+
+def _agree(trained: Iterable[Tensor]) -> float:
+    """How near both ways must be in the precision that the model has."""
+    kinds = {value.dtype for value in trained}
+    if torch.is_autocast_enabled():
+        kinds.add(torch.bfloat16)
+    return max(AGREE, *(8 * torch.finfo(kind).eps for kind in kinds))
+
+
+def _first_exchanged(part: Any) -> Any:
+    """The same but for the first unit, which becomes another."""
+    if not isinstance(part, Tensor) or not part.is_floating_point():
+        return part
+    part = part.clone()
+    part[0] = 1 - 2 * part[0]
+    return part
 
 
 @contextmanager
@@ -156,22 +205,6 @@ def _detached(layer: nn.Module, forward: Any) -> Any:
             layer.forward = run
 
     return run
-
-
-@contextmanager
-def _put_back(model: nn.Module) -> Iterator[None]:
-    """Leave modes, buffers and generators as they were."""
-    modes = {layer: layer.training for layer in model.modules()}
-    buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
-    try:
-        with torch.random.fork_rng():
-            yield
-    finally:
-        for layer, mode in modes.items():
-            layer.training = mode
-        with torch.no_grad():
-            for buffer, before in buffers:
-                buffer.copy_(before)
 
 
 def _shared(model: nn.Module) -> bool:

@@ -14,6 +14,7 @@ from sfumato.learning.engine.plan import Plan, key, plan
 from sfumato.learning.engine.record import Site
 from sfumato.learning.engine.semantics import semantic_sum
 from sfumato.learning.refusals import check_layers
+from sfumato.learning.stilled import buffers_put_back
 
 __all__ = ["ClippedSum", "Engine", "Kind", "clipped_sum"]
 
@@ -109,26 +110,27 @@ class Engine:
             raise InvalidInput(f"a physical batch has at most {MANY} units; nothing was summed. Use smaller ones.")
         planned = None if self.way == "semantic" else self._planned(inputs, targets)
         flat, into = self._empty(inputs[0].device, single=planned is not None and planned.fast and self._few(present))
-        if planned is not None and planned.fast:
-            norms, losses, ways = fast_sum(
-                self.model,
-                self.loss,
-                inputs,
-                targets,
-                present,
-                clip=self.clip,
-                kind=self.unit,
-                layers=planned.layers,
-                into=into,
-                batches=self.batches,
-                expected=planned.calls,
-            )
-            self._last = planned, ways
-        else:
-            norms, losses = semantic_sum(
-                self.model, self.loss, inputs, targets, present, clip=self.clip, kind=self.unit, into=into
-            )
-            self._last = None if planned is None else (planned, {})
+        with buffers_put_back(self.model):
+            if planned is not None and planned.fast:
+                norms, losses, ways = fast_sum(
+                    self.model,
+                    self.loss,
+                    inputs,
+                    targets,
+                    present,
+                    clip=self.clip,
+                    kind=self.unit,
+                    layers=planned.layers,
+                    into=into,
+                    batches=self.batches,
+                    expected=planned.calls,
+                )
+                self._last = planned, ways
+            else:
+                norms, losses = semantic_sum(
+                    self.model, self.loss, inputs, targets, present, clip=self.clip, kind=self.unit, into=into
+                )
+                self._last = None if planned is None else (planned, {})
         return ClippedSum(sums=into, flat=flat, norms=norms, losses=losses)
 
     def _planned(self, inputs: tuple[Tensor, ...], targets: Any) -> Plan:

@@ -1,11 +1,8 @@
 """Examples that a vault holds for learning: inputs and targets of persons, and how questions are answered."""
 
 import secrets
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.area import Answer
@@ -22,7 +19,8 @@ from sfumato.learning.paradigms.distillation import CloserModel
 from sfumato.learning.paradigms.examples import Examples
 from sfumato.learning.paradigms.learning_curves import LearningCurve
 from sfumato.learning.paradigms.output_perturbation import LogisticWeights
-from sfumato.learning.paradigms.persons import persons
+from sfumato.learning.paradigms.persons import Id, canonical_ids, persons
+from sfumato.learning.paradigms.silence import silence
 from sfumato.learning.paradigms.teachers import Train, counted, part_of, seed_of, vote
 from sfumato.learning.paradigms.voting import ConfidentVotes, TeacherVotes
 
@@ -40,11 +38,54 @@ class _Holding:
 
     inputs: Any
     targets: Any
-    ids: Any
+    ids: list[Id | None] | None
     number: int | None
     ensembles: dict[str, tuple[Train, int, int]] = field(default_factory=dict)
     questions: dict[str, Any] = field(default_factory=dict)
-    models: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    models: dict[str, tuple[tuple[Any, Any], ...]] = field(default_factory=dict)
+
+    @property
+    def numeric(self) -> bool:
+        """Whether inputs are numbers by their type, which is public; no value is read."""
+        if hasattr(self.inputs, "is_complex"):
+            return not (self.inputs.is_complex() or self.inputs.is_quantized or self.inputs.is_sparse)
+        return self.inputs.dtype.kind in "biuf"
+
+
+class _Keeper:
+    """What an analyst may lay beside declared examples; there is no way to read them here."""
+
+    __slots__ = ("_held",)
+
+    def __init__(self, held: _Holding) -> None:
+        self._held = held
+
+    def teach(self, name: str, train: Train, parts: int, classes: int) -> None:
+        """Keep the way to train an ensemble under a name; a name stays what it is."""
+        if self._held.ids is None:
+            raise NotDeclared(
+                "which part a record belongs to is told by its name and never by its place; nothing was done. Declare "
+                "the examples with ids=…."
+            )
+        _kept(self._held.ensembles, name, (train, parts, classes), _same)
+
+    def ask(self, name: str, questions: Any) -> int:
+        """Keep public questions under a name; how many there are."""
+        taken = _taken(questions)
+        _kept(self._held.questions, name, taken, _same)
+        return len(taken)
+
+    def examine(self, name: str, models: Sequence[Any]) -> int:
+        """Keep models under a name, each tried on zeros; how many there are."""
+        from sfumato.learning.paradigms.predictions import rehearsed, same_model
+
+        def same(one: Sequence[Any], other: Sequence[Any]) -> bool:
+            return len(one) == len(other) and all(
+                a[0] is b[0] and same_model(a[1], b[1]) for a, b in zip(one, other, strict=True)
+            )
+
+        _kept(self._held.models, name, tuple((model, rehearsed(model, self._held.inputs)) for model in models), same)
+        return len(models)
 
 
 class Lessons:
@@ -65,7 +106,7 @@ class Lessons:
         version: str | None,
         number: int | None,
     ) -> Examples:
-        """Keep examples as they are now; no value is read."""
+        """Keep examples as they are now. Ids are brought to one form; no input and no target is read."""
         persons(self._unit, None)
         if name is None:
             raise NotDeclared("examples need a public name, which their releases state. Say name='test set'.")
@@ -79,7 +120,10 @@ class Lessons:
             natural(number, "number", most=2**40)
         if isinstance(self._unit, User | Family) and ids is None:
             raise NotDeclared("persons are protected: say who each example is of, ids=…. Nothing was done.")
-        held = _Holding(inputs=_taken(inputs), targets=_taken(targets), ids=_listed(ids), number=number)
+        who = None if ids is None else canonical_ids(ids)
+        held = _Holding(inputs=_taken(inputs), targets=_taken(targets), ids=who, number=number)
+        if not held.inputs.shape or not held.targets.shape:
+            raise InvalidInput("inputs and targets are rows, one for each example; nothing was done.")
         if len({len(held.inputs), len(held.targets)} | (set() if held.ids is None else {len(held.ids)})) != 1:
             raise InvalidInput("inputs, targets and ids are not of the same examples; nothing was done.")
         if self._unit.relation is Relation.REPLACE and isinstance(self._unit, Record):
@@ -87,31 +131,14 @@ class Lessons:
             if held.number != len(held.inputs):
                 raise InvalidInput("number is not that of the records, which is public here; nothing was done.")
         self._holdings[dataset] = held
-        return Examples(area=self, gate=gate, dataset=dataset, number=held.number, shape=tuple(held.inputs.shape[1:]))
-
-    def teach(self, dataset: Dataset, name: str, train: Train, parts: int, classes: int) -> None:
-        """Keep the way to train an ensemble under a name; a name stays what it is."""
-        if self._holdings[dataset].ids is None:
-            raise NotDeclared(
-                "which part a record belongs to is told by its name and never by its place; nothing was done. Declare "
-                "the examples with ids=…."
-            )
-        _kept(self._holdings[dataset].ensembles, name, (train, parts, classes))
-
-    def ask(self, dataset: Dataset, name: str, questions: Any) -> int:
-        """Keep public questions under a name; how many there are."""
-        held = self._holdings[dataset].questions
-        taken = _taken(questions)
-        _kept(held, name, taken)
-        return len(taken)
-
-    def examine(self, dataset: Dataset, name: str, models: Sequence[Any]) -> int:
-        """Keep models under a name, each tried on zeros; how many there are."""
-        from sfumato.learning.paradigms.predictions import rehearsed
-
-        held = self._holdings[dataset]
-        _kept(held.models, name, tuple(rehearsed(model, held.inputs) for model in models))
-        return len(models)
+        return Examples(
+            keeper=_Keeper(held),
+            gate=gate,
+            dataset=dataset,
+            number=held.number,
+            shape=tuple(held.inputs.shape[1:]),
+            numeric=held.numeric,
+        )
 
     def answers(self, query: Query) -> bool:
         """Whether this is a question about examples; a subclass could state a sensitivity of its own."""
@@ -137,7 +164,7 @@ class Lessons:
             case CloserModel():
                 fits = query.number == held.number
             case LogisticWeights():
-                fits = (query.number, query.features) == (held.number, *held.inputs.shape[1:])
+                fits = held.numeric and (query.number, query.features) == (held.number, *held.inputs.shape[1:])
         if not fits:
             raise Refused(
                 f"the public facts that this asks with are not those declared for {query.dataset.name!r}; nothing was "
@@ -162,9 +189,9 @@ class Lessons:
     def read(self, query: ExampleQuery) -> Any:
         """Read the examples and compute. Sensitive: the result is exact.
 
-        What teachers and models print or warn of meanwhile can hang on the data, and is not shown.
+        What teachers and models print, log or warn of meanwhile can hang on the data, and is not shown.
         """
-        with _silence():
+        with silence():
             return self._computed(query, self._holdings[query.dataset])
 
     def _computed(self, query: ExampleQuery, held: _Holding) -> Any:
@@ -177,12 +204,14 @@ class Lessons:
                 from sfumato.learning.paradigms.predictions import right
 
                 places = self._places(held)
-                return [right(model, held.inputs, held.targets, places) for model in held.models[query.models]]
+                return [right(model, held.inputs, held.targets, places) for _, model in held.models[query.models]]
             case CloserModel():
+                from sfumato.learning.paradigms.predictions import class_of
+
                 counts = [0] * len(query.first)
                 for place in self._places(held):
-                    chosen = _class(held.targets[place])
-                    if 0 <= chosen < len(counts):
+                    chosen = class_of(held.targets[place])
+                    if chosen is not None and 0 <= chosen < len(counts):
                         counts[chosen] += 1
                 return list(query.exact(counts))
             case LogisticWeights():
@@ -199,8 +228,8 @@ class Lessons:
         train, parts, classes = held.ensembles[query.ensemble]
         secret = self._secret()
         places: list[list[int]] = [[] for _ in range(parts)]
-        for place, person in enumerate(held.ids):
-            if _told(person):
+        for place, person in enumerate(held.ids or ()):
+            if person is not None:
                 places[part_of(person, parts, secret)].append(place)
         questions = held.questions[query.asked]
         votes = [
@@ -213,9 +242,9 @@ class Lessons:
         from sfumato.learning.paradigms.logistic import held_to_one, minimiser
 
         places = self._places(held)
-        signs = [1 if _class(held.targets[place]) > 0 else -1 for place in places]
+        signs = [1 if _above(held.targets[place]) else -1 for place in places]
         found = minimiser(
-            held_to_one(held.inputs[places]).reshape(len(places), query.features),
+            held_to_one(_doubles(held.inputs[places])).reshape(len(places), query.features),
             signs,
             number=query.number,
             regularisation=query.regularisation,
@@ -227,19 +256,11 @@ class Lessons:
         """Which records count: all of them, or the first of each person. Sensitive."""
         if isinstance(self._unit, Record):
             return list(range(len(held.inputs)))
-        first: dict[Any, int] = {}
-        for place, person in enumerate(held.ids):
-            if _told(person):
-                first.setdefault((type(person), person), place)
+        first: dict[Id, int] = {}
+        for place, person in enumerate(held.ids or ()):
+            if person is not None:
+                first.setdefault(person, place)
         return list(first.values())
-
-
-@contextmanager
-def _silence() -> Iterator[None]:
-    """Let nothing that is printed, and no warning, get out."""
-    with warnings.catch_warnings(), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-        warnings.simplefilter("ignore")
-        yield
 
 
 def _taken(given: Any) -> Any:
@@ -251,22 +272,21 @@ def _taken(given: Any) -> Any:
     return np.array(given)
 
 
-def _listed(ids: Any) -> list[Any] | None:
-    if ids is None:
-        return None
-    return list(ids.tolist() if hasattr(ids, "tolist") else ids)
+def _doubles(rows: Any) -> Any:
+    """Rows of numbers as doubles, whatever type of number they have."""
+    if hasattr(rows, "clone"):
+        import torch
+
+        return rows.to("cpu", torch.float64).numpy()
+    return rows
 
 
-def _told(person: Any) -> bool:
-    """Whether it is told whose a record is; one of nobody does not count."""
-    return person is not None and person == person  # what is not a number is not itself
-
-
-def _class(target: Any) -> int:
+def _above(target: Any) -> bool:
+    """Whether a target is above 0; what is no number is not."""
     try:
-        return int(target)
-    except (TypeError, ValueError, OverflowError):
-        return -1
+        return bool(float(target) > 0)
+    except Exception:  # noqa: BLE001 - what a target is hangs on the data
+        return False
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -275,8 +295,7 @@ def _same(one: Any, other: Any) -> bool:
     return type(one) is type(other) and one.shape == other.shape and bool((one == other).all())
 
 
-def _kept(names: dict[str, Any], name: str, what: Any) -> None:
+def _kept(names: dict[str, Any], name: str, what: Any, same: Callable[[Any, Any], bool]) -> None:
     """Keep something under a public name that stored answers go by."""
-    if name in names and not _same(names[name], what):
+    if not same(names.setdefault(name, what), what):
         raise Refused(f"{name!r} is the name of something else here; nothing was done. Give it another name.")
-    names[name] = what

@@ -29,7 +29,7 @@ __all__ = ["LogitRelease", "TopKey", "classical_epsilon", "least_epsilon", "wide
 DIGITS = 9
 FINE = 2**20  # steps of the lattice in a margin
 DEEPEST = Fraction(40)  # standard deviations: less likely things are stated as if they were that likely
-FARTHEST = 2**40  # steps: logits beyond are held there
+FARTHEST = 2**61  # steps: with noise below 2^50 steps, sums stay within 64 bits
 
 
 def widest_noise(*, margin: Exact, error: Exact, keys: int = 2) -> Fraction:
@@ -92,7 +92,10 @@ class LogitRelease:
 
     Guarantee: :attr:`event`, exact on the lattice; :meth:`error` bounds the chance that the top key is lost. Assumes:
     one unit moves the whole vector of logits by at most ``l2``, under the relation that the caller means. Public:
-    every field. Sensitive: the logits. A logit that is no finite number counts as 0. Proof: docs/proofs/paradigms.md
+    every field. Sensitive: the logits. Proof: docs/proofs/paradigms.md
+
+    Logits are held within ±``bound`` first, as far as the lattice goes unless it is given; what is no number counts as
+    0. :meth:`error` is for logits within it.
 
     >>> release = LogitRelease.for_margin(margin=2, error=0.05, l2=0.1, keys=2)
     >>> float(release.epsilon(1e-5)), float(release.error(2)) <= 0.05
@@ -103,11 +106,13 @@ class LogitRelease:
     l2: Fraction
     sigma: Fraction
     pitch: Fraction
+    bound: Fraction | None = None
 
     def __post_init__(self) -> None:
         natural(self.keys, "keys", least=2)
         for name in ("l2", "sigma", "pitch"):
             object.__setattr__(self, name, positive(getattr(self, name), name))
+        object.__setattr__(self, "bound", _bound(self.bound, self.pitch))
 
     @classmethod
     def for_margin(cls, *, margin: Exact, error: Exact, l2: Exact, keys: int = 2) -> "LogitRelease":
@@ -144,7 +149,7 @@ class LogitRelease:
     def error(self, margin: Exact) -> Fraction:
         """At least the chance that a key which leads all others by the margin does not have the largest noisy logit."""
         lead = positive(margin, "margin") - 2 * self.pitch
-        if lead <= 0:
+        if lead <= 0 or not _leads(margin, self.bound):
             return Fraction(1)
         out = min(lead / (enclosures.sqrt(Fraction(2)).high * self.sigma), DEEPEST)
         chance = enclosures.normal_cdf(-out).high
@@ -152,7 +157,7 @@ class LogitRelease:
 
     def release(self, logits: Sequence[float], words: "Words") -> tuple[Fraction, ...]:
         """The noisy logits, in the order of the keys; draws fresh noise. Charge :attr:`noise` before."""
-        steps = _on_lattice(logits, self.keys, self.pitch)
+        steps = _on_lattice(logits, self.keys, self.pitch, self.bound)
         return tuple(value * self.pitch for value in self.noise.add_noise(steps, words))
 
 
@@ -161,7 +166,8 @@ class TopKey:
     """Name the key with the largest noisy logit, and nothing else: pure ε, and less of it than for all logits.
 
     Guarantee: ``noise.loss`` of report noisy max, ε = ``epsilon``. Assumes: one unit moves no logit by more than
-    ``linf``. Public: every field. Sensitive: the logits. Proof: docs/proofs/noisy_max.md, docs/proofs/paradigms.md
+    ``linf``. Public: every field. Sensitive: the logits, held within ±``bound`` first.
+    Proof: docs/proofs/noisy_max.md, docs/proofs/paradigms.md
 
     >>> top = TopKey.for_margin(margin=2, error=0.05, linf=0.1, keys=2)
     >>> float(top.epsilon)
@@ -172,11 +178,13 @@ class TopKey:
     linf: Fraction
     epsilon: Fraction
     pitch: Fraction
+    bound: Fraction | None = None
 
     def __post_init__(self) -> None:
         natural(self.keys, "keys", least=2)
         for name in ("linf", "epsilon", "pitch"):
             object.__setattr__(self, name, positive(getattr(self, name), name))
+        object.__setattr__(self, "bound", _bound(self.bound, self.pitch))
 
     @classmethod
     def for_margin(cls, *, margin: Exact, error: Exact, linf: Exact, keys: int = 2) -> "TopKey":
@@ -210,7 +218,7 @@ class TopKey:
         lead = math.floor(
             positive(margin, "margin") / self.pitch
         )  # rounding brings two keys closer by less than a step
-        if lead < 1:
+        if lead < 1 or not _leads(margin, self.bound):
             return Fraction(1)
         scale = self.noise.scale
         if lead / scale > FINE:
@@ -223,7 +231,7 @@ class TopKey:
 
     def choose(self, logits: Sequence[float], words: "Words") -> int:
         """The place of the key that is named; draws fresh noise. Charge :attr:`noise` before."""
-        return self.noise.choose(_on_lattice(logits, self.keys, self.pitch), words)
+        return self.noise.choose(_on_lattice(logits, self.keys, self.pitch, self.bound), words)
 
 
 def _for_each(error: Exact, keys: int) -> Fraction:
@@ -234,9 +242,41 @@ def _for_each(error: Exact, keys: int) -> Fraction:
     return chance
 
 
-def _on_lattice(logits: Sequence[float], keys: int, pitch: Fraction) -> tuple[int, ...]:
-    """The nearest steps; what is not finite counts as 0, so that no message depends on a value."""
+def _bound(bound: Fraction | None, pitch: Fraction) -> Fraction:
+    """How far from 0 a logit may lie: as declared, or as far as the lattice goes."""
+    most = FARTHEST * pitch
+    if bound is None:
+        return most
+    if positive(bound, "bound") > most:
+        raise InvalidInput("the bound lies beyond 2^61 steps of the lattice; nothing was done. Take a coarser pitch.")
+    return positive(bound, "bound")
+
+
+def _leads(margin: Exact, bound: Fraction | None) -> bool:
+    """Whether two logits within the bound can be so far apart."""
+    return bound is not None and positive(margin, "margin") <= 2 * bound
+
+
+def _on_lattice(logits: Sequence[float], keys: int, pitch: Fraction, bound: Fraction | None) -> tuple[int, ...]:
+    """The nearest steps to logits held within the bound; no message depends on a value."""
     if len(logits) != keys:
         raise InvalidInput(f"{keys} logits were declared; nothing was drawn.")
-    steps = (math.floor(Fraction(float(x)) / pitch + Fraction(1, 2)) if math.isfinite(x) else 0 for x in logits)
-    return tuple(max(-FARTHEST, min(FARTHEST, step)) for step in steps)
+    most = FARTHEST * pitch if bound is None else bound
+    return tuple(math.floor(max(-most, min(most, _finite(x, most))) / pitch + Fraction(1, 2)) for x in logits)
+
+
+def _finite(logit: float, most: Fraction) -> Fraction:
+    """A logit as a fraction; an endless one lies at the bound, and what is no number at 0."""
+    try:
+        if logit != logit:
+            return Fraction(0)
+        return Fraction(logit) if isinstance(logit, int) else Fraction(float(logit))
+    except (OverflowError, TypeError, ValueError):
+        return _endless(logit, most)
+
+
+def _endless(logit: float, most: Fraction) -> Fraction:
+    try:
+        return most if logit > 0 else -most
+    except (TypeError, ValueError):
+        return Fraction(0)

@@ -1,7 +1,7 @@
 """Declared examples, as an analyst holds them: the questions that can be asked of inputs and targets."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -20,17 +20,17 @@ __all__ = ["Examples", "Teachers", "lesson"]
 
 
 class Keeper(Protocol):
-    """Where examples are kept, as their questions see it."""
+    """Where things are laid beside examples; it gives nothing back."""
 
-    def teach(self, dataset: Dataset, name: str, train: Train, parts: int, classes: int) -> None:
+    def teach(self, name: str, train: Train, parts: int, classes: int) -> None:
         """Keep a way to train teachers."""
         ...
 
-    def ask(self, dataset: Dataset, name: str, questions: Any) -> int:
+    def ask(self, name: str, questions: Any) -> int:
         """Keep public questions."""
         ...
 
-    def examine(self, dataset: Dataset, name: str, models: Sequence[Any]) -> int:
+    def examine(self, name: str, models: Sequence[Any]) -> int:
         """Keep models."""
         ...
 
@@ -42,11 +42,12 @@ class Examples:
     ``number`` is the public number of persons, or of records, that shares and means are over.
     """
 
-    area: Keeper
+    keeper: Keeper = field(repr=False)
     gate: Gate
     dataset: Dataset
     number: int | None
     shape: tuple[int, ...]
+    numeric: bool = True
 
     def teachers(self, train: Train, *, parts: int, classes: int, name: str) -> "Teachers":
         """Teachers, one for each of ``parts`` fixed parts of the persons; none is trained yet.
@@ -58,19 +59,19 @@ class Examples:
         natural(parts, "parts")
         natural(classes, "classes", least=2)
         check_name(name, "the name of an ensemble")
-        self.area.teach(self.dataset, name, train, parts, classes)
+        self.keeper.teach(name, train, parts, classes)
         return Teachers(examples=self, name=name, parts=parts, classes=classes)
 
     def learning_curve(self, models: Sequence[Any], *, name: str) -> Question:
         """The accuracy of several models, such as those after each epoch, for one charge.
 
-        Assumes: the models do not hang on these examples. A torch module gives scores of classes, anything else is
-        called with one input and gives a class.
+        Assumes: the models do not hang on these examples. A torch module gives a score for each of two
+        or more classes, anything else is called with one input and gives a class.
         """
         check_name(name, "the name of some models")
         if not models:
             raise InvalidInput("a learning curve needs at least one model; nothing was done.")
-        number, epochs = self._counted(), self.area.examine(self.dataset, name, models)
+        number, epochs = self._counted(), self.keeper.examine(name, models)
         query = LearningCurve(dataset=self.dataset, models=name, epochs=epochs, number=number)
         return Question(query=query, gate=self.gate)
 
@@ -89,8 +90,8 @@ class Examples:
         return Question(query=query, gate=self.gate)
 
     def logistic_regression(self, *, regularisation: Exact, residual: Exact | None = None) -> Question:
-        """The weights of a regularised logistic regression of the sign of the targets, with noise on them."""
-        if len(self.shape) != 1:
+        """The weights of a regularised logistic regression of the targets, above 0 or not, with noise on them."""
+        if len(self.shape) != 1 or not self.numeric:
             raise InvalidInput("logistic regression takes inputs that are rows of numbers; nothing was done.")
         query = logistic_weights(
             self.dataset,
@@ -157,7 +158,7 @@ class Teachers:
         check_name(name, "the name of a list of questions")
         if len(questions) == 0:
             raise InvalidInput("teachers need at least one question; nothing was done.")
-        return self.examples.area.ask(self.examples.dataset, name, questions)
+        return self.examples.keeper.ask(name, questions)
 
 
 def lesson(release: Release, questions: Any) -> tuple[Any, list[int]]:

@@ -73,7 +73,7 @@ class InBatchContrast:
         if bound > BEYOND:
             raise InvalidInput(
                 f"at a temperature of {self._declared.temperature} no float tells how far a unit moves a batch of any "
-                "size; nothing was done. Use a temperature near 1, or a batch of a fixed size: declared(batch).moved(…)."
+                "size; nothing was done. Use a temperature near 1, or a fixed batch: declared(batch).moved(…)."
             )
         near = float(bound)
         return near if Fraction(near) >= bound else math.nextafter(near, math.inf)

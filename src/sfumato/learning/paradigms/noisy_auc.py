@@ -22,6 +22,8 @@ def auc_at(auc: float, cosine: float) -> float:
     >>> round(auc_at(0.95, 0.815), 3)
     0.91
     """
+    if not (0 < auc < 1 and -1 <= cosine <= 1):
+        raise InvalidInput("an AUC lies between 0 and 1 and a cosine between -1 and 1; nothing was computed.")
     return NORMAL.cdf(cosine * NORMAL.inv_cdf(auc))
 
 

@@ -14,7 +14,7 @@ from sfumato.core.query import Dataset, Law, Mechanism
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Relation, Unit
-from sfumato.errors import Refused
+from sfumato.errors import InvalidInput, Refused
 from sfumato.inference.figure import Figure
 from sfumato.inference.form import Form, Noise
 from sfumato.learning.paradigms.persons import persons
@@ -26,6 +26,7 @@ FINENESS = 2**20
 """Weights lie on a lattice of 1/(number·regularisation·FINENESS)."""
 
 LOOSE = Fraction(1, 100)
+MOST = Fraction(2**64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +59,10 @@ class LogisticWeights:
             raise Refused(
                 "without regularisation one person can move the weights without bound, so no noise would be enough; "
                 "nothing was read and nothing was spent. Say regularisation=…, for example 0.01."
+            )
+        if not 1 / MOST <= self.regularisation <= MOST:
+            raise InvalidInput(
+                "regularisation must lie between 2^-64 and 2^64; nothing was read and nothing was spent."
             )
 
     @property

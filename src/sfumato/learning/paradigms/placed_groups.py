@@ -147,5 +147,6 @@ def keyed_number(key: bytes, *parts: Name) -> int:
     >>> keyed_number(b"key", "place", 1) == keyed_number(b"key", "place", "1")
     False
     """
-    text = "".join(f"{type(part).__name__}{len(str(part))}:{part}" for part in parts)
+    told = [(type(part).__name__, str(part)) for part in parts]
+    text = "".join(f"{kind}{len(word)}:{word}" for kind, word in told)
     return int.from_bytes(hmac.digest(key, text.encode(), "sha256")[:8], "big")

@@ -5,9 +5,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["is_module", "rehearsed", "right"]
+from sfumato.errors import InvalidInput
 
-CHUNK = 512
+__all__ = ["class_of", "is_module", "rehearsed", "right", "same_model"]
 
 
 def is_module(model: object) -> bool:
@@ -19,56 +19,76 @@ def is_module(model: object) -> bool:
 def rehearsed(model: Any, like: Any) -> Any:
     """A model that is ready to be asked: tried on a record of zeros, so that what cannot work fails before a charge.
 
-    A torch module is copied and put into evaluation mode.
+    A torch module is copied and put into evaluation mode. It must give one score for each of two or more classes.
     """
-    if is_module(model):
-        model = copy.deepcopy(model).eval()
-        _said(model, _zeros(like))
-    else:
-        model(_zeros(like)[0])
-    return model
+    ready = copy.deepcopy(model).eval() if is_module(model) else model
+    said = _said(ready, _zeros(like), 0)
+    if is_module(model) and said is None:
+        raise InvalidInput(
+            "a model of classes gives one score for each of two or more classes, and this one gives something else for "
+            "a record of zeros; nothing was read and nothing was spent. Give a function from a record to its class."
+        )
+    return ready
+
+
+def same_model(one: Any, other: Any) -> bool:
+    """Whether two models that are ready are one object; of copies of one module, whether they have the same weights."""
+    if type(one) is not type(other) or not is_module(one):
+        return one is other
+    import torch
+
+    here, there = one.state_dict(), other.state_dict()
+    return here.keys() == there.keys() and all(
+        isinstance(here[name], torch.Tensor) and torch.equal(here[name], there[name]) for name in here
+    )
 
 
 def right(model: Any, inputs: Any, targets: Any, places: Sequence[int]) -> int:
     """How many of some records a model gets right. Sensitive: all but the model.
 
-    Guarantee: a sum over records of a number that is 0 or 1 and hangs on this record alone; where a model fails on a
-    record, it is wrong there.
+    Guarantee: a sum over records of a number that is 0 or 1 and hangs on this record alone. Each is a batch of one in
+    memory of its own: in a larger one, how a kernel rounds can hang on the size of the batch and the place in it. Where
+    a model fails on a record, it is wrong there and nobody is told.
     """
-    return sum(
-        _agree(said, targets[place])
-        for at in range(0, len(places), CHUNK)
-        for said, place in zip(
-            _said(model, inputs[list(places[at : at + CHUNK])]), places[at : at + CHUNK], strict=True
-        )
-    )
+    return sum(_agree(model, inputs, targets, place) for place in places)
 
 
-def _agree(said: Any, target: Any) -> int:
+def class_of(value: Any) -> int | None:
+    """The class that a value names: a whole number. None where it names none, whatever it is.
+
+    >>> class_of(2.0), class_of(True), class_of(0.7), class_of("none")
+    (2, 1, None, None)
+    """
     try:
-        return int(int(said) == int(target))
-    except (TypeError, ValueError, OverflowError):
+        whole = int(value)
+        return whole if whole == float(value) else None
+    except Exception:  # noqa: BLE001 - what a value is hangs on the data
+        return None
+
+
+def _agree(model: Any, inputs: Any, targets: Any, place: int) -> int:
+    try:
+        said, meant = class_of(_said(model, inputs, place)), class_of(targets[place])
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001 - a failure that hangs on one record must not end the release
         return 0
+    return int(said is not None and said == meant)
 
 
-def _said(model: Any, records: Any) -> list[Any]:
-    """The class that a model gives to each record, as if it were the only one."""
+def _said(model: Any, inputs: Any, place: int) -> Any:
+    """What a model says of one record, of which it gets a copy; of a module, the class of the largest score."""
+    one = inputs[[place]]
     if not is_module(model):
-        return [_alone(model, record) for record in records]
+        return model(one[0])
     import torch
 
-    records = torch.as_tensor(records)
     with torch.no_grad():
-        # vmap makes every record a batch of its own
-        outputs = torch.func.vmap(lambda record: model(record.unsqueeze(0)).squeeze(0), randomness="different")(records)
-        return outputs.argmax(dim=-1).tolist()  # type: ignore[no-any-return]
-
-
-def _alone(model: Any, record: Any) -> Any:
-    try:
-        return model(record)
-    except Exception:  # noqa: BLE001 - a failure that hangs on one record must not end the release
-        return None
+        scores = model(torch.as_tensor(one).clone())  # a clone begins where all memory of torch is aligned to
+        if not isinstance(scores, torch.Tensor):
+            return None
+        scores = scores.squeeze(0)
+        return int(scores.argmax()) if scores.ndim == 1 and len(scores) >= 2 else None
 
 
 def _zeros(like: Any) -> Any:

@@ -71,7 +71,9 @@ def _summed(
 ) -> ClippedSum:
     """The sum over parts of one shape; pairs that are each other's negatives are one part, which lays itself out."""
     if isinstance(engine, InBatchContrast):
-        return engine.sum(*inputs, targets, present)
+        if len(inputs) != 1:
+            raise InvalidInput("the anchors of pairs are one tensor; nothing was summed.")
+        return engine.sum(inputs[0], targets, present)
     if present is None:
         present = targets.new_ones(inputs[0].shape[: 2 if engine.unit == "user" else 1], dtype=torch.bool)
     order = torch.from_numpy(shuffled_sample(len(targets), Fraction(1), words)).to(targets.device)
@@ -79,15 +81,14 @@ def _summed(
     laid = [
         torch.cat([each[order], each.new_zeros((missing, *each.shape[1:]))]) for each in (*inputs, targets, present)
     ]
-    total: ClippedSum | None = None
-    for start in range(0, len(laid[0]), part):
-        *some, wanted, here = (each[start : start + part] for each in laid)
-        made = engine.sum(tuple(some) if len(some) > 1 else some[0], wanted, here)
-        if total is not None:
-            made.flat.add_(total.flat)
-        total = made
-    assert total is not None
-    return total
+    *sides, wanted, here = ([each[at : at + part] for at in range(0, len(each), part)] for each in laid)
+    made = [
+        engine.sum(tuple(some) if len(some) > 1 else some[0], *rest)
+        for *some, rest in zip(*sides, zip(wanted, here, strict=True), strict=True)
+    ]
+    for one in made[1:]:
+        made[0].flat.add_(one.flat)
+    return made[0]
 
 
 def private_mean_event(multiplier: Exact) -> Gaussian:

@@ -9,7 +9,10 @@ import hmac
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import islice
 from typing import Any
+
+from sfumato.learning.paradigms.persons import canonical_id
 
 __all__ = ["Predict", "Train", "counted", "part_of", "seed_of", "vote"]
 
@@ -48,10 +51,12 @@ def vote(train: Train, inputs: Any, targets: Any, questions: Any, *, classes: in
     try:
         with _own_randomness(seed):
             said = train(inputs, targets, seed)(_copied(questions))
-        votes = [int(each) for each in said]
-    except Exception:  # noqa: BLE001 - a failure that hangs on the data would be an output
+            votes = [int(each) for each in islice(said, number)]  # votes may be made only as they are read
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001 - a failure that hangs on the data would be an output
         return [0] * number
-    votes = (votes + [0] * number)[:number]
+    votes += [0] * (number - len(votes))
     return [each if 0 <= each < classes else 0 for each in votes]
 
 
@@ -73,8 +78,8 @@ def _hashed(secret: bytes, purpose: str, text: str) -> bytes:
 
 
 def _written(person: object) -> str:
-    """Who somebody is as text; 1 and "1" are two persons, 1 of any whole-number type is one."""
-    plain = person.item() if hasattr(person, "item") else person
+    """Who somebody is as text; the rule is that of :func:`~sfumato.learning.paradigms.persons.canonical_id`."""
+    plain = canonical_id(person)
     return f"{type(plain).__name__} {plain!r}"
 
 

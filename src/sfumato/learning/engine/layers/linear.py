@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from sfumato.learning.engine.accumulate import chunk, outer, rows
-from sfumato.learning.engine.bounds import CROWD, OVER, UNIT_ROUNDOFF, WIDE, Budget
+from sfumato.learning.engine.bounds import CROWD, HUGE, OVER, UNIT_ROUNDOFF, WIDE, Budget
 from sfumato.learning.engine.layers.part import Direct, Part
 from sfumato.learning.engine.measure import squares
 from sfumato.learning.engine.precision import full_precision
@@ -75,7 +75,8 @@ class Product:
         """|g|²·(|a|² + 1)."""
         found = squares(self.g[:, 0])
         if self.weight is not None:
-            found = found * (squares(self.a[:, 0]) + (0 if self.bias is None else 1))
+            seen = squares(self.a[:, 0])
+            found = torch.where(seen > HUGE**2, torch.inf, found * (seen + (0 if self.bias is None else 1)))
         return found, found
 
     def put(self, factors: Tensor, into: dict[str, Tensor], budget: Budget) -> None:
@@ -112,6 +113,7 @@ class Gram:
             inner = torch.bmm(a, a.transpose(1, 2)).double() * torch.bmm(g, g.transpose(1, 2))
         found = inner.sum((1, 2)).clamp(min=0)
         found = torch.maximum(found, (found + gram_error(a.shape[2], g.shape[2]) * spread) / float(1 + OVER))
+        found = torch.where((lengths[0] > HUGE**2).view(units, -1).any(1), torch.inf, found)
         if self.double:
             spread = spread / WIDE**2
         if self.bias is not None:

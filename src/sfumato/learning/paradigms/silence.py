@@ -1,0 +1,58 @@
+"""Silence while private data is worked on: what is printed, warned of or logged then can hang on the data."""
+
+import ctypes
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from io import StringIO
+
+__all__ = ["silence"]
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """Let nothing get out: no text of Python or of a library in C on the two outputs, no warning, no log record.
+
+    Assumes: what runs within opens no way out of its own, such as a file. Meanwhile other threads are silent as well.
+    """
+    with ExitStack() as stack:
+        _flush()
+        for output in (1, 2):
+            _put_aside(output, stack)
+        stack.callback(_flush)  # what is still buffered goes where it was written to
+        stack.callback(logging.disable, logging.root.manager.disable)
+        logging.disable(sys.maxsize)
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+        stack.enter_context(redirect_stdout(StringIO()))
+        stack.enter_context(redirect_stderr(StringIO()))
+        yield
+
+
+def _put_aside(output: int, stack: ExitStack) -> None:
+    """Turn a file descriptor to nowhere until the stack is left; one that is not open stays so."""
+    try:
+        kept = os.dup(output)
+    except OSError:
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, output)
+    os.close(nowhere)
+
+    def back() -> None:
+        os.dup2(kept, output)
+        os.close(kept)
+
+    stack.callback(back)
+
+
+def _flush() -> None:
+    """Empty the buffers of Python's outputs and, where its library can be reached, of C's."""
+    for output in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+        if output is not None and not output.closed:
+            output.flush()
+    if os.name == "posix":
+        ctypes.CDLL(None).fflush(None)

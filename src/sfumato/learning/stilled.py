@@ -1,0 +1,90 @@
+"""A model left as it was: its buffers and modes put back, and what is random in it switched off for comparisons."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode
+
+__all__ = ["buffers_put_back", "other_weights", "without_dropout"]
+
+_DROPOUT = {F.dropout, F.dropout1d, F.dropout2d, F.dropout3d, F.alpha_dropout, F.feature_alpha_dropout}
+
+
+@contextmanager
+def buffers_put_back(model: nn.Module) -> Iterator[None]:
+    """Leave the buffers of a model as they were, whatever its forward pass does to them.
+
+    What a forward pass writes there hangs on the batch, and no noise covers it.
+    """
+    found = [
+        (layer, name, buffer, buffer.clone())
+        for layer in model.modules()
+        for name, buffer in layer._buffers.items()
+        if buffer is not None
+    ]
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for layer, name, buffer, before in found:
+                layer._buffers[name] = buffer
+                buffer.copy_(before)
+
+
+@contextmanager
+def without_dropout(model: nn.Module) -> Iterator[None]:
+    """Switch dropout off, as layers and as functions; everything else stays in the mode that it is in."""
+    layers = [layer for layer in model.modules() if isinstance(layer, nn.modules.dropout._DropoutNd) and layer.training]
+    try:
+        for layer in layers:
+            layer.training = False
+        with _Sober():
+            yield
+    finally:
+        for layer in layers:
+            layer.training = True
+
+
+class _Sober(TorchFunctionMode):
+    """Functions that drop values give them back as they are."""
+
+    def __torch_function__(
+        self, function: Any, types: Any, arguments: tuple[Any, ...] = (), named: dict[str, Any] | None = None
+    ) -> Any:
+        named = dict(named or {})
+        if function in _DROPOUT:
+            return arguments[0] if arguments else named["input"]
+        if function is F.multi_head_attention_forward:
+            named["training"] = False
+        if function is F.scaled_dot_product_attention and "dropout_p" in named:
+            named["dropout_p"] = 0.0
+        return function(*arguments, **named)
+
+
+@contextmanager
+def other_weights(model: nn.Module) -> Iterator[None]:
+    """Give a model other weights for a while, none of them 0: a last layer of zeros hides all that is before it."""
+    kept = [(value, value.detach().clone()) for value in model.parameters()]
+    try:
+        with torch.no_grad():
+            for value, _ in kept:
+                if value.is_floating_point():
+                    value.copy_(_waves(value))
+        yield
+    finally:
+        with torch.no_grad():
+            for value, before in kept:
+                value.copy_(before)
+
+
+def _waves(value: Tensor) -> Tensor:
+    places = torch.arange(value.numel(), dtype=torch.float64, device=value.device)
+    width = max(1, value[0].numel() if value.dim() > 1 else 1)
+    found: Tensor = ((1 + torch.sin(2 + places * 2.3 + (places * 0.61).square()) / 2) * (2 / width) ** 0.5 / 2).view_as(
+        value
+    )
+    return found
