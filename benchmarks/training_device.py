@@ -5,9 +5,7 @@ the weights. The plain step is PyTorch's as it is usually written; recorded as a
 because ours is recorded. Products may use TF32 in both. Without a GPU only the small version runs.
 """
 
-import statistics
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -43,10 +41,10 @@ def _measured(case: Case, device: torch.device, pairs: int, steps: int) -> dict[
     for name, made in {"ours": _ours, "plain": _plain, "plain, recorded": _recorded, **_opacus()}.items():
         torch.manual_seed(0)
         model = case.model().to(device)
-        before = _held(device)
+        before = _settled(device)
         step = made(model, inputs, targets)
         step()
-        memory[name] = _held(device) - before
+        memory[name] = _most(device) - before
         jobs[name] = _times(step, steps, device)
     found = compare(jobs.pop("ours"), jobs, pairs=pairs)
     return found | {"peak_mb": memory, "steps": steps}
@@ -137,17 +135,23 @@ def _times(step: Step, steps: int, device: torch.device) -> Step:
     return many
 
 
-def _held(device: torch.device) -> float:
-    """The most memory that was ever taken since the last question, in MB; also what a graph holds."""
+def _settled(device: torch.device) -> float:
+    """The memory that is taken now, in MB; from here on the most is counted anew."""
     if device.type != "cuda":
         return 0.0
     torch.cuda.synchronize()
-    most = torch.cuda.max_memory_reserved() / 2**20
-    with suppress(RuntimeError):
-        torch.cuda.empty_cache()
+    torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
-    return most
+    return torch.cuda.memory_reserved() / 2**20
+
+
+def _most(device: torch.device) -> float:
+    """The most memory that was taken since, in MB, with what a graph holds."""
+    if device.type != "cuda":
+        return 0.0
+    torch.cuda.synchronize()
+    return torch.cuda.max_memory_reserved() / 2**20
 
 
 if __name__ == "__main__":
-    print(run(smoke=not torch.cuda.is_available()), statistics.__name__)
+    print(run(smoke=not torch.cuda.is_available()))

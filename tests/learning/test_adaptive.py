@@ -16,7 +16,7 @@ from sfumato.core.query import Dataset
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import record
 from sfumato.errors import InvalidInput, Refused
-from sfumato.learning import Units
+from sfumato.learning import Units, adaptive
 from sfumato.learning.adaptive import AdaptiveClip, AdaptiveCourse, AdaptiveSums, below, together, units_moved
 from sfumato.learning.training import Training
 from sfumato.noise import SystemWords
@@ -25,6 +25,9 @@ from tests.parts import package
 package("torch")
 
 import torch  # noqa: E402
+
+from sfumato.learning.engine import Engine  # noqa: E402
+from sfumato.learning.engine.bounds import LARGEST, SMALLEST  # noqa: E402
 
 UNIT = 2**20
 CLIP = 2.0
@@ -247,3 +250,37 @@ def test_a_mechanism_for_another_clip_is_told_from_that_of_the_run() -> None:
     noise = AdaptiveClip(noise=Fraction(5)).mechanism(run(), Budget(epsilon=1, delta=1e-5), moved)
     assert run().mismatch(noise, unit) is None
     assert "clip" in str(run().mismatch(replace(noise, clip=Fraction(1)), unit))
+
+
+def test_the_clip_never_leaves_what_the_engine_takes() -> None:
+    """Else a run would fail after its charge. The twin without these bounds leaves them."""
+    assert (float(adaptive.LEAST), float(adaptive.MOST)) == (SMALLEST, LARGEST)
+    follow = AdaptiveClip(noise=Fraction(1), rate=Fraction(1), widest=2**30)
+    for first, told in ((Fraction(1, 2**39), 10**9), (Fraction(2**39), -(10**9))):
+        clip, free = first, first
+        for _ in range(12):
+            clip = follow.follow(clip, told, first=first, expected=Fraction(10))
+            free = replace(follow).follow(Fraction(1), told, first=Fraction(1), expected=Fraction(10)) * free
+            assert SMALLEST <= float(clip) <= LARGEST
+        assert not SMALLEST <= float(free) <= LARGEST
+        Engine(torch.nn.Linear(1, 1), torch.nn.functional.mse_loss, clip=float(clip))
+
+
+def test_a_first_clip_beyond_the_engine_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="2\\^40"):
+        AdaptiveSums(
+            multiplier=Fraction(1),
+            steps=1,
+            rate=Fraction(1),
+            parameters=1,
+            clip=Fraction(2**41),
+            follow=AdaptiveClip(noise=Fraction(9)),
+        )
+
+
+def test_a_unit_without_a_gradient_counts_as_below() -> None:
+    """The engine gives it the norm 0: it adds nothing to the sum."""
+    engine = Engine(torch.nn.Linear(1, 1), torch.nn.functional.mse_loss, clip=1.0)
+    norms = engine.sum(torch.tensor([[nan]]), torch.zeros(1, 1)).norms
+    assert norms.tolist() == [0.0]
+    assert below(norms, 1.0) == UNIT // 2

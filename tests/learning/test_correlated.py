@@ -330,3 +330,25 @@ def test_a_run_that_was_stopped_goes_on_from_its_sealed_state(noise: Correlated 
     release = trainer.fit(**said, checkpoint=tmp_path / "run.state", resume=True).release
     assert release.statement.query.done == 6  # type: ignore[attr-defined]
     assert here.left.epsilon == 0
+
+
+def test_what_a_cycle_under_replace_is_refused_for_holds_for_cycles_too() -> None:
+    """There is no sample in it: the reason must not say that there is one and no more."""
+    vault = sf.Vault(unit=sf.record(relation="replace"), budget=sf.Budget(epsilon=9, delta=1e-6), name="trial")
+    data = Units(torch.zeros(20, 2), torch.zeros(20, dtype=torch.long), number=20, name="visits", version="1")
+    trainer = vault.trainer(nn.Linear(2, 2), nn.functional.cross_entropy, data=data)
+    with pytest.raises(Refused, match="buckets of a cycle"):
+        trainer.plan(epsilon=1, delta=1e-6, steps=4, batch=10, noise=Correlated(bands=2))
+    whole = trainer.plan(epsilon=1, delta=1e-6, steps=4, batch=20, noise=Correlated(bands=2))
+    assert whole.query.rate == 1
+
+
+def test_what_is_no_noise_or_no_copies_is_refused_in_words() -> None:
+    vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=9, delta=1e-6), name="trial")
+    data = Units(torch.zeros(20, 2), torch.zeros(20, dtype=torch.long), number=20, name="visits", version="1")
+    trainer = vault.trainer(nn.Linear(2, 2), nn.functional.cross_entropy, data=data)
+    with pytest.raises(InvalidInput, match="AdaptiveClip"):
+        trainer.fit(epsilon=1, delta=1e-6, steps=4, batch=10, noise="x")
+    with pytest.raises(InvalidInput, match="Multiplied"):
+        vault.trainer(nn.Linear(2, 2), nn.functional.cross_entropy, data=data, copies="x")
+    assert vault.left.epsilon == 9

@@ -267,3 +267,161 @@ def test_cells_that_are_no_numbers_change_no_other_cell() -> None:
     found = Features(bounds={"a": (0, 10)})({"a": column})[:, 0]
     np.testing.assert_allclose(found, [-0.8, 0, 0, 0, 0, -0.4], atol=1e-6)
     assert Features(words={"a": ["x"]})({"a": [["x"], {}, "x"]}).tolist() == [[0.0], [0.0], [1.0]]
+
+
+class Watched(list[Any]):
+    """A column that remembers whether a value of it was looked at."""
+
+    looked = False
+
+    def __iter__(self) -> Any:
+        self.looked = True
+        return super().__iter__()
+
+
+def test_nothing_is_read_before_the_charge() -> None:
+    where = vault(epsilon=1)
+    columns = {"age": Watched([1.0, 2.0]), "ward": Watched(["A", "B"])}
+    y, more = Watched([0, 1]), {"bounds": {"age": (0, 9)}, "words": {"ward": ["A", "B"]}, "number": 2}
+    with pytest.raises(BudgetExceeded):
+        classifier(where, epsilon=2, **more).fit(columns, y)
+    line = DPRegressor(vault=where, epsilon=2, delta=1e-6, targets=(0, 1), **more)  # type: ignore[arg-type]
+    with pytest.raises(BudgetExceeded):
+        line.fit(columns, y)
+    assert not any(each.looked for each in (*columns.values(), y))
+    classifier(where, epsilon=1, **more).fit(columns, y)
+    assert all(each.looked for each in (*columns.values(), y))  # the twin: a column can tell
+
+
+X, Y = np.zeros((4, 2)), np.array([0, 1, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "words"),
+    [
+        (X, Y[:, None], "y must have one value for each row"),
+        (X, Y[:, None].tolist(), "y is a list of lists"),
+        (X, iter(Y), "y must have one value"),
+        (X, Y.astype(str), "y holds text"),
+        (X, Y.astype("S"), "y holds bytes"),
+        (X[:, :, None], Y, "rows and columns"),
+        (X[:, :0], Y, "0 columns"),
+        ({"a": [1]}, Y, "rows and columns"),
+    ],
+)
+def test_shapes_and_types_that_cannot_be_learned_from_are_refused_before_the_charge(x: Any, y: Any, words: str) -> None:
+    where = vault()
+    with pytest.raises(InvalidInput, match=words):
+        classifier(where).fit(x, y)
+    assert where.left.epsilon == 8
+
+
+def test_arrow_and_numbers_against_words_are_told_apart_by_type() -> None:
+    import pyarrow as pa
+
+    where = vault()
+    for y, classes in ((pa.array(["0", "1"]), [0, 1]), (pa.array([0, 1]), ["0", "1"]), (torch.tensor([0, 1]), ["0"])):
+        with pytest.raises(InvalidInput, match=r"no class is of that type|at least two"):
+            classifier(where, classes=classes).fit(X[:2], y)
+    assert where.left.epsilon == 8
+    spy = Spy()
+    classifier(spy, classes=[0, "1"]).fit(X, Y.astype(str))  # one of them is text
+    assert spy.rows()[1].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"learning_rate": float("nan")}, "learning_rate must be a finite"),
+        ({"learning_rate": float("inf")}, "learning_rate must be a finite"),
+        ({"learning_rate": "fast"}, "learning_rate must be a finite"),
+        ({"learning_rate": 0}, "above 0"),
+        ({"momentum": float("nan")}, "momentum must be a finite"),
+        ({"momentum": 5.0}, "below 1"),
+        ({"momentum": -0.1}, "from 0"),
+        ({"bounds": (0, 5e-324)}, "too close"),
+        ({"hidden": 8}, "hidden is a list"),
+        ({"hidden": "88"}, "hidden is a list"),
+        ({"classes": iter([0, 1])}, "classes is a list"),
+        ({"classes": [[0], [1]]}, "words or numbers"),
+    ],
+)
+def test_settings_that_nothing_can_be_learned_with_are_refused(changed: dict[str, Any], words: str) -> None:
+    where = vault()
+    with pytest.raises(InvalidInput, match=words):
+        classifier(where, **changed).fit(X, Y)
+    assert where.left.epsilon == 8
+
+
+def test_groups_that_are_no_column_are_refused_before_the_charge() -> None:
+    where = vault(PATIENTS)
+    for groups in (np.zeros((4, 2)), [[1, 2]] * 4, "abcd", [1, 2, 3]):
+        with pytest.raises(InvalidInput, match="groups"):
+            classifier(where, records=1).fit(X, Y, groups=groups)
+    assert where.left.epsilon == 8
+
+
+def test_an_odd_id_or_a_row_of_another_width_says_nothing() -> None:
+    """Whether one row is odd is as private as the rest: no word of it, before the charge or after."""
+    ids = np.array([b"p1", b"p2", b"p\xff", object()], dtype=object)
+    where = vault(PATIENTS)
+    classifier(where, records=1, number=4, epochs=1).fit(X, Y, groups=ids)
+    assert where.left.epsilon == 0
+    spy = Spy()
+    classifier(spy).fit([[0.1, 0.2], [0.3], "no", None, [0.5, [0.1]], np.array(3.0)], [0, 1, 0, 1, 1, 1])
+    rows, labels = spy.rows()
+    np.testing.assert_allclose(rows, [[0.1, 0.2], [0.5, 0]], atol=1e-6)
+    assert labels.tolist() == [0, 1]
+    with pytest.raises(InvalidInput, match="as many columns"):
+        classifier(spy).fit(X, Y).predict([[0.1, 0.2], [0.3]])
+
+
+def test_bounds_far_out_have_a_middle() -> None:
+    found = Features(bounds={"a": (1e308, 1.5e308)})({"a": [0, 1.25e308, 1.6e308]})[:, 0]
+    np.testing.assert_allclose(found, [-1, 0, 1], atol=1e-6)
+    close = Features(bounds={"a": (1, np.nextafter(1, 2))})({"a": [1, 2]})
+    assert float(close.abs().max()) <= 1
+
+
+def test_a_number_is_read_the_same_whatever_else_is_in_its_column() -> None:
+    for cell in ("1_0", " 3", "１", b"2", True, [4.0]):
+        alone = Features(bounds={"a": (0, 10)})({"a": [cell]})[0]
+        among = Features(bounds={"a": (0, 10)})({"a": [cell, None, "x", {}]})[0]
+        torch.testing.assert_close(alone, among)
+
+
+def test_classes_stay_as_they_are() -> None:
+    model = classifier(Spy(), classes=[0, "1"]).fit(X, [0, "1", 0, "1"])
+    assert model.classes_.tolist() == [0, "1"]
+    assert model.predict(X).tolist() == [0, 0, 0, 0]
+    model = classifier(Spy(), classes=[("a", 1), ("b", 2)]).fit(X, [("a", 1)] * 4)
+    assert model.predict(X[:1]).tolist() == [("a", 1)]
+    assert classifier(Spy(), classes=(0, 1)).fit(X, Y).fit(X, Y).classes_.tolist() == [0, 1]
+
+
+def test_the_features_that_went_in_are_columns() -> None:
+    spy, table = Spy(), {"age": [1, 2], "ward": ["A", "B"]}
+    model = classifier(spy, bounds={"age": (0, 9)}, words={"ward": ["A", "B", "C"]}).fit(table, [0, 1])
+    assert model.n_features_in_ == 2
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.int8])
+def test_tensors_of_any_numbers_are_read(dtype: torch.dtype) -> None:
+    spy, x = Spy(), torch.tensor([[1.0, 2.0], [4.0, 8.0]]).to(dtype)
+    classifier(spy, bounds=(0, 8)).fit(x, torch.tensor([0, 1]))
+    torch.testing.assert_close(spy.rows()[0], torch.tensor([[-0.75, -0.5], [0.0, 1.0]]))
+    where = vault()
+    for odd in (torch.eye(2).to_sparse(), torch.eye(2).to(torch.complex64)):
+        with pytest.raises(InvalidInput, match="rows and columns"):
+            classifier(where).fit(odd, [0, 1])
+        with pytest.raises(InvalidInput, match="one value for each row"):
+            classifier(where).fit(x, odd[0])
+    assert where.left.epsilon == 8
+
+
+def test_arrow_tables_are_read_by_place_too() -> None:
+    import pyarrow as pa
+
+    spy = Spy()
+    classifier(spy, bounds=(0, 8)).fit(pa.table({"a": [1, None], "b": ["8", "x"]}), [0, 1])
+    torch.testing.assert_close(spy.rows()[0], torch.tensor([[-0.75, 1.0], [0.0, 0.0]]))

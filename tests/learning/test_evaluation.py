@@ -1,9 +1,15 @@
 """Private evaluation: paid for beforehand, so many times and no more; and runs that end early by it."""
 
+import copy
+import os
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import product
 from math import sqrt
 from pathlib import Path
+from threading import Barrier
+from time import sleep
 from typing import Any
 
 import pytest
@@ -166,12 +172,114 @@ def test_what_cannot_be_asked_is_refused_before_a_row_is_read() -> None:
 
 
 def test_a_failure_while_reading_keeps_the_charge_and_quotes_nothing() -> None:
+    class Broken(Units):
+        def laid(self, key: bytes) -> Any:
+            raise ValueError("of Ann, row 17")
+
     here = vault()
-    broken = Units(torch.ones(3, 1), torch.ones(2), number=100, name="held out", version="1")
-    evaluator = here.evaluator(data=broken, evaluations=1, **SPEND)
-    with pytest.raises(EngineFailed, match="the charge of ε = 4"):
+    broken = Broken(torch.ones(3, 1), torch.ones(3), number=100, name="held out", version="1")
+    evaluator = here.evaluator(data=broken, evaluations=2, **SPEND)
+    with pytest.raises(EngineFailed, match="the charge of ε = 4") as caught:
         evaluator.ask(Sign())
+    assert "Ann" not in str(caught.value)
+    assert caught.value.__cause__ is caught.value.__context__ is None
     assert here.left.epsilon == 16
+    assert evaluator.left == 1  # it has taken its place
+
+
+class Slow(Sign):
+    """Gives other threads time to ask while it is asked."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        sleep(0.05)
+        return super().forward(x)
+
+
+def test_threads_get_no_answer_that_was_not_paid_for() -> None:
+    evaluator = vault().evaluator(data=held([1.0] * 60), evaluations=2, **SPEND)
+    start = Barrier(4)
+
+    def ask(_: int) -> Evaluated | Refused:
+        start.wait()
+        try:
+            return evaluator.ask(Slow())
+        except Refused as refused:
+            return refused
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(ask, range(4)))
+    told = [one.count for one in found if isinstance(one, Evaluated)]
+    assert len(told) == 2
+    assert sorted(evaluator.close().values) == sorted(told)
+
+
+def test_a_model_that_asks_while_it_is_asked_takes_places_as_well() -> None:
+    evaluator = vault().evaluator(data=held([1.0] * 60), evaluations=1, **SPEND)
+    told: list[Evaluated] = []
+
+    class Asks(Sign):
+        def forward(self, x: Tensor) -> Tensor:
+            if not told:
+                told.append(evaluator.ask(Sign()))
+            return super().forward(x)
+
+    with pytest.raises(Refused, match="1 evaluations were declared"):
+        evaluator.ask(Asks())
+    assert evaluator.close().values == (told[0].count,)
+
+
+def test_nothing_is_closed_while_a_question_is_under_way() -> None:
+    evaluator = vault().evaluator(data=held([1.0] * 60), evaluations=1, **SPEND)
+    calls: list[Refused] = []
+
+    class Closes(Sign):
+        def forward(self, x: Tensor) -> Tensor:
+            if not evaluator.left:  # the place is taken: rows are being read
+                with pytest.raises(Refused, match="under way") as caught:
+                    evaluator.close()
+                calls.append(caught.value)
+            return super().forward(x)
+
+    told = evaluator.ask(Closes())
+    assert calls
+    assert evaluator.close().values == (told.count,)
+
+
+def test_an_evaluator_is_not_copied() -> None:
+    evaluator = vault().evaluator(data=held([1.0] * 60), evaluations=1, **SPEND)
+    for way in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(Refused, match="not copied"):
+            way(evaluator)
+
+
+def test_a_forked_evaluator_tells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluator = vault().evaluator(data=held([1.0] * 60), evaluations=1, **SPEND)
+    here = os.getpid()
+    monkeypatch.setattr(os, "getpid", lambda: here + 1)
+    for use in (lambda: evaluator.ask(Sign()), evaluator.close):
+        with pytest.raises(Refused, match="another process"):
+            use()
+    monkeypatch.undo()
+    evaluator.ask(Sign())
+
+
+def test_the_model_of_the_caller_is_left_as_it_was() -> None:
+    """Of its modules one is held in evaluation mode by the caller, and one counts what it sees."""
+
+    class Counts(nn.Module):
+        seen = 0
+
+        def forward(self, x: Tensor) -> Tensor:
+            self.seen += 1
+            return x
+
+    model = nn.Sequential(Sign(), nn.Dropout(), Counts())
+    model.train()
+    model[1].eval()
+    evaluator = vault().evaluator(data=held([1.0] * 60), evaluations=1, **SPEND)
+    evaluator.ask(model)
+    assert [one.training for one in model] == [True, False, True]
+    assert model[2].seen == 0
 
 
 class Scripted:

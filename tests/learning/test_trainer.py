@@ -122,25 +122,6 @@ def test_the_bar_tells_steps_and_spending_and_nothing_else() -> None:
     assert "ε 9" in screen.getvalue()
 
 
-def test_what_the_engine_says_of_data_is_not_passed_on() -> None:
-    home = vault()
-    inputs, targets = rows()
-    targets[17] = 4321
-    data = Units(inputs, targets, number=400, name="visits", version="1")
-    model = nn.Linear(3, 2)
-    before = weights_digest(model)
-    trainer_ = home.trainer(model, nn.functional.cross_entropy, data=data)
-    with pytest.raises(errors.EngineFailed) as told:
-        trainer_.fit(steps=2, batch=400, **SPEND)
-    assert "4321" not in str(told.value)
-    assert told.value.__cause__ is None
-    assert told.value.__suppress_context__ or told.value.__context__ is None
-    assert home.spent == sf.Budget(**SPEND)
-    assert weights_digest(model) == before
-    with pytest.raises(errors.Refused, match="was closed"):
-        trainer_.fit(steps=2, **SPEND)
-
-
 def test_steps_of_any_size_are_what_they_sum_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """Empty batches are steps, and large ones are cut into parts of one shape."""
     shapes: list[tuple[int, ...]] = []

@@ -28,6 +28,7 @@ from sfumato.errors import Refused, Unsupported
 
 __all__ = ["compose", "cost", "loss_of", "promised"]
 
+MOST = 10**7  # steps on samples that are accounted for: whoever checks a certificate does it, who did not choose them
 FINE = 5e-5  # of an ε that calibration found with the same
 
 
@@ -121,8 +122,13 @@ def _accounted(event: PrivacyEvent, asked: Budget) -> bool:
 
     if asked.delta == 0:
         return False
-    by_delta = pld.delta(event, epsilon=asked.epsilon) <= asked.delta
-    return by_delta or pld.epsilon(event, delta=asked.delta, precision=FINE) <= asked.epsilon
+    if isinstance(event, Repeated) and event.times > MOST:
+        raise Refused(f"at most {MOST:,} steps on samples are accounted for; nothing was done.")
+    try:
+        by_delta = pld.delta(event, epsilon=asked.epsilon) <= asked.delta
+        return by_delta or pld.epsilon(event, delta=asked.delta, precision=FINE) <= asked.epsilon
+    except MemoryError:
+        raise Refused("the losses of this event are too many to be accounted for here; nothing was done.") from None
 
 
 def cost(guarantee: Pure | Approximate) -> Budget:

@@ -107,7 +107,7 @@ class _Estimator:
         table = self._table(x)
         model = self._network(len(table.features.names), outputs)
         for given, name in ((y, "y"), (groups, "groups")):
-            if isinstance(given, list | tuple) and axes_of(given) != 1:
+            if isinstance(given, list | tuple) and given and isinstance(given[0], list):
                 raise InvalidInput(f"{name} is a list of lists, not of values; nothing was trained and nothing spent")
         if table.rows != length_of(y, "y"):
             raise InvalidInput("X and y have different numbers of rows; nothing was trained and nothing was spent")
@@ -145,8 +145,11 @@ class _Estimator:
 
     def _rates(self) -> tuple[float, float]:
         """The learning rate and the momentum; what no run could learn with is refused."""
+        if not isinstance(self.hidden, list | tuple):
+            raise InvalidInput("hidden is a list of how wide each layer is, such as (32,); nothing was read or spent")
         rate = self.learning_rate if self.learning_rate is not None else self._gentle if self.hidden else self._usual
-        for value, name in ((rate, "learning_rate"), (self.momentum, "momentum")):
+        said: dict[str, Any] = {"learning_rate": rate, "momentum": self.momentum}
+        for name, value in said.items():
             if not isinstance(value, Real) or not math.isfinite(value):
                 raise InvalidInput(f"{name} must be a finite number; nothing was read and nothing was spent")
         if rate <= 0 or not 0 <= self.momentum < 1:
@@ -175,7 +178,8 @@ class _Estimator:
             features = Features(bounds=self.bounds, words=self.words)
             rows = features.rows(x)
             return _Table(features, rows, lambda: (features(x), torch.ones(rows, dtype=torch.bool)))
-        if axes_of(x) != 2 or not (hasattr(x, "__array__") or isinstance(x, list | tuple)):
+        odd = isinstance(x, Tensor) and (x.layout != torch.strided or x.is_complex())
+        if odd or axes_of(x) != 2 or not (hasattr(x, "__array__") or isinstance(x, list | tuple)):
             raise InvalidInput(
                 "X must have rows and columns, in an array, a frame or a list of rows; nothing was trained and nothing "
                 "was spent"
@@ -202,8 +206,6 @@ class _Estimator:
 
     def _network(self, width: int, outputs: int) -> nn.Sequential:
         """Layers with tanh between them; the last starts at zero, and no data decides where the others start."""
-        if not isinstance(self.hidden, list | tuple):
-            raise InvalidInput("hidden is a list of how wide each layer is, such as (32,); nothing was read or spent")
         sizes = [width, *(natural(size, "hidden") for size in self.hidden)]
         layers: list[nn.Module] = []
         for into, out in pairwise(sizes):
@@ -227,7 +229,8 @@ class DPClassifier(_Estimator):
     row is read; what is refused follows from settings, types and shapes. Predictions for other rows cost nothing more.
     Assumes: bounds, words, classes, number and all settings were not chosen by looking at the data, and the number of
     columns and their types are public; a search over settings is a charge for each fit. ``score`` on private rows is a
-    reading of them that no budget covers: hold out rows that may be seen. Public: every parameter. Proof: docs/proofs/training.md
+    reading of them that no budget covers: hold out rows that may be seen. Public: every parameter.
+    Proof: docs/proofs/training.md
 
     >>> import numpy as np, sfumato as sf
     >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=3, delta=1e-6),
@@ -408,7 +411,7 @@ class _Table:
 def _by_place(x: Any, width: int, features: Features) -> tuple[Tensor, Tensor]:
     """The features of rows without names of columns; a row of another width is all zeros, and does not count."""
     if hasattr(x, "__array__"):
-        table = np.asarray(x.detach() if isinstance(x, Tensor) else x)
+        table = x if isinstance(x, Tensor) else np.asarray(x)
         return features({name: table[:, int(name)] for name in features.columns}), torch.ones(len(x), dtype=torch.bool)
     rows = [cells(row) if is_column(row) else [] for row in x]
     there = [len(row) == width for row in rows]

@@ -123,7 +123,10 @@ def numbers(column: Any) -> Any:
     >>> numbers(["1", None, "two", 3]).tolist()
     [1.0, nan, nan, 3.0]
     """
-    if hasattr(column, "__array__") and not getattr(column, "requires_grad", False):
+    if isinstance(column, Tensor):
+        found: Any = column.detach().cpu().double().numpy()
+        return found
+    if hasattr(column, "__array__"):
         array = np.asarray(column)
         if array.ndim == 1 and array.dtype.kind in "biuf":
             return array.astype(np.float64)
@@ -164,6 +167,8 @@ def is_column(column: Any) -> bool:
     (True, False, False)
     """
     if isinstance(column, str | bytes | Mapping) or len(getattr(column, "shape", (0,))) != 1:
+        return False
+    if isinstance(column, Tensor) and (column.layout != torch.strided or column.is_complex()):
         return False
     return hasattr(column, "__len__") and hasattr(column, "__iter__")
 

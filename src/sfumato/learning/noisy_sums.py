@@ -14,7 +14,7 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput
 from sfumato.learning.rounding_slack import WIDTH, rounded_l2
 from sfumato.learning.slack import SLACK
-from sfumato.learning.training import Training
+from sfumato.learning.training import STEPS, Training
 from sfumato.mechanisms.norms import known
 
 __all__ = ["WIDTH", "NoisySums", "pitch_for"]
@@ -49,7 +49,7 @@ class NoisySums:
     def __post_init__(self) -> None:
         object.__setattr__(self, "multiplier", positive(self.multiplier, "multiplier"))
         object.__setattr__(self, "rate", positive(probability(self.rate, "rate"), "rate"))
-        natural(self.steps, "steps")
+        natural(self.steps, "steps", most=STEPS)
         natural(self.parameters, "parameters")
         pitch_for(Fraction(1), self.multiplier, self.parameters)  # refuses noise that no lattice has room for
 

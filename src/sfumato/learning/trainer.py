@@ -90,6 +90,8 @@ class Trainer:
     ) -> None:
         if not isinstance(data, Units):
             raise InvalidInput("data must be learning.Units(inputs, targets, number=…, name=…); nothing was done.")
+        if copies is not None and not isinstance(copies, Multiplied):
+            raise InvalidInput("copies must be learning.Multiplied(augment, copies=…); nothing was done.")
         data.check(gate.unit)
         self._gate, self._model, self._loss, self._units = gate, model, loss, data
         self._clip, self._way, self._copies = positive(clip, "clip"), way, copies
@@ -132,6 +134,8 @@ class Trainer:
             steps=natural(steps, "steps"),
             parameters=self._parameters,
         )
+        if noise is not None and not hasattr(noise, "mechanism"):
+            raise InvalidInput("noise must be learning.AdaptiveClip(…) or learning.Correlated(…); nothing was done.")
         moved = query.sensitivity(self._gate.unit, query.limit(self._gate.unit))
         mechanism = NoisySums.calibrated(query, spend) if noise is None else noise.mechanism(query, spend, moved)
         rate = suggested_rate(

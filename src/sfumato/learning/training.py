@@ -12,10 +12,10 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Record, Relation, Unit, User, describe
 from sfumato.errors import InvalidInput, Refused, Unsupported
 
-__all__ = ["KINDS", "Training"]
+__all__ = ["KINDS", "STEPS", "Training"]
 
 KINDS = ("record", "user", "group")
-MOST = 2**40
+MOST, STEPS = 2**40, 10**7  # steps are accounted for, by whoever verifies a certificate too
 DIGEST = 64
 
 
@@ -59,7 +59,7 @@ class Training:
         if self.units not in KINDS:
             raise InvalidInput(f"units are one of {', '.join(KINDS)}; nothing was done.")
         for name in ("times", "records", "number", "steps", "parameters"):
-            natural(getattr(self, name), name, most=MOST)
+            natural(getattr(self, name), name, most=STEPS if name == "steps" else MOST)
         natural(self.done, "done", least=0, most=self.steps)
         if self.units == "user" and self.times != 1:
             raise InvalidInput("a person is one unit where units are users; nothing was done. Leave times out.")
@@ -149,7 +149,8 @@ class Training:
             raise Refused(f"the limit of this training must be {self.limit(unit)}; nothing was read and nothing spent.")
         if self.rate < 1 and unit.relation is Relation.REPLACE:
             raise Refused(
-                "a sample of a secret size protects under add/remove alone, and this vault's relation is replace. "
+                "parts of the units, be they samples or buckets of a cycle, are of a secret size and accounted for "
+                "under add/remove alone, and this vault's relation is replace. "
                 "Nothing was read and nothing was spent. Train on all units in each step (batch = number), or protect "
                 "units under add/remove."
             )
