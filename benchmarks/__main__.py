@@ -18,6 +18,7 @@ NAMES = (
     "streams",
     "tables",
     "training",
+    "training_device",
 )
 
 
@@ -29,7 +30,11 @@ def main() -> None:
     for name in chosen.names or NAMES:
         if name not in NAMES:
             options.error(f"there is no benchmark {name!r}")
-        path = importlib.import_module(f"benchmarks.{name}").run(smoke=chosen.smoke)
+        module = importlib.import_module(f"benchmarks.{name}")
+        if not chosen.names and not chosen.smoke and not getattr(module, "possible", lambda: True)():
+            print(f"{name}: left out, for want of a device")
+            continue
+        path = module.run(smoke=chosen.smoke)
         check_schema(path)
         print(f"{name}: {path}")
 

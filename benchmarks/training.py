@@ -2,7 +2,7 @@
 
 A step is forward and backward pass, clipping, noise and the optimiser's step; ours draws exact noise from the system's
 randomness, for the next step while this one runs if a core is free. Each way runs in a process of its own, in turn
-with the plain step; what is told is how many times longer it takes than the plain step of the same process. A ratio to
+with the plain step, with one thread and with two; what is told is how many times longer it takes than the plain step of the same process. A ratio to
 a peer is the quotient of both.
 """
 
@@ -31,7 +31,8 @@ def make_private(model, inputs, targets, kind):
     lattice = NoisyLattice(pitch=Fraction(1, 2**20), size=sum(one.numel() for one in trained), ahead=ahead)
     sizes, units = [one.numel() for one in trained], len(inputs)
     def step():
-        noisy = lattice.release(engine.sum(inputs, targets).flat).div_(units).float()
+        found = engine.sum(inputs, targets).flat
+        noisy = lattice.release(found, out=found).div_(units)
         for one, part in zip(trained, noisy.split(sizes)):
             one.grad = part.view_as(one)
         optimiser.step()
@@ -43,19 +44,20 @@ told(make_private, sys.argv[1], *map(int, sys.argv[2:5]))
 
 def run(*, smoke: bool) -> Path:
     """Measure and write the result."""
-    pairs, threads = (2, 1) if smoke else (PAIRS, 2)
+    pairs = 2 if smoke else PAIRS
     pythons = {} if smoke else {name: built(peer) for name, peer in TRAINING_PEERS.items()}
     absent = {name: python for name, python in pythons.items() if isinstance(python, str)}
     measured = {}
-    for name, units in UNITS.items():
-        units, load = 8 if smoke else units, os.getloadavg()[0]
+    for name, threads in ((name, threads) for threads in ((1,) if smoke else (1, 2)) for name in UNITS):
+        units, load = 8 if smoke else UNITS[name], os.getloadavg()[0]
         ours = stepped(COMMON + OURS, sys.executable, name, pairs, units, threads)
         peers = {
             peer: stepped(TRAINING_PEERS[peer].program, python, name, pairs, units, threads)
             for peer, python in pythons.items()
             if isinstance(python, Path)
         }
-        measured[name] = _figures(ours, peers, pairs) | {"absent": absent, "load_before": load, "threads": threads}
+        figures = _figures(ours, peers, pairs) | {"absent": absent, "load_before": load, "threads": threads}
+        measured[name if threads == 1 else f"{name}, {threads} threads"] = figures
     return write("training", measured, smoke=smoke)
 
 

@@ -1,7 +1,7 @@
 """A step of private training on a GPU beside the same step without privacy, and beside Opacus where it is installed.
 
-A step is all of it: forward and backward pass, clipped sums, exact noise from the device's own cipher, and the update of
-the weights. The plain step is PyTorch's as it is usually written; recorded as a CUDA graph it stands beside as well,
+A step is all of it: forward and backward pass, clipped sums, exact noise from the device's own cipher, and the update
+of the weights. The plain step is PyTorch's as it is usually written; recorded as a CUDA graph it stands beside as well,
 because ours is recorded. Products may use TF32 in both. Without a GPU only the small version runs.
 """
 
@@ -20,6 +20,11 @@ from sfumato.learning.replayed import Replayed
 
 RATE = 0.05
 Step = Callable[[], object]
+
+
+def possible() -> bool:
+    """Whether there is a device to measure on."""
+    return torch.cuda.is_available()
 
 
 def run(*, smoke: bool) -> Path:

@@ -140,7 +140,7 @@ def test_a_stream_of_a_closed_dataset_tells_nothing_more(state: bool, tmp_path: 
     stream = home.stream(name="x", version="1", horizon=8)
     kept = {"state": tmp_path / "s"} if state else {}
     total = stream.running_total().open(**ASK, **kept)  # type: ignore[arg-type]
-    watch = stream.alarms(threshold=9, alarms=1).open(epsilon=1)
+    watch = stream.alarms(threshold=10**4, alarms=1).open(epsilon=1)
     total.add(1)
     watch.check(1)
     before = shown(total)

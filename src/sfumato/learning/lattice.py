@@ -19,6 +19,7 @@ from sfumato.core.exact import Exact, natural, positive
 from sfumato.core.extras import need
 from sfumato.errors import InvalidInput, MissingExtra
 from sfumato.learning.device_noise import shared_noise
+from sfumato.learning.fused import fused
 from sfumato.learning.rounding_slack import FARTHEST, WIDTH
 from sfumato.noise.fine import fine_gaussian
 from sfumato.noise.fine_loops import IntArray
@@ -122,8 +123,9 @@ class NoisyLattice:
         return out
 
     def _on_device(self, total: Tensor, per_step: float, step: float) -> Tensor:
-        steps = (total * per_step).nan_to_num(nan=0.0).clamp(-FARTHEST, FARTHEST).round()
-        return (steps + shared_noise(total.device).draw(self.size)) * step
+        noise = shared_noise(total.device).draw(self.size)
+        found: Tensor = fused(_round_and_add_tensors, total.device)(total, noise, per_step, step)
+        return found
 
 
 class _Ahead:
@@ -160,7 +162,7 @@ def _rounded(*, same: bool = False) -> Callable[..., Any]:
     except MissingExtra:
         return _round_and_add_arrays
     loop = compiled(_round_in_place if same else _round_and_add)
-    return (lambda total, noise, *rest: loop(total, noise, *rest[:-1])) if same else loop  # type: ignore[no-any-return]
+    return (lambda total, noise, *rest: loop(total, noise, *rest[:-1])) if same else loop
 
 
 def _round_and_add(total: Any, noise: Any, per_step: float, step: float, farthest: float, out: Any) -> None:
@@ -172,6 +174,11 @@ def _round_and_add(total: Any, noise: Any, per_step: float, step: float, farthes
         q = min(max(q, -farthest), farthest)
         out[i] = (((q + big) - big) + np.float64(noise[i])) * step
         noise[i] = 0
+
+
+def _round_and_add_tensors(total: Tensor, noise: Tensor, per_step: float, step: float) -> Tensor:
+    steps = (total * per_step).nan_to_num(nan=0.0).clamp(-FARTHEST, FARTHEST).round()
+    return (steps + noise) * step
 
 
 def _round_in_place(total: Any, noise: Any, per_step: float, step: float, farthest: float) -> None:

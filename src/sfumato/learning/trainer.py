@@ -72,7 +72,8 @@ class Trainer:
 
     Guarantee: all weights that :meth:`fit` hands over are (ε, δ)-DP for the vault's unit, for one charge that is made
     before any row is read. Assumes: model, loss, optimiser and all settings were chosen without the data; the loss of
-    one unit hangs on that unit alone. Public: everything but the units. Proof: docs/proofs/training.md
+    one unit hangs on that unit alone; the optimiser and the average tell nobody what they see. A unit that the model or
+    the loss cannot compute adds nothing. Public: everything but the units. Proof: docs/proofs/training.md
     """
 
     _words: Callable[[], Words] = SystemWords  # tests put a source here that can be put back
@@ -178,7 +179,8 @@ class Trainer:
 
         A step expects ``batch`` units and computes them ``physical`` at a time, rounded up to a multiple of 16.
         ``optimiser`` is a class of ``torch.optim`` (with ``lr``), a function of parameters, or an optimiser of this
-        model, whose settings count.
+        model, whose settings count. What it raises ends the run for good; with hooks, or of another maker, it is given
+        a sum only after that was written down, if there is a checkpoint.
 
         With ``checkpoint`` the run is written down, encrypted, every so many steps (``every``, one epoch if not said);
         after a crash the same call with ``resume=True`` goes on from there, for the same charge. An older file than the
