@@ -2,8 +2,8 @@
 
 A step is forward and backward pass, clipping, noise and the optimiser's step; ours draws exact noise from the system's
 randomness, for the next step while this one runs if a core is free. Each way runs in a process of its own, in turn
-with the plain step, with one thread and with two; what is told is how many times longer it takes than the plain step of the same process. A ratio to
-a peer is the quotient of both.
+with the plain step, with one thread and with two; what is told is how many times longer it takes than the plain step of
+the same process. A ratio to a peer is the quotient of both.
 """
 
 import os

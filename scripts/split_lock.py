@@ -1,8 +1,8 @@
 """Split a compiled lock into what everyone installs and two ways to have torch.
 
 The build of torch for processors alone is a tenth of the size and needs none of the libraries for NVIDIA's devices; it
-is tried first. Its digest is not where the others are, so it is named here. pip takes a build whose digest an index states
-before one whose digest it must work out, so the two ways cannot be in one file.
+is tried first. Its digest is not where the others are, so it is named here. pip takes a build whose digest an index
+states before one whose digest it must work out, so the two ways cannot be in one file.
 """
 
 import re
