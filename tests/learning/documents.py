@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from sfumato.core.query import Dataset
 from sfumato.learning import NoisySums, Training
+from sfumato.learning.evaluation import Evaluations
 from tests.learning.paradigms import documents as paradigms
 
 SMALL = st.integers(1, 9)
@@ -15,8 +16,9 @@ RATES = st.fractions(min_value=Fraction(1, 10**6), max_value=1, max_denominator=
 DATA = st.builds(Dataset, name=st.sampled_from(["visits", "北部"]), edition=st.just("1"))
 
 
-def _run(units: str, times: int, steps: int, **rest: Any) -> Training:
-    return Training(units=units, times=1 if units == "user" else times, steps=steps, done=steps // 2, **rest)
+def _run(units: str, times: int, records: int, steps: int, **rest: Any) -> Training:
+    own = {"times": 1, "records": records} if units == "user" else {"times": times, "records": 1}
+    return Training(units=units, steps=steps, done=steps // 2, **own, **rest)
 
 
 RARE: dict[str, st.SearchStrategy[Any]] = {
@@ -32,6 +34,16 @@ RARE: dict[str, st.SearchStrategy[Any]] = {
         steps=st.integers(1, 10**6),
         parameters=st.integers(1, 10**9),
         weights=st.just("") | st.binary(min_size=32, max_size=32).map(bytes.hex),
+    ),
+    "query.evaluations": st.builds(
+        Evaluations,
+        dataset=DATA,
+        units=st.sampled_from(["record", "user"]),
+        evaluations=st.integers(9, 10**6),
+        number=st.integers(1, 10**9),
+        times=SMALL,
+        records=SMALL,
+        done=SMALL,
     ),
     "mechanism.noisy_sums": st.builds(
         NoisySums, multiplier=SIZES, steps=st.integers(1, 10**6), rate=RATES, parameters=st.integers(1, 10**6)
