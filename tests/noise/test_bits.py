@@ -36,10 +36,20 @@ def generators_in(source: str) -> list[str]:
     return found
 
 
+NO_NOISE = {
+    # generators that somebody else's code draws from are put aside and put back; what they give protects nobody
+    "learning/draws.py": ["torch.random"] * 2,
+    "learning/paradigms/teachers.py": ["numpy.random"] * 3 + ["torch.random"],
+    # invented data of a study
+    "learning/paradigms/regulariser.py": ["np.random"],
+}
+
+
 def test_no_other_generator_is_mentioned_in_the_package_outside_the_demo() -> None:
     paths = [path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0] != "demo"]
     assert len(paths) > 40
-    assert {str(path): found for path in paths if (found := generators_in(path.read_text("utf-8")))} == {}
+    found = {path.relative_to(PACKAGE).as_posix(): sorted(generators_in(path.read_text("utf-8"))) for path in paths}
+    assert {path: names for path, names in found.items() if names} == NO_NOISE
 
 
 @pytest.mark.parametrize(
