@@ -27,6 +27,7 @@ from sfumato.core.signature import SigningKey
 from sfumato.core.statement import Statement
 from sfumato.core.units import Unit
 from sfumato.errors import EngineFailed, InvalidInput, LedgerError, NotDeclared, Refused, Unsupported
+from sfumato.governance.charged_to import charged_to
 from sfumato.governance.memory import MemoryLedger
 from sfumato.graphs.area import Graphs
 from sfumato.graphs.graph import Graph
@@ -37,9 +38,8 @@ from sfumato.learning.paradigms.examples import Examples
 from sfumato.learning.units import Units
 from sfumato.mechanisms.calibration import least_epsilon, least_epsilon_where
 from sfumato.noise import SystemWords
-from sfumato.reports.declarations import DECLARATIONS
 from sfumato.reports.presenter import Reports
-from sfumato.reports.verify import parsed, verify
+from sfumato.reports.stored import stored_release
 from sfumato.reports.waiting import waiting
 from sfumato.streams.desk import Desk
 from sfumato.streams.sealed import derived_secret
@@ -102,7 +102,16 @@ class Vault:
             raise InvalidInput("unit must be one such as sf.user('patient_id', relation='add/remove').")
         durable: DurableLedger | None = None
         if ledger is not None:
-            durable = _charged_to(ledger, account, unit, key=key, anchor=anchor, purpose=purpose, recipient=recipient)
+            durable = charged_to(
+                ledger,
+                account,
+                unit,
+                reader=stored_release,
+                key=key,
+                anchor=anchor,
+                purpose=purpose,
+                recipient=recipient,
+            )
             if budget is not None or name is not None:
                 raise InvalidInput(
                     "budget and name are those of the ledger's account; nothing was done. Leave them out."
@@ -330,7 +339,8 @@ class Vault:
     ) -> Examples:
         """Declare examples for learning: inputs, their targets, and whose they are (arrays, tensors or lists).
 
-        They are taken over as they are now; nothing is read and nothing is spent. ``number`` is the public number of
+        They are taken over as they are now, and nothing is spent. Of all values only ``ids`` are looked at, each by
+        itself, to tell persons apart: what is no id by its type is refused. ``number`` is the public number of
         persons, or of records, that shares and means are over. Where it is asked about records, of each person the
         first one counts; teachers are trained on all of them.
 
@@ -573,55 +583,9 @@ def _noisy(area: Area[Any], query: Query, mechanism: Mechanism) -> Answer | None
         return None
 
 
-def _charged_to(
-    ledger: "Ledger | str | Path",
-    account: str | None,
-    unit: Unit,
-    *,
-    key: SigningKey | str | Path | None,
-    anchor: str | Path | None,
-    purpose: str | None,
-    recipient: str | None,
-) -> "DurableLedger":
-    """The account of a durable ledger."""
-    from sfumato.governance import settings
-    from sfumato.governance.ledger import Ledger
-
-    if account is None:
-        raise NotDeclared("a ledger has many accounts; nothing was done. Say account='institution/department/project'.")
-    if not isinstance(ledger, Ledger):
-        if key is None and anchor is None:
-            ledger = settings.opened(ledger)
-        elif key is None or anchor is None:
-            raise NotDeclared(
-                "a ledger is opened by its settings file, or with its key and its anchor; nothing was done. "
-                "Say key=…, anchor=…."
-            )
-        else:
-            ledger = Ledger.open(ledger, key=key, anchor=anchor)
-    elif anchor is not None:
-        raise InvalidInput("an open ledger has its anchor already; nothing was done. Leave anchor out.")
-    return ledger.account(account, unit=unit, reader=_stored, purpose=purpose, recipient=recipient)
-
-
 def _lasts(idempotency: str | None) -> timedelta | None:
     """When a charge without an answer is stale; one that a retry may still finish never is."""
     return timedelta(days=1) if idempotency is None else None
-
-
-def _stored(text: str) -> Release:
-    """A release from the text of its certificate, as a ledger stored it."""
-    document = parsed(text)
-    outcome = verify(document)
-    if not outcome.consistent:
-        raise LedgerError(f"a stored answer does not verify and was not delivered.\n{outcome}")
-    return Release(
-        statement=DECLARATIONS.decode(document["statement"], "statement"),
-        certificate=Certificate(text),
-        charged=Budget.none(),
-        repeated=True,
-        presenter=Reports(),
-    )
 
 
 def _chosen(names: Sequence[str], column: str | None) -> str:

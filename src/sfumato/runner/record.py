@@ -14,10 +14,10 @@ from sfumato.governance.government import Adopted
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.memory import State
 from sfumato.governance.plans import Plan
+from sfumato.reports.stored import stored_release
 from sfumato.runner.asked import is_asked
 from sfumato.runner.plan_file import PlanFile
 from sfumato.runner.steps import Ingredient
-from sfumato.vault import _stored
 
 __all__ = ["Record", "adopted_of", "check_planned", "key_of"]
 
@@ -126,7 +126,7 @@ class Record:
             raise LedgerError(f"charge {charge.number} has no answer; nothing was delivered.")
         with self.ledger._store.reading() as pages:
             text = _certificate(pages, charge.answer, None)
-        release = _stored(text)
+        release = stored_release(text)
         for digest in self.digests.get(of.period.last.year, ()):
             if charge.idempotency == key_of(digest, of.release, of.period.label):
                 check_planned(self.plans[digest], of, release.statement)
