@@ -8,13 +8,16 @@ JOBS ?= 2
 # Two test workers with two threads each would fight over two cores.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: run test coverage test-all lint docs claims bench bench-smoke lock clean
+.PHONY: run test bare-check coverage test-all lint docs claims bench bench-smoke lock clean
 
 run: $(READY)            ## set up, then: private releases with error bars and a report from a generated hospital network
 	$(BIN)/sfumato demo
 
 test: $(READY)           ## set up, then all tests
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not long"
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not long" --claims-report .claims.json
+
+bare-check:              ## both commands in a clone that has Python, make and core utilities alone
+	scripts/bare_check.sh
 
 coverage: $(READY)       ## the same tests, and which lines they reach; fails below the share in pyproject.toml
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not long" --cov --cov-report=term
@@ -46,7 +49,7 @@ lock: $(READY)           ## compile requirements.lock again from pyproject.toml 
 	$(BIN)/python scripts/split_lock.py requirements.lock
 
 clean:
-	rm -rf $(VENV) site sfumato-demo .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site sfumato-demo .claims.json .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(READY): requirements.lock requirements-torch-processors.lock requirements-torch-devices.lock pyproject.toml scripts/check_python.sh
 	@sh scripts/check_python.sh $(PYTHON)

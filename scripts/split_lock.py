@@ -14,7 +14,7 @@ FOR_PROCESSORS = """\
 torch==2.13.0 \\
     --hash=sha256:84453b69508ec79902f899c5ed9495acb9e2bbe9fda5f1d5d6f19e3c3842e1a7 \\
     --hash=sha256:6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b
-"""  # 2.13.0+cpu for Python 3.11: aarch64, x86_64 (whose 2,413 Python files equal those of the index but for version.py)
+"""  # 2.13.0+cpu for Python 3.11: aarch64, x86_64 (Python files as the index has them)
 
 
 def split(compiled: str) -> tuple[str, str]:
