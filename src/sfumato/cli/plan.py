@@ -198,7 +198,7 @@ def _pass(ready: "Runner", out: Path, until: date | None, told: set[tuple[str, s
         if new or whole:
             _tell(new, as_json=as_json)
             if not as_json and ready.file.grounds.missing and any(outcome.files for outcome in new):
-                say(ready.file.grounds.line("en"))
+                say(ready.file.grounds.line("en"), error=True)
     return failed
 
 
