@@ -1,10 +1,12 @@
 """Heavy hitters: planted texts are found, the plan is public, and everybody reports once."""
 
+import threading
+
 import numpy as np
 import pytest
 
 from sfumato.errors import InvalidInput, Refused
-from sfumato.local import HeavyHitters, PrefixSearch, advised, reports, search_from_json
+from sfumato.local import HeavyHitters, PrefixSearch, advised, aggregate, reports, search_from_json
 
 PLAN = PrefixSearch(epsilon=3, alphabet="-abcd", length=5, step=2, kept=6)
 
@@ -95,3 +97,31 @@ def test_a_short_plan_does_not_hang_a_device() -> None:
     assert len(PrefixSearch(epsilon=1, alphabet="ab", length=14, step=14, kept=1).first()) == 1 << 14
     with pytest.raises(InvalidInput, match="candidates"):
         PrefixSearch(epsilon=1, alphabet="ab", length=15, step=15, kept=1)
+
+
+def test_threads_answer_a_round_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both are past the check before either has moved on; a round that is skipped would leave texts cut short."""
+    plan = PrefixSearch(epsilon=2, alphabet="ab", length=2, step=1, kept=2)
+    search, together, estimate = HeavyHitters(plan), threading.Barrier(2), aggregate.estimate_shares
+    sent = [0, 1, 2] * 40
+    found: list[object] = []
+
+    def meeting(*asked: object, **said: object) -> object:
+        together.wait(timeout=60)
+        return estimate(*asked, **said)
+
+    def answer() -> None:
+        try:
+            found.append(search.answer(sent))
+        except Refused as refused:
+            found.append(refused)
+
+    monkeypatch.setattr(aggregate, "estimate_shares", meeting)
+    threads = [threading.Thread(target=answer) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [type(each) for each in found].count(Refused) == 1
+    assert search.round == 1
+    assert {len(candidate) for candidate in search.candidates} == {2}

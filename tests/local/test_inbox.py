@@ -1,5 +1,11 @@
 """Hostile senders: nothing that is sent raises an error, what is impossible is counted, and lies have a known reach."""
 
+import copy
+import pickle
+import threading
+from contextlib import suppress
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -238,3 +244,46 @@ def test_unary_reports_may_support_everything() -> None:
     asked = OptimisedUnary(epsilon=1, values=11)
     assert asked.possible(b"\xff\x07")
     assert counts(asked, [b"\xff\x07"]).tolist() == [1] * 11
+
+
+class Meeting:
+    """A text that is read only when all senders are there, or after a moment: the gap in which a check grows old."""
+
+    def __init__(self, ask: KaryResponse, senders: int) -> None:
+        self.ask, self.together = ask, threading.Barrier(senders)
+
+    def possible(self, report: object) -> bool:
+        with suppress(threading.BrokenBarrierError):
+            self.together.wait(timeout=0.2)
+        return self.ask.possible(report)
+
+
+@pytest.mark.parametrize("name", ["a", None])
+def test_threads_do_not_make_a_sender_heard_twice_and_lose_no_count(name: str | None) -> None:
+    """All eight pass the first check before any is kept; of one sender one report counts, of strangers all do."""
+    asked, senders = KaryResponse(epsilon=1, values=2), 8
+    inbox, answers = yes_or_no(), []
+    meeting = Meeting(asked, senders)
+    inbox.collection = SimpleNamespace(reports=1, ask=meeting)  # type: ignore[assignment]
+    threads = [threading.Thread(target=lambda: answers.append(inbox.take("1", sender=name))) for _ in range(senders)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    kept = senders if name is None else 1
+    assert (answers.count(True), len(inbox.reports_of(1))) == (kept, kept)
+    assert inbox.refused == ({} if name is None else {"too many": senders - kept})
+
+
+def test_an_inbox_is_not_copied_since_the_copy_would_hear_everybody_again() -> None:
+    inbox = yes_or_no()
+    for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(Refused, match=r"hear every sender again.*nothing was copied"):
+            copied(inbox)
+
+
+def test_a_forked_inbox_takes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    inbox = yes_or_no()
+    monkeypatch.setattr("sfumato.local.inbox.os.getpid", lambda: -1)
+    with pytest.raises(Refused, match=r"another process.*nothing was taken"):
+        inbox.take("1", sender="a")

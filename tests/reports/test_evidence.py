@@ -27,7 +27,7 @@ from sfumato.core.guarantees import Approximate, Pure
 from sfumato.core.query import Dataset
 from sfumato.core.signature import SigningKey
 from sfumato.core.units import Relation, event
-from sfumato.errors import InvalidInput
+from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.governance.board import Action, Board, Choice, Community, Reasons
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.periods import Cadence
@@ -36,16 +36,18 @@ from sfumato.governance.time_windows import TimeWindows
 from sfumato.reports.evidence import Declared, Pack, Scope, pack, write
 from sfumato.reports.evidence.attacks import gains
 from sfumato.reports.evidence.markdown import rendered
-from sfumato.reports.evidence.metadata import missing
+from sfumato.reports.evidence.metadata import fair, missing
 from sfumato.reports.evidence.quoting import code, plain, quoted
+from sfumato.reports.evidence.registry import registry
 from sfumato.reports.evidence.shape import check, problems, schema
 from sfumato.reports.verify import load, read, verify
 from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, sqlite_home
 from tests.governance.test_governed import TERMS
 from tests.governance.test_provenance import ONCOLOGY, ROOMY, ROWS, approved, institution, released
 
+RECORD = {"reason": "The plan for winter needs ±40.", "legal_basis": "Section 7 of the health statistics act."}
 PUBLIC = Declared(
-    publisher="City Hospital", licence="CC-BY-4.0", access="https://example.org/releases", region="the city"
+    publisher="City Hospital", licence="CC-BY-4.0", access="https://example.org/releases", region="the city", **RECORD
 )
 VERDICT = re.compile(r"compliant|compliance|合规|合規", re.IGNORECASE)
 
@@ -184,7 +186,7 @@ def test_metadata_meet_the_fair_schema_or_say_what_is_missing(ledger: Ledger) ->
         assert (way["dcat:accessURL"], way["encodingFormat"]) == ("https://example.org/releases", "application/json")
         text = made.certificates[way["contentUrl"]]
         assert way["sha256"] == hashlib.sha256(text.encode()).hexdigest()
-    bare = pack(ledger, Scope())
+    bare = pack(ledger, Scope(), Declared(**RECORD))
     short = " ".join(missing(bare.fair))
     assert "license is missing" in short
     assert "dcat:accessURL is missing" in short
@@ -391,7 +393,7 @@ def hostile_ledger(home: Home, words: str) -> Ledger:
 
 @pytest.mark.parametrize("words", HOSTILE)
 def test_words_of_strangers_are_quoted_and_never_obeyed(home: Home, tmp_path: Path, words: str) -> None:
-    declared = Declared(publisher=words, region=words)
+    declared = Declared(publisher=words, region=words, reason=words, legal_basis=words)
     made = pack(hostile_ledger(home, words), Scope(), declared)
     assert made.sound
     files = write(made, tmp_path / "pack")
@@ -669,3 +671,46 @@ def test_windows_and_the_lifetime_behind_them_are_among_the_balances(home: Home)
     lives = {name: spent for name, spent in rows.items() if name.startswith("lifetime ")}
     assert lives == {"lifetime dashboard": "1"}  # two windows, each of which a person may have been in
     assert [spent for name, spent in rows.items() if name.startswith("window ")] == ["1/2", "1/2"]
+
+
+@pytest.mark.claim("S1-25", "S1-26", "S1-33")
+@pytest.mark.parametrize(
+    ("said", "missing"), [((), ["reason", "legal_basis"]), (("--reason", RECORD["reason"]), ["legal_basis"])]
+)
+def test_a_pack_without_its_grounds_is_a_draft_and_has_nothing_that_exists_to_be_published(
+    ledger: Ledger, home: Home, tmp_path: Path, said: tuple[str, ...], missing: list[str]
+) -> None:
+    outcome = run("evidence", "--all", "--out", tmp_path / "pack", "--ledger", settings_of(home), *said)
+    assert outcome.exit_code == Exit.DONE, outcome.output
+    assert "Draft: not for publication" in outcome.stdout
+    assert not {"fair.jsonld", "registry.json"} & {file.name for file in (tmp_path / "pack").iterdir()}
+    stated = json.loads((tmp_path / "pack" / "evidence.json").read_text("utf-8"))["publication"]
+    assert (stated["status"], stated["missing"]) == ("draft", missing)
+    lines = (tmp_path / "pack" / "evidence.md").read_text("utf-8").splitlines()
+    assert lines[0] == "# Evidence pack"
+    assert lines[2].startswith("> **Draft: not for publication")
+    assert any(line.startswith("> **草稿：不得公布") for line in lines[:8])
+
+
+@pytest.mark.claim("S1-25", "S1-33")
+def test_a_pack_with_its_grounds_states_them_and_is_published(ledger: Ledger, home: Home, tmp_path: Path) -> None:
+    grounds = ("--reason", RECORD["reason"], "--legal-basis", RECORD["legal_basis"])
+    outcome = run("evidence", "--all", "--out", tmp_path / "pack", "--ledger", settings_of(home), *grounds, "--json")
+    assert outcome.exit_code == Exit.DONE, outcome.output
+    assert json.loads(outcome.stdout)["publication"]["status"] == "publication"
+    text = (tmp_path / "pack" / "evidence.md").read_text("utf-8")
+    assert "Draft" not in text.partition("## ")[0]
+    assert f"| legal basis | {RECORD['legal_basis']} |" in text
+    for entry in json.loads((tmp_path / "pack" / "registry.json").read_text("utf-8"))["releases"]:
+        assert {name: entry[name] for name in RECORD} == RECORD
+    assert (tmp_path / "pack" / "fair.jsonld").is_file()
+
+
+@pytest.mark.claim("S1-25", "S1-33")
+@pytest.mark.parametrize("left_out", ["reason", "legal_basis"])
+def test_registry_and_metadata_are_refused_without_their_grounds(left_out: str) -> None:
+    declared = Declared(**RECORD | {left_out: " "})
+    for made in (registry, fair):
+        with pytest.raises(NotDeclared, match=rf"needs its {left_out.replace('_', ' ')}.*nothing was published"):
+            made([], declared)
+        made([], Declared(**RECORD))

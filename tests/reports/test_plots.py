@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
@@ -11,6 +12,7 @@ from itertools import pairwise
 from math import exp, sqrt
 from pathlib import Path
 from statistics import NormalDist
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -102,7 +104,7 @@ def test_it_is_drawn_whole_and_not_blank(name: str, language: str, theme: str) -
 
 def test_a_blank_picture_would_be_found() -> None:
     """The twin of the test above: the same measure on a picture of nothing."""
-    nothing = saving._drawer().svg_to_png(
+    nothing = fonts.drawer().svg_to_png(
         '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="30"><rect '
         'width="40" height="30" fill="#ffffff"/></svg>'
     )
@@ -136,11 +138,27 @@ def _still(made: Release, language: str) -> Any:
 def test_a_missing_font_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chart, path = plots.intervals(grouped(3, "zh"), "zh"), tmp_path / "chart.png"
     monkeypatch.setattr(fonts, "_drawn", lambda sign, families: b"an empty box")
-    with pytest.raises(MissingExtra, match=r"Chinese sign.*Noto Sans CJK SC.*fonts-noto-cjk.*use_fonts"):
+    with pytest.raises(MissingExtra, match=r"Chinese sign.*sfumato\[plots\].*use_fonts"):
         plots.save(chart, path)
     assert not path.exists()
     plots.save(chart, path.with_suffix(".svg"))  # set in the fonts of whoever opens it
     plots.save(plots.intervals(grouped(3, "en")), path)
+
+
+def test_the_extra_brings_a_chinese_font_so_that_the_machine_needs_none() -> None:
+    """The folder that is handed to what draws, once, holds the family that Chinese texts ask for first."""
+    parts.package("noto_cjk_sans_otc")
+    fonts._bring_font.cache_clear()
+    registered: list[str] = []
+    twin = SimpleNamespace(register_font_directory=registered.append)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "vl_convert", twin)
+        fonts.drawer()
+        fonts.drawer()
+    fonts._bring_font.cache_clear()
+    (folder,) = registered
+    (file,) = Path(folder).glob("*.tt[cf]")
+    assert fonts.CHINESE.partition(",")[0].encode("utf-16-be") in file.read_bytes()
 
 
 def test_missing_signs_are_found_by_drawing_them() -> None:

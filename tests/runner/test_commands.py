@@ -104,6 +104,7 @@ def test_from_adoption_to_the_end_of_a_year(clinic: Clinic, run: Run) -> None:
         "missing: months 2024-04, 2024-05, 2024-06",
         "missing: quarters 2024-Q2",
     ]
+    assert told.stderr.startswith("Draft: not for publication. Not on record yet: the reason for this ε, and the legal")
     assert (clinic.folder / "releases" / "quarters" / "2024-Q1.derived.json").is_file()
     status = run("status", "--until", "2024-03-31").stdout.splitlines()
     assert [line.split()[:3] for line in status[1:]] == [["months", "released", "3"], ["quarters", "derived", "1"]]
@@ -232,3 +233,43 @@ def terms() -> Terms:
 
 def spent(ledger: Ledger) -> object:
     return ledger.balance(ACCOUNT).epsilon_spent
+
+
+@pytest.mark.claim("S1-25", "S1-26", "S1-33")
+def test_results_of_a_plan_are_drafts_until_it_states_its_grounds(clinic: Clinic, run: Run) -> None:
+    """The plan with its grounds is another plan to decide on; what was released before is then written as published."""
+    fill(clinic, *months(1, 2, 3))
+    until = ("--until", "2024-03-31")
+    clinic.write_plan(HEAD + MONTHS + QUARTERS)
+    assert run("adopt").exit_code == 0
+    drafted = run("run", *until)
+    assert "Draft: not for publication" in drafted.stderr
+    files = sorted(file for file in Path("releases").rglob("*.json") if not file.name.endswith(".certificate.json"))
+    assert len(files) == 4
+    for file in files:
+        stated = json.loads(file.read_text("utf-8"))["publication"]
+        assert (stated["status"], stated["missing"]) == ("draft", ["reason", "legal_basis"])
+        assert stated["note"][0].startswith("Draft: not for publication")
+        assert stated["note"][1].startswith("草稿：不得公布")
+    assert "Draft" not in run("run", *until).stderr, "nothing was written"
+
+    values = {file: json.loads(file.read_text("utf-8"))["columns"] for file in files}
+    grounds = {"reason": "The dashboard needs ±3.", "legal_basis": "Section 7 of the health statistics act."}
+    said = "".join(f'{name} = "{words}"\n' for name, words in grounds.items())
+    clinic.write_plan(HEAD.replace('aim = "least cost"\n', f'aim = "least cost"\n{said}') + MONTHS + QUARTERS)
+    assert "differs" in run("run", *until).stderr, "the board has not decided on these grounds"
+    assert run("adopt").exit_code == 0
+    published = run("run", *until)
+    assert published.exit_code == 0, published.output
+    assert "Draft" not in published.stderr
+    assert "charged" not in published.stdout
+    for file in files:
+        body = json.loads(file.read_text("utf-8"))
+        assert body["publication"] == {"status": "publication", **grounds, "missing": []}
+        assert body["columns"] == values[file]
+
+
+@pytest.mark.parametrize("name", ["reason", "legal_basis"])
+def test_a_plan_with_empty_grounds_is_not_read(clinic: Clinic, run: Run, name: str) -> None:
+    clinic.plan.write_text(HEAD.replace('aim = "', f'{name} = " "\naim = "') + MONTHS, "utf-8")
+    assert f"{name} must be a text in quotes" in run("solve").stderr

@@ -140,7 +140,14 @@ def check_files(plot: Path | None, report: Path | None, save: Path | None, table
 
 
 def write(
-    release: "Release", *, plot: Path | None, report: Path | None, save: Path | None, table: Path | None = None
+    release: "Release",
+    *,
+    plot: Path | None,
+    report: Path | None,
+    save: Path | None,
+    table: Path | None = None,
+    reason: str = "",
+    legal_basis: str = "",
 ) -> tuple[list[Path], SfumatoError | OSError | None]:
     """Write the files that were asked for; what went wrong first is handed back, not raised."""
 
@@ -155,10 +162,13 @@ def write(
         csv.write_csv(release.to_arrow(), file)
         return file
 
+    def set_page(file: Path) -> Path:
+        return release.report(file, reason=reason, legal_basis=legal_basis)
+
     makers: list[tuple[Path | None, Callable[[Path], Path]]] = [
         (save, release.certificate.save),
         (plot, draw),
-        (report, release.report),
+        (report, set_page),
         (table, tabulate),
     ]
     written: list[Path] = []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from sfumato.cli.exits import Exit
-from sfumato.cli.output import AsJson, Key, Language, say, say_json, say_paragraphs, target_of
+from sfumato.cli.output import AsJson, Key, Language, LegalBasis, Reason, say, say_json, say_paragraphs, target_of
 from sfumato.errors import InvalidInput, SfumatoError
 
 if TYPE_CHECKING:
@@ -75,6 +75,8 @@ def report(
         ),
     ] = None,
     lang: Annotated[Literal["both", "en", "zh"], typer.Option(help="The languages of the report.")] = "both",
+    reason: Reason = "",
+    legal_basis: LegalBasis = "",
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
@@ -83,13 +85,26 @@ def report(
     The ending decides: a web page (.html), or paper (.pdf) where a browser is installed that can print one. A
     certificate that does not verify is refused. An earlier report of the same name is overwritten.
 
+    With a reason and a legal basis the page is a publication and states both. Without, it says on its face that it is
+    a draft.
+
     Example: $ sfumato report sfumato-demo/ili.json -o ili.html
+
+    Example: $ sfumato report sfumato-demo/ili.json --reason "ε = 1/2 gives ±20" --legal-basis "Act on statistics, § 7"
     """
+    from sfumato.reports.publication import Grounds
+
     release = published(file, key)
     target = target_of(out, file, ".html")
     languages = ("en", "zh") if lang == "both" else (lang,)
-    written = release.report(target, languages=languages)
-    say_json({"written": str(written), "languages": list(languages)}) if as_json else say(f"written: {written}")
+    grounds = Grounds(reason=reason, legal_basis=legal_basis)
+    written = release.report(target, languages=languages, reason=reason, legal_basis=legal_basis)
+    if as_json:
+        say_json({"written": str(written), "languages": list(languages), "publication": grounds.document()})
+        return
+    say(f"written: {written}")
+    if grounds.missing:
+        say(grounds.line("en"))
 
 
 def published(file: Path, key: str | None) -> "Release":

@@ -8,7 +8,7 @@ import typer
 
 from sfumato.cli.exits import Exit
 from sfumato.cli.ledger import Where, opened
-from sfumato.cli.output import AsJson, one_line, say, say_json, say_line, terminal
+from sfumato.cli.output import AsJson, LegalBasis, Reason, one_line, say, say_json, say_line, terminal
 from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -72,6 +72,8 @@ def evidence(
     ] = None,
     access: Annotated[str | None, typer.Option(metavar="URL", help="The address where they are found.")] = None,
     region: Annotated[str | None, typer.Option(metavar="TEXT", help="The region that they describe.")] = None,
+    reason: Reason = "",
+    legal_basis: LegalBasis = "",
     where: Where = None,
     as_json: AsJson = False,
 ) -> None:
@@ -81,21 +83,35 @@ def evidence(
     guarantees, and lists the questions that only a person can answer. It gives no verdict. Exits with 3 where the
     record or a stored answer does not verify; the pack then says where.
 
+    With a reason and a legal basis the pack is a publication, states both, and has metadata and the entries of a public
+    registry. Without, it says on its face that it is a draft, and has neither.
+
     Example: $ sfumato evidence --all --out evidence --publisher "City Hospital" --licence CC-BY-4.0
     """
     from sfumato.reports.evidence import Declared, Scope, pack, write
 
     if sum((release is not None, account is not None, everything)) != 1:
         raise InvalidInput("say what the pack is about: --release ID, --account PATH or --all. Nothing was written.")
-    declared = Declared(publisher=publisher, licence=licence, access=access, region=region)
+    declared = Declared(
+        publisher=publisher, licence=licence, access=access, region=region, reason=reason, legal_basis=legal_basis
+    )
     with opened(where) as ledger:
         made = pack(ledger, Scope(release=release, account=account), declared)
     files = write(made, out)
     counted = made.evidence["charges"]
     if as_json:
-        say_json({"written": [str(file) for file in files], "sound": made.sound, "charges": counted})
+        say_json(
+            {
+                "written": [str(file) for file in files],
+                "sound": made.sound,
+                "charges": counted,
+                "publication": declared.grounds.document(),
+            }
+        )
     else:
         say_line(f"written: {out}, {len(files)} files. Begin with {out / 'evidence.md'}")
+        if declared.grounds.missing:
+            say(declared.grounds.line("en"))
         say("record and stored answers verify" if made.sound else "the record or a stored answer does not verify")
     if not made.sound:
         raise typer.Exit(Exit.FOUND_WRONG)

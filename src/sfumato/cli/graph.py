@@ -64,7 +64,7 @@ from sfumato.cli.graph_options import (
     Weight,
 )
 from sfumato.cli.ledger import opened
-from sfumato.cli.output import AsJson, say, say_json
+from sfumato.cli.output import AsJson, LegalBasis, Reason, say, say_json
 from sfumato.errors import InvalidInput, NotDeclared
 
 if TYPE_CHECKING:
@@ -119,6 +119,8 @@ def graph(
     table_out: AsTable = None,
     plot: Picture = None,
     report: Report = None,
+    reason: Reason = "",
+    legal_basis: LegalBasis = "",
     save: Save = None,
     key: KeyFile = None,
     table: Within = None,
@@ -233,7 +235,9 @@ def graph(
             return
         release = asked.release(epsilon=epsilon, delta=delta, reads=days)
         # From here on there is an answer: whatever cannot be written, the numbers are shown.
-        written, failed = write(release, plot=plot, report=report, save=save, table=table_out)
+        written, failed = write(
+            release, plot=plot, report=report, save=save, table=table_out, reason=reason, legal_basis=legal_basis
+        )
         if as_json:
             say_json(document(release, vault, level, written, charged=book is not None))
         else:

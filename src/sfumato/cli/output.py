@@ -16,6 +16,8 @@ __all__ = [
     "AsJson",
     "Key",
     "Language",
+    "LegalBasis",
+    "Reason",
     "Theme",
     "harmless",
     "one_line",
@@ -27,6 +29,13 @@ __all__ = [
     "terminal",
 ]
 
+Reason = Annotated[
+    str,
+    typer.Option(metavar="TEXT", help="For publication: why this ε and no smaller one. Without it, a draft."),
+]
+LegalBasis = Annotated[
+    str, typer.Option(metavar="TEXT", help="For publication: on which legal basis. Without it, a draft.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, for programs.")]
 Key = Annotated[
     str | None,

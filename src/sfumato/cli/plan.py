@@ -130,7 +130,8 @@ def run(
 
     Each period is charged once and has one answer, wherever a run was cut off and however many run at once. Data that
     comes late is released when it comes; what is missing is told and waited for. Derived figures are computed from
-    stored releases and cost nothing. A budget that is used up stops the run with the numbers.
+    stored releases and cost nothing. A budget that is used up stops the run with the numbers. While the plan states no
+    reason or no legal_basis, every result says that it is a draft.
 
     Example: $ sfumato plan run plan.toml --out releases
     """
@@ -196,6 +197,8 @@ def _pass(ready: "Runner", out: Path, until: date | None, told: set[tuple[str, s
     finally:
         if new or whole:
             _tell(new, as_json=as_json)
+            if not as_json and ready.file.grounds.missing and any(outcome.files for outcome in new):
+                say(ready.file.grounds.line("en"), error=True)
     return failed
 
 

@@ -29,7 +29,7 @@ from sfumato.cli.asked import (
 )
 from sfumato.cli.data import Data, Within, source_of
 from sfumato.cli.ledger import opened
-from sfumato.cli.output import AsJson, say_json
+from sfumato.cli.output import AsJson, LegalBasis, Reason, say_json
 
 if TYPE_CHECKING:
     from sfumato.core.units import Unit
@@ -53,6 +53,8 @@ def query(
     confidence: Confidence = "0.95",
     plot: Picture = None,
     report: Report = None,
+    reason: Reason = "",
+    legal_basis: LegalBasis = "",
     save: Save = None,
     key: KeyFile = None,
     table: Within = None,
@@ -100,7 +102,7 @@ def query(
         question = vault.table(source_of(data, table), schema=facts).sql(sql)
         release = question.release(epsilon=epsilon, delta=delta, reads=days)
         # From here on there is an answer: whatever cannot be written, the numbers are shown.
-        written, failed = write(release, plot=plot, report=report, save=save)
+        written, failed = write(release, plot=plot, report=report, save=save, reason=reason, legal_basis=legal_basis)
         if as_json:
             say_json(document(release, vault, level, written, charged=book is not None))
         else:

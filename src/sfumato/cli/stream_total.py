@@ -30,7 +30,7 @@ from sfumato.cli.asked import (
 )
 from sfumato.cli.graph_options import AsTable, Foresee, Population, Relation
 from sfumato.cli.ledger import opened
-from sfumato.cli.output import AsJson, say, say_json
+from sfumato.cli.output import AsJson, LegalBasis, Reason, say, say_json
 from sfumato.errors import InvalidInput, NotDeclared
 
 if TYPE_CHECKING:
@@ -113,6 +113,8 @@ def total(
     table_out: AsTable = None,
     plot: Picture = None,
     report: Report = None,
+    reason: Reason = "",
+    legal_basis: LegalBasis = "",
     save: Save = None,
     key: KeyFile = None,
     ledger: Book = None,
@@ -190,7 +192,9 @@ def total(
         for _ in inbox.tell(clock.begins(steps + 1)):
             pass  # all that is told is in the release
         release = running.close()
-        written, failed = write(release, plot=plot, report=report, save=save, table=table_out)
+        written, failed = write(
+            release, plot=plot, report=report, save=save, table=table_out, reason=reason, legal_basis=legal_basis
+        )
         if as_json:
             say_json(document(release, vault, level, written, charged=book is not None))
         else:

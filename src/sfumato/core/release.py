@@ -34,7 +34,7 @@ class Presenter(Protocol):
         """Draw the release by area."""
         ...
 
-    def report(self, release: "Release", path: Path, languages: Sequence[str]) -> Path:
+    def report(self, release: "Release", path: Path, languages: Sequence[str], reason: str, legal_basis: str) -> Path:
         """Write the release as one page, which needs nothing else."""
         ...
 
@@ -187,9 +187,15 @@ class Release:
         asked = {"key": key, "property": property, "object": object, "column": column}
         return self.presenter.map(self, areas, **asked, language=language, theme=theme)
 
-    def report(self, path: str | Path, *, languages: Sequence[str] = ("en", "zh")) -> Path:
-        """Write one page with numbers, pictures, words and certificate: ``.html``, or ``.pdf`` where a browser is."""
-        return self.presenter.report(self, Path(path), languages)
+    def report(
+        self, path: str | Path, *, languages: Sequence[str] = ("en", "zh"), reason: str = "", legal_basis: str = ""
+    ) -> Path:
+        """Write one page with numbers, pictures, words and certificate: ``.html``, or ``.pdf`` where a browser is.
+
+        ``reason`` says why this ε and no smaller one, ``legal_basis`` on which ground it may be published; both are
+        decisions of people. With both, the page is a publication and states them; without, it says that it is a draft.
+        """
+        return self.presenter.report(self, Path(path), languages, reason, legal_basis)
 
     @property
     def figure(self) -> Any:

@@ -15,6 +15,14 @@ README = """\
 This folder was made by `sfumato demo`, which overwrites its own files when it is run again.
 The hospital network in it is generated: no real person occurs.
 """
+REASON = (
+    "a tour of generated data: ε = 1/2 keeps regions apart and shows an error that can be seen. "
+    "演示所用数据均为生成：ε = 1/2 足以区分各地区，误差也清晰可见。"
+)
+LEGAL_BASIS = (
+    "none is needed: the data are generated, and no real person occurs in them. "
+    "无需法律依据：数据为程序生成，不涉及任何真实个人。"
+)
 FILES = {
     "visits.parquet": "the fictional visits; only the steward would hold such a file",
     "key": "signs releases; only the steward would hold it",
@@ -82,7 +90,7 @@ def write(place: Path, *, ili: Release, everyone: Release, heat: Release) -> tup
             missing = str(extra)
             for picture in pictures:
                 picture.unlink(missing_ok=True)  # of an earlier tour, which showed other numbers
-        files.append(ili.report(place / "report.html"))
+        files.append(ili.report(place / "report.html", reason=REASON, legal_basis=LEGAL_BASIS))
     return tuple(files), missing
 
 

@@ -6,6 +6,7 @@ by a few symbols, and asks the next round. Everybody reports once, and the devic
 (:class:`~sfumato.local.search_client.SearchClient`): the whole costs each person ε.
 """
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -173,16 +174,18 @@ class HeavyHitters:
     """The server's side of a search: candidates out, reports in, round by round.
 
     Intervals hold for all candidates of the last round at once, so that picking the largest does not spoil them.
-    A text whose prefix was lost on the way is not found: the estimate of each round errs.
+    A text whose prefix was lost on the way is not found: the estimate of each round errs. Threads may share it: a round
+    is answered once.
     """
 
-    __slots__ = ("_found", "candidates", "plan", "round")
+    __slots__ = ("_found", "_lock", "candidates", "plan", "round")
 
     def __init__(self, plan: PrefixSearch) -> None:
         self.plan = plan
         self.round = 0
         self.candidates: tuple[str, ...] = plan.first()
         self._found: tuple[Hitter, ...] = ()
+        self._lock = threading.Lock()
 
     @property
     def oracle(self) -> Oracle:
@@ -190,26 +193,38 @@ class HeavyHitters:
         return self.plan.oracle(self.candidates)
 
     def answer(self, reports: Any, *, confidence: Exact = "0.95") -> tuple[Hitter, ...]:
-        """Take the reports of this round; gives the most frequent candidates and moves on to the next round."""
+        """Take the reports of this round; gives the most frequent candidates and moves on to the next round.
+
+        Refused where another thread answered the round meanwhile: its reports were to other candidates then.
+        """
         from sfumato.local.aggregate import estimate_shares
 
-        if self.round >= self.plan.rounds:
+        with self._lock:
+            at, candidates = self.round, self.candidates
+        if at >= self.plan.rounds:
             raise Refused("the search is over; nothing was counted. Begin another one with other persons.")
-        shares = estimate_shares(self.oracle, reports, confidence=confidence, joint=True)
-        order = sorted(range(len(self.candidates)), key=lambda place: -shares.estimates[place])[: self.plan.kept]
-        self._found = tuple(
+        shares = estimate_shares(self.plan.oracle(candidates), reports, confidence=confidence, joint=True)
+        order = sorted(range(len(candidates)), key=lambda place: -shares.estimates[place])[: self.plan.kept]
+        found = tuple(
             Hitter(
-                text=self.candidates[place],
+                text=candidates[place],
                 estimate=float(shares.estimates[place]),
                 low=float(shares.low[place]),
                 high=float(shares.high[place]),
             )
             for place in order
         )
-        self.round += 1
-        if self.round < self.plan.rounds:
-            self.candidates = self.plan.extended([hitter.text for hitter in self._found])
-        return self._found
+        with self._lock:
+            if self.round != at:
+                raise Refused(
+                    f"round {at + 1} was answered by another thread meanwhile; nothing was counted. Give the reports "
+                    "of each round once, all together."
+                )
+            self._found = found
+            if at + 1 < self.plan.rounds:
+                self.candidates = self.plan.extended([hitter.text for hitter in found])
+            self.round = at + 1
+        return found
 
     @property
     def found(self) -> tuple[Hitter, ...]:

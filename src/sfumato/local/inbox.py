@@ -1,7 +1,10 @@
 """The server's door: what comes in may be anything, and only reports that a client can have sent are kept."""
 
+import os
+import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Set
+from typing import NoReturn
 
 from sfumato.core.exact import natural
 from sfumato.errors import InvalidInput, Refused
@@ -21,6 +24,10 @@ class Inbox:
     A well-formed lie is taken, for no check can see it: ``ask.pull`` says how far one can move an estimate, and a
     sender has one in a round. Public: everything here. Needs the standard library alone.
 
+    Guarantee: of each sender at most one report is kept in a round, also where threads share the inbox: whether a
+    sender was heard is asked, and written down, in one step. Another process may not share it, and it is not copied:
+    the copy would hear everybody again.
+
     Refused are: unreadable, impossible, too many (of one sender in a round), no such round, no such sender.
 
     >>> from sfumato.local import KaryResponse
@@ -31,13 +38,21 @@ class Inbox:
     ([1], {'too many': 1, 'impossible': 1, 'unreadable': 1})
     """
 
-    __slots__ = ("_heard", "_kept", "collection", "refused")
+    __slots__ = ("_heard", "_kept", "_lock", "_process", "collection", "refused")
 
     def __init__(self, collection: Collection) -> None:
         self.collection = collection
         self.refused: Counter[str] = Counter()
         self._kept: dict[int, list[Report]] = {}
         self._heard: set[tuple[int, str | int | bytes]] = set()
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+
+    def __reduce__(self) -> NoReturn:
+        raise Refused(
+            "an inbox is not copied, since the copy would hear every sender again; nothing was copied. Keep what "
+            "reports_of(…) hands out."
+        )
 
     def take(self, text: object, *, sender: object = None, round: object = None) -> bool:
         """Keep a report and say True, or count it as refused and say False. Nothing that is sent raises an error.
@@ -49,12 +64,17 @@ class Inbox:
                 f"a person reports {self.collection.reports} times, and it was not said in which round this is; "
                 "nothing was taken. Give round=1 for the first."
             )
+        if os.getpid() != self._process:
+            raise Refused(
+                "this inbox belongs to another process, and a copy of it would hear every sender again; nothing was "
+                "taken. Hand reports to the process that made it."
+            )
         at = 1 if round is None else round
         if isinstance(at, bool) or not isinstance(at, int) or not 1 <= at <= self.collection.reports:
             return self._refuse("no such round")
         if not (sender is None or isinstance(sender, str | int | bytes)):
             return self._refuse("no such sender")
-        if sender is not None and (at, sender) in self._heard:
+        if sender is not None and (at, sender) in self._heard:  # before the text is read, which takes longer
             return self._refuse("too many")
         try:
             report = read_report(text)
@@ -62,18 +82,24 @@ class Inbox:
             return self._refuse("unreadable")
         if not self.collection.ask.possible(report):
             return self._refuse("impossible")
-        if sender is not None:
-            self._heard.add((at, sender))
-        self._kept.setdefault(at, []).append(report)
-        return True
+        with self._lock:  # asked again: while this one was read, another thread may have kept a report of the sender
+            late = sender is not None and (at, sender) in self._heard
+            if not late:
+                if sender is not None:
+                    self._heard.add((at, sender))
+                self._kept.setdefault(at, []).append(report)
+        return not late or self._refuse("too many")
 
     def _refuse(self, reason: str) -> bool:
-        self.refused[reason] += 1
+        with self._lock:
+            self.refused[reason] += 1
         return False
 
     def reports_of(self, round: int) -> list[Report]:
         """The reports of one round, in the order in which they came: one a sender, so that they are independent."""
-        return list(self._kept.get(natural(round, "round", most=self.collection.reports), ()))
+        at = natural(round, "round", most=self.collection.reports)
+        with self._lock:
+            return list(self._kept.get(at, ()))
 
     @property
     def reports(self) -> list[Report]:

@@ -26,6 +26,7 @@ from sfumato.reports.columns import Column, columns_of, magnitude, shared_margin
 from sfumato.reports.drawings import drawing, paint
 from sfumato.reports.particulars import asked, particulars
 from sfumato.reports.plots.series import MOST_PANELS
+from sfumato.reports.publication import Draft, Grounds, Publication, standing
 from sfumato.reports.sheet import sheet
 from sfumato.reports.snippet import snippet
 from sfumato.reports.words import AUDIENCES, Span
@@ -39,9 +40,16 @@ MOST_ROWS, MOST_POINTS, MOST_AT_A_GLANCE = 2_000, 300, 4
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-def page(release: Release, languages: Sequence[str] = ("en", "zh"), *, unfolded: bool = False) -> str:
+def page(
+    release: Release,
+    languages: Sequence[str] = ("en", "zh"),
+    *,
+    grounds: Grounds | None = None,
+    unfolded: bool = False,
+) -> str:
     """Write the page, a part for each language and the certificate at the end.
 
+    ``grounds`` are the reason and the legal basis on record; without both, the page says that it is a draft.
     ``unfolded`` opens what a reader would open by hand, for paper. Without the ``plots`` extra the page has no
     pictures. Public: all of it, as all of a release is.
     """
@@ -50,6 +58,8 @@ def page(release: Release, languages: Sequence[str] = ("en", "zh"), *, unfolded:
     said = only_release(release).statement
     languages = tuple(dict.fromkeys(LANGUAGES[known] for known in languages if messages(known)))
     first = languages[0]
+    shown = standing(release, Grounds() if grounds is None else grounds, languages)
+    mark = f"{_text(first, 'publication.draft')} · " if isinstance(shown, Draft) else ""
     title = _text(first, "page.title", dataset=said.dataset.name, edition=said.dataset.edition)
     parts = [
         "<!doctype html>",
@@ -58,13 +68,13 @@ def page(release: Release, languages: Sequence[str] = ("en", "zh"), *, unfolded:
         '<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
-        f"<title>{title}</title>",
+        f"<title>{mark}{title}</title>",
         f"<style>{_style()}</style>",
         "</head>",
         "<body>",
         *(_contents(languages) if len(languages) > 1 else ()),
         "<main>",
-        *(_section(release, language, unfolded=unfolded) for language in languages),
+        *(_section(shown, language, unfolded=unfolded) for language in languages),
         _certificate(release, languages, unfolded=unfolded),
         "</main>",
         "</body>",
@@ -73,20 +83,24 @@ def page(release: Release, languages: Sequence[str] = ("en", "zh"), *, unfolded:
     return "\n".join(parts) + "\n"
 
 
-def pdf(release: Release, path: str | Path, languages: Sequence[str] = ("en", "zh")) -> Path:
+def pdf(
+    release: Release, path: str | Path, languages: Sequence[str] = ("en", "zh"), *, grounds: Grounds | None = None
+) -> Path:
     """Print the page, unfolded, with the browser that is installed; without one, an error says what to do."""
     find()  # so that a missing browser is told at once
-    return print_pdf(page(release, languages, unfolded=True), path)
+    return print_pdf(page(release, languages, grounds=grounds, unfolded=True), path)
 
 
-def write(release: Release, path: str | Path, languages: Sequence[str] = ("en", "zh")) -> Path:
+def write(
+    release: Release, path: str | Path, languages: Sequence[str] = ("en", "zh"), *, grounds: Grounds | None = None
+) -> Path:
     """Write the page as ``.html`` or ``.pdf``, by the ending of the path, and return the path."""
     target = Path(path)
     match target.suffix.lower():
         case ".pdf":
-            return pdf(release, target, languages)
+            return pdf(release, target, languages, grounds=grounds)
         case ".html" | ".htm":
-            text = page(release, languages)
+            text = page(release, languages, grounds=grounds)
         case ending:
             raise InvalidInput(
                 f"{target.name} is to be a {ending or 'file without an ending'}, and reports are written as .html or "
@@ -125,9 +139,10 @@ def _contents(languages: Sequence[str]) -> Iterator[str]:
     yield "</nav>"
 
 
-def _section(release: Release, language: str, *, unfolded: bool) -> str:
+def _section(shown: Publication | Draft, language: str, *, unfolded: bool) -> str:
+    release = shown.release
     said = release.statement
-    lead, *words = _paragraphs(release, language)
+    lead, *words = _paragraphs(shown, language)
     columns = columns_of(release)
     measured = not any(column.chosen for column in columns)
     if any(value < 0 for column in columns if column.counts for value in column.values):
@@ -139,11 +154,13 @@ def _section(release: Release, language: str, *, unfolded: bool) -> str:
     return "\n".join(
         [
             f'<section id="{language}" lang="{language}">',
+            *_draft(shown, language),
             f'<p class="tagline">{_text(language, "page.tagline")}</p>',
             f"<h1>{_text(language, 'page.title', dataset=said.dataset.name, edition=said.dataset.edition)}</h1>",
             f'<p class="asked">{escape(asked(said, language))}</p>',
             lead,
             *_glance(release, language),
+            *_recorded(shown, language),
             f"<h2>{_text(language, _heading(columns))}</h2>",
             _picture(release, columns, language),
             sheet(release, language, most=MOST_ROWS) if columns else "",
@@ -152,7 +169,7 @@ def _section(release: Release, language: str, *, unfolded: bool) -> str:
             drawing(release, "people", language),
             drawing(release, "noise", language) if measured and _one_law(said) else "",
             f"<h2>{_text(language, 'page.readers')}</h2>",
-            *_readers(release, language, unfolded=unfolded),
+            *_readers(shown, language, unfolded=unfolded),
             f"<h2>{_text(language, 'page.facts')}</h2>",
             "<dl>",
             *facts,
@@ -160,6 +177,19 @@ def _section(release: Release, language: str, *, unfolded: bool) -> str:
             "</section>",
         ]
     )
+
+
+def _draft(shown: Publication | Draft, language: str) -> Iterator[str]:
+    """On its face: that this is a draft, and what is missing."""
+    if isinstance(shown, Draft):
+        head, rest = (escape(words) for words in shown.grounds.words(language))
+        yield f'<p class="draft" role="note"><strong>{head}</strong> {rest}</p>'
+
+
+def _recorded(shown: Publication | Draft, language: str) -> Iterator[str]:
+    """What was put on record for the publication."""
+    if isinstance(shown, Publication):
+        yield f'<p class="recorded">{escape(shown.recorded(language))}</p>'
 
 
 def _heading(columns: Sequence[Column]) -> str:
@@ -216,16 +246,16 @@ def _margins(release: Release, language: str) -> Iterator[tuple[str, str]]:
         yield span_figure(Span.of(column), language), _text(language, "page.glance_column", name=column.name)
 
 
-def _readers(release: Release, language: str, *, unfolded: bool) -> Iterator[str]:
+def _readers(shown: Publication | Draft, language: str, *, unfolded: bool) -> Iterator[str]:
     """The words for each reader but the public, whom the page itself speaks to."""
     for reader in AUDIENCES:
         if reader != "public":
             yield f"<details{' open' if unfolded else ''}><summary>{_text(language, f'page.reader_{reader}')}</summary>"
-            yield f"<div>{''.join(_paragraphs(release, language, reader))}</div></details>"
+            yield f"<div>{''.join(_paragraphs(shown, language, reader))}</div></details>"
 
 
-def _paragraphs(release: Release, language: str, audience: str = "public") -> list[str]:
-    return [f"<p>{escape(words)}</p>" for words in release.explain(language, audience).split("\n\n")]
+def _paragraphs(shown: Publication | Draft, language: str, audience: str = "public") -> list[str]:
+    return [f"<p>{escape(words)}</p>" for words in shown.text(language, audience).split("\n\n")]
 
 
 def _certificate(release: Release, languages: Sequence[str], *, unfolded: bool) -> str:

@@ -9,6 +9,7 @@ from sfumato.inference import Figure, figure
 from sfumato.inference.figure import Derived
 from sfumato.reports import page, plots
 from sfumato.reports.explain import explain, explain_figure
+from sfumato.reports.publication import Grounds
 
 __all__ = ["Reports"]
 
@@ -30,9 +31,9 @@ class Reports:
         """Draw the release by area."""
         return plots.choropleth(release, areas, **asked)
 
-    def report(self, release: Release, path: Path, languages: Sequence[str]) -> Path:
+    def report(self, release: Release, path: Path, languages: Sequence[str], reason: str, legal_basis: str) -> Path:
         """Write the release as one page, which needs nothing else."""
-        return page.write(release, path, languages)
+        return page.write(release, path, languages, grounds=Grounds(reason=reason, legal_basis=legal_basis))
 
     def html(self, release: Release) -> str:
         """A small table for notebooks."""

@@ -17,6 +17,7 @@ from sfumato.core.release import Release
 from sfumato.governance.periods import Period
 from sfumato.governance.plans import Source
 from sfumato.inference.figure import Figure
+from sfumato.reports.publication import Grounds, standing
 from sfumato.runner.figures import Weighted
 
 __all__ = ["Folder"]
@@ -27,20 +28,22 @@ LEVEL = Fraction(19, 20)
 class Folder:
     """A folder of results: one folder inside for each release, one set of files for each period."""
 
-    def __init__(self, place: Path, *, plan: str, digest: str) -> None:
-        self._place, self._plan, self._digest = place, plan, digest
+    def __init__(self, place: Path, *, plan: str, digest: str, grounds: Grounds) -> None:
+        self._place, self._plan, self._digest, self._grounds = place, plan, digest, grounds
 
     def has_release(self, name: str, period: Period) -> bool:
-        """Whether both files of a release are there."""
-        return all(file.is_file() for file in self._files(name, period))
+        """Whether both files of a release are there, and say of its publication what the plan says now."""
+        certificate, result = self._files(name, period)
+        return certificate.is_file() and self._says(result)
 
     def has_figure(self, name: str, period: Period, source: Source) -> bool:
-        """Whether the file of a figure is there."""
-        return self._figure(name, period, source).is_file()
+        """Whether the file of a figure is there, and says of its publication what the plan says now."""
+        return self._says(self._figure(name, period, source))
 
     def keep_release(self, name: str, period: Period, release: Release) -> tuple[Path, ...]:
         """Write the certificate and the result of a release."""
         certificate, result = self._files(name, period)
+        standing(release, self._grounds)  # on record for publication it has its text for every reader
         said = release.statement
         columns = {
             column: {"values": [_number(value) for value in values], **_ends(ends)}
@@ -92,8 +95,17 @@ class Folder:
         _write(place, _json(body))
         return place
 
+    def _says(self, place: Path) -> bool:
+        """Whether a result is there whole, and is the draft or the publication that it would be now."""
+        try:
+            body = json.loads(place.read_text("utf-8"))
+        except (OSError, ValueError):
+            return False
+        return isinstance(body, dict) and body.get("publication") == self._grounds.document()
+
     def _about(self, name: str, period: Period, source: Source) -> dict[str, Any]:
         return {
+            "publication": self._grounds.document(),
             "plan": self._plan,
             "digest": self._digest,
             "release": name,

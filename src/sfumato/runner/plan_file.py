@@ -33,6 +33,7 @@ from sfumato.governance.plans import (
     solve,
 )
 from sfumato.governance.terms import levels_of
+from sfumato.reports.publication import Grounds
 from sfumato.runner.asked import Asked
 from sfumato.runner.places import DataPath
 from sfumato.tables.schema import Schema
@@ -41,7 +42,19 @@ __all__ = ["PlanFile", "Planned"]
 
 VERSION = 1
 LONGEST = 2**20
-PARTS = ("kind", "version", "name", "year", "account", "aim", "accounting", "purpose", "recipient")
+PARTS = (
+    "kind",
+    "version",
+    "name",
+    "year",
+    "account",
+    "aim",
+    "accounting",
+    "purpose",
+    "recipient",
+    "reason",
+    "legal_basis",
+)
 RELEASE = ("every", "question", "schema", "data", "wanted", "weight", "sums")
 NOT_READ = "the plan was not read"
 Made = TypeVar("Made")
@@ -64,9 +77,12 @@ class Planned:
 class PlanFile:
     """A plan as it was written down, with everything that carrying it out needs.
 
-    Guarantee: :attr:`digest` covers every question, schema and limit, and every path as it is written, so that a
-    decision on it is one on what will be asked. Assumes: relative paths are taken from ``folder``, where the file lies,
-    and the digest does not cover it: that the files there hold the data that their names say is the steward's word.
+    ``grounds`` are the reason for its ε and the legal basis; while one is missing, what a run writes is a draft.
+
+    Guarantee: :attr:`digest` covers every question, schema and limit, every path as it is written, and the grounds, so
+    that a decision on it is one on what will be asked and published. Assumes: relative paths are taken from ``folder``,
+    where the file lies, and the digest does not cover it: that the files there hold the data that their names say is
+    the steward's word.
     Public: every field; no data is opened.
     """
 
@@ -74,6 +90,7 @@ class PlanFile:
     account: str
     purpose: str | None
     recipient: str | None
+    grounds: Grounds
     plan: Plan
     entries: tuple[Planned, ...]
 
@@ -135,6 +152,7 @@ def _read(text: str, folder: Path) -> PlanFile:
     account = _text(body, "account", "the file")
     _at("account", lambda: levels_of(account))
     purpose, recipient = _optional(body, "purpose"), _optional(body, "recipient")
+    grounds = Grounds(**{name: value or "" for name, value in _stated(body).items()})
     unit = _at("unit", lambda: _unit(_table(body, "unit", '[unit] with kind = "user", column = … and relation = …')))
     cap = _at("cap", lambda: _cap(_table(body, "cap", "[cap] with epsilon = …")))
     aim = _choice(Aim, _needed(body, "aim", "the file", 'aim = "least cost"'), "aim")
@@ -147,7 +165,7 @@ def _read(text: str, folder: Path) -> PlanFile:
         _check_known(facts, place, RELEASE)
         _check_file_name(name)
         planned = _at(place, lambda: _entry(name, facts, folder, year, unit, cap, schemas))  # noqa: B023 - called at once
-        beside = {"data": planned.data.text, "purpose": purpose, "recipient": recipient}
+        beside = {"data": planned.data.text, "purpose": purpose, "recipient": recipient, **_stated(body)}
         releases.append(_at(place, lambda: _release(planned, facts, aim, beside)))  # noqa: B023 - called at once
         entries.append(planned)
     _check_one_state(entries)
@@ -163,8 +181,19 @@ def _read(text: str, folder: Path) -> PlanFile:
     )
     check_name(plan.name, "the name of a plan")
     return PlanFile(
-        folder=folder, account=account, purpose=purpose, recipient=recipient, plan=plan, entries=tuple(entries)
+        folder=folder,
+        account=account,
+        purpose=purpose,
+        recipient=recipient,
+        grounds=grounds,
+        plan=plan,
+        entries=tuple(entries),
     )
+
+
+def _stated(body: Mapping[str, Any]) -> dict[str, str | None]:
+    """The reason and the legal basis that the file states; they are part of what is decided on."""
+    return {name: _optional(body, name) for name in ("reason", "legal_basis") if name in body}
 
 
 # ------------------------------------------------------------------------------------------------------- one release

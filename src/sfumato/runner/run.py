@@ -92,7 +92,7 @@ class Runner:
         A missing file, or one that cannot be read, is told and passed over. A budget that is used up, and anything that
         is refused, stops the run with its numbers; what was made before stands.
         """
-        folder = Folder(out, plan=self.file.plan.name, digest=self.file.digest)
+        folder = Folder(out, plan=self.file.plan.name, digest=self.file.digest, grounds=self.file.grounds)
         looked = self._looked(until, today)
         answers: _Answers = dict(looked.answers)
         for step in looked.steps:

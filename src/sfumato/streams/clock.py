@@ -5,6 +5,7 @@ events (a step is told once a later event has come), then one event more would m
 would see that it happened. Nothing in here raises an error because of an event: an error would tell.
 """
 
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -98,7 +99,7 @@ class Steps:
     said beforehand: ``late`` is ``drop``, or ``now``, and then it counts in the next step that is handed out. Dropped
     are also events without a readable time, before the start, after the ``horizon``, of a group that was not declared,
     and those of the first ``told`` steps, whatever ``late`` says: a stream that goes on after a crash has perhaps
-    counted them already.
+    counted them already. Threads may share it: each step is handed out once.
 
     >>> clock = Clock(start=datetime(2026, 1, 1, tzinfo=UTC), every=timedelta(hours=1))
     >>> steps = Steps(clock, horizon=24)
@@ -128,6 +129,7 @@ class Steps:
         self._wait, self._floor = natural(wait, "wait", least=0), natural(told, "told", least=0)
         self._told, self._groups, self._least, self._most = self._floor, tuple(groups), least, most
         self._held: dict[int, dict[str | None, Any]] = {}
+        self._lock = threading.Lock()
 
     @property
     def told(self) -> int:
@@ -142,6 +144,10 @@ class Steps:
     def put(self, event: Arrival) -> None:
         """Put an event into its step, or drop it; never an error."""
         step = None if event.at is None else self._clock.step_of(event.at)
+        with self._lock:
+            self._put(step, event)
+
+    def _put(self, step: int | None, event: Arrival) -> None:
         if step is None or step <= self._floor:
             return
         if step <= self._told:
@@ -171,10 +177,16 @@ class Steps:
         last = self._clock.ended(now) - self._wait
         if self._horizon is not None:
             last = min(last, self._horizon)
-        while self._told < last:
-            step = self._told + 1
-            self._told = step
-            yield step, self._contents(self._held.pop(step, {}))
+        while (handed := self._next(last)) is not None:
+            yield handed
+
+    def _next(self, last: int) -> tuple[int, Contents] | None:
+        """The next step up to the last one, counted as handed out; none where there is none."""
+        with self._lock:
+            if self._told >= last:
+                return None
+            self._told += 1
+            return self._told, self._contents(self._held.pop(self._told, {}))
 
     def _contents(self, held: dict[str | None, Any]) -> Contents:
         blank: Any = dict if self._people else int

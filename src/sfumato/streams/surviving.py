@@ -58,6 +58,13 @@ class Surviving(ABC):
         """What the whole stream cost, charged when it was opened."""
         return self._opened.charged
 
+    def uninterrupted(self) -> contextlib.AbstractContextManager[Any]:
+        """Hold the stream for several calls: while it is held no other thread tells anything from it.
+
+        For what asks where the stream is and then goes on from there.
+        """
+        return self._lock
+
     def start(self) -> Self:
         """Write the first state, if there is a file for it."""
         if self._path is not None:

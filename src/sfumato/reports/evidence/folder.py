@@ -13,15 +13,18 @@ __all__ = ["write"]
 
 
 def write(pack: Pack, folder: str | Path) -> tuple[Path, ...]:
-    """Write a pack into an empty folder, made if it is not there; anything that lies in it already is left alone."""
+    """Write a pack into an empty folder, made if it is not there; anything that lies in it already is left alone.
+
+    A draft has no ``fair.jsonld`` and no ``registry.json``: these exist only to be published.
+    """
     target = Path(folder)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InvalidInput(f"{target} is there already and not an empty folder; nothing was written. Name a new one.")
+    public = {"fair.jsonld": pack.fair, "registry.json": pack.registry}
     texts = {
         "evidence.json": _json(pack.evidence),
         "evidence.md": rendered(pack.evidence),
-        "fair.jsonld": _json(pack.fair),
-        "registry.json": _json(pack.registry),
+        **{name: _json(document) for name, document in public.items() if document is not None},
         "head.json": pack.head + "\n",
         **{f"schemas/{name}.schema.json": _json(schema(name)) for name in ("evidence", "fair", "registry")},
         **pack.certificates,

@@ -18,7 +18,9 @@ def rendered(evidence: dict[str, Json]) -> str:
 def _lines(evidence: dict[str, Any]) -> Iterator[str]:
     scope, head, record = evidence["scope"], evidence["head"], evidence["record"]
     about = "all releases" if scope["of"] is None else f"{scope['by']} {scope['of']}"
-    yield from ("# Evidence pack", "", quoted(evidence["note"]), "")
+    yield from ("# Evidence pack", "")
+    yield from _grounds(evidence["publication"])
+    yield from (quoted(evidence["note"]), "")
     yield from _table(
         ("fact", "value"),
         (
@@ -46,6 +48,19 @@ def _lines(evidence: dict[str, Any]) -> Iterator[str]:
     yield from ("## Releases", "")
     for release in evidence["releases"]:
         yield from _release(release)
+
+
+def _grounds(publication: dict[str, Any]) -> Iterator[str]:
+    """First of all: whether this may be published, or what is missing."""
+    if publication["status"] == "draft":
+        for words in publication["note"]:
+            yield from (f"> **{quoted(words)}**", ">")
+        yield ""
+        return
+    yield from _table(
+        ("on record for publication", "in the publisher's words"),
+        (("reason", publication["reason"]), ("legal basis", publication["legal_basis"])),
+    )
 
 
 def _section(section: dict[str, Any]) -> Iterator[str]:

@@ -27,7 +27,8 @@ CONTEXT: dict[str, Json] = {
 
 
 def fair(releases: Sequence[tuple[Provenance, Release]], declared: Declared) -> dict[str, Json]:
-    """The metadata of all releases."""
+    """The metadata of all releases; refused while the reason or the legal basis of the publication is missing."""
+    declared.grounds.check("the metadata of releases")
     return {"@context": CONTEXT, "@graph": [_dataset(charge, release, declared) for charge, release in releases]}
 
 

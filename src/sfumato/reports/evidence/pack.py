@@ -15,6 +15,7 @@ from sfumato.reports.evidence.answers import Answer, answer_of
 from sfumato.reports.evidence.declared import Declared
 from sfumato.reports.evidence.lineage import certificate_file, described
 from sfumato.reports.evidence.registry import registry
+from sfumato.reports.publication import standing
 from sfumato.version import __version__
 
 if TYPE_CHECKING:
@@ -66,13 +67,16 @@ class Scope:
 class Pack:
     """The evidence, the metadata and the certificates, ready to be written.
 
+    ``fair`` and ``registry`` exist only to be published: a pack whose reason or legal basis is missing is a draft, and
+    has neither.
+
     Guarantee: a function of the record up to its head, of the scope and of what the publisher declared; no clock and no
     data is read. Public: all of it.
     """
 
     evidence: dict[str, Json]
-    fair: dict[str, Json]
-    registry: dict[str, Json]
+    fair: dict[str, Json] | None
+    registry: dict[str, Json] | None
     certificates: dict[str, str]
     head: str
 
@@ -98,7 +102,9 @@ def pack(ledger: "Ledger", scope: Scope, declared: Declared | None = None) -> Pa
         for charge in charges
         if (answer := answers[charge.number]) is not None and answer.release is not None
     ]
-    fair = metadata.fair(sound, declared)
+    grounds = declared.grounds
+    for _, release in sound:
+        standing(release, grounds)  # on record for publication every release has its text for every reader
     sections = [
         risks.singling_out(charges, touched),
         risks.linkage(charges, touched),
@@ -112,6 +118,7 @@ def pack(ledger: "Ledger", scope: Scope, declared: Declared | None = None) -> Pa
         "kind": "sfumato.evidence",
         "version": 1,
         "note": NOTE,
+        "publication": grounds.document(),
         "code": f"sfumato {__version__}",
         "ledger": trail.head.head.ledger,
         "scope": {"by": scope.by, "of": scope.release or scope.account},
@@ -135,12 +142,13 @@ def pack(ledger: "Ledger", scope: Scope, declared: Declared | None = None) -> Pa
             *(question for section in sections for question in section.questions),
         ],
     }
-    public = registry(sound, declared)
+    public = None if grounds.missing else registry(sound, declared)
     shape.check(evidence, "evidence")
-    shape.check(public, "registry")
+    if public is not None:
+        shape.check(public, "registry")
     return Pack(
         evidence=evidence,
-        fair=fair,
+        fair=None if grounds.missing else metadata.fair(sound, declared),
         registry=public,
         certificates={certificate_file(charge.number): _file(release) for charge, release in sound},
         head=trail.head.text,

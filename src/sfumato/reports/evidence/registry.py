@@ -24,7 +24,11 @@ __all__ = ["registry"]
 
 
 def registry(releases: Sequence[tuple[Provenance, Release]], declared: Declared) -> dict[str, Json]:
-    """An entry for each release whose certificate verifies, with its noisy numbers before any post-processing."""
+    """An entry for each release whose certificate verifies, with its noisy numbers before any post-processing.
+
+    Refused while the reason or the legal basis of the publication is missing.
+    """
+    declared.grounds.check("the public registry")
     return {
         "kind": "sfumato.registry",
         "version": 1,
@@ -43,6 +47,8 @@ def _listed(charge: Provenance, release: Release, declared: Declared) -> Json:
         "delta": fraction_text(said.spend.delta),
         "error": _error(release),
         "values": list(said.values),
+        "reason": plain(declared.reason),
+        "legal_basis": plain(declared.legal_basis),
         "found": [list(key) for key in said.found],
         "approved": [
             plain(f"proposal {each.proposal.number}: {', '.join(each.decision.yes) if each.decision else 'undecided'}")

@@ -9,9 +9,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from sfumato.core.extras import need
 from sfumato.errors import InvalidInput
-from sfumato.reports.plots.fonts import check_signs
+from sfumato.reports.plots.fonts import check_signs, drawer
 from sfumato.reports.plots.theme import palette
 
 __all__ = ["html", "png", "save", "svg"]
@@ -30,7 +29,7 @@ def save(chart: Any, path: str | Path, *, scale: float = SCALE) -> Path:
     """Write a chart as ``.svg``, ``.png`` or ``.html``, by the ending of the path, and return the path.
 
     The HTML page holds all that it needs, answers to the mouse, and makes no network request. A PNG has ``scale`` dots
-    for each point; Chinese text on it needs a Chinese font here, and where there is none, the error names it.
+    for each point; Chinese text on it needs a Chinese font here: the extra brings one.
     """
     target = Path(path)
     content: bytes
@@ -57,16 +56,15 @@ def save(chart: Any, path: str | Path, *, scale: float = SCALE) -> Path:
 
 def svg(chart: Any) -> str:
     """The chart as SVG text."""
-    drawn: str = _drawer().vegalite_to_svg(_spec(chart), allowed_base_urls=[])
+    drawn: str = drawer().vegalite_to_svg(_spec(chart), allowed_base_urls=[])
     return drawn
 
 
 def png(chart: Any, *, scale: float = SCALE) -> bytes:
     """The chart as PNG, with ``scale`` dots for each point."""
     spec = _spec(chart)
-    drawer = _drawer()
     check_signs("".join(_texts(spec)))
-    drawn: bytes = drawer.vegalite_to_png(spec, scale=scale, allowed_base_urls=[])
+    drawn: bytes = drawer().vegalite_to_png(spec, scale=scale, allowed_base_urls=[])
     return drawn
 
 
@@ -102,10 +100,6 @@ def html(chart: Any) -> str:
     )
 
 
-def _drawer() -> Any:
-    return need("vl_convert", "pip install 'sfumato[plots]'")
-
-
 def _spec(chart: Any) -> dict[str, Any]:
     if not callable(getattr(chart, "to_dict", None)):
         raise InvalidInput(f"a chart is needed, such as release.plot() gives, not {type(chart).__name__}.")
@@ -127,7 +121,7 @@ def _texts(part: Any) -> Iterator[str]:
 @cache
 def _script() -> str:
     """Vega, Vega-Lite and the line that starts them; made once, as it takes a second."""
-    made: str = _drawer().javascript_bundle(START.format(options=json.dumps(OPTIONS)))
+    made: str = drawer().javascript_bundle(START.format(options=json.dumps(OPTIONS)))
     return made.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 

@@ -54,6 +54,10 @@ def each_batch(
     least = 0 if query.lower == 0 else -query.each
 
     def step(batch: Any, number: int) -> None:
+        with stream.uninterrupted():  # the same batch again, in another thread, waits and finds that it was told
+            counted(batch, number)
+
+    def counted(batch: Any, number: int) -> None:
         place = number - first + 1
         if place <= stream.steps or has_ended(stream):
             return

@@ -36,8 +36,9 @@ def follow(stream: OpenStream, steps: Iterable[Any], *, first: int | None = None
         return
     for held in steps:
         step += 1
-        if step > stream.steps:
-            yield tell(stream, held)
+        told = _told(stream, held, step)
+        if told is not None:
+            yield told
             if has_ended(stream):  # asked now: waiting for an item that cannot count would be in vain
                 return
 
@@ -66,10 +67,17 @@ async def follow_async(
         return
     async for held in steps:
         step += 1
-        if step > stream.steps:
-            yield await asyncio.to_thread(tell, stream, held)
+        told = await asyncio.to_thread(_told, stream, held, step)
+        if told is not None:
+            yield told
             if has_ended(stream):
                 return
+
+
+def _told(stream: OpenStream, held: Any, step: int) -> Answer | None:
+    """Tell a step, unless it was told already; no other thread tells one between the question and the step."""
+    with stream.uninterrupted():
+        return tell(stream, held) if step > stream.steps else None
 
 
 def _before(stream: OpenStream, first: int | None) -> int:

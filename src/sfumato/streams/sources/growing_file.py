@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import threading
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import BinaryIO, Self
 from sfumato.errors import InvalidInput, Refused
 from sfumato.streams.clock import Arrival
 from sfumato.streams.sources.columns import Columns
+from sfumato.streams.sources.one_poll import one_poll
 
 __all__ = ["GrowingFile"]
 
@@ -62,7 +64,7 @@ class GrowingFile:
             raise InvalidInput(
                 f"{self._path.name} is read as CSV or as JSON lines; nothing was read. Say kind='csv' or kind='jsonl'."
             )
-        self._kind, self._closed = found, False
+        self._kind, self._closed, self._turn = found, False, threading.Lock()
         self._begin()
 
     def __enter__(self) -> Self:
@@ -85,16 +87,17 @@ class GrowingFile:
                 self._named(first.removesuffix(b"\n").removeprefix(BOM_UTF8))
 
     def poll(self) -> Iterator[Arrival]:
-        """The events of the lines that were finished since the last time."""
-        if self._complete and self._at:
-            return  # it was read
-        while (file := self._opened()) is not None:
-            yield from self._new(file)
-            if not self._was_replaced(file):
-                return
-            yield from self._new(file)  # what was written between reading its end and looking at its name
-            file.close()
-            self._begin()
+        """The events of the lines that were finished since the last time; one poll at a time."""
+        with one_poll(self._turn, self._path.name):
+            if self._complete and self._at:
+                return  # it was read
+            while (file := self._opened()) is not None:
+                yield from self._new(file)
+                if not self._was_replaced(file):
+                    return
+                yield from self._new(file)  # what was written between reading its end and looking at its name
+                file.close()
+                self._begin()
 
     def close(self) -> None:
         """Close the file for good: opened again, it would be read from its start."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from sfumato.errors import InvalidInput, Refused
-from sfumato.streams.clock import Arrival, Clock, Steps
+from sfumato.streams.clock import Arrival, Clock, Contents, Steps
 from sfumato.streams.sources.open_stream import Answer, OpenStream, declared, has_ended, is_of_people, tell
 
 __all__ = ["Inbox"]
@@ -18,7 +18,8 @@ class Inbox:
     waits inside. Public: the clock, ``late``, ``wait``, and the times.
 
     ``late`` and ``wait`` are as for :class:`~sfumato.streams.clock.Steps`. Made for a stream that was resumed, it drops
-    the events of all steps that the stream has had: the source may then be read from its start again.
+    the events of all steps that the stream has had: the source may then be read from its start again. Threads may share
+    an inbox: a step is told once.
 
     >>> from datetime import UTC, timedelta
     >>> import sfumato as sf
@@ -76,14 +77,20 @@ class Inbox:
 
         ``now`` must come from a public clock, such as that of the machine, and never from the newest event.
         """
-        if has_ended(self._stream):
-            return
-        for step, held in self._steps.due(now):
+        due = self._steps.due(now)
+        while (told := self._told(due)) is not None:
+            yield told
+
+    def _told(self, due: Iterator[tuple[int, Contents]]) -> Answer | None:
+        """Tell the next step that is due; None where there is none. No other thread tells one meanwhile."""
+        with self._stream.uninterrupted():
+            found = None if has_ended(self._stream) else next(due, None)
+            if found is None:
+                return None
+            step, held = found
             if self._stream.steps != step - 1:
                 raise Refused(
                     f"the stream is at step {self._stream.steps} and its inbox at {step - 1}: something else feeds it. "
                     "Nothing more was told. Make a new inbox; it goes on from where the stream is."
                 )
-            yield tell(self._stream, held)
-            if has_ended(self._stream):
-                return
+            return tell(self._stream, held)

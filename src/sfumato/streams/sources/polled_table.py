@@ -1,5 +1,6 @@
 """A table of PostgreSQL that rows are added to."""
 
+import threading
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 
@@ -8,6 +9,7 @@ from sfumato.engines.sources.databases import DatabaseTable
 from sfumato.errors import InvalidInput
 from sfumato.streams.clock import Arrival, Clock, utc_now
 from sfumato.streams.sources.columns import Columns
+from sfumato.streams.sources.one_poll import one_poll
 
 __all__ = ["PolledTable"]
 
@@ -52,9 +54,14 @@ class PolledTable:
         self._back, self._now = back, now
         self._since = self._start = clock.start
         self._seen: set[int] = set()
+        self._turn = threading.Lock()
 
     def poll(self) -> Iterator[Arrival]:
-        """The events of the rows that are new since the last time."""
+        """The events of the rows that are new since the last time; one poll at a time."""
+        with one_poll(self._turn, "this table"):
+            yield from self._new()
+
+    def _new(self) -> Iterator[Arrival]:
         moment = self._now()
         whole = () if self._columns.amount is None else (self._columns.amount,)
         found: set[int] = set()
