@@ -131,6 +131,9 @@ def test_the_report_of_a_question_has_the_same_gate(run: Run, tmp_path: Path) ->
         outcome = run(*asked, "--epsilon", "1", "--report", tmp_path / "page.html", *said)
         assert outcome.exit_code == 0, outcome.output
         check((tmp_path / "page.html").read_text("utf-8"))
+    refused = run(*asked, "--epsilon", "1", *BOTH)
+    assert refused.exit_code == Exit.REFUSED
+    assert "Add --report FILE" in refused.stderr
 
 
 @pytest.mark.claim("S1-25")

@@ -117,8 +117,20 @@ def days_of(text: str | None) -> tuple[str, str] | None:
     return first, last
 
 
-def check_files(plot: Path | None, report: Path | None, save: Path | None, table: Path | None = None) -> None:
-    """Refuse what could not be written before anything is spent."""
+def check_files(
+    plot: Path | None,
+    report: Path | None,
+    save: Path | None,
+    table: Path | None = None,
+    *,
+    grounds: tuple[str, str] = ("", ""),
+) -> None:
+    """Refuse what could not be written before anything is spent; ``grounds`` for publication stand in a report."""
+    if report is None and any(grounds):
+        raise InvalidInput(
+            "--reason and --legal-basis stand in a report, and none was asked for; nothing was read and nothing was "
+            "spent. Add --report FILE."
+        )
     for file, endings in ((plot, PICTURES), (report, REPORTS), (table, TABLES)):
         if file is not None and file.suffix.lower() not in endings:
             raise InvalidInput(

@@ -182,7 +182,7 @@ def graph(
     }
     said = check_options(question, given)
     Budget.asked(epsilon=epsilon, delta=delta)
-    check_files(plot, report, save, table_out)
+    check_files(plot, report, save, table_out, grounds=(reason, legal_basis))
     if plot is not None and question in CHOSEN:
         raise InvalidInput(
             f"{question} is chosen and not measured, so there is no error to draw; nothing was read and nothing was "

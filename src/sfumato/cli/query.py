@@ -81,7 +81,7 @@ def query(
     from sfumato.tables.schema import Schema
 
     level = level_of(confidence)
-    check_files(plot, report, save)
+    check_files(plot, report, save, grounds=(reason, legal_basis))
     facts = Schema.load(schema)
     days = days_of(reads)
     check_account(account, ledger, purpose, recipient, days)

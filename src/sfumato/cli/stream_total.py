@@ -146,7 +146,7 @@ def total(
         raise InvalidInput(
             f"--limit and --separation are for persons. {NOTHING} Say --person COLUMN, or leave them out."
         )
-    check_files(plot, report, save, table_out)
+    check_files(plot, report, save, table_out, grounds=(reason, legal_basis))
     check_account(account, ledger, purpose, recipient)
     if account is not None and version is None:
         raise NotDeclared(f"an account is charged for a version that the ledger knows. {NOTHING} Say --version.")
