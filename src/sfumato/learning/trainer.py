@@ -89,6 +89,12 @@ class Trainer:
         way: str = "auto",
         copies: Multiplied | None = None,
     ) -> None:
+        if not isinstance(model, nn.Module) or not callable(loss):
+            raise InvalidInput(
+                "a trainer takes a torch module, and a loss of outputs and targets; nothing was done. Losses over a "
+                "whole batch, such as learning.InBatchContrast, have no loss of one unit: sum them with "
+                "learning.private_mean(…), or train on groups of fixed places (Units.of_groups, learning.info_nce)."
+            )
         if not isinstance(data, Units):
             raise InvalidInput("data must be learning.Units(inputs, targets, number=…, name=…); nothing was done.")
         if copies is not None and not isinstance(copies, Multiplied):
