@@ -50,7 +50,8 @@ class Base(nn.Module):
         self.plain = torch.zeros(WORDS)
         self.listed = [torch.zeros(WORDS), {"inside": torch.zeros(WORDS)}]
         self.array = np.zeros(WORDS)
-        self.calls, self.seen = 0, []
+        self.calls = 0
+        self.seen: list[Tensor] = []
 
     def forward(self, words: Tensor) -> Tensor:
         self.write(words)
@@ -107,7 +108,7 @@ class Flagged(Base):
     def write(self, words: Tensor) -> None:
         if bool((words == ODD).any()):
             self.frozen.grad = torch.full((WORDS,), 1e9)
-            self.frozen.requires_grad_(requires_grad=True)
+            self.frozen.requires_grad = True
 
 
 class InPlace(Base):

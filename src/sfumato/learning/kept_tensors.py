@@ -79,8 +79,7 @@ _ASSIGNED = Tensor.data.__set__  # type: ignore[attr-defined]
 
 def _has_no_memory(tensor: Tensor) -> bool:
     """Whether there is nothing behind a tensor to keep: it is not made yet, or belongs to a transform (``vmap``)."""
-    lazy = nn.parameter.is_lazy(tensor)  # type: ignore[no-untyped-call]
-    return bool(lazy) or torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+    return bool(nn.parameter.is_lazy(tensor)) or torch._C._functorch.is_functorch_wrapped_tensor(tensor)
 
 
 def _flags(tensor: Tensor) -> tuple[Any, ...]:
@@ -95,7 +94,7 @@ def _put_flags(tensor: Tensor, flags: tuple[Any, ...]) -> None:
     if not tensor.is_leaf:
         tensor.detach_()
     if tensor.requires_grad is not trained:
-        tensor.requires_grad_(requires_grad=trained)
+        tensor.requires_grad = trained
     if tensor.grad is not grad:
         tensor.grad = grad
     if tensor._backward_hooks is not hooks:

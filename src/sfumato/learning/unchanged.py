@@ -7,7 +7,7 @@ from one unit to the next. Refusing on real data would itself be an output, so n
 import functools
 import random
 import sys
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from operator import is_
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
@@ -20,6 +20,7 @@ __all__ = ["Unchanged"]
 ATOMS = frozenset(
     {type(None), bool, int, float, complex, str, bytes, range, type(...), BuiltinFunctionType, ModuleType, CodeType}
 )
+PLAIN = frozenset({dict, OrderedDict, list, tuple, set, frozenset, deque, type, FunctionType})
 LIBRARIES = frozenset(sys.stdlib_module_names) - {"__main__"} | {"torch", "numpy", "sfumato"}
 PLACES = (list, dict, set, deque, np.ndarray, bytearray, FunctionType)
 """What a function is followed to by a global name, besides tensors and modules: other objects could be anything."""
@@ -37,18 +38,14 @@ class Unchanged:
     extensions, other threads). Sensitive: what was overwritten.
 
     >>> import torch
-    >>> class Counts(torch.nn.Linear):
-    ...     seen = 0
-    ...     def forward(self, x):
-    ...         self.seen += len(x)
-    ...         self.weight.data.add_(x.sum())
-    ...         return super().forward(x)
-    >>> model = Counts(2, 1)
-    >>> before = model.weight.detach().clone()
-    >>> with Unchanged(model):
-    ...     _ = model(torch.ones(3, 2))
-    >>> model.seen, torch.equal(model.weight, before)
-    (0, True)
+    >>> layer, seen = torch.nn.Linear(2, 1), []
+    >>> before = layer.weight.detach().clone()
+    >>> with Unchanged(layer, seen):
+    ...     _ = layer.weight.data.add_(1)
+    ...     layer.calls = 1
+    ...     seen.append(7)
+    >>> seen, hasattr(layer, "calls"), torch.equal(layer.weight, before)
+    ([], False, True)
     """
 
     def __init__(self, *roots: object) -> None:
@@ -97,11 +94,15 @@ class _Found:
 
     def __init__(self) -> None:
         self.tensors: list[Any] = []
+        self.empty: list[dict[Any, Any]] = []
         self.dicts: list[tuple[dict[Any, Any], list[Any], list[Any]]] = []
         self.lists: list[tuple[list[Any] | deque[Any], list[Any]]] = []
         self.others: list[Callable[[], None]] = []
 
     def restore(self) -> None:
+        for none in self.empty:
+            if none:
+                none.clear()
         for one, names, values in self.dicts:
             if len(one) != len(names) or not all(map(is_, one.values(), values)) or not all(map(is_, one, names)):
                 one.clear()
@@ -123,8 +124,11 @@ def _walked(roots: tuple[object, ...]) -> _Found:
             continue
         seen[id(one)] = one  # held on to, so that no other object gets its number
         if isinstance(one, dict):
-            found.dicts.append((one, list(one), list(one.values())))
-            todo.extend(one.values())
+            if one:
+                found.dicts.append((one, list(one), list(one.values())))
+                todo.extend(one.values())
+            else:
+                found.empty.append(one)
         elif isinstance(one, list | deque):
             found.lists.append((one, list(one)))
             todo.extend(one)
@@ -140,8 +144,8 @@ def _walked(roots: tuple[object, ...]) -> _Found:
             todo.extend(_of_class(one, found))
         else:
             todo.extend(_of_other(one, found))
-        if kind not in (dict, list, tuple, set, frozenset, deque, type, FunctionType):
-            todo.extend(_of_object(one, kind, found))
+        if kind not in PLAIN and (facts := _facts(kind))[0]:
+            _of_object(one, facts[1], facts[2], found, todo)
     return found
 
 
@@ -157,7 +161,7 @@ def _of_other(one: Any, found: _Found) -> Iterator[object]:
             yield one.__func__
         case set():
             members = frozenset(one)
-            found.others.append(lambda: None if one == members else (one.clear(), one.update(members))[0])
+            found.others.append(lambda: _put_set(one, members))
             yield from members
         case np.ndarray():
             values = one.copy()
@@ -182,22 +186,28 @@ def _of_other(one: Any, found: _Found) -> Iterator[object]:
                 yield from (*one.parameters(), *one.buffers())
 
 
-def _of_object(one: Any, kind: type, found: _Found) -> Iterator[object]:
+def _of_object(one: Any, its_class: type | None, slots: tuple[str, ...], found: _Found, todo: list[Any]) -> None:
     """The attributes of an object, and of its class where that is the caller's."""
-    library = kind.__module__.partition(".")[0]
-    if any(base.__module__.startswith("sfumato.") for base in kind.__mro__):
-        return
-    if library not in LIBRARIES:
-        yield kind
-    elif library not in ("torch", "numpy") and kind is not SimpleNamespace:
-        return
+    if its_class is not None:
+        todo.append(its_class)
     own = getattr(one, "__dict__", None)
     if type(own) is dict:
-        yield own
-    for name in (name for base in kind.__mro__ for name in _slots(base)):
+        todo.append(own)
+    for name in slots:
         value = getattr(one, name, _NOTHING)
         found.others.append(functools.partial(_put_attribute, one, name, value))
-        yield value
+        todo.append(value)
+
+
+@functools.lru_cache(maxsize=4096)
+def _facts(kind: type) -> tuple[bool, type | None, tuple[str, ...]]:
+    """Whether objects of a class are entered, the class itself where it is the caller's, and its slots."""
+    library = kind.__module__.partition(".")[0]
+    foreign = library in LIBRARIES and library not in ("torch", "numpy") and kind is not SimpleNamespace
+    if foreign or any(base.__module__.startswith("sfumato.") for base in kind.__mro__):
+        return False, None, ()
+    slots = tuple(name for base in kind.__mro__ for name in _slots(base))
+    return True, kind if _of_the_caller(kind.__module__) else None, slots
 
 
 def _slots(base: type) -> tuple[str, ...]:
@@ -209,7 +219,7 @@ def _slots(base: type) -> tuple[str, ...]:
 
 
 def _of_class(one: type, found: _Found) -> Iterator[object]:
-    if one.__module__.partition(".")[0] in LIBRARIES:
+    if not _of_the_caller(one.__module__):
         return
     own = {name: value for name, value in vars(one).items() if not (name.startswith("__") and name.endswith("__"))}
     call = vars(one).get("__call__")
@@ -227,7 +237,7 @@ def _of_function(one: FunctionType, found: _Found) -> Iterator[object]:
     yield one.__defaults__
     yield one.__kwdefaults__
     yield one.__dict__
-    if one.__module__ is None or one.__module__.partition(".")[0] in LIBRARIES:
+    if not _of_the_caller(one.__module__):
         return
     for name in _names(one.__code__):
         value = one.__globals__.get(name, _NOTHING)
@@ -235,6 +245,15 @@ def _of_function(one: FunctionType, found: _Found) -> Iterator[object]:
             yield value
         if value is not _NOTHING and not isinstance(value, ModuleType | type | FunctionType):
             found.others.append(functools.partial(_put_global, one.__globals__, name, value))
+
+
+@functools.lru_cache(maxsize=4096)
+def _of_the_caller(module: str | None) -> bool:
+    """Whether a module is the caller's own code, and no installed library: what those keep is not followed."""
+    if module is None or module.partition(".")[0] in LIBRARIES:
+        return False
+    file = getattr(sys.modules.get(module), "__file__", None) or ""
+    return "site-packages" not in file and "dist-packages" not in file
 
 
 def _is_torch(value: object) -> bool:
@@ -261,6 +280,12 @@ def _content(cell: CellType) -> object:
 
 def _put(_: object) -> None:
     return
+
+
+def _put_set(one: set[Any], members: frozenset[Any]) -> None:
+    if one != members:
+        one.clear()
+        one.update(members)
 
 
 def _put_cell(cell: CellType, value: object) -> None:
