@@ -5,15 +5,12 @@ from one unit to the next. Refusing on real data would itself be an output, so n
 """
 
 import functools
-import random
 import sys
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from operator import is_
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any, Self
-
-import numpy as np
 
 __all__ = ["Unchanged"]
 
@@ -22,8 +19,8 @@ ATOMS = frozenset(
 )
 PLAIN = frozenset({dict, OrderedDict, list, tuple, set, frozenset, deque, type, FunctionType})
 LIBRARIES = frozenset(sys.stdlib_module_names) - {"__main__"} | {"torch", "numpy", "sfumato"}
-PLACES = (list, dict, set, deque, np.ndarray, bytearray, FunctionType)
-"""What a function is followed to by a global name, besides tensors and modules: other objects could be anything."""
+PLACES = (list, dict, set, deque, bytearray, FunctionType)
+"""What a function is followed to by a global name, besides arrays, tensors and modules of torch."""
 
 
 class Unchanged:
@@ -144,7 +141,7 @@ def _walked(roots: tuple[object, ...]) -> _Found:
             todo.extend(_of_class(one, found))
         else:
             todo.extend(_of_other(one, found))
-        if kind not in PLAIN and (facts := _facts(kind))[0]:
+        if kind not in PLAIN and (facts := _facts(kind))[0]:  # type: ignore[arg-type]
             _of_object(one, facts[1], facts[2], found, todo)
     return found
 
@@ -163,27 +160,33 @@ def _of_other(one: Any, found: _Found) -> Iterator[object]:
             members = frozenset(one)
             found.others.append(lambda: _put_set(one, members))
             yield from members
-        case np.ndarray():
-            values = one.copy()
-            found.others.append(lambda: _put_array(one, values))
         case bytearray():
             content = bytes(one)
             found.others.append(lambda: one.__setitem__(slice(None), content))
-        case random.Random():
-            drawn = one.getstate()
-            found.others.append(lambda: one.setstate(drawn))
-        case np.random.Generator():
-            bits = one.bit_generator.state
-            found.others.append(lambda: setattr(one.bit_generator, "state", bits))
-        case np.random.RandomState():
-            legacy = one.get_state()
-            found.others.append(lambda: one.set_state(legacy))
-        case _ if type(one).__module__ != "builtins" and (torch := sys.modules.get("torch")) is not None:
-            if isinstance(one, torch.Generator):
-                state = one.get_state()
-                found.others.append(lambda: _put(one.set_state(state)))
-            elif isinstance(one, torch.jit.ScriptModule):
-                yield from (*one.parameters(), *one.buffers())
+        case _ if type(one).__module__ != "builtins":
+            yield from _of_library(one, found)
+
+
+def _of_library(one: Any, found: _Found) -> Iterator[object]:
+    """Arrays and generators of random numbers, where their libraries are in use: none is loaded for this."""
+    torch, numpy, plain = (sys.modules.get(name) for name in ("torch", "numpy", "random"))
+    if numpy is not None and isinstance(one, numpy.ndarray):
+        values = one.copy()
+        found.others.append(lambda: _put_array(one, values))
+    elif numpy is not None and isinstance(one, numpy.random.Generator):
+        bits = one.bit_generator.state
+        found.others.append(lambda: setattr(one.bit_generator, "state", bits))
+    elif numpy is not None and isinstance(one, numpy.random.RandomState):
+        legacy = one.get_state()
+        found.others.append(lambda: one.set_state(legacy))
+    elif plain is not None and isinstance(one, plain.Random):
+        drawn = one.getstate()
+        found.others.append(lambda: one.setstate(drawn))
+    elif torch is not None and isinstance(one, torch.Generator):
+        state = one.get_state()
+        found.others.append(lambda: _put(one.set_state(state)))
+    elif torch is not None and isinstance(one, torch.jit.ScriptModule):
+        yield from (*one.parameters(), *one.buffers())
 
 
 def _of_object(one: Any, its_class: type | None, slots: tuple[str, ...], found: _Found, todo: list[Any]) -> None:
@@ -241,7 +244,7 @@ def _of_function(one: FunctionType, found: _Found) -> Iterator[object]:
         return
     for name in _names(one.__code__):
         value = one.__globals__.get(name, _NOTHING)
-        if isinstance(value, PLACES) or _is_torch(value):
+        if isinstance(value, PLACES) or _is_array(value):
             yield value
         if value is not _NOTHING and not isinstance(value, ModuleType | type | FunctionType):
             found.others.append(functools.partial(_put_global, one.__globals__, name, value))
@@ -256,9 +259,11 @@ def _of_the_caller(module: str | None) -> bool:
     return "site-packages" not in file and "dist-packages" not in file
 
 
-def _is_torch(value: object) -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.Tensor | torch.nn.Module)
+def _is_array(value: object) -> bool:
+    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
+    if torch is not None and isinstance(value, torch.Tensor | torch.nn.Module):
+        return True
+    return numpy is not None and isinstance(value, numpy.ndarray)
 
 
 @functools.lru_cache(maxsize=4096)
