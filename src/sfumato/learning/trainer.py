@@ -73,7 +73,8 @@ class Trainer:
     Guarantee: all weights that :meth:`fit` hands over are (ε, δ)-DP for the vault's unit, for one charge that is made
     before any row is read. Assumes: model, loss, optimiser and all settings were chosen without the data; the loss of
     one unit hangs on that unit alone; the optimiser and the average tell nobody what they see. A unit that the model or
-    the loss cannot compute adds nothing. Public: everything but the units. Proof: docs/proofs/training.md
+    the loss cannot compute adds nothing, and what they write to is put back after each batch. Public: everything but
+    the units. Proof: docs/proofs/training.md
     """
 
     _words: Callable[[], Words] = SystemWords  # tests put a source here that can be put back
