@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, SupportsIndex
 
 from sfumato.core.budget import Budget
 from sfumato.core.exact import Exact, natural
+from sfumato.core.interrupts import FAILED, attempt
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, Law, Mechanism
 from sfumato.core.sensitivity import Sensitivity
@@ -21,6 +22,7 @@ from sfumato.core.units import Record, Unit, User, describe
 from sfumato.errors import EngineFailed, InvalidInput, Refused, Unsupported
 from sfumato.inference.figure import Figure
 from sfumato.inference.form import Form, Noise
+from sfumato.learning.unchanged import Unchanged
 from sfumato.learning.units import Units
 from sfumato.mechanisms.gaussian import Gaussian
 from sfumato.streams.gate import StreamGate
@@ -170,8 +172,8 @@ class Evaluator:
     Guarantee: all answers together are (ε, δ)-DP for the vault's unit, for one charge that is made before any row is
     read; models may be chosen after seeing answers. A question beyond the declared number is refused, whichever thread
     asks it, and each takes its place before a row is read. It cannot be copied, pickled, or used after a fork. The
-    charge is added to that of training: where nobody is in both parts, this is more than needed. Sensitive: the units
-    alone.
+    charge is added to that of training: where nobody is in both parts, this is more than needed. A unit that the model
+    cannot compute is not right, and nobody is told. Sensitive: the units alone.
     """
 
     def __init__(
@@ -273,15 +275,14 @@ class Evaluator:
 
     def _rehearse(self, model: "nn.Module") -> None:
         """Ask the model about made-up units: what cannot be asked says so before a row is read."""
-        inputs, targets, present = self._units.example(2)
-        self._of(model, inputs, targets, present)
+        self._of(model, *self._units.example(PHYSICAL))
 
     def _counted(self, model: "nn.Module") -> int:
         """The exact count. Sensitive."""
-        try:
-            return self._exact(model)
-        except Exception:  # noqa: BLE001 - whatever is raised may quote data: the charge is kept, nothing is said
-            self._gate.fail_stream(self._opened)
+        found = attempt(lambda: self._exact(model))
+        if found is not FAILED:
+            return found
+        self._gate.fail_stream(self._opened)
         raise EngineFailed(
             f"the engine stopped while it read {self._query.dataset.name!r}. Rows were read, so the charge of "
             f"{self._opened.charged} is kept; nothing was released, and this version of the data is closed. Check the "
@@ -300,13 +301,35 @@ class Evaluator:
             rows = places
             if laid.places is not None:
                 rows, here = laid.places[places], laid.present[places] & here[:, None]
-            found += self._of(model, tuple(part[rows] for part in laid.inputs), laid.targets[rows], here)
+            batch = tuple(part[rows] for part in laid.inputs), laid.targets[rows], here
+            whole = attempt(lambda batch=batch: self._of(model, *batch))  # type: ignore[misc]
+            found += self._one_by_one(model, *batch) if whole is FAILED else whole
+        return found
+
+    def _one_by_one(self, model: "nn.Module", inputs: "tuple[Tensor, ...]", targets: "Tensor", here: "Tensor") -> int:
+        """How many units of a batch are right, each in its place of the same shape; one that fails is wrong.
+
+        So an error that a row brings about changes what its own unit adds and nothing else, as in training. What fails
+        for made-up units as well is not about rows.
+        """
+        self._rehearse(model)
+        found = 0
+        for place in range(len(here)):
+            alone = here.clone().fill_(value=False)
+            alone[place] = here[place]
+            if alone.any():
+                repeated = tuple(part[place].expand_as(part).clone() for part in inputs)
+                batch = repeated, targets[place].expand_as(targets).clone(), alone
+                right = attempt(lambda batch=batch: self._of(model, *batch))  # type: ignore[misc]
+                found += 0 if right is FAILED else right
         return found
 
     def _of(self, model: "nn.Module", inputs: "tuple[Tensor, ...]", targets: "Tensor", here: "Tensor") -> int:
         """How many units of a batch are right, each record asked about by itself."""
         import torch
         from torch.func import functional_call
+
+        from sfumato.learning.kept_tensors import NoAssignedData
 
         parameters = {**dict(model.named_parameters()), **dict(model.named_buffers())}
         device = next((one.device for one in parameters.values()), torch.device("cpu"))
@@ -318,7 +341,7 @@ class Evaluator:
         ask = torch.vmap(one)
         if self._query.units == "user":
             ask = torch.vmap(ask)
-        with torch.no_grad():
+        with Unchanged(model, self._right), NoAssignedData(), torch.no_grad():
             right = ask(tuple(part.to(device) for part in inputs), targets.to(device)).cpu().bool() & here
         if self._query.units == "user":
             right = 2 * right.sum(1) > here.sum(1)

@@ -15,6 +15,8 @@ from torch import Tensor
 
 from sfumato.core.exact import natural
 from sfumato.errors import Refused, Unsupported
+from sfumato.learning.kept_tensors import NoAssignedData
+from sfumato.learning.unchanged import Unchanged
 from sfumato.noise import Words
 
 __all__ = ["Multiplied", "mirrored", "shifted"]
@@ -27,7 +29,8 @@ class Multiplied:
     """Turn batches of units into batches of units with ``copies`` augmented records each.
 
     ``augment(record, draws)`` makes one copy of one record from ``numbers`` uniform draws in [0, 1). It runs under
-    ``torch.vmap``, where it can look at nothing else. The first copy is the record itself where ``original``.
+    ``torch.vmap``, where it can look at nothing else, and what it writes to is put back. The first copy is the record
+    itself where ``original``.
 
     Guarantee: what leaves has units of kind *user*, one clip each: the sensitivity of a step is what it was. Assumes:
     ``words`` are fresh and secret. Sensitive: the copies.
@@ -59,7 +62,8 @@ class Multiplied:
         units, records = inputs.shape[:2]
         draws = _uniform((units * records, self.copies, self.numbers), words).to(inputs.device)
         rows = inputs.reshape(units * records, *inputs.shape[2:])
-        made = torch.vmap(lambda row, some: torch.vmap(lambda one: self.augment(row, one))(some))(rows, draws)
+        with Unchanged(self.augment), NoAssignedData():
+            made = torch.vmap(lambda row, some: torch.vmap(lambda one: self.augment(row, one))(some))(rows, draws)
         if made.shape[2:] != rows.shape[1:]:
             raise Refused("an augmented record has another shape than the record; nothing was released.")
         if self.original:

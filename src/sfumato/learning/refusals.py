@@ -8,7 +8,8 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves, tree_map
 
 from sfumato.errors import Refused
-from sfumato.learning.stilled import buffers_put_back, other_weights, without_dropout
+from sfumato.learning.stilled import other_weights, without_dropout
+from sfumato.learning.unchanged import Unchanged
 
 __all__ = ["check_layers", "check_uncoupled", "invented"]
 
@@ -69,7 +70,7 @@ def check_uncoupled(
     inputs = inputs if isinstance(inputs, tuple) else (inputs,)
     if unit == "user":
         inputs, targets = tree_map(_flat, (inputs, targets))
-    with buffers_put_back(model), without_dropout(model), torch.no_grad():
+    with Unchanged(model, loss), without_dropout(model), torch.no_grad():
         for bits in (True, False):
             rows, goals = invented((inputs, targets), UNITS, bits=bits)
             try:
@@ -123,7 +124,7 @@ def _check_model(model: nn.Module, rows: tuple[Tensor, ...], outputs: Any) -> No
 def _check_statistics(model: nn.Module, rows: tuple[Tensor, ...]) -> None:
     found = []
     for some in (rows, tree_map(lambda part: part * 0, rows)):
-        with buffers_put_back(model):
+        with Unchanged(model):
             model(*some)
             found.append([buffer.clone() for buffer in model.buffers()])
     for one, other in zip(*found, strict=True):
@@ -156,7 +157,7 @@ def _check_loss(loss: Callable[..., Tensor], outputs: Any, goals: Any) -> None:
 
 
 def _given(model: nn.Module, rows: tuple[Tensor, ...]) -> Any:
-    with buffers_put_back(model):  # the engine puts them back after each batch
+    with Unchanged(model):  # as the engine does it for each batch
         return model(*rows)
 
 

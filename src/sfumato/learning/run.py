@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from sfumato.core.documents import Json
+from sfumato.core.interrupts import FAILED, attempt
 from sfumato.core.release import Release
 from sfumato.errors import EngineFailed, InvalidInput, SfumatoError
 from sfumato.learning.averaging import Average
@@ -164,13 +165,9 @@ class Run(Surviving):
 
     def _summed(self) -> Tensor:
         """The sum of the clipped gradients of one step, flat and in float64. Sensitive."""
-        try:
-            with self._draws.used():
-                return self._clipped()
-        except KeyboardInterrupt:
-            raise
-        except BaseException:  # noqa: BLE001, S110 - whatever is raised may quote data: below, nothing refers to it
-            pass
+        found = attempt(self._drawn)  # a Ctrl-C passes: it says nothing of rows, and closes no data
+        if found is not FAILED:
+            return found
         closed = self._closed_data()
         raise EngineFailed(
             f"the engine stopped while it read {self._run.dataset.name!r}. Rows were read, so the charge of "
@@ -181,6 +178,10 @@ class Run(Surviving):
                 else "the run cannot be resumed. Its data could not be closed as well: close it in the ledger."
             )
         )
+
+    def _drawn(self) -> Tensor:
+        with self._draws.used():
+            return self._clipped()
 
     def _closed_data(self) -> bool:
         """Close the data of a run that failed; where that cannot be done its state is removed. Whether it was done."""
@@ -222,13 +223,13 @@ class Run(Surviving):
         self, how: Callable[..., ClippedSum], inputs: tuple[Tensor, ...], targets: Tensor, present: Tensor
     ) -> tuple[ClippedSum, Tensor] | None:
         """The sum of a part of a step and who is in it; None where the model or the loss cannot do some row of it."""
-        try:
-            inputs, targets, present = self._placed(inputs, targets, present)
-            return how(*inputs, targets, present), present
-        except KeyboardInterrupt:
-            raise
-        except BaseException:  # noqa: BLE001 - what is raised may hang on a row, and is not passed on
-            return None
+
+        def summed() -> tuple[ClippedSum, Tensor]:
+            *batch, here = self._flat_batch(inputs, targets, present)
+            return how(*batch, here), here
+
+        found = attempt(summed)
+        return None if found is FAILED else found
 
     def _one_by_one(
         self, inputs: tuple[Tensor, ...], targets: Tensor, present: Tensor

@@ -1,4 +1,4 @@
-"""A model left as it was: its buffers and modes put back, and what is random in it switched off for comparisons."""
+"""A model made comparable: what is random in it switched off, and other weights for a while."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,30 +9,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-__all__ = ["buffers_put_back", "other_weights", "without_dropout"]
+__all__ = ["other_weights", "without_dropout"]
 
 _DROPOUT = {F.dropout, F.dropout1d, F.dropout2d, F.dropout3d, F.alpha_dropout, F.feature_alpha_dropout}
-
-
-@contextmanager
-def buffers_put_back(model: nn.Module) -> Iterator[None]:
-    """Leave the buffers of a model as they were, whatever its forward pass does to them.
-
-    What a forward pass writes there hangs on the batch, and no noise covers it.
-    """
-    found = [
-        (layer, name, buffer, buffer.clone())
-        for layer in model.modules()
-        for name, buffer in layer._buffers.items()
-        if buffer is not None
-    ]
-    try:
-        yield
-    finally:
-        with torch.no_grad():
-            for layer, name, buffer, before in found:
-                layer._buffers[name] = buffer
-                buffer.copy_(before)
 
 
 @contextmanager

@@ -73,7 +73,8 @@ class Trainer:
     Guarantee: all weights that :meth:`fit` hands over are (ε, δ)-DP for the vault's unit, for one charge that is made
     before any row is read. Assumes: model, loss, optimiser and all settings were chosen without the data; the loss of
     one unit hangs on that unit alone; the optimiser and the average tell nobody what they see. A unit that the model or
-    the loss cannot compute adds nothing. Public: everything but the units. Proof: docs/proofs/training.md
+    the loss cannot compute adds nothing, and what they write to is put back after each batch. Public: everything but
+    the units. Proof: docs/proofs/training.md
     """
 
     _words: Callable[[], Words] = SystemWords  # tests put a source here that can be put back
@@ -89,6 +90,12 @@ class Trainer:
         way: str = "auto",
         copies: Multiplied | None = None,
     ) -> None:
+        if not isinstance(model, nn.Module) or not callable(loss):
+            raise InvalidInput(
+                "a trainer takes a torch module, and a loss of outputs and targets; nothing was done. Losses over a "
+                "whole batch, such as learning.InBatchContrast, have no loss of one unit: sum them with "
+                "learning.private_mean(…), or train on groups of fixed places (Units.of_groups, learning.info_nce)."
+            )
         if not isinstance(data, Units):
             raise InvalidInput("data must be learning.Units(inputs, targets, number=…, name=…); nothing was done.")
         if copies is not None and not isinstance(copies, Multiplied):

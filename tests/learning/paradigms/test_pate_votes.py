@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import combinations, product
 from math import exp, sqrt
+from queue import SimpleQueue
 from statistics import NormalDist
 from typing import Any
 
@@ -202,10 +203,10 @@ def test_the_part_hangs_on_the_person_and_the_key_alone() -> None:
 
 
 def test_all_records_of_a_person_are_in_one_part() -> None:
-    seen: list[list[int]] = []
+    seen: SimpleQueue[list[int]] = SimpleQueue()  # what a list is given here is taken back
 
     def look(inputs: Any, targets: Any, seed: int) -> Callable[[Any], list[int]]:
-        seen.append(sorted(set(targets.tolist())))
+        seen.put(sorted(set(targets.tolist())))
         return lambda questions: [0] * len(questions)
 
     area = lessons()
@@ -220,8 +221,8 @@ def test_all_records_of_a_person_are_in_one_part() -> None:
         number=None,
     )
     area.read(examples.teachers(look, parts=8, classes=2, name="look").labels(np.zeros((1, 1)), name="q").query)
-    assert sorted(who for part in seen for who in part) == list(range(40))
-    assert len(seen) == 8
+    assert seen.qsize() == 8
+    assert sorted(who for _ in range(8) for who in seen.get()) == list(range(40))
 
 
 def test_records_without_a_name_have_no_part() -> None:

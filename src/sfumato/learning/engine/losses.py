@@ -9,6 +9,8 @@ from torch.func import vmap
 from torch.nn import functional as F
 from torch.utils._pytree import tree_map
 
+from sfumato.learning.kept_tensors import NoAssignedData
+
 __all__ = ["Kind", "Loss", "each", "unit_losses"]
 
 Kind = Literal["record", "user", "group"]
@@ -24,7 +26,8 @@ def each(loss: Loss, outputs: Any, targets: Any) -> Tensor:
     def one(output: Any, target: Any) -> Tensor:
         return loss(tree_map(_alone, output), tree_map(_alone, target)).sum()
 
-    found: Tensor = vmap(one, in_dims=(0, None if targets is None else 0), randomness="different")(outputs, targets)
+    with NoAssignedData():
+        found: Tensor = vmap(one, in_dims=(0, None if targets is None else 0), randomness="different")(outputs, targets)
     return found
 
 
@@ -41,7 +44,10 @@ def unit_losses(loss: Loss, outputs: Any, targets: Any, present: Tensor, kind: K
         return loss(output, target).sum()
 
     outputs = tree_map(lambda part: part.unflatten(0, (units, -1)), outputs)
-    found: Tensor = vmap(whole, in_dims=(0, None if targets is None else 0), randomness="different")(outputs, targets)
+    with NoAssignedData():
+        found: Tensor = vmap(whole, in_dims=(0, None if targets is None else 0), randomness="different")(
+            outputs, targets
+        )
     return found
 
 

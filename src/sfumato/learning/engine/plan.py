@@ -16,7 +16,8 @@ from sfumato.learning.engine.losses import Kind, Loss, unit_losses
 from sfumato.learning.engine.record import Site, recording
 from sfumato.learning.engine.semantics import semantic_sum
 from sfumato.learning.refusals import invented
-from sfumato.learning.stilled import buffers_put_back, other_weights, without_dropout
+from sfumato.learning.stilled import other_weights, without_dropout
+from sfumato.learning.unchanged import Unchanged
 
 __all__ = ["Plan", "key", "plan"]
 
@@ -66,7 +67,7 @@ def plan(model: nn.Module, loss: Loss, inputs: tuple[Tensor, ...], targets: Any,
     else:
         units = inputs[0].shape[0]
         inputs, targets = invented((inputs, targets), UNITS)
-        with buffers_put_back(model), without_dropout(model):
+        with without_dropout(model):
             try:
                 reason = _roads(model, loss, inputs, targets, kind, layers, calls) or _disagreement(
                     model, loss, inputs, targets, kind, layers
@@ -102,10 +103,10 @@ def _roads(
     present = torch.ones(inputs[0].shape[: 2 if kind == "user" else 1], dtype=torch.bool, device=inputs[0].device)
     rows = inputs if kind == "record" else tree_map(lambda part: part.flatten(0, 1), inputs)
     with torch.enable_grad():
-        with recording(layers) as record:
+        with Unchanged(model, loss), recording(layers) as record:
             unit_losses(loss, model(*rows), targets, present, kind)
         calls.update({site: len(found) for site, found in record.calls.items()})
-        with _cut_off(layers):
+        with Unchanged(model, loss), _cut_off(layers):
             total = unit_losses(loss, model(*rows), targets, present, kind).sum()
         trained = {name: value for name, value in model.named_parameters() if value.requires_grad}
         if total.requires_grad:
@@ -128,9 +129,10 @@ def _disagreement(
     present = torch.ones(inputs[0].shape[: 2 if kind == "user" else 1], dtype=torch.bool, device=inputs[0].device)
     trained = {name: value for name, value in model.named_parameters() if value.requires_grad}
     one, other = ({n: torch.zeros_like(v, dtype=torch.float64) for n, v in trained.items()} for _ in range(2))
-    norms, _, _ = fast_sum(
-        model, loss, inputs, targets, present, clip=1.0, kind=kind, layers=layers, into=one, batches=2
-    )
+    with Unchanged(model, loss):
+        norms, _, _ = fast_sum(
+            model, loss, inputs, targets, present, clip=1.0, kind=kind, layers=layers, into=one, batches=2
+        )
     true, _ = semantic_sum(model, loss, inputs, targets, present, clip=1.0, kind=kind, into=other)
     if not bool((true > 0).any()):
         return "invented data have no gradient to compare both ways by"
@@ -159,7 +161,10 @@ def _company(
     norms = []
     for some in (inputs, tree_map(_first_exchanged, inputs)):
         into = {name: torch.zeros_like(value, dtype=torch.float64) for name, value in trained.items()}
-        found = fast_sum(model, loss, some, targets, present, clip=1.0, kind=kind, layers=layers, into=into, batches=2)
+        with Unchanged(model, loss):
+            found = fast_sum(
+                model, loss, some, targets, present, clip=1.0, kind=kind, layers=layers, into=into, batches=2
+            )
         norms.append(found[0])
     if not torch.allclose(norms[0][1:], norms[1][1:], rtol=_agree(trained.values()), atol=1e-12):
         return f"among {units} units of invented data, one that is exchanged changes what others give"

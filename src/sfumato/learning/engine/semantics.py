@@ -16,6 +16,8 @@ from sfumato.learning.engine.layers import forward_of
 from sfumato.learning.engine.losses import Kind, Loss, unit_losses
 from sfumato.learning.engine.measure import squares
 from sfumato.learning.engine.record import Record
+from sfumato.learning.kept_tensors import NoAssignedData
+from sfumato.learning.unchanged import Unchanged
 
 __all__ = ["MEMORY", "semantic_sum"]
 
@@ -35,7 +37,10 @@ def semantic_sum(
     into: dict[str, Tensor],
     chunk: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Put the sum of clipped gradients into double precision tensors; return norms and losses."""
+    """Put the sum of clipped gradients into double precision tensors; return norms and losses.
+
+    Whatever the model writes to in one chunk, or for one unit alone, is put back before the next one.
+    """
     one = unit_gradient(model, loss, kind)
     parameters = {name: value.detach() for name, value in model.named_parameters() if name in into}
     size = sum(value.numel() for value in parameters.values())
@@ -46,11 +51,12 @@ def semantic_sum(
     norms, losses = [], []
     for start in range(0, len(present), chunk):
         some, target, here = tree_map(_part(start, start + chunk), (inputs, targets, present))
-        with _batched(model):
+        with _batched(model), NoAssignedData(), Unchanged(model, loss) as kept:
             try:
                 gradients, values = call(parameters, some, target, here)
             except RuntimeError:  # something in the model cannot be computed for many units at once
-                gradients, values = _one_by_one(one, parameters, some, target, here)
+                kept.restore()
+                gradients, values = _one_by_one(one, parameters, some, target, here, kept)
         squared = torch.stack([squares(g.flatten(1)) for g in gradients.values()]).sum(0)
         found = factors(squared, None, here.any(1) if kind == "user" else here, clip)
         for name, gradient in gradients.items():
@@ -76,10 +82,18 @@ def unit_gradient(model: nn.Module, loss: Loss, kind: Kind) -> Callable[..., Any
 
 
 def _one_by_one(
-    one: Callable[..., Any], parameters: dict[str, Tensor], inputs: Any, targets: Any, present: Tensor
+    one: Callable[..., Any],
+    parameters: dict[str, Tensor],
+    inputs: Any,
+    targets: Any,
+    present: Tensor,
+    kept: Unchanged,
 ) -> tuple[dict[str, Tensor], Tensor]:
     """The same without computing several units at once."""
-    found = [one(parameters, *tree_map(_place(at), (inputs, targets, present))) for at in range(len(present))]
+    found = []
+    for at in range(len(present)):
+        found.append(one(parameters, *tree_map(_place(at), (inputs, targets, present))))
+        kept.restore()
     gradients = {name: torch.stack([gradient[name] for gradient, _ in found]) for name in parameters}
     return gradients, torch.stack([value for _, value in found])
 

@@ -14,7 +14,7 @@ from sfumato.learning.engine.plan import Plan, key, plan
 from sfumato.learning.engine.record import Site
 from sfumato.learning.engine.semantics import semantic_sum
 from sfumato.learning.refusals import check_layers
-from sfumato.learning.stilled import buffers_put_back
+from sfumato.learning.unchanged import Unchanged
 
 __all__ = ["ClippedSum", "Engine", "Kind", "clipped_sum"]
 
@@ -73,6 +73,7 @@ class Engine:
         self.model, self.loss, self.unit, self.way, self.batches = model, loss, unit, way, batches
         self.clip = clip
         self._parameters = dict(model.named_parameters())
+        self._unchanged = Unchanged(model, loss)
         self._plans: dict[tuple[Any, ...], Plan] = {}
         self._last: tuple[Plan, dict[Site, str]] | None = None
 
@@ -110,7 +111,7 @@ class Engine:
             raise InvalidInput(f"a physical batch has at most {MANY} units; nothing was summed. Use smaller ones.")
         planned = None if self.way == "semantic" else self._planned(inputs, targets)
         flat, into = self._empty(inputs[0].device, single=planned is not None and planned.fast and self._few(present))
-        with buffers_put_back(self.model):
+        with self._unchanged:
             if planned is not None and planned.fast:
                 norms, losses, ways = fast_sum(
                     self.model,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.core.area import Answer
 from sfumato.core.budget import Budget
 from sfumato.core.exact import natural
+from sfumato.core.interrupts import attempt
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, Mechanism, Query
 from sfumato.core.question import Gate
@@ -283,10 +284,7 @@ def _doubles(rows: Any) -> Any:
 
 def _above(target: Any) -> bool:
     """Whether a target is above 0; what is no number is not."""
-    try:
-        return bool(float(target) > 0)
-    except Exception:  # noqa: BLE001 - what a target is hangs on the data
-        return False
+    return attempt(lambda: bool(float(target) > 0)) is True
 
 
 def _same(one: Any, other: Any) -> bool:

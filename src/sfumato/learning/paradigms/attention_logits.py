@@ -156,7 +156,10 @@ class LogitRelease:
         return min(Fraction(1), (self.keys - 1) * chance)
 
     def release(self, logits: Sequence[float], words: "Words") -> tuple[Fraction, ...]:
-        """The noisy logits, in the order of the keys; draws fresh noise. Charge :attr:`noise` before."""
+        """The noisy logits, in the order of the keys; draws fresh noise.
+
+        Nothing is charged here and no vault is asked, for the logits are the caller's: charge :attr:`noise` before.
+        """
         steps = _on_lattice(logits, self.keys, self.pitch, self.bound)
         return tuple(value * self.pitch for value in self.noise.add_noise(steps, words))
 

@@ -81,7 +81,10 @@ class EmbeddingSlopes:
         layers = self._linear(inputs)
         inside = {f"{name}{weight}" for name in layers for weight in ("weight", "bias")}
         whole = {name: value for name, value in self.parameters.items() if name not in inside}
-        nothing = {name: torch.zeros(layer.out_features).to(inputs) for name, layer in layers.items()}
+        nothing = {
+            name: torch.zeros(layer.out_features, dtype=torch.float64, device=inputs.device)
+            for name, layer in layers.items()
+        }
 
         def embed(added: dict[str, Tensor], whole: dict[str, Tensor], x: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
             with _watched(layers, added) as seen:

@@ -11,9 +11,11 @@ from sfumato.core.exact import Exact, natural, positive
 from sfumato.core.units import Relation
 from sfumato.errors import InvalidInput
 from sfumato.learning.engine import ClippedSum
+from sfumato.learning.kept_tensors import NoAssignedData
 from sfumato.learning.paradigms.embedding_slopes import EmbeddingSlopes
 from sfumato.learning.paradigms.logit_clipping import ClippedLogits
 from sfumato.learning.refusals import check_layers
+from sfumato.learning.unchanged import Unchanged
 
 __all__ = ["InBatchContrast"]
 
@@ -57,7 +59,7 @@ class InBatchContrast:
         self, model: nn.Module, *, each: Exact = 1, temperature: Exact = 1, both: bool = False, chunk: int = 16
     ) -> None:
         check_layers(model)
-        self.model, self.both = model, both
+        self.model, self.both, self._unchanged = model, both, Unchanged(model)
         self.chunk = -(-natural(chunk, "chunk", most=LARGEST) // LANES) * LANES
         self._declared = ClippedLogits(
             clip=positive(each, "each"), temperature=positive(temperature, "temperature"), batch=None
@@ -78,6 +80,14 @@ class InBatchContrast:
         near = float(bound)
         return near if Fraction(near) >= bound else math.nextafter(near, math.inf)
 
+    def check_size(self, units: int) -> None:
+        """Refuse a batch that is larger than the proof goes."""
+        if units > LARGEST:
+            raise InvalidInput(
+                f"a batch of pairs has at most {LARGEST} units; nothing was summed. Use smaller ones, and where they "
+                "are sampled expect no more than 3,000."
+            )
+
     def declared(self, batch: int | None = None) -> ClippedLogits:
         """The declaration for batches of at most so many pairs."""
         return ClippedLogits(clip=self._declared.clip, temperature=self._declared.temperature, batch=batch)
@@ -86,22 +96,22 @@ class InBatchContrast:
         """Sum for a batch of anchors (``inputs``) and their positives (``targets``), of the units that are present.
 
         ``norms`` are the largest norms of a similarity's gradient for each unit before clipping, ``losses`` the losses
-        of the anchors.
+        of the anchors. What the model writes to is put back after each chunk.
         """
+        with self._unchanged as kept, NoAssignedData():
+            return self._sum(inputs, targets, present, kept)
+
+    def _sum(self, inputs: Tensor, targets: Tensor, present: Tensor | None, kept: Unchanged) -> ClippedSum:
         units = len(inputs)
         if units != len(targets):
             raise InvalidInput("there are as many anchors as positives; nothing was done.")
-        if units > LARGEST:
-            raise InvalidInput(
-                f"a batch of pairs has at most {LARGEST} units; nothing was summed. Use smaller ones, and where they "
-                "are sampled expect no more than 3,000."
-            )
+        self.check_size(units)
         here = torch.ones(units, dtype=torch.bool, device=inputs.device) if present is None else present
         inputs, targets, here = (self._filled_up(part) for part in (inputs, targets, here))
         inputs, targets = (side.double() if side.is_floating_point() else side for side in (inputs, targets))
         model = EmbeddingSlopes(self.model)
         parameters = model.parameters
-        made = [self._embedded(model, side) for side in (inputs, targets)]
+        made = [self._embedded(model, side, kept) for side in (inputs, targets)]
         if made[0].shape[1] > LARGEST:
             raise InvalidInput(f"an embedding has at most {LARGEST} numbers; nothing was summed.")
         first, second = (_directions(vectors) for vectors in made)
@@ -114,6 +124,7 @@ class InBatchContrast:
         for side, vectors, own, others, weight in sides:
             for part in self._chunks(len(side)):
                 jacobians = model.of(side[part])
+                kept.restore()
                 slopes, reach = self._slopes(vectors[part], own[part], others)  # chunk × units × dimensions
                 longest = _upper_norms(jacobians.gram(), slopes, reach, products=flat.numel())
                 scale = (self.each / 2) / longest.clamp(min=self.each / 2)
@@ -132,8 +143,12 @@ class InBatchContrast:
         for start in range(0, units, self.chunk):
             yield slice(start, start + self.chunk)
 
-    def _embedded(self, model: EmbeddingSlopes, side: Tensor) -> Tensor:
-        return torch.cat([model.embedded(side[part]) for part in self._chunks(len(side))])
+    def _embedded(self, model: EmbeddingSlopes, side: Tensor, kept: Unchanged) -> Tensor:
+        found = []
+        for part in self._chunks(len(side)):
+            found.append(model.embedded(side[part]))
+            kept.restore()
+        return torch.cat(found)
 
     def _slopes(self, vectors: Tensor, own: Tensor, others: Tensor) -> tuple[Tensor, Tensor]:
         """∂z_ij/∂(embedding of i), and how long that could be.

@@ -5,7 +5,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from sfumato.core.interrupts import FAILED, attempt
 from sfumato.errors import InvalidInput
+from sfumato.learning.unchanged import Unchanged
 
 __all__ = ["class_of", "is_module", "rehearsed", "right", "same_model"]
 
@@ -48,9 +50,14 @@ def right(model: Any, inputs: Any, targets: Any, places: Sequence[int]) -> int:
 
     Guarantee: a sum over records of a number that is 0 or 1 and hangs on this record alone. Each is a batch of one in
     memory of its own: in a larger one, how a kernel rounds can hang on the size of the batch and the place in it. Where
-    a model fails on a record, it is wrong there and nobody is told.
+    a model fails on a record, it is wrong there and nobody is told; what it writes to is put back before the next one.
     """
-    return sum(_agree(model, inputs, targets, place) for place in places)
+    found = 0
+    with Unchanged(model) as kept:
+        for place in places:
+            found += attempt(lambda place=place: _agree(model, inputs, targets, place)) is True  # type: ignore[misc]
+            kept.restore()
+    return found
 
 
 def class_of(value: Any) -> int | None:
@@ -59,21 +66,18 @@ def class_of(value: Any) -> int | None:
     >>> class_of(2.0), class_of(True), class_of(0.7), class_of("none")
     (2, 1, None, None)
     """
-    try:
-        whole = int(value)
-        return whole if whole == float(value) else None
-    except Exception:  # noqa: BLE001 - what a value is hangs on the data
-        return None
+
+    def whole() -> int | None:
+        number = int(value)
+        return number if number == float(value) else None
+
+    found = attempt(whole)
+    return None if found is FAILED else found
 
 
-def _agree(model: Any, inputs: Any, targets: Any, place: int) -> int:
-    try:
-        said, meant = class_of(_said(model, inputs, place)), class_of(targets[place])
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # noqa: BLE001 - a failure that hangs on one record must not end the release
-        return 0
-    return int(said is not None and said == meant)
+def _agree(model: Any, inputs: Any, targets: Any, place: int) -> bool:
+    said, meant = class_of(_said(model, inputs, place)), class_of(targets[place])
+    return said is not None and said == meant
 
 
 def _said(model: Any, inputs: Any, place: int) -> Any:

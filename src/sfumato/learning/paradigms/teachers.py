@@ -12,7 +12,9 @@ from contextlib import ExitStack, contextmanager
 from itertools import islice
 from typing import Any
 
+from sfumato.core.interrupts import FAILED, attempt
 from sfumato.learning.paradigms.persons import canonical_id
+from sfumato.learning.unchanged import Unchanged
 
 __all__ = ["Predict", "Train", "counted", "part_of", "seed_of", "vote"]
 
@@ -45,16 +47,18 @@ def vote(train: Train, inputs: Any, targets: Any, questions: Any, *, classes: in
     """Train one teacher and let it vote once on each question. Sensitive: inputs, targets and the votes.
 
     Guarantee: there is one vote in 0 … classes − 1 for each question, whatever the teacher does. A teacher that fails,
-    or says something else, votes for class 0: whether it fails can hang on its data, so nobody is told.
+    or says something else, votes for class 0: whether it fails can hang on its data, so nobody is told. What ``train``
+    can reach is what it was before the next teacher is trained.
     """
     number = len(questions)
-    try:
-        with _own_randomness(seed):
-            said = train(inputs, targets, seed)(_copied(questions))
-            votes = [int(each) for each in islice(said, number)]  # votes may be made only as they are read
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # noqa: BLE001 - a failure that hangs on the data would be an output
+
+    def said() -> list[int]:
+        with Unchanged(train), _own_randomness(seed):
+            found = train(inputs, targets, seed)(_copied(questions))
+            return [int(each) for each in islice(found, number)]  # votes may be made only as they are read
+
+    votes = attempt(said)
+    if votes is FAILED:
         return [0] * number
     votes += [0] * (number - len(votes))
     return [each if 0 <= each < classes else 0 for each in votes]

@@ -1,0 +1,330 @@
+"""What code that sees data can write to: a master copy of it from before, which always overwrites it afterwards.
+
+A forward pass that writes to a weight, a buffer, an attribute or a list carries rows past the noise: out of a step, or
+from one unit to the next. Refusing on real data would itself be an output, so nothing is refused and all is put back.
+"""
+
+import functools
+import sys
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator
+from operator import is_
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
+from typing import Any, Self
+
+__all__ = ["Unchanged"]
+
+ATOMS = frozenset(
+    {type(None), bool, int, float, complex, str, bytes, range, type(...), BuiltinFunctionType, ModuleType, CodeType}
+)
+PLAIN = frozenset({dict, OrderedDict, list, tuple, set, frozenset, deque, type, FunctionType})
+LIBRARIES = frozenset(sys.stdlib_module_names) - {"__main__"} | {"torch", "numpy", "sfumato"}
+PLACES = (list, dict, set, deque, bytearray, FunctionType)
+"""What a function is followed to by a global name, besides arrays, tensors and modules of torch."""
+
+
+class Unchanged:
+    """Leave everything that some objects can reach as it was, whatever happens in a ``with`` block.
+
+    Reached are weights, buffers, tensors and arrays with their memory, gradients and flags; attributes; lists, dicts
+    and sets; what functions and classes of the caller close over, have as defaults or name as globals; and generators
+    of random numbers. Objects of this library are never entered: a vault must not forget what it charged.
+
+    Guarantee: what was reached before the block is what it was, in place and by identity, after the block and after
+    each :meth:`restore` in it. Assumes: the code reaches out in no other way (files, modules, iterators, objects of
+    extensions, other threads). Sensitive: what was overwritten.
+
+    >>> import torch
+    >>> layer, seen = torch.nn.Linear(2, 1), []
+    >>> before = layer.weight.detach().clone()
+    >>> with Unchanged(layer, seen):
+    ...     _ = layer.weight.data.add_(1)
+    ...     layer.calls = 1
+    ...     seen.append(7)
+    >>> seen, hasattr(layer, "calls"), torch.equal(layer.weight, before)
+    ([], False, True)
+    """
+
+    def __init__(self, *roots: object) -> None:
+        self._roots = roots
+        self._found = _Found()
+        self._tensors: Any = None
+        self._deep = 0
+
+    def __enter__(self) -> Self:
+        if not self._deep:
+            self._found = _walked(self._roots)
+            if self._found.tensors:
+                self._tensors = self._tensors or _kept_tensors()
+                self._tensors.keep(self._found.tensors)
+        self._deep += 1
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self.restore()
+        except KeyboardInterrupt:  # a Ctrl-C must not leave half of it
+            self.restore()
+            raise
+        finally:
+            self._deep -= 1
+            if not self._deep:
+                self._found = _Found()
+                if self._tensors is not None:
+                    self._tensors.forget()
+
+    def restore(self) -> None:
+        """Put everything back, now."""
+        self._found.restore()
+        if self._found.tensors:
+            self._tensors.restore()
+
+
+def _kept_tensors() -> Any:
+    from sfumato.learning.kept_tensors import KeptTensors
+
+    return KeptTensors()
+
+
+class _Found:
+    """Containers as they were, and the tensors in them."""
+
+    def __init__(self) -> None:
+        self.tensors: list[Any] = []
+        self.empty: list[dict[Any, Any]] = []
+        self.dicts: list[tuple[dict[Any, Any], list[Any], list[Any]]] = []
+        self.lists: list[tuple[list[Any] | deque[Any], list[Any]]] = []
+        self.others: list[Callable[[], None]] = []
+
+    def restore(self) -> None:
+        for none in self.empty:
+            if none:
+                none.clear()
+        for one, names, values in self.dicts:
+            if len(one) != len(names) or not all(map(is_, one.values(), values)) or not all(map(is_, one, names)):
+                one.clear()
+                one.update(zip(names, values, strict=True))
+        for each, items in self.lists:
+            if len(each) != len(items) or not all(map(is_, each, items)):
+                each.clear()
+                each.extend(items)
+        for put_back in self.others:
+            put_back()
+
+
+def _walked(roots: tuple[object, ...]) -> _Found:
+    found, seen, todo, torch = _Found(), {}, list(roots), sys.modules.get("torch")
+    while todo:
+        one = todo.pop()
+        kind = type(one)
+        if kind in ATOMS or id(one) in seen:
+            continue
+        seen[id(one)] = one  # held on to, so that no other object gets its number
+        if isinstance(one, dict):
+            if one:
+                found.dicts.append((one, list(one), list(one.values())))
+                todo.extend(one.values())
+            else:
+                found.empty.append(one)
+        elif isinstance(one, list | deque):
+            found.lists.append((one, list(one)))
+            todo.extend(one)
+        elif isinstance(one, tuple | frozenset):
+            todo.extend(one)
+        elif torch is not None and isinstance(one, torch.Tensor):
+            found.tensors.append(one)
+            if one.is_leaf and one.grad is not None:
+                todo.append(one.grad)
+        elif isinstance(one, FunctionType):
+            todo.extend(_of_function(one, found))
+        elif isinstance(one, type):
+            todo.extend(_of_class(one, found))
+        else:
+            todo.extend(_of_other(one, found))
+        if kind not in PLAIN and (facts := _facts(kind))[0]:  # type: ignore[arg-type]
+            _of_object(one, facts[1], facts[2], found, todo)
+    return found
+
+
+def _of_other(one: Any, found: _Found) -> Iterator[object]:
+    match one:
+        case MethodType():
+            yield from (one.__self__, one.__func__)
+        case functools.partial():
+            yield from (one.func, one.args, one.keywords)
+        case property():
+            yield from (one.fget, one.fset)
+        case staticmethod() | classmethod():
+            yield one.__func__
+        case set():
+            members = frozenset(one)
+            found.others.append(lambda: _put_set(one, members))
+            yield from members
+        case bytearray():
+            content = bytes(one)
+            found.others.append(lambda: one.__setitem__(slice(None), content))
+        case _ if type(one).__module__ != "builtins":
+            yield from _of_library(one, found)
+
+
+def _of_library(one: Any, found: _Found) -> Iterator[object]:
+    """Arrays and generators of random numbers, where their libraries are in use: none is loaded for this."""
+    torch, numpy, plain = (sys.modules.get(name) for name in ("torch", "numpy", "random"))
+    if numpy is not None and isinstance(one, numpy.ndarray):
+        values = one.copy()
+        found.others.append(lambda: _put_array(one, values))
+    elif numpy is not None and isinstance(one, numpy.random.Generator):
+        bits = one.bit_generator.state
+        found.others.append(lambda: setattr(one.bit_generator, "state", bits))
+    elif numpy is not None and isinstance(one, numpy.random.RandomState):
+        legacy = one.get_state()
+        found.others.append(lambda: one.set_state(legacy))
+    elif plain is not None and isinstance(one, plain.Random):
+        drawn = one.getstate()
+        found.others.append(lambda: one.setstate(drawn))
+    elif torch is not None and isinstance(one, torch.Generator):
+        state = one.get_state()
+        found.others.append(lambda: _put(one.set_state(state)))
+    elif torch is not None and isinstance(one, torch.jit.ScriptModule):
+        yield from (*one.parameters(), *one.buffers())
+
+
+def _of_object(one: Any, its_class: type | None, slots: tuple[str, ...], found: _Found, todo: list[Any]) -> None:
+    """The attributes of an object, and of its class where that is the caller's."""
+    if its_class is not None:
+        todo.append(its_class)
+    own = getattr(one, "__dict__", None)
+    if type(own) is dict:
+        todo.append(own)
+    for name in slots:
+        value = getattr(one, name, _NOTHING)
+        found.others.append(functools.partial(_put_attribute, one, name, value))
+        todo.append(value)
+
+
+@functools.lru_cache(maxsize=4096)
+def _facts(kind: type) -> tuple[bool, type | None, tuple[str, ...]]:
+    """Whether objects of a class are entered, the class itself where it is the caller's, and its slots."""
+    library = kind.__module__.partition(".")[0]
+    foreign = library in LIBRARIES and library not in ("torch", "numpy") and kind is not SimpleNamespace
+    if foreign or any(base.__module__.startswith("sfumato.") for base in kind.__mro__):
+        return False, None, ()
+    slots = tuple(name for base in kind.__mro__ for name in _slots(base))
+    return True, kind if _of_the_caller(kind.__module__) else None, slots
+
+
+def _slots(base: type) -> tuple[str, ...]:
+    if base.__module__.partition(".")[0] in LIBRARIES:
+        return ()
+    said = base.__dict__.get("__slots__", ())
+    names = (said,) if isinstance(said, str) else tuple(said)
+    return tuple(name for name in names if name not in ("__dict__", "__weakref__") and not name.startswith("__"))
+
+
+def _of_class(one: type, found: _Found) -> Iterator[object]:
+    if not _of_the_caller(one.__module__):
+        return
+    own = {name: value for name, value in vars(one).items() if not (name.startswith("__") and name.endswith("__"))}
+    call = vars(one).get("__call__")
+    found.others.append(lambda: _put_class(one, own))
+    yield from own.values()
+    yield call
+    yield from one.__mro__[1:]
+
+
+def _of_function(one: FunctionType, found: _Found) -> Iterator[object]:
+    for cell in one.__closure__ or ():
+        value = _content(cell)
+        found.others.append(functools.partial(_put_cell, cell, value))
+        yield value
+    yield one.__defaults__
+    yield one.__kwdefaults__
+    yield one.__dict__
+    if not _of_the_caller(one.__module__):
+        return
+    for name in _names(one.__code__):
+        value = one.__globals__.get(name, _NOTHING)
+        if isinstance(value, PLACES) or _is_array(value):
+            yield value
+        if value is not _NOTHING and not isinstance(value, ModuleType | type | FunctionType):
+            found.others.append(functools.partial(_put_global, one.__globals__, name, value))
+
+
+@functools.lru_cache(maxsize=4096)
+def _of_the_caller(module: str | None) -> bool:
+    """Whether a module is the caller's own code, and no installed library: what those keep is not followed."""
+    if module is None or module.partition(".")[0] in LIBRARIES:
+        return False
+    file = getattr(sys.modules.get(module), "__file__", None) or ""
+    return "site-packages" not in file and "dist-packages" not in file
+
+
+def _is_array(value: object) -> bool:
+    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
+    if torch is not None and isinstance(value, torch.Tensor | torch.nn.Module):
+        return True
+    return numpy is not None and isinstance(value, numpy.ndarray)
+
+
+@functools.lru_cache(maxsize=4096)
+def _names(code: CodeType) -> tuple[str, ...]:
+    """The global names that a function mentions, those of functions inside it as well."""
+    inside = (name for each in code.co_consts if isinstance(each, CodeType) for name in _names(each))
+    return tuple(dict.fromkeys((*code.co_names, *inside)))
+
+
+_NOTHING = object()
+
+
+def _content(cell: CellType) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return _NOTHING
+
+
+def _put(_: object) -> None:
+    return
+
+
+def _put_set(one: set[Any], members: frozenset[Any]) -> None:
+    if one != members:
+        one.clear()
+        one.update(members)
+
+
+def _put_cell(cell: CellType, value: object) -> None:
+    if _content(cell) is not value:
+        if value is _NOTHING:
+            del cell.cell_contents
+        else:
+            cell.cell_contents = value
+
+
+def _put_attribute(one: object, name: str, value: object) -> None:
+    if getattr(one, name, _NOTHING) is not value:
+        if value is _NOTHING:
+            object.__delattr__(one, name)
+        else:
+            object.__setattr__(one, name, value)
+
+
+def _put_global(names: dict[str, Any], name: str, value: object) -> None:
+    if names.get(name, _NOTHING) is not value:
+        names[name] = value
+
+
+def _put_class(one: type, own: dict[str, Any]) -> None:
+    for name in [name for name in vars(one) if not (name.startswith("__") and name.endswith("__"))]:
+        if name not in own:
+            type.__delattr__(one, name)
+    for name, value in own.items():
+        if vars(one).get(name, _NOTHING) is not value:
+            type.__setattr__(one, name, value)
+
+
+def _put_array(one: Any, values: Any) -> None:
+    if one.shape != values.shape:
+        one.resize(values.shape, refcheck=False)
+    if one.flags.writeable:
+        one[...] = values
