@@ -4,8 +4,10 @@ Whatever is raised where a record is seen, be it an interrupt or an exit, change
 nothing else. A signal is something else: it comes from outside, and goes through.
 """
 
+import logging
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -325,3 +327,52 @@ def test_a_control_c_ends_a_run_keeps_its_charge_and_closes_nothing(tmp_path: Pa
     assert found.release.statement.query.done == 2
     assert home.spent == sf.Budget(**SPEND)
     made.fit(steps=1, **SPEND)  # and the data is open
+
+
+
+class Chatty(nn.Module):
+    """A model that tells everyone where it sees one record, in the ways that Python has and one past it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.end = nn.Linear(3, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if float(x.max()) > 4:
+            tell()
+        return self.end(x)  # type: ignore[no-any-return]
+
+
+def tell() -> None:
+    print("the record is here")
+    print("the record is here", file=sys.stderr)
+    os.write(2, b"the record is here\n")
+    logging.getLogger("model").error("the record is here")
+
+
+def test_what_code_prints_or_logs_while_it_sees_data_is_not_shown(
+    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    tell()
+    shown = capfd.readouterr()
+    assert (shown.out + shown.err).count("the record") == 3, "what is told outside is seen by this test"
+    assert caplog.text.count("the record") == 1
+    inputs, targets = rows()
+    inputs[17] = 5.0
+    caplog.clear()
+    made = trainer(vault(), Chatty(), (inputs, targets))
+    made.fit(steps=2, batch=NUMBER, physical=16, **SPEND)
+    shown = capfd.readouterr()
+    assert "the record" not in shown.out + shown.err + caplog.text
+
+
+def test_what_a_metric_prints_is_shown_for_made_up_units_alone(capfd: pytest.CaptureFixture[str]) -> None:
+    def chatty(outputs: Tensor, meant: Tensor) -> Tensor:
+        print("asked")
+        return outputs.argmax(1) == meant
+
+    inputs, targets = rows()
+    data = Units(inputs, targets, number=NUMBER, name="held out", version="1")
+    asked = vault().evaluator(data=data, evaluations=1, right=chatty, **SPEND)
+    asked.ask(nn.Linear(3, 2))
+    assert capfd.readouterr().out.count("asked") == 1

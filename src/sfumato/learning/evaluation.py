@@ -22,6 +22,7 @@ from sfumato.core.units import Record, Unit, User, describe
 from sfumato.errors import EngineFailed, InvalidInput, Refused, Unsupported
 from sfumato.inference.figure import Figure
 from sfumato.inference.form import Form, Noise
+from sfumato.learning.silence import silence
 from sfumato.learning.unchanged import Unchanged
 from sfumato.learning.units import Units
 from sfumato.mechanisms.gaussian import Gaussian
@@ -279,7 +280,7 @@ class Evaluator:
 
     def _counted(self, model: "nn.Module") -> int:
         """The exact count. Sensitive."""
-        found = attempt(lambda: self._exact(model))
+        found = attempt(lambda: self._silently(model))
         if found is not FAILED:
             return found
         self._gate.fail_stream(self._opened)
@@ -288,6 +289,10 @@ class Evaluator:
             f"{self._opened.charged} is kept; nothing was released, and this version of the data is closed. Check the "
             "data, then declare it as a new version."
         )
+
+    def _silently(self, model: "nn.Module") -> int:
+        with silence():
+            return self._exact(model)
 
     def _exact(self, model: "nn.Module") -> int:
         import torch

@@ -1,11 +1,12 @@
 """How much of a run was made and what it has cost so far: the bar shows nothing that hangs on the data."""
 
+import os
 import sys
 from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
-from typing import Protocol
+from typing import Protocol, TextIO
 
 from sfumato.accounting import epsilon as accounted
 from sfumato.core.events import PrivacyEvent, Repeated
@@ -72,10 +73,22 @@ def bar(name: str, steps: int, spending: Spending, *, shown: bool | None) -> Ite
 
     spent = TextColumn("ε {task.fields[spent]}")
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), spent, TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    with _screen() as screen, Progress(*columns, console=Console(file=screen)) as progress:
         task = progress.add_task(f"training on {name}", total=steps, spent="0")
 
         def told(step: int) -> None:
             progress.update(task, completed=step, spent=decimal_up(spending.after(step), 2))
 
         yield told
+
+
+@contextmanager
+def _screen() -> Iterator[TextIO]:
+    """A way of its own to where errors go: what a step prints is silenced, and the bar is not."""
+    try:
+        own = os.dup(sys.stderr.fileno())
+    except (OSError, ValueError, AttributeError):  # a notebook's output is no file
+        yield sys.stderr
+        return
+    with os.fdopen(own, "w", encoding=sys.stderr.encoding, errors="replace") as file:
+        yield file

@@ -28,6 +28,7 @@ from sfumato.learning.engine import ClippedSum, Engine
 from sfumato.learning.multiplicity import Multiplied
 from sfumato.learning.optimisers import heard
 from sfumato.learning.replayed import Replayed
+from sfumato.learning.silence import silence
 from sfumato.learning.training import Training
 from sfumato.learning.units import Laid, Units
 from sfumato.learning.weights import packed, unpacked, weights_digest
@@ -180,7 +181,7 @@ class Run(Surviving):
         )
 
     def _drawn(self) -> Tensor:
-        with self._draws.used():
+        with silence(), self._draws.used():
             return self._clipped()
 
     def _closed_data(self) -> bool:

@@ -21,9 +21,9 @@ from sfumato.learning.paradigms.examples import Examples
 from sfumato.learning.paradigms.learning_curves import LearningCurve
 from sfumato.learning.paradigms.output_perturbation import LogisticWeights
 from sfumato.learning.paradigms.persons import Id, canonical_ids, persons
-from sfumato.learning.paradigms.silence import silence
 from sfumato.learning.paradigms.teachers import Train, counted, part_of, seed_of, vote
 from sfumato.learning.paradigms.voting import ConfidentVotes, TeacherVotes
+from sfumato.learning.silence import silence
 
 if TYPE_CHECKING:
     from sfumato.noise import Words

@@ -18,6 +18,7 @@ from sfumato.learning.paradigms.logit_clipped_step import LANES, InBatchContrast
 from sfumato.learning.refusals import invented
 from sfumato.learning.rounding_slack import WIDTH, rounded_l2
 from sfumato.learning.sampling import shuffled_sample
+from sfumato.learning.silence import silence
 from sfumato.noise import SystemWords, Words
 
 __all__ = ["private_mean", "private_mean_event"]
@@ -79,7 +80,7 @@ def private_mean(
             _rehearse(engine, sides, targets, part)
 
         def summed() -> Tensor:
-            with draws.used():
+            with silence(), draws.used():
                 return _summed(engine, sides, targets, present, part, source)
 
         total = attempt(summed)

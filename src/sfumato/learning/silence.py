@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from functools import cache
 from io import StringIO
 
 __all__ = ["silence"]
@@ -55,4 +56,9 @@ def _flush() -> None:
         if output is not None and not output.closed:
             output.flush()
     if os.name == "posix":
-        ctypes.CDLL(None).fflush(None)
+        _c_library().fflush(None)
+
+
+@cache
+def _c_library() -> ctypes.CDLL:
+    return ctypes.CDLL(None)
