@@ -116,8 +116,8 @@ def _check_model(model: nn.Module, rows: tuple[Tensor, ...], outputs: Any) -> No
         if not torch.allclose(whole[1:], part, rtol=_close(part), atol=_close(part), equal_nan=True):
             raise Refused(
                 "the model mixes units: on invented data, outputs for some units changed when another was removed. No "
-                "clip bounds what one unit changes then. Normalise and attend within a unit only, or declare groups "
-                "(unit='group'). Nothing was trained."
+                "clip bounds what one unit changes then. Normalise and attend within a unit only, or declare groups: "
+                "learning.Units(…, kind='group'). Nothing was trained."
             )
 
 
@@ -151,8 +151,8 @@ def _check_loss(loss: Callable[..., Tensor], outputs: Any, goals: Any) -> None:
     raise Refused(
         "the loss couples units: on invented data, the loss of a batch is neither the sum nor the mean of the losses "
         "of its rows (in-batch negatives, weights divided by their sum, or ranks do this). The engine asks for one "
-        "unit at a time, so such a loss would mean something else. Write it for one unit, or declare groups "
-        "(unit='group'). Nothing was trained."
+        "unit at a time, so such a loss would mean something else. Write it for one unit, or declare groups: "
+        "learning.Units(…, kind='group'). Nothing was trained."
     )
 
 
