@@ -1,8 +1,8 @@
 """Breaks the product on purpose and sees whether the tests of a claim notice.
 
-A claim that still passes on a broken product claims nothing. Each break (``tests/claims/breaks.py``) replaces a function
-of the package; in a forked child the tests that are marked with a claim run on the broken package until one fails. The
-test that failed runs once more, on the package as it is, and has to pass there.
+A claim that still passes on a broken product claims nothing. Each break (``tests/claims/breaks.py``) replaces a
+function of the package; in a forked child the tests that are marked with a claim run on the broken package until one
+fails. The test that failed runs once more, on the package as it is, and has to pass there.
 
 Only this process and its forks are broken: a test that starts another Python tests the original.
 """
@@ -32,6 +32,7 @@ PATIENCE = 300.0  # seconds without a finished test, after which a child is stop
 SELECTED = "claim and not long"
 OPTIONS = f"-o addopts= -x -q --tb=short --assert=plain --import-mode=importlib --strict-markers --rootdir={ROOT}"
 LEFT_OUT = ("cacheprovider", "xdist")
+CRASHES = ("TypeError", "AttributeError", "NameError", "KeyError", "IndexError", "EngineFailed")
 
 Replacement = Callable[[Any], Any]
 
@@ -140,7 +141,7 @@ def warm(files: Iterable[Path]) -> None:
 
 
 def judged(pairs: Sequence[tuple[Break, str]], *, jobs: int, logs: Path) -> Iterator[Verdict]:
-    """A verdict for each break and claim, as they come; those that seem caught are checked on the original at the end."""
+    """A verdict for each break and claim; those that seem caught come last, once their tests passed on the original."""
     files = {number: files_of(number) for _, number in pairs}
     if missing := sorted(number for number, some in files.items() if not some):
         raise Unusable(f"no test is marked with {', '.join(missing)}")
@@ -162,7 +163,9 @@ def judged(pairs: Sequence[tuple[Break, str]], *, jobs: int, logs: Path) -> Iter
             yield verdict
     tests = sorted({verdict.by for verdict in caught if verdict.by is not None})
     sound: dict[str, str] = {}
-    for test, outcome in each(tests, lambda it: functools.partial(_on_original, it), at_once=jobs, patience=PATIENCE, logs=logs):
+    for test, outcome in each(
+        tests, lambda it: functools.partial(_on_original, it), at_once=jobs, patience=PATIENCE, logs=logs
+    ):
         passed = outcome.answer is not None and outcome.answer["code"] == 0
         sound[test] = "" if passed else f"fails on the original too: {outcome.said[-1500:]}"
     for verdict in caught:
@@ -177,8 +180,8 @@ def _verdict(broken: Break, number: str, outcome: Outcome) -> Verdict:
         return verdict(by=None, note=f"{outcome.end} at {outcome.at}: {outcome.said[-1500:]}")
     if answer["code"] not in (0, 1):
         return verdict(by=None, note=f"pytest ended with {answer['code']}: {outcome.said[-1500:]}")
-    if answer["own"]:
-        return verdict(by=None, note=f"the break itself is faulty in {answer['failed']}: {outcome.said[-1500:]}")
+    if answer["kind"] in CRASHES:
+        return verdict(by=None, note=f"only crashes ({answer['kind']}) in {answer['failed']}: {outcome.said[-2500:]}")
     return verdict(by=answer["failed"])
 
 
@@ -190,7 +193,7 @@ class _Session:
         self.first = first
         self.tell = tell
         self.failed: str | None = None
-        self.own = False
+        self.kind = ""
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         if self.number is None:
@@ -203,9 +206,8 @@ class _Session:
         self.tell(nodeid)
 
     def pytest_exception_interact(self, call: pytest.CallInfo[Any]) -> None:
-        if call.excinfo is not None and not isinstance(call.excinfo.value, AssertionError):
-            # A break that cannot even run shows nothing about the test that met it.
-            self.own = self.own or Path(call.excinfo.traceback[-1].path).parent == TESTS / "claims"
+        # A break that cannot even run shows nothing about the test that met it.
+        self.kind = self.kind or ("" if call.excinfo is None else call.excinfo.type.__name__)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed and self.failed is None:
@@ -216,7 +218,7 @@ def _on_broken(broken: Break, number: str, files: Sequence[Path], tell: Tell) ->
     apply(broken)
     session = _Session(number, broken.first, tell)
     code = _pytest(list(map(str, files)), session)
-    return {"code": code, "failed": session.failed, "own": session.own}
+    return {"code": code, "failed": session.failed, "kind": session.kind}
 
 
 def _on_original(test: str, tell: Tell) -> dict[str, Any]:

@@ -299,6 +299,7 @@ def windowed(home: Home, cap: Budget = TENTH, lifetime: Budget | None = None) ->
     return ledger
 
 
+@pytest.mark.claim("S4-08")
 @pytest.mark.claim("S1-19")
 def test_a_window_has_a_hard_cap_of_its_own_and_a_life_adds_up(home: Home) -> None:
     ledger = windowed(home)

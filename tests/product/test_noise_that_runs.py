@@ -19,7 +19,8 @@ from torch import nn
 import sfumato as sf
 from sfumato.core.release import Release
 from sfumato.learning import AdaptiveClip, Units
-from sfumato.mechanisms import Gaussian, Laplace
+from sfumato.mechanisms import DegreeNoise, Gaussian, Laplace
+from sfumato.noise import SystemWords
 from sfumato.reports.verify import verify
 
 LESS, ROOM = 0.7, 0.1
@@ -56,9 +57,7 @@ def test_counts_by_region_have_the_laplace_noise_that_was_charged(relation: str,
 
 @pytest.mark.claim("S2-04", "X-02")
 def test_counts_of_persons_in_many_wards_have_the_gaussian_noise_that_was_charged() -> None:
-    vault = sf.Vault(
-        unit=sf.user("id", relation="add/remove"), budget=sf.Budget(epsilon=1, delta=1e-6), name="trial"
-    )
+    vault = sf.Vault(unit=sf.user("id", relation="add/remove"), budget=sf.Budget(epsilon=1, delta=1e-6), name="trial")
     limit = sf.Limit(groups=64, rows_per_group=1)
     stays = vault.table(ROWS, name="stays", version="1", keys={"ward": WARDS}, limit=limit)
     release = stays.group_by("ward").count().release(epsilon=1, delta=1e-6)
@@ -69,6 +68,15 @@ def test_counts_of_persons_in_many_wards_have_the_gaussian_noise_that_was_charge
     check(counted(release, {"ward 7": 1, "ward 8": 1}), float(said.sigma) * math.sqrt(2 / math.pi))
 
 
+@pytest.mark.claim("S0-03", "X-02")
+def test_degrees_have_the_noise_of_their_norm_that_was_charged() -> None:
+    """Among 4,000 nodes no degree stands out, and each has the Laplace noise of half of ε."""
+    mechanism = DegreeNoise(nodes=4000, epsilon=Fraction(1, 10))
+    assert mechanism.event(sf.edge(relation="add/remove")).guarantee.epsilon == Fraction(1, 10)
+    q = math.exp(-1 / 20)
+    check(mechanism.add_noise([0] * 4000, SystemWords()), 2 * q / (1 - q**2))
+
+
 def trained(**said: Any) -> tuple[Any, Any]:
     """One step of a model whose gradients are 0: all that it learns is the noise; its weights are the noisy mean."""
     vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=2, delta=1e-6), name="trial")
@@ -76,9 +84,7 @@ def trained(**said: Any) -> tuple[Any, Any]:
     model = nn.Linear(4000, 1, bias=False)
     nn.init.zeros_(model.weight)
     trainer = vault.trainer(model, lambda outputs, targets: 0 * outputs.sum(), data=data, clip="1/2")
-    fitted = trainer.fit(
-        steps=1, batch=10, epsilon=1, delta=1e-6, optimiser=torch.optim.SGD, lr=1.0, **said
-    )
+    fitted = trainer.fit(steps=1, batch=10, epsilon=1, delta=1e-6, optimiser=torch.optim.SGD, lr=1.0, **said)
     return fitted.release, -10 * model.weight.detach().numpy().ravel()
 
 
