@@ -358,6 +358,7 @@ def test_a_plan_is_adopted_by_the_board_as_it_was_approved(home: Home) -> None:
     same_books(ledger)
 
 
+@pytest.mark.claim("S1-11")
 def test_a_plan_that_its_account_cannot_bear_is_not_adopted(home: Home) -> None:
     ledger = furnished(home, project=Budget(epsilon=3))
     with pytest.raises(Refused, match="has a cap of ε = 3"):
