@@ -178,10 +178,10 @@ def _verdict(broken: Break, number: str, outcome: Outcome) -> Verdict:
     verdict = functools.partial(Verdict, broken=broken.name, claim=number, seconds=outcome.seconds)
     if answer is None:
         return verdict(by=None, note=f"{outcome.end} at {outcome.at}: {outcome.said[-1500:]}")
-    if answer["code"] not in (0, 1):
-        return verdict(by=None, note=f"pytest ended with {answer['code']}: {outcome.said[-1500:]}")
     if answer["kind"] in CRASHES:
         return verdict(by=None, note=f"only crashes ({answer['kind']}) in {answer['failed']}: {outcome.said[-2500:]}")
+    if answer["code"] not in (0, 1):
+        return verdict(by=None, note=f"pytest ended with {answer['code']}: {outcome.said[-1500:]}")
     return verdict(by=answer["failed"])
 
 

@@ -128,6 +128,7 @@ def test_public_negatives_couple_nobody() -> None:
         assert (everyone - fewer).norm() <= 0.1 * 1.00001
 
 
+@pytest.mark.claim("S3-04")
 def test_groups_that_do_not_fit_a_batch_are_refused() -> None:
     with pytest.raises(InvalidInput, match="at least 6"):
         cyclic_negatives(5, negatives=4)
