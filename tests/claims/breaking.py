@@ -15,7 +15,7 @@ import importlib
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -161,16 +161,27 @@ def judged(pairs: Sequence[tuple[Break, str]], *, jobs: int, logs: Path) -> Iter
             caught.append(verdict)
         else:
             yield verdict
-    tests = sorted({verdict.by for verdict in caught if verdict.by is not None})
-    sound: dict[str, str] = {}
-    for test, outcome in each(
-        tests, lambda it: functools.partial(_on_original, it), at_once=jobs, patience=PATIENCE, logs=logs
-    ):
-        passed = outcome.answer is not None and outcome.answer["code"] == 0
-        sound[test] = "" if passed else f"fails on the original too: {outcome.said[-1500:]}"
+    unsound = _failing_on_the_original({verdict.by for verdict in caught if verdict.by}, jobs=jobs, logs=logs)
     for verdict in caught:
-        note = sound[verdict.by or ""]
-        yield Verdict(broken=verdict.broken, claim=verdict.claim, by=verdict.by, note=note, seconds=verdict.seconds)
+        yield replace(verdict, note=unsound.get(verdict.by or "", ""))
+
+
+def _failing_on_the_original(tests: Iterable[str], *, jobs: int, logs: Path) -> dict[str, str]:
+    """Those of these tests that do not pass on the package as it is, and what they said; one child for each file."""
+    by_file: dict[str, list[str]] = {}
+    for test in sorted(tests):
+        by_file.setdefault(test.partition("::")[0], []).append(test)
+
+    def again(file: str) -> Job:
+        return functools.partial(_on_original, by_file[file])
+
+    unsound = {}
+    for file, outcome in each(by_file, again, at_once=jobs, patience=PATIENCE, logs=logs):
+        passed = set() if outcome.answer is None else set(outcome.answer["passed"])
+        for test in by_file[file]:
+            if test not in passed:
+                unsound[test] = f"does not pass on the original: {outcome.said[-1500:]}"
+    return unsound
 
 
 def _verdict(broken: Break, number: str, outcome: Outcome) -> Verdict:
@@ -193,6 +204,7 @@ class _Session:
         self.first = first
         self.tell = tell
         self.failed: str | None = None
+        self.passed: set[str] = set()
         self.kind = ""
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -212,6 +224,8 @@ class _Session:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed and self.failed is None:
             self.failed = report.nodeid
+        if report.when == "call" and report.passed:
+            self.passed.add(report.nodeid)
 
 
 def _on_broken(broken: Break, number: str, files: Sequence[Path], tell: Tell) -> dict[str, Any]:
@@ -221,15 +235,17 @@ def _on_broken(broken: Break, number: str, files: Sequence[Path], tell: Tell) ->
     return {"code": code, "failed": session.failed, "kind": session.kind}
 
 
-def _on_original(test: str, tell: Tell) -> dict[str, Any]:
-    return {"code": _pytest([str(ROOT / test)], _Session(None, (), tell))}
+def _on_original(tests: Sequence[str], tell: Tell) -> dict[str, Any]:
+    session = _Session(None, (), tell)
+    _pytest([str(ROOT / test) for test in tests], session, "--maxfail=0")
+    return {"passed": sorted(session.passed)}
 
 
-def _pytest(what: Sequence[str], session: _Session) -> int:
+def _pytest(what: Sequence[str], session: _Session, *more: str) -> int:
     from hypothesis import Phase, settings
 
     # A failing example is neither made smaller nor kept for the next run of the original.
     settings.register_profile("broken", phases=(Phase.explicit, Phase.generate), database=None, print_blob=False)
     settings.load_profile("broken")
     left_out = [word for name in LEFT_OUT for word in ("-p", f"no:{name}")]
-    return int(pytest.main([*OPTIONS.split(), *left_out, "-m", SELECTED, *what], plugins=[session]))
+    return int(pytest.main([*OPTIONS.split(), *more, *left_out, "-m", SELECTED, *what], plugins=[session]))
