@@ -18,7 +18,7 @@ from typing import Any
 from tests.claims.breaking import Break, Replacement, Verdict, judged
 from tests.mutation.forked import Unusable
 
-__all__ = ["BREAKS", "pairs_of"]
+__all__ = ["BREAKS", "broken", "pairs_of", "with_less"]
 
 BREAKS: list[Break] = []
 LESS = Fraction(7, 10)  # of the noise that was charged for
