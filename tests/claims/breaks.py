@@ -49,6 +49,24 @@ def with_less(field: str, factor: Fraction = LESS) -> Replacement:
     return replace
 
 
+def _halved(original: Any) -> Any:
+    """A sensitivity that is half of what it should be."""
+
+    def sensitivity(*args: Any, **named: Any) -> Any:
+        from sfumato.core.sensitivity import Sensitivity
+
+        found = original(*args, **named)
+        l1, l2, linf = found.l1, found.l2, found.linf
+        return Sensitivity.of(
+            l0=None if found.l0 is None else found.l0.count,
+            l1=None if l1 is None else l1.value / 2,
+            l2_squared=None if l2 is None else l2.squared / 4,
+            linf=None if linf is None else linf.value / 2,
+        )
+
+    return sensitivity
+
+
 # ---------------------------------------------------------------------------------------------------- calculus
 
 
@@ -62,7 +80,9 @@ def permute_and_flip_names_the_best(_original: Any) -> Any:
     return lambda self, scores, words: max(range(len(scores)), key=lambda place: scores[place])
 
 
-@broken("sfumato.mechanisms.laplace:Laplace.add_noise", claims=["S2-12", "X-02", "S1-04"], first=["tests/product"])
+@broken(
+    "sfumato.mechanisms.laplace:Laplace.add_noise", claims=["S2-12", "X-02", "S1-04", "S2-14"], first=["tests/product"]
+)
 def laplace_noise_is_30_percent_too_small(original: Any) -> Any:
     return with_less("scale")(original)
 
@@ -229,6 +249,65 @@ def a_stored_answer_is_drawn_anew(_original: Any) -> Any:
     return lambda self, key, datasets=(): None
 
 
+@broken("sfumato.core.noise_multiplier:exact_multiplier", claims=["S2-06", "S2-07", "S2-08"])
+def exact_calibration_is_one_percent_short(original: Any) -> Any:
+    return lambda *, epsilon, delta: original(epsilon=epsilon, delta=delta) * Fraction(99, 100)
+
+
+@broken("sfumato.core.noise_multiplier:classical_multiplier", claims=["S2-05"])
+def the_classical_formula_is_used_at_every_epsilon(original: Any) -> Any:
+    def classical_multiplier(*, epsilon: Any, delta: Any) -> Any:
+        small = Fraction(1, 2)
+        return original(epsilon=small, delta=delta) * small / Fraction(epsilon)
+
+    return classical_multiplier
+
+
+@broken("sfumato.mechanisms.gaussian:_l2", claims=["S2-09"])
+def an_l1_bound_is_taken_for_an_l2_bound(original: Any) -> Any:
+    def l2(bound: Any) -> Any:
+        from sfumato.core.sensitivity import L1
+
+        return original(bound.value if isinstance(bound, L1) else bound)
+
+    return l2
+
+
+@broken("sfumato.tables.queries.count:Count.sensitivity", claims=["S2-10", "S1-04"])
+def counts_are_said_to_move_by_half(original: Any) -> Any:
+    return _halved(original)
+
+
+@broken("sfumato.mechanisms.advisor:least_noise", claims=["S2-13"])
+def the_advisor_takes_laplace_noise_always(original: Any) -> Any:
+    return lambda moved, *, epsilon, delta: original(moved, epsilon=epsilon, delta=0 if moved.l1 else delta)
+
+
+@broken("sfumato.accounting.advanced:_spread", claims=["S4-04"])
+def advanced_composition_spreads_by_half(original: Any) -> Any:
+    return lambda squares, room: original(squares, room) / 2
+
+
+@broken("sfumato.accounting.rdp:loss_at", claims=["S4-05", "S4-06", "S4-07"])
+def losses_at_an_order_are_halved(original: Any) -> Any:
+    return lambda event, order: original(event, order) / 2
+
+
+@broken("sfumato.accounting.pld:epsilon", claims=["S2-16", "S1-02"])
+def the_accountant_by_loss_distributions_is_a_fifth_short(original: Any) -> Any:
+    return lambda *args, **named: original(*args, **named) * Fraction(4, 5)
+
+
+@broken("sfumato.accounting.parallel:_largest", claims=["S0-06"])
+def disjoint_parts_are_charged_for_all_of_them(_original: Any) -> Any:
+    def largest(parts: Any, _count: int) -> Any:
+        return sum((part.epsilon for part in parts), Fraction(0)), sum(
+            (getattr(part, "delta", Fraction(0)) for part in parts), Fraction(0)
+        )
+
+    return largest
+
+
 # -------------------------------------------------------------------------------------------------------- releases
 
 
@@ -271,6 +350,18 @@ def texts_for_replace_are_those_for_add_and_remove(original: Any) -> Any:
         known = original(language)
         others = {name: known.get(name.replace("replace", "add_remove"), words) for name, words in known.items()}
         return {name: words if _facts(words) <= _facts(known[name]) else known[name] for name, words in others.items()}
+
+    return messages
+
+
+@broken("sfumato.reports.catalogue:messages", claims=["S2-15"])
+def the_photograph_promises_that_nobody_is_found(original: Any) -> Any:
+    def messages(language: str) -> dict[str, str]:
+        said = " Nobody can find you." if language == "en" else "绝对没有人能找到你。"
+        return {
+            name: words + said if name.startswith("photograph.") else words
+            for name, words in original(language).items()
+        }
 
     return messages
 
@@ -408,9 +499,19 @@ def the_top_nodes_are_the_true_ones(_original: Any) -> Any:
     return choose
 
 
-@broken("sfumato.graphs.queries.degrees:degrees_of", claims=["S0-11"])
+@broken("sfumato.graphs.queries.degrees:degrees_of", claims=["S0-11", "S0-12"])
 def degrees_are_doubled(original: Any) -> Any:
     return lambda graph, direction: 2 * original(graph, direction)
+
+
+@broken("sfumato.graphs.queries.stars:Stars.sensitivity", claims=["S0-14"])
+def stars_are_said_to_move_by_half(original: Any) -> Any:
+    return _halved(original)
+
+
+@broken("sfumato.graphs.ergm.statistics:NetworkStatistics.sensitivity", claims=["S0-15"])
+def statistics_of_random_graphs_are_said_to_move_by_half(original: Any) -> Any:
+    return _halved(original)
 
 
 @broken("sfumato.graphs.pagerank:half_moves", claims=["S0-19"])
@@ -462,6 +563,16 @@ def steps_of_a_person_are_not_kept_apart(_original: Any) -> Any:
         return int(self._each)
 
     return room
+
+
+@broken("sfumato.streams.total:RunningTotal.sensitivity", claims=["S0-22", "S4-08"])
+def events_of_a_stream_are_said_to_move_by_half(original: Any) -> Any:
+    return _halved(original)
+
+
+@broken("sfumato.streams.stream:TotalQuestion._warn", claims=["S4-11"])
+def nobody_is_warned_of_growing_noise(_original: Any) -> Any:
+    return lambda self: None
 
 
 @broken("sfumato.streams.clock:Steps.put", claims=["S4-08"])
@@ -521,24 +632,6 @@ def gradients_are_not_clipped(original: Any) -> Any:
 @broken("sfumato.learning.adaptive:AdaptiveClip.squared", claims=["S3-02"])
 def the_count_of_an_adaptive_clip_is_not_charged(_original: Any) -> Any:
     return lambda self, for_sums, *, moved: for_sums**2
-
-
-def _halved(original: Any) -> Any:
-    """A sensitivity that is half of what it should be."""
-
-    def sensitivity(*args: Any, **named: Any) -> Any:
-        from sfumato.core.sensitivity import Sensitivity
-
-        found = original(*args, **named)
-        l1, l2, linf = found.l1, found.l2, found.linf
-        return Sensitivity.of(
-            l0=None if found.l0 is None else found.l0.count,
-            l1=None if l1 is None else l1.value / 2,
-            l2_squared=None if l2 is None else l2.squared / 4,
-            linf=None if linf is None else linf.value / 2,
-        )
-
-    return sensitivity
 
 
 @broken("sfumato.learning.paradigms.voting:TeacherVotes.sensitivity", claims=["S3-07"])
