@@ -249,9 +249,19 @@ def a_stored_answer_is_drawn_anew(_original: Any) -> Any:
     return lambda self, key, datasets=(): None
 
 
-@broken("sfumato.core.noise_multiplier:exact_multiplier", claims=["S2-06", "S2-07", "S2-08"])
+@broken("sfumato.core.noise_multiplier:exact_multiplier", claims=["S2-06"])
 def exact_calibration_is_one_percent_short(original: Any) -> Any:
     return lambda *, epsilon, delta: original(epsilon=epsilon, delta=delta) * Fraction(99, 100)
+
+
+@broken("sfumato.core.noise_multiplier:exact_multiplier", claims=["S2-07"])
+def exact_calibration_is_inverse_in_epsilon(original: Any) -> Any:
+    return lambda *, epsilon, delta: original(epsilon=1, delta=delta) / Fraction(epsilon)
+
+
+@broken("sfumato.core.noise_multiplier:exact_multiplier", claims=["S2-06", "S2-08"])
+def exact_calibration_forgets_delta(original: Any) -> Any:
+    return lambda *, epsilon, delta: original(epsilon=epsilon, delta=Fraction(1, 10**6))
 
 
 @broken("sfumato.core.noise_multiplier:classical_multiplier", claims=["S2-05"])
@@ -288,7 +298,15 @@ def advanced_composition_spreads_by_half(original: Any) -> Any:
     return lambda squares, room: original(squares, room) / 2
 
 
-@broken("sfumato.accounting.rdp:loss_at", claims=["S4-05", "S4-06", "S4-07"])
+@broken("sfumato.accounting.rdp:compose", claims=["S4-05"])
+def the_first_event_alone_is_composed(original: Any) -> Any:
+    def compose(events: Any, **named: Any) -> Any:
+        return original(list(events)[:1] if isinstance(events, list | tuple) else events, **named)
+
+    return compose
+
+
+@broken("sfumato.accounting.rdp:loss_at", claims=["S4-06", "S4-07"])
 def losses_at_an_order_are_halved(original: Any) -> Any:
     return lambda event, order: original(event, order) / 2
 
