@@ -10,11 +10,8 @@ import math
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
-import torch
-from torch import nn
 
 import sfumato as sf
 from sfumato.core.release import Release
@@ -22,21 +19,11 @@ from sfumato.learning import AdaptiveClip, Units
 from sfumato.mechanisms import DegreeNoise, Gaussian, Laplace
 from sfumato.noise import SystemWords
 from sfumato.reports.verify import verify
+from tests.parts import package
+from tests.product.measures import check
 
-LESS, ROOM = 0.7, 0.1
 WARDS = [f"ward {place}" for place in range(4000)]
 ROWS = pa.table({"id": [1, 1, 2], "ward": ["ward 7", "ward 7", "ward 8"]})
-
-
-def off(noise: Any, mean: float) -> float:
-    """By which part the mean absolute error is off its expectation."""
-    return float(np.abs(np.asarray(noise, dtype=np.float64)).mean()) / mean - 1
-
-
-def check(noise: Any, mean: float) -> None:
-    """The noise has its size, and less of it would be noticed."""
-    assert abs(off(noise, mean)) < ROOM
-    assert abs(off(LESS * np.asarray(noise, dtype=np.float64), mean)) > ROOM
 
 
 def counted(release: Release, exact: dict[str, int]) -> list[int]:
@@ -79,6 +66,10 @@ def test_degrees_have_the_noise_of_their_norm_that_was_charged() -> None:
 
 def trained(**said: Any) -> tuple[Any, Any]:
     """One step of a model whose gradients are 0: all that it learns is the noise; its weights are the noisy mean."""
+    package("torch")
+    import torch
+    from torch import nn
+
     vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=2, delta=1e-6), name="trial")
     data = Units(torch.zeros(40, 4000), torch.zeros(40), number=40, name="visits", version="1")
     model = nn.Linear(4000, 1, bias=False)
@@ -118,6 +109,10 @@ def test_training_samples_units_at_the_rate_that_was_charged(users: bool) -> Non
     100 ± 8.7 of 400 are in at a rate of 1/4: beyond 40 and 170 lie less than 1e-9 (α). Everybody, the broken sampler,
     would be 400; so would records sampled one by one at 1/4, five for each user: 305.
     """
+    package("torch")
+    import torch
+    from torch import nn
+
     number, each = 400, 5 if users else 1
     unit = sf.user("id", relation="add/remove") if users else sf.record(relation="add/remove")
     vault = sf.Vault(unit=unit, budget=sf.Budget(epsilon=50, delta=1e-6), name="trial")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from tests.product.test_noise_that_runs import off
+from tests.product.measures import off
 
 PAIRS = list(combinations(range(4), 2))
 

@@ -14,7 +14,7 @@ import pytest
 import sfumato as sf
 from sfumato.streams.post.measurements import Measured
 from sfumato.streams.sources import Arrival, Clock, Inbox
-from tests.product.test_noise_that_runs import check
+from tests.product.measures import check
 
 MULTIPLIER = 4.2247  # σ over the sensitivity for ε = 1, δ = 1e-6
 FINE = {"epsilon": 10**5, "delta": 1e-7}  # hardly any noise
