@@ -124,7 +124,7 @@ def test_three_conversions(count, sigma, delta, classical, improved, exact):
     assert improved * 0.99999 <= accounting.epsilon(event, delta=delta, method="rdp") <= improved * 1.002
 
 
-@pytest.mark.claim("S2-16")
+@pytest.mark.claim("S2-16", "S1-02")
 @pytest.mark.parametrize(("steps", "epsilon"), [(100, 0.726), (10_000, 10.0), (100_000, 46.2)])
 def test_epsilon_grows_like_the_root_of_the_steps_only_at_first(steps, epsilon):
     assert accounting.epsilon(times(gauss(50), steps), delta=1e-5) == pytest.approx(epsilon, rel=1e-3)

@@ -24,6 +24,10 @@ OWNERS = (
     "synthesis",
     "audit",
     "research",
+    "tables (second)",
+    "training (second)",
+    "service",
+    "documentation",
 )
 
 

@@ -299,6 +299,7 @@ def windowed(home: Home, cap: Budget = TENTH, lifetime: Budget | None = None) ->
     return ledger
 
 
+@pytest.mark.claim("S4-08")
 @pytest.mark.claim("S1-19")
 def test_a_window_has_a_hard_cap_of_its_own_and_a_life_adds_up(home: Home) -> None:
     ledger = windowed(home)
@@ -357,6 +358,7 @@ def test_a_plan_is_adopted_by_the_board_as_it_was_approved(home: Home) -> None:
     same_books(ledger)
 
 
+@pytest.mark.claim("S1-11")
 def test_a_plan_that_its_account_cannot_bear_is_not_adopted(home: Home) -> None:
     ledger = furnished(home, project=Budget(epsilon=3))
     with pytest.raises(Refused, match="has a cap of ε = 3"):

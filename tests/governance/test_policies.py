@@ -106,6 +106,7 @@ def test_a_new_window_is_new_but_a_life_is_not() -> None:
     assert MONTHS.admit(year, charge("2027-01-01", "2027-01-31")).lifetime == Budget(epsilon=13)
 
 
+@pytest.mark.claim("S4-08")
 def test_every_window_that_is_read_is_charged() -> None:
     back = charge("2026-01-31", "2026-03-01", Fraction(1, 2))
     assert [window.label for window in MONTHS.windows(back)] == ["2026-01", "2026-02", "2026-03"]

@@ -124,7 +124,7 @@ def test_a_release_resolves_to_data_code_question_unit_consent_and_approval(home
     assert found.lines[0].reason == "decided by the tests"
 
 
-@pytest.mark.claim("S0-32")
+@pytest.mark.claim("S0-32", "S0-35")
 def test_every_release_resolves_and_what_was_not_declared_then_is_missing_for_ever(lite: Home) -> None:
     ledger = institution(lite)
     first = released(ledger)

@@ -55,6 +55,7 @@ EDITS: dict[str, tuple[str, int]] = {
 }
 
 
+@pytest.mark.claim("S1-03")
 @pytest.mark.claim("S1-21")
 @pytest.mark.parametrize("edit", EDITS)
 def test_an_edited_or_removed_row_is_found_and_named(home: Home, ledger: Ledger, edit: str) -> None:

@@ -164,6 +164,7 @@ def test_the_clip_stays_within_its_bounds() -> None:
     assert (low, high) == (Fraction(3, 2), Fraction(6))
 
 
+@pytest.mark.claim("S3-02")
 def test_a_run_states_the_event_of_both() -> None:
     moved = run().sensitivity(record(relation="add/remove"), None)
     follow = AdaptiveClip(noise=Fraction(10))

@@ -69,6 +69,7 @@ CASES.append(
 )
 
 
+@pytest.mark.claim("S0-01", "X-02")
 @pytest.mark.parametrize(("name", "draw", "law", "twin"), CASES, ids=[case[0] for case in CASES])
 def test_draws_follow_the_exact_law(name: str, draw: Callable, law: np.ndarray, twin: np.ndarray) -> None:
     words = SystemWords()

@@ -84,7 +84,7 @@ def test_without_stopping_the_loss_grows_with_every_alarm() -> None:
     assert worst_loss(run, 16) > 5 * worst_loss(run, 1)
 
 
-@pytest.mark.claim("S4-15")
+@pytest.mark.claim("S4-14", "S4-15")
 def test_after_the_last_alarm_every_call_is_the_same_refusal() -> None:
     watch = SparseVector.calibrated(sensitivity=1, alarms=2, epsilon=1).watch(0)
     readings = [watch.check(10**9), watch.check(-(10**9)), watch.check(10**9)]

@@ -35,6 +35,7 @@ def named(*groups: str, language: str = "en") -> dict[str, str]:
     return {name: words for name, words in messages(language).items() if name.partition(".")[0] in groups}
 
 
+@pytest.mark.claim("S2-02")
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_no_message_promises_too_much(language: str) -> None:
     found = {

@@ -109,6 +109,7 @@ def test_events_out_of_order_and_gaps() -> None:
     assert steps.told == 6
 
 
+@pytest.mark.claim("S4-08")
 @pytest.mark.parametrize(("late", "expected"), [("drop", 0), ("now", 2)])
 def test_a_late_event_is_dropped_or_counts_now(late: str, expected: int) -> None:
     steps = Steps(CLOCK, horizon=3, late=late)
@@ -267,6 +268,7 @@ def moved(kind: type[Steps], **rules: Any) -> tuple[int, bool]:
     return worst, shown
 
 
+@pytest.mark.claim("S4-08")
 @pytest.mark.parametrize("late", LATE)
 @pytest.mark.parametrize("wait", [0, 1])
 def test_one_event_more_moves_one_step_by_one_and_never_which_steps_are_told(late: str, wait: int) -> None:

@@ -136,6 +136,7 @@ def test_steps_are_held_to_their_bounds() -> None:
     assert total.add_many(np.array([-(2**63), 2**62])).totals[-1] == pytest.approx(11, abs=0.5)
 
 
+@pytest.mark.claim("S4-08")
 def test_left_out_steps_count_nothing_and_late_ones_are_refused_or_count_now() -> None:
     total = stream(9).running_total(strategy="increments").open(epsilon=10**5, delta=1e-7)
     assert total.add(4, step=3).step == 3
@@ -202,6 +203,7 @@ def spread(total: Any, sigma: float) -> float:
     return float(((seen / sigma) ** 2).mean() - 1) / (2 / 4000) ** 0.5
 
 
+@pytest.mark.claim("S4-18", "X-02")
 @pytest.mark.parametrize("strategy", ["buffers", "square root"])
 def test_the_noise_that_is_drawn_is_the_noise_that_is_stated(strategy: str) -> None:
     """α = 2e-6 at 4.75 standard errors; a σ that is 15% off lies 14 of them out. The twin is just that."""
@@ -232,6 +234,7 @@ def persons(horizon: int = 12, **said: Any) -> Any:
     return stream(horizon, sf.user("id", relation="add/remove"), **said)
 
 
+@pytest.mark.claim("S4-08", "S4-09")
 def test_what_a_person_may_count_is_enforced_in_the_stream() -> None:
     limit = sf.Limit(groups=2, rows_per_group=1)
     total = persons(limit=limit, separation=3).running_total(strategy="increments").open(epsilon=10**5, delta=1e-7)
@@ -283,6 +286,7 @@ def test_long_totals_of_persons_without_a_limit_warn_and_say_what_to_do() -> Non
         persons(99).running_total().mechanism(epsilon=1, delta=1e-7)
 
 
+@pytest.mark.claim("S4-08")
 def test_a_window_of_events_protects_all_that_is_in_it() -> None:
     one, week = (
         stream(28, window=w).running_total(strategy="square root").mechanism(epsilon=1, delta=1e-7) for w in (1, 7)

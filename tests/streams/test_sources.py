@@ -243,6 +243,7 @@ def test_a_new_inbox_for_a_resumed_stream_drops_what_may_have_counted(tmp_path: 
     assert near(inbox.tell(at(4))) == [(3, 4), (4, 4)]
 
 
+@pytest.mark.claim("S4-08")
 @pytest.mark.parametrize("late", LATE)
 def test_wherever_it_stops_and_goes_on_no_event_counts_twice(late: str, tmp_path: Path) -> None:
     """Events as they become known at each poll, late ones too; the process ends after each poll in turn."""

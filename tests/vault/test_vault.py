@@ -50,6 +50,7 @@ def test_the_noise_is_really_drawn(vault: Vault, declare: Declare) -> None:
     assert len(draws) == 5  # scale 2000: two equal draws of four numbers have probability below 1e-12
 
 
+@pytest.mark.claim("S4-01", "S1-01")
 def test_the_same_question_again_is_the_stored_answer_at_no_cost(vault: Vault, declare: Declare) -> None:
     table = declare(vault)
     first = table.group_by("region").count().release(epsilon=0.5)

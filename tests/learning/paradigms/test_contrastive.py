@@ -128,11 +128,14 @@ def test_public_negatives_couple_nobody() -> None:
         assert (everyone - fewer).norm() <= 0.1 * 1.00001
 
 
+@pytest.mark.claim("S3-04")
 def test_groups_that_do_not_fit_a_batch_are_refused() -> None:
     with pytest.raises(InvalidInput, match="at least 6"):
         cyclic_negatives(5, negatives=4)
     assert cyclic_negatives(5, negatives=4, own=True).affected == 5
     assert assigned_negatives([[1], [0]], in_degree=1, own=True).affected == 2
+    with pytest.raises(Refused, match="one place is in 3 groups and each = 2 was promised"):
+        PlacedGroups(places=4, groups=((0, 1), (0, 2), (0, 3)), each=2)
 
 
 # Softmax over a batch: the theorem about weights and clipped gradients, whatever the encoder.

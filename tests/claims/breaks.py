@@ -1,0 +1,737 @@
+"""What is broken on purpose, and the claims whose tests have to notice: ``python -m tests.claims.breaks``.
+
+Each function below is one break. It takes what stands at ``at`` and gives what takes its place: the product with one
+plausible fault, never one that merely crashes. All product code is found by name, so that a break whose place is gone
+fails instead of breaking nothing. How to add one: CONTRIBUTING.md.
+"""
+
+import argparse
+import dataclasses
+import string
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from tests.claims.breaking import Break, Replacement, Verdict, judged
+from tests.mutation.forked import Unusable
+
+__all__ = ["BREAKS", "broken", "pairs_of", "with_less"]
+
+BREAKS: list[Break] = []
+LESS = Fraction(7, 10)  # of the noise that was charged for
+
+
+def broken(
+    *at: str, claims: Iterable[str], first: Iterable[str] = (), fast: bool = False
+) -> Callable[[Replacement], Replacement]:
+    """Put a break on the list; its name is that of the function."""
+
+    def listed(replace: Replacement) -> Replacement:
+        name = replace.__name__.replace("_", " ")
+        BREAKS.append(Break(name=name, claims=tuple(claims), at=at, replace=replace, first=tuple(first), fast=fast))
+        return replace
+
+    return listed
+
+
+def with_less(field: str, factor: Fraction = LESS) -> Replacement:
+    """A method that runs on a copy of its object on which one field is ``factor`` times as large."""
+
+    def replace(original: Any) -> Any:
+        def run(self: Any, *args: Any, **named: Any) -> Any:
+            return original(dataclasses.replace(self, **{field: getattr(self, field) * factor}), *args, **named)
+
+        return run
+
+    return replace
+
+
+def _halved(original: Any) -> Any:
+    """A sensitivity that is half of what it should be."""
+
+    def sensitivity(*args: Any, **named: Any) -> Any:
+        from sfumato.core.sensitivity import Sensitivity
+
+        found = original(*args, **named)
+        l1, l2, linf = found.l1, found.l2, found.linf
+        return Sensitivity.of(
+            l0=None if found.l0 is None else found.l0.count,
+            l1=None if l1 is None else l1.value / 2,
+            l2_squared=None if l2 is None else l2.squared / 4,
+            linf=None if linf is None else linf.value / 2,
+        )
+
+    return sensitivity
+
+
+# ---------------------------------------------------------------------------------------------------- calculus
+
+
+@broken("sfumato.mechanisms.exponential:Exponential.choose", claims=["S0-01", "X-02"], first=["test_draws"])
+def exponential_mechanism_names_the_best(_original: Any) -> Any:
+    return lambda self, scores, words: max(range(len(scores)), key=lambda place: scores[place])
+
+
+@broken("sfumato.mechanisms.exponential:PermuteAndFlip.choose", claims=["S0-01", "X-02"], first=["test_draws"])
+def permute_and_flip_names_the_best(_original: Any) -> Any:
+    return lambda self, scores, words: max(range(len(scores)), key=lambda place: scores[place])
+
+
+@broken(
+    "sfumato.mechanisms.laplace:Laplace.add_noise", claims=["S2-12", "X-02", "S1-04", "S2-14"], first=["tests/product"]
+)
+def laplace_noise_is_30_percent_too_small(original: Any) -> Any:
+    return with_less("scale")(original)
+
+
+@broken("sfumato.mechanisms.gaussian:Gaussian.add_noise", claims=["S2-04", "X-02"], first=["tests/product"])
+def gaussian_noise_is_30_percent_too_small(original: Any) -> Any:
+    return with_less("sigma")(original)
+
+
+@broken("sfumato.noise.lattice:sample_discrete_laplace", claims=["X-01"])
+def the_laplace_sampler_draws_30_percent_too_close(original: Any) -> Any:
+    return lambda scale, size, words: original(scale * LESS, size, words)
+
+
+@broken("sfumato.mechanisms.randomized_response:RandomizedResponse.exponents", claims=["S2-01"], fast=True)
+def randomised_response_at_twice_epsilon(original: Any) -> Any:
+    return lambda self, truth: [2 * exponent for exponent in original(self, truth)]
+
+
+@broken("sfumato.accounting.basic:compose", claims=["S4-02", "S4-03"])
+def composition_by_the_maximum(original: Any) -> Any:
+    def compose(events: Any) -> Any:
+        from sfumato.accounting.basic import counted
+        from sfumato.core.guarantees import Pure
+
+        parts = [original(event) for event in counted(events)]
+        return max(parts, key=lambda part: part.epsilon) if parts else Pure(epsilon=Fraction(0))
+
+    return compose
+
+
+@broken("sfumato.accounting.filters:BasicFilter.after", claims=["S4-02", "S4-03", "S1-32"])
+def an_account_keeps_its_largest_charge_alone(original: Any) -> Any:
+    def after(self: Any, cost: Any, account: str) -> Any:
+        found = original(self, cost, account)
+        spent = max(self.spent, cost, key=lambda budget: budget.epsilon)
+        return dataclasses.replace(found, spent=spent)
+
+    return after
+
+
+@broken("sfumato.core.sensitivity:Sensitivity.joint", claims=["S0-02"])
+def a_joint_release_is_charged_for_its_largest_part(_original: Any) -> Any:
+    def joint(parts: Any) -> Any:
+        return max(parts, key=lambda part: part.l1.value if part.l1 else 0)
+
+    return joint
+
+
+@broken("sfumato.graphs.queries.histogram:EdgesAndDegrees.sensitivity", claims=["S0-02", "S0-13"])
+def edges_and_degrees_are_charged_as_degrees_alone(_original: Any) -> Any:
+    def sensitivity(self: Any, unit: Any, limit: Any) -> Any:
+        from sfumato.graphs.queries.histogram import histogram_moves
+        from sfumato.graphs.shape import Direction
+
+        return histogram_moves(unit, self.shape, Direction.TOTAL, size=self.size)
+
+    return sensitivity
+
+
+@broken("sfumato.core.budget:Budget.judged", claims=["S2-03"])
+def a_delta_of_one_in_n_is_let_through(_original: Any) -> Any:
+    return lambda self, population: self
+
+
+@broken("sfumato.reports.catalogue:messages", claims=["S2-02"], fast=True)
+def a_user_text_calls_delta_the_probability_of_a_leak(original: Any) -> Any:
+    def messages(language: str) -> Any:
+        said = "delta is the probability of a leak" if language == "en" else "δ 是泄露的概率"
+        return {
+            name: f"{text} ({said})" if name.endswith("guarantee_delta") else text
+            for name, text in original(language).items()
+        }
+
+    return messages
+
+
+@broken("sfumato.mechanisms.sparse_vector:SparseVector.query_scale", claims=["S4-14", "X-02"], first=["tests/product"])
+def alarms_have_half_the_noise(original: Any) -> Any:
+    return lambda self: original(self) / 2
+
+
+@broken("sfumato.mechanisms.sparse_vector:Watch.check", claims=["S4-14", "S4-15"])
+def a_watch_never_stops(original: Any) -> Any:
+    def check(self: Any, value: int) -> Any:
+        self._left = max(self._left, 2)
+        return original(self, value)
+
+    return check
+
+
+@broken("sfumato.mechanisms.threshold:NoisyThreshold.show", claims=["X-03"])
+def keys_are_shown_above_a_threshold_without_delta(original: Any) -> Any:
+    return lambda self, counts, words: original(dataclasses.replace(self, threshold=self.most + 1), counts, words)
+
+
+@broken("sfumato.mechanisms.quantile:QuantileChoice.choose", claims=["X-04"])
+def quantiles_are_chosen_at_twice_epsilon(original: Any) -> Any:
+    return with_less("epsilon", Fraction(2))(original)
+
+
+@broken("sfumato.core.guarantees:Approximate.group", "sfumato.core.guarantees:Pure.group", claims=["X-05"])
+def a_group_is_charged_as_one(_original: Any) -> Any:
+    return lambda self, size: self
+
+
+@broken("sfumato.core.conversions:convert", claims=["X-06"])
+def guarantees_are_carried_over_between_relations(_original: Any) -> Any:
+    return lambda guarantee, *, held, wanted, enforced=None: guarantee
+
+
+@broken("sfumato.accounting.zcdp:rho_of", claims=["X-08", "S1-03", "S4-07"])
+def rho_is_halved(original: Any) -> Any:
+    def rho_of(event: Any) -> Any:
+        rho, delta = original(event)
+        return rho / 2, delta
+
+    return rho_of
+
+
+@broken("sfumato.accounting.subsampling:_amplified", claims=["S3-01"])
+def sampling_amplifies_by_its_square(original: Any) -> Any:
+    return lambda guarantee, share: original(guarantee, share * share)
+
+
+@broken("sfumato.mechanisms.matrix.declaration:MatrixNoise.add_noise", claims=["S0-04"])
+def matrix_noise_is_30_percent_too_small(original: Any) -> Any:
+    def add_noise(self: Any, exact: Any, words: Any) -> Any:
+        return with_less("noise", LESS if self.norm == "l1" else LESS**2)(original)(self, exact, words)
+
+    return add_noise
+
+
+@broken("sfumato.mechanisms.matrix.gls:covariance", claims=["S0-04"])
+def the_covariance_of_least_squares_is_halved(original: Any) -> Any:
+    return lambda *args, **named: original(*args, **named) / 2
+
+
+@broken("sfumato.mechanisms.k_norm:DegreeNoise.add_noise", claims=["S0-03"])
+def noise_in_the_norm_of_degrees_is_at_twice_epsilon(original: Any) -> Any:
+    return with_less("epsilon", Fraction(2))(original)
+
+
+@broken("sfumato.accounting.filters:open_filter", claims=["X-09"])
+def loss_distributions_are_taken_for_a_filter(original: Any) -> Any:
+    def open_filter(budget: Any, *, method: str, order: Any = None) -> Any:
+        return original(budget, method="basic" if method == "pld" else method, order=order)
+
+    return open_filter
+
+
+@broken("sfumato.core.adversary:total_variation", claims=["S4-17"])
+def the_advantage_of_an_adversary_leaves_delta_out(original: Any) -> Any:
+    def total_variation(guarantee: Any) -> Any:
+        from sfumato.core.guarantees import Pure
+
+        return original(Pure(epsilon=guarantee.epsilon) if hasattr(guarantee, "delta") else guarantee)
+
+    return total_variation
+
+
+@broken("sfumato.governance.memory:MemoryLedger.stored", claims=["S4-01", "S1-01"])
+def a_stored_answer_is_drawn_anew(_original: Any) -> Any:
+    return lambda self, key, datasets=(): None
+
+
+@broken("sfumato.core.noise_multiplier:exact_multiplier", claims=["S2-06"])
+def exact_calibration_is_one_percent_short(original: Any) -> Any:
+    return lambda *, epsilon, delta: original(epsilon=epsilon, delta=delta) * Fraction(99, 100)
+
+
+@broken("sfumato.core.noise_multiplier:exact_multiplier", claims=["S2-07"])
+def exact_calibration_is_inverse_in_epsilon(original: Any) -> Any:
+    return lambda *, epsilon, delta: original(epsilon=1, delta=delta) / Fraction(epsilon)
+
+
+@broken("sfumato.core.noise_multiplier:exact_multiplier", claims=["S2-06", "S2-08"])
+def exact_calibration_forgets_delta(original: Any) -> Any:
+    return lambda *, epsilon, delta: original(epsilon=epsilon, delta=Fraction(1, 10**6))
+
+
+@broken("sfumato.core.noise_multiplier:classical_multiplier", claims=["S2-05"])
+def the_classical_formula_is_used_at_every_epsilon(original: Any) -> Any:
+    def classical_multiplier(*, epsilon: Any, delta: Any) -> Any:
+        small = Fraction(1, 2)
+        return original(epsilon=small, delta=delta) * small / Fraction(epsilon)
+
+    return classical_multiplier
+
+
+@broken("sfumato.mechanisms.gaussian:_l2", claims=["S2-09"])
+def an_l1_bound_is_taken_for_an_l2_bound(original: Any) -> Any:
+    def l2(bound: Any) -> Any:
+        from sfumato.core.sensitivity import L1
+
+        return original(bound.value if isinstance(bound, L1) else bound)
+
+    return l2
+
+
+@broken("sfumato.tables.queries.count:Count.sensitivity", claims=["S2-10", "S1-04"])
+def counts_are_said_to_move_by_half(original: Any) -> Any:
+    return _halved(original)
+
+
+@broken("sfumato.mechanisms.advisor:least_noise", claims=["S2-13"])
+def the_advisor_takes_laplace_noise_always(original: Any) -> Any:
+    return lambda moved, *, epsilon, delta: original(moved, epsilon=epsilon, delta=0 if moved.l1 else delta)
+
+
+@broken("sfumato.accounting.advanced:_spread", claims=["S4-04"])
+def advanced_composition_spreads_by_half(original: Any) -> Any:
+    return lambda squares, room: original(squares, room) / 2
+
+
+@broken("sfumato.accounting.rdp:compose", claims=["S4-05"])
+def the_first_event_alone_is_composed(original: Any) -> Any:
+    def compose(events: Any, **named: Any) -> Any:
+        return original(list(events)[:1] if isinstance(events, list | tuple) else events, **named)
+
+    return compose
+
+
+@broken("sfumato.accounting.rdp:loss_at", claims=["S4-06", "S4-07"])
+def losses_at_an_order_are_halved(original: Any) -> Any:
+    return lambda event, order: original(event, order) / 2
+
+
+@broken("sfumato.accounting.pld:epsilon", claims=["S2-16", "S1-02"])
+def the_accountant_by_loss_distributions_is_a_fifth_short(original: Any) -> Any:
+    return lambda *args, **named: original(*args, **named) * Fraction(4, 5)
+
+
+@broken("sfumato.accounting.parallel:_largest", claims=["S0-06"])
+def disjoint_parts_are_charged_for_all_of_them(_original: Any) -> Any:
+    def largest(parts: Any, _count: int) -> Any:
+        return sum((part.epsilon for part in parts), Fraction(0)), sum(
+            (getattr(part, "delta", Fraction(0)) for part in parts), Fraction(0)
+        )
+
+    return largest
+
+
+# -------------------------------------------------------------------------------------------------------- releases
+
+
+@broken("sfumato.core.adversary:belief", claims=["S1-30"])
+def the_belief_of_an_adversary_is_worked_out_for_half_of_epsilon(original: Any) -> Any:
+    def belief(guarantee: Any, prior: Any) -> Any:
+        return original(dataclasses.replace(guarantee, epsilon=guarantee.epsilon / 2), prior)
+
+    return belief
+
+
+@broken("sfumato.reports.publication:Publication.__post_init__", claims=["S1-25", "S1-33"])
+def a_publication_needs_no_reason(_original: Any) -> Any:
+    return lambda self: None
+
+
+@broken("sfumato.reports.comparison:_epsilon", claims=["S0-34"])
+def other_units_are_said_to_cost_the_same(original: Any) -> Any:
+    first: list[Any] = []
+
+    def epsilon(mechanism: Any, moved: Any, delta: Any) -> Any:
+        first.append(original(mechanism, moved, delta))
+        return first[0]
+
+    return epsilon
+
+
+@broken("sfumato.laws.margins:Whole.margin", claims=["S1-31"])
+def margins_are_halved(original: Any) -> Any:
+    return lambda self, *args, **named: original(self, *args, **named) // 2
+
+
+def _facts(words: str) -> set[str | None]:
+    return {field for _, field, _, _ in string.Formatter().parse(words)} - {None}
+
+
+@broken("sfumato.reports.catalogue:messages", claims=["S1-30"])
+def texts_for_replace_are_those_for_add_and_remove(original: Any) -> Any:
+    def messages(language: str) -> dict[str, str]:
+        known = original(language)
+        others = {name: known.get(name.replace("replace", "add_remove"), words) for name, words in known.items()}
+        return {name: words if _facts(words) <= _facts(known[name]) else known[name] for name, words in others.items()}
+
+    return messages
+
+
+@broken("sfumato.reports.catalogue:messages", claims=["S2-15"])
+def the_photograph_promises_that_nobody_is_found(original: Any) -> Any:
+    def messages(language: str) -> dict[str, str]:
+        said = " Nobody can find you." if language == "en" else "绝对没有人能找到你。"
+        return {
+            name: words + said if name.startswith("photograph.") else words
+            for name, words in original(language).items()
+        }
+
+    return messages
+
+
+@broken("sfumato.reports.verify:Verification.consistent", claims=["S0-08", "S0-10"])
+def every_certificate_is_found_consistent(_original: Any) -> Any:
+    return lambda self: True
+
+
+# ---------------------------------------------------------------------------------------------------------- tables
+
+
+@broken("sfumato.engines.bounded:kept_rows", claims=["S1-04", "X-07"])
+def the_limit_of_groups_is_not_enforced(original: Any) -> Any:
+    def kept_rows(table: Any, *, share: Any, **named: Any) -> Any:
+        from sfumato.core.limits import Limit
+
+        if share is not None:
+            limit = Limit(groups=10**6, rows_per_group=share.limit.rows_per_group)
+            share = dataclasses.replace(share, limit=limit)
+        return original(table, share=share, **named)
+
+    return kept_rows
+
+
+@broken("sfumato.engines.lattice:_held", claims=["S1-05", "X-07"])
+def values_are_not_clipped(_original: Any) -> Any:
+    return lambda number, low, high: number
+
+
+@broken("sfumato.inference.adjusted:nearest_table", claims=["S1-06"], fast=True)
+def a_table_does_not_keep_its_total(original: Any) -> Any:
+    return lambda values, total: original(values, total + 1)
+
+
+@broken("sfumato.mechanisms.quantile_search:slot", claims=["X-04"])
+def the_rank_of_a_quantile_is_off_by_a_tenth(original: Any) -> Any:
+    def slot(group: Any, first: int, end: int, share: Fraction, rate: Fraction, words: Any) -> int:
+        return original(group, first, end, min(share + Fraction(1, 10), Fraction(1)), rate, words)  # type: ignore[no-any-return]
+
+    return slot
+
+
+# ---------------------------------------------------------------------------------------------------------- ledger
+
+
+@broken("sfumato.governance.books:admit", claims=["S1-23", "S1-19", "S1-24", "X-10"])
+def the_ledger_lets_caps_be_passed(_original: Any) -> Any:
+    return lambda books, entry: None
+
+
+@broken("sfumato.accounting.filters:BasicFilter.admits", claims=["S4-03"], fast=True)
+def the_ledger_in_memory_lets_caps_be_passed(_original: Any) -> Any:
+    return lambda self, cost: True
+
+
+@broken("sfumato.governance.verify:_linked", claims=["S1-21", "S1-03"])
+def the_chain_of_hashes_is_not_checked(_original: Any) -> Any:
+    return lambda row, entry, number, digest: iter(())
+
+
+@broken("sfumato.governance.minutes:Minutes.vetoes", claims=["S1-28"])
+def a_veto_is_ignored(_original: Any) -> Any:
+    return lambda self, dataset: ()
+
+
+@broken("sfumato.governance.consent:check", claims=["S1-27"])
+def consent_is_not_checked(_original: Any) -> Any:
+    return lambda use, terms, day: None
+
+
+@broken("sfumato.governance.permission:permit", claims=["S1-20", "S1-29", "S0-31"])
+def the_board_is_not_asked(_original: Any) -> Any:
+    return lambda use, terms, minutes, *, at, cost, since=0: None
+
+
+@broken("sfumato.governance.policies:BaseAndReserve.locked", claims=["S1-22"])
+def the_reserve_is_open_to_everybody(_original: Any) -> Any:
+    def locked(self: Any, cap: Any, unlocks: Any) -> Any:
+        from sfumato.core.budget import Budget
+
+        return Budget.none()
+
+    return locked
+
+
+@broken("sfumato.governance.governed:_bears", claims=["S1-11"])
+def a_plan_beyond_its_cap_is_adopted(_original: Any) -> Any:
+    return lambda balance, schedule: True
+
+
+@broken("sfumato.governance.provenance:Provenance.missing", claims=["S0-32", "S0-35"])
+def provenance_says_that_nothing_is_missing(_original: Any) -> Any:
+    return lambda self: ()
+
+
+# ---------------------------------------------------------------------------------------------------------- graphs
+
+
+@broken(
+    "sfumato.graphs.queries.edges:EdgeCount.exact",
+    "sfumato.graphs.queries.histogram:EdgesAndDegrees.exact",
+    claims=["S0-13", "S0-08"],
+    first=["tests/product"],
+)
+def edges_are_counted_twice(original: Any) -> Any:
+    def exact(self: Any, graph: Any) -> list[int]:
+        edges, *others = original(self, graph)
+        return [2 * edges, *others]
+
+    return exact
+
+
+@broken("sfumato.graphs.projection:projected", claims=["S0-08"])
+def the_cap_on_degrees_is_not_applied(_original: Any) -> Any:
+    return lambda graph, keys, cap: graph
+
+
+@broken("sfumato.graphs.local_sensitivity:Front.rungs", claims=["S0-10"])
+def the_rungs_of_the_ladder_are_half_as_wide(original: Any) -> Any:
+    def rungs(self: Any, nodes: int) -> Any:
+        from sfumato.core.rungs import Rungs
+
+        first, *others = original(self, nodes).runs
+        return Rungs.of([dataclasses.replace(first, amount=first.amount // 2), *others])
+
+    return rungs
+
+
+@broken("sfumato.mechanisms.top_set:TopSet.choose", claims=["S0-16"])
+def the_top_nodes_are_the_true_ones(_original: Any) -> Any:
+    def choose(self: Any, counts: Any, words: Any) -> tuple[int, ...]:
+        return tuple(sorted(sorted(range(len(counts)), key=lambda place: -counts[place])[: self.choices]))
+
+    return choose
+
+
+@broken("sfumato.graphs.queries.degrees:degrees_of", claims=["S0-11", "S0-12"])
+def degrees_are_doubled(original: Any) -> Any:
+    return lambda graph, direction: 2 * original(graph, direction)
+
+
+@broken("sfumato.graphs.queries.stars:Stars.sensitivity", claims=["S0-14"])
+def stars_are_said_to_move_by_half(original: Any) -> Any:
+    return _halved(original)
+
+
+@broken("sfumato.graphs.ergm.statistics:NetworkStatistics.sensitivity", claims=["S0-15"])
+def statistics_of_random_graphs_are_said_to_move_by_half(original: Any) -> Any:
+    return _halved(original)
+
+
+@broken("sfumato.graphs.pagerank:half_moves", claims=["S0-19"])
+def bounds_of_pagerank_are_halved(original: Any) -> Any:
+    return lambda *args, **named: {name: bound / 2 for name, bound in original(*args, **named).items()}
+
+
+@broken("sfumato.graphs.block_models:edge_move", claims=["S0-17"])
+def the_likelihood_of_blocks_is_said_to_move_by_half(original: Any) -> Any:
+    return lambda *args, **named: original(*args, **named) // 2
+
+
+@broken("sfumato.graphs.queries.weights:PairWeights.exact", claims=["S0-18"])
+def weights_are_not_held_to_their_bound(original: Any) -> Any:
+    return lambda self, graph: [2 * weight for weight in original(self, graph)]
+
+
+# --------------------------------------------------------------------------------------------------------- streams
+
+
+@broken("sfumato.streams.noise:SeriesNoise.drawn", claims=["X-02", "S4-18"], first=["tests/product"])
+def the_noise_of_streams_is_30_percent_too_small(original: Any) -> Any:
+    return with_less("noise")(original)
+
+
+@broken(
+    "sfumato.streams.toeplitz:Toeplitz.squared",
+    "sfumato.streams.tree:Tree.squared",
+    "sfumato.streams.buffers:Buffers.squared",
+    "sfumato.streams.rows:Rows.squared",
+    claims=["S4-09", "S4-10"],
+)
+def the_sensitivity_of_strategies_is_halved(original: Any) -> Any:
+    return lambda self, pattern: original(self, pattern) // 4
+
+
+@broken("sfumato.streams.people:People._room", claims=["S4-08", "S4-09"])
+def a_person_counts_in_every_step(_original: Any) -> Any:
+    return lambda self, name, step: self._each
+
+
+@broken("sfumato.streams.people:People._room", claims=["S4-08", "S4-09"])
+def steps_of_a_person_are_not_kept_apart(_original: Any) -> Any:
+    def room(self: Any, name: str, step: int) -> int:
+        count, _ = self._known.get(name, (0, 0))
+        if count >= self._times:
+            return 0
+        self._known[name] = (count + 1, step)
+        return int(self._each)
+
+    return room
+
+
+@broken("sfumato.streams.total:RunningTotal.sensitivity", claims=["S0-22", "S4-08"])
+def events_of_a_stream_are_said_to_move_by_half(original: Any) -> Any:
+    return _halved(original)
+
+
+@broken("sfumato.streams.stream:TotalQuestion._warn", claims=["S4-11"])
+def nobody_is_warned_of_growing_noise(_original: Any) -> Any:
+    return lambda self: None
+
+
+@broken("sfumato.streams.clock:Steps.put", claims=["S4-08"])
+def a_late_event_counts_in_two_steps(original: Any) -> Any:
+    def put(self: Any, event: Any) -> None:
+        original(self, event)
+        step = None if event.at is None else self._clock.step_of(event.at)
+        if step is not None and self._floor < step <= self._told:
+            original(self, dataclasses.replace(event, at=self._clock.begins(self._told + 2)))
+
+    return put
+
+
+@broken("sfumato.governance.time_windows:_read", claims=["S4-08"])
+def looking_back_is_charged_to_the_last_window_alone(original: Any) -> Any:
+    return lambda cadence, charge: original(cadence, charge)[-1:]
+
+
+@broken("sfumato.local.kary:KaryResponse.report", claims=["S4-13"])
+def local_reports_are_the_truth(_original: Any) -> Any:
+    return lambda self, truth, bits: truth
+
+
+@broken("sfumato.local.client:Client._remembered", claims=["S4-12"])
+def a_client_draws_a_remembered_report_anew(_original: Any) -> Any:
+    return lambda self, truth: self.collection.ask.report(truth, self._bits)
+
+
+# -------------------------------------------------------------------------------------------------------- learning
+
+
+@broken("sfumato.learning.lattice:NoisyLattice._drawn", claims=["X-02", "S1-12", "S3-02"], first=["tests/product"])
+def the_noise_of_training_is_a_tenth(original: Any) -> Any:
+    def drawn(self: Any, size: int, used: Any) -> Any:
+        found = original(self, size, used)
+        found[:size] //= 10
+        return found
+
+    return drawn
+
+
+@broken("sfumato.learning.sampling:poisson_sample", claims=["X-02", "S1-13"], first=["tests/product"])
+def everybody_is_in_every_sample(_original: Any) -> Any:
+    def poisson_sample(number: int, rate: Fraction, words: Any) -> Any:
+        import numpy as np
+
+        return np.arange(number)
+
+    return poisson_sample
+
+
+@broken("sfumato.learning.engine.clipping:factors", claims=["S1-12", "S3-02", "S1-13"])
+def gradients_are_not_clipped(original: Any) -> Any:
+    return lambda squared, spread, present, clip: original(squared, None, present, 1e12)
+
+
+@broken("sfumato.learning.adaptive:AdaptiveClip.squared", claims=["S3-02"])
+def the_count_of_an_adaptive_clip_is_not_charged(_original: Any) -> Any:
+    return lambda self, for_sums, *, moved: for_sums**2
+
+
+@broken("sfumato.learning.paradigms.voting:TeacherVotes.sensitivity", claims=["S3-07"])
+def teachers_are_said_to_move_by_half(original: Any) -> Any:
+    return _halved(original)
+
+
+@broken("sfumato.learning.paradigms.occurrences:sensitivity", claims=["S3-03", "S3-04", "S3-10"])
+def gradients_of_groups_are_said_to_move_by_half(original: Any) -> Any:
+    return _halved(original)
+
+
+@broken("sfumato.learning.paradigms.placed_groups:PlacedGroups.__post_init__", claims=["S3-04"])
+def a_sample_may_be_a_negative_of_any_number_of_anchors(_original: Any) -> Any:
+    return lambda self: None
+
+
+@broken("sfumato.learning.paradigms.distillation:CloserModel.sensitivity", claims=["S3-08"])
+def the_choice_of_a_student_is_said_to_move_by_half(original: Any) -> Any:
+    return _halved(original)
+
+
+@broken("sfumato.learning.paradigms.learning_curves:LearningCurve.sensitivity", claims=["S3-09", "S2-11"])
+def learning_curves_are_said_to_move_by_half(original: Any) -> Any:
+    return _halved(original)
+
+
+@broken("sfumato.learning.paradigms.output_perturbation:LogisticWeights.moved", claims=["S2-17"])
+def weights_of_a_regression_are_said_to_move_by_half(original: Any) -> Any:
+    return lambda self, unit, limit: original(self, unit, limit) / 2
+
+
+@broken("sfumato.learning.paradigms.attention_logits:LogitRelease.noise", claims=["S3-05"])
+def attention_has_30_percent_less_noise(original: Any) -> Any:
+    def noise(self: Any) -> Any:
+        found = original(self)
+        return dataclasses.replace(found, sigma=found.sigma * LESS)
+
+    return noise
+
+
+# ------------------------------------------------------------------------------------------------------ the command
+
+
+def pairs_of(breaks: Iterable[Break], claims: Iterable[str] = ()) -> list[tuple[Break, str]]:
+    """Each break with each of its claims, or with those of them that are wanted."""
+    wanted = set(claims)
+    return [(each, number) for each in breaks for number in each.claims if not wanted or number in wanted]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run and print a table; 0 when every claim notices its breaks, 1 when some do not, 2 when the run went wrong."""
+    parser = argparse.ArgumentParser(prog="python -m tests.claims.breaks", description=__doc__.splitlines()[0])
+    parser.add_argument("--break", dest="names", action="append", default=[], metavar="WORDS", help="part of a name")
+    parser.add_argument("--claim", dest="claims", action="append", default=[], metavar="NUMBER")
+    parser.add_argument("--fast", action="store_true", help="the few that every run of the tests tries")
+    parser.add_argument("--jobs", type=int, default=1)
+    asked = parser.parse_args(arguments)
+    chosen = [it for it in BREAKS if (it.fast or not asked.fast)]
+    chosen = [it for it in chosen if not asked.names or any(words in it.name for words in asked.names)]
+    pairs = pairs_of(chosen, asked.claims)
+    if not pairs:
+        print("no such break")
+        return 2
+    missed = 0
+    print("break | claim | caught by")
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            for verdict in judged(pairs, jobs=asked.jobs, logs=Path(folder)):
+                missed += not verdict.caught
+                print(_line(verdict), flush=True)
+        except Unusable as wrong:
+            print(f"the run is of no use: {wrong}")
+            return 2
+    print(f"{len(pairs) - missed} of {len(pairs)} caught")
+    return 1 if missed else 0
+
+
+def _line(verdict: Verdict) -> str:
+    by = verdict.by if verdict.caught else f"NOBODY {verdict.note}".rstrip()
+    return f"{verdict.broken} | {verdict.claim} | {by} ({verdict.seconds:.0f} s)"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
