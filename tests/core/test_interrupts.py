@@ -9,7 +9,9 @@ import pytest
 from sfumato.core.interrupts import FAILED, attempt
 
 
-@pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit, GeneratorExit, BaseException, ValueError, MemoryError])
+@pytest.mark.parametrize(
+    "raised", [KeyboardInterrupt, SystemExit, GeneratorExit, BaseException, ValueError, MemoryError]
+)
 def test_whatever_code_raises_ends_there(raised):
     def work():
         raise raised("a row")
