@@ -348,8 +348,9 @@ def test_a_ledger_that_is_there_is_not_passed_over(run, folder, tmp_path_factory
     words = {
         "query": ask(folder, COUNT, "--epsilon", "1"),
         "graph": ["graph", folder / "contacts.csv", "edges", "--nodes", "2", "--epsilon", "1"],
-        "stream total": ["stream", "total", folder / "arrivals.csv", "--start", "2026-01-01T00:00Z", "--every", "1h"]
-        + ["--steps", "2", "--epsilon", "1"],
+        "stream total": "stream total FILE --start 2026-01-01T00:00Z --every 1h --steps 2 --epsilon 1".replace(
+            "FILE", str(folder / "arrivals.csv")
+        ).split(),
     }[command]
     assert run(*words).exit_code == 0
     file = (

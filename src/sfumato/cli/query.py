@@ -56,7 +56,7 @@ def query(
         str | None,
         typer.Option(
             metavar="UNIT",
-            help="Who is protected, if the schema does not say: user:COLUMN, family:SIZE:COLUMN, or record (single rows).",
+            help="Who is protected, if the schema does not say: user:COLUMN, family:SIZE:COLUMN or record (rows).",
         ),
     ] = None,
     groups: Annotated[

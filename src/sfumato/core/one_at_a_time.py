@@ -39,7 +39,7 @@ def one_at_a_time(thing: Hashable) -> Iterator[None]:
 
 def _forked() -> None:
     """Threads do not survive a fork: in the child nobody holds anything."""
-    global _turn  # noqa: PLW0603 - the parent's lock may be held by a thread that is not here
+    global _turn
     _turn = threading.Lock()
     _held.clear()
 

@@ -25,8 +25,9 @@ DIGITS = 12  # 48 bits, which DuckDB holds without a pointer; a tie is broken by
 def keyed_hash(secret: str, parts: Sequence[ir.Value], dialect: Dialect, *, missing: bool = False) -> ir.Value:
     """A hash of some columns that orders the same, bytewise, on every engine.
 
-    Assumes: no part is null, unless it is said that some may be ``missing``. Public: nothing. The bound on what a person contributes holds for every secret and for
-    every function in place of the hash; text that tells its parts apart only keeps the choice fair.
+    Assumes: no part is null, unless it is said that some may be ``missing``. Public: nothing. The bound on what a
+    person contributes holds for every secret and for every function in place of the hash; text that tells its parts
+    apart only keeps the choice fair.
     """
     import ibis
 

@@ -10,8 +10,8 @@ from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
 from sfumato.core.units import Family, Unit, User
 from sfumato.engines.bounded import KeyColumn, Share, bounded_totals
-from sfumato.engines.counts import bounded_counts
 from sfumato.engines.compile import predicate
+from sfumato.engines.counts import bounded_counts
 from sfumato.engines.expressions import AllOf, Date, Expression, Type, check, columns_of, type_of, written
 from sfumato.engines.found_keys import persons_by_key
 from sfumato.engines.gauges import Rows

@@ -111,7 +111,8 @@ class Schema:
     ``unit`` is the column that tells persons apart, ``limit`` how much of each counts; ``number`` is how many units
     there are, where that is public (only under *replace* can it be used), and ``population`` a public bound on how many
     there could be, which δ is judged by. ``derived`` is the steward's word that each row depends on the rows of one
-    unit only, for data that cannot be shown to be row-wise, such as a view. Assumes: nothing of this was looked up in the rows. Public: every field.
+    unit only, for data that cannot be shown to be row-wise, such as a view. Assumes: nothing of this was looked up
+    in the rows. Public: every field.
 
     >>> region = ColumnFacts(name="region", type=Type.TEXT, keys=("north", "south"))
     >>> visits = Schema(name="visits", edition="2026-10", unit="id", limit=Limit(groups=2, rows_per_group=3),

@@ -26,7 +26,8 @@ UNREADABLE = (
 class DatabaseTable:
     """A table of a database, to be declared with ``vault.table``; nothing is opened yet.
 
-    A view is taken where it is declared ``derived=True``. Public: the kind of database and the name of the table. What it is reached by is not shown.
+    A view is taken where it is declared ``derived=True``. Public: the kind of database and the name of the table. What
+    it is reached by is not shown.
     """
 
     kind: str

@@ -25,19 +25,21 @@ if TYPE_CHECKING:
 __all__ = ["origin_of_table"]
 
 STEPS = ("DatabaseTable", "Project", "Filter", "DropColumns", "DropNull", "FillNull")
-FUNCTIONS = frozenset(
-    "Field Literal Alias Cast TryCast Coalesce NullIf IsNull NotNull Greatest Least IfElse SearchedCase SimpleCase "
-    "And Or Not Xor Between Equals NotEquals Greater GreaterEqual Less LessEqual IdenticalTo InValues "
-    "Abs Add Subtract Multiply Divide FloorDivide Modulus Negate Power Sqrt Exp Ln Log Log2 Log10 Sign "
-    "Round Floor Ceil Clip IsNan IsInf "
-    "StringConcat StringContains StringFind StringLength StringReplace StringSQLLike StringSQLILike Substring StrRight "
-    "StartsWith EndsWith Strip LStrip RStrip LPad RPad Lowercase Uppercase Capitalize Reverse "
-    "RegexSearch RegexExtract RegexReplace "
-    "Date DateAdd DateSub DateDiff DateDelta DateTruncate DateFromYMD TimestampAdd TimestampSub TimestampDiff "
-    "TimestampDelta TimestampTruncate DayOfWeekIndex DayOfWeekName ExtractYear ExtractQuarter ExtractMonth ExtractDay "
-    "ExtractDayOfYear ExtractWeekOfYear ExtractIsoYear ExtractHour ExtractMinute ExtractSecond ExtractEpochSeconds "
-    "StringToDate StringToTimestamp IntervalFromInteger".split()
-)
+ROW_WISE = """
+Field Literal Alias Cast TryCast Coalesce NullIf IsNull NotNull Greatest Least IfElse SearchedCase SimpleCase
+And Or Not Xor Between Equals NotEquals Greater GreaterEqual Less LessEqual IdenticalTo InValues
+Abs Add Subtract Multiply Divide FloorDivide Modulus Negate Power Sqrt Exp Ln Log Log2 Log10 Sign
+Round Floor Ceil Clip IsNan IsInf
+StringConcat StringContains StringFind StringLength StringReplace StringSQLLike StringSQLILike Substring StrRight
+StartsWith EndsWith Strip LStrip RStrip LPad RPad Lowercase Uppercase Capitalize Reverse
+RegexSearch RegexExtract RegexReplace
+Date DateAdd DateSub DateDiff DateDelta DateTruncate DateFromYMD
+TimestampAdd TimestampSub TimestampDiff TimestampDelta TimestampTruncate DayOfWeekIndex DayOfWeekName
+ExtractYear ExtractQuarter ExtractMonth ExtractDay ExtractDayOfYear ExtractWeekOfYear ExtractIsoYear
+ExtractHour ExtractMinute ExtractSecond ExtractEpochSeconds
+StringToDate StringToTimestamp IntervalFromInteger
+"""
+FUNCTIONS = frozenset(ROW_WISE.split())
 ENGINES = {Dialect.DUCKDB: "DuckDB", Dialect.POSTGRES: "PostgreSQL", Dialect.SPARK: "Spark"}
 
 

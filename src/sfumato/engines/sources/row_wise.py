@@ -1,9 +1,9 @@
 """Row-wise: each row of a source comes from one stored row, and nothing that others have stored can change it.
 
-All guarantees are about what one unit's rows can do to the numbers. A column that was computed from many rows (a window,
-an aggregate, a join) lets one person change the rows of everybody, and the noise would be too small. So sources are
-taken by lists of what is known to be row-wise: a stored table, and steps that look at one row at a time. What is not
-shown to be row-wise is refused, unless the steward declares it as derived, and that stands in the certificate.
+All guarantees are about what one unit's rows can do to the numbers. A column that was computed from many rows (by a
+window, an aggregate, a join) lets one person change the rows of everybody, and the noise would be too small. So sources
+are taken by lists of what is known to be row-wise: a stored table, and steps that look at one row at a time. Whatever
+is not shown to be row-wise is refused, unless the steward declares it as derived, which the certificate then states.
 """
 
 from sfumato.errors import InvalidInput, Refused

@@ -12,18 +12,29 @@ from sfumato.engines.sources.row_wise import not_row_wise
 
 __all__ = ["check_spark_frame", "check_spark_table"]
 
-STEPS = frozenset("Project Filter SubqueryAlias View LocalRelation Range OneRowRelation HiveTableRelation".split())
+STEPS = (
+    "Project",
+    "Filter",
+    "SubqueryAlias",
+    "View",
+    "LocalRelation",
+    "Range",
+    "OneRowRelation",
+    "HiveTableRelation",
+)
 FORMATS = ("Parquet", "Orc", "Avro")  # files that state their types; of others Spark may have read them off the rows
 LISTINGS = ("InMemoryFileIndex", "CatalogFileIndex")  # all files of a folder
 CONNECTORS = ("org.apache.iceberg.", "org.apache.spark.sql.delta.", "org.apache.hudi.")
-EXPRESSIONS = frozenset(
-    "AttributeReference Alias Literal Cast Collate ResolvedCollation And Or Not EqualTo EqualNullSafe LessThan "
-    "LessThanOrEqual GreaterThan GreaterThanOrEqual In InSet IsNull IsNotNull IsNaN NaNvl CaseWhen If Coalesce Greatest "
-    "Least Add Subtract Multiply Divide IntegralDivide Remainder Pmod UnaryMinus UnaryPositive Abs Round Floor Ceil "
-    "Concat ConcatWs Upper Lower StringTrim StringTrimLeft StringTrimRight Substring Length Like RLike Contains "
-    "StartsWith EndsWith StringReplace Year Quarter Month DayOfMonth DayOfYear DayOfWeek WeekOfYear Hour Minute Second "
-    "DateAdd DateSub DateDiff AddMonths TruncDate TruncTimestamp".split()
-)
+ROW_WISE = """
+AttributeReference Alias Literal Cast Collate ResolvedCollation And Or Not EqualTo EqualNullSafe
+LessThan LessThanOrEqual GreaterThan GreaterThanOrEqual In InSet IsNull IsNotNull IsNaN NaNvl CaseWhen If Coalesce
+Greatest Least Add Subtract Multiply Divide IntegralDivide Remainder Pmod UnaryMinus UnaryPositive Abs Round Floor Ceil
+Concat ConcatWs Upper Lower StringTrim StringTrimLeft StringTrimRight Substring Length Like RLike
+Contains StartsWith EndsWith StringReplace
+Year Quarter Month DayOfMonth DayOfYear DayOfWeek WeekOfYear Hour Minute Second
+DateAdd DateSub DateDiff AddMonths TruncDate TruncTimestamp
+"""
+EXPRESSIONS = frozenset(ROW_WISE.split())
 
 
 def check_spark_table(session: Any, name: Sequence[str], label: str) -> None:
