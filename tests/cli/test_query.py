@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import signal
 import time
 from pathlib import Path
 
@@ -370,3 +372,20 @@ def test_a_ledger_that_is_there_is_not_passed_over(run, folder, tmp_path_factory
     assert "say opposite things" in run(*words, "--no-ledger", "--account", "hospital").stderr
     if command != "query":
         assert run(*words, "--preview").exit_code == 0
+
+
+def test_ctrl_c_while_the_engine_reads_ends_with_the_usual_words(run, folder, monkeypatch):
+    """The engine turns the signal into an error of its own, as DuckDB does."""
+    from sfumato.tables.area import Tables
+
+    def interrupted(*_):
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(10)
+        except KeyboardInterrupt:
+            raise RuntimeError("Query interrupted") from None
+
+    monkeypatch.setattr(Tables, "read", interrupted)
+    outcome = run(*ask(folder, COUNT, "--epsilon", "1"))
+    assert outcome.exit_code == 130
+    assert "sfumato: stopped. What was printed or written so far stands; nothing more was done." in outcome.stderr
