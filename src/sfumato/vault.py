@@ -6,7 +6,8 @@ deliver. No row is read and no noise is drawn before the charge counts.
 
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -17,12 +18,17 @@ from sfumato.core.area import Answer, Area
 from sfumato.core.budget import Budget
 from sfumato.core.certificate import Certificate
 from sfumato.core.documents import canonical, check_types, encode
+from sfumato.core.events import PrivacyEvent
 from sfumato.core.exact import Exact, natural, non_negative
 from sfumato.core.extras import need
+from sfumato.core.guarantees import Guarantee
+from sfumato.core.interrupts import FAILED, attempt
 from sfumato.core.limits import Limit
-from sfumato.core.query import Mechanism, Query, check_name
+from sfumato.core.one_at_a_time import one_at_a_time
+from sfumato.core.query import Dataset, Mechanism, Query, check_name
 from sfumato.core.question import Preview
 from sfumato.core.release import Release
+from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.signature import SigningKey
 from sfumato.core.statement import Statement
 from sfumato.core.units import Unit
@@ -190,6 +196,7 @@ class Vault:
         bounds: Mapping[str, tuple[Exact, Exact]] | None = None,
         keys: Mapping[str, Iterable[KeyValue | date]] | None = None,
         number: int | None = None,
+        derived: bool = False,
     ) -> Table:
         """Declare a table: where its rows are, and the public facts about them.
 
@@ -200,6 +207,10 @@ class Vault:
         ``bounds`` gives, for each column to sum, the public range that its values are held to. ``number`` is how many
         units there are, where that is public: under *replace*, and used where every unit counts as one row. A
         ``schema`` says all this at once; what is given beside it takes its place.
+
+        Rows must be stored ones, with row-wise steps on them at most. A view, a query or a lazy frame that cannot be
+        shown to be row-wise is refused. With ``derived=True`` it is taken: then you, the steward, vouch that each row
+        of it depends on the rows of one protected unit only, and every certificate says that you do.
 
         >>> import pyarrow as pa, sfumato as sf
         >>> vault = Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=1), name="trial")
@@ -217,6 +228,7 @@ class Vault:
             bounds=bounds,
             keys=keys,
             number=number,
+            derived=derived,
         )
 
     def public(self, data: object, *, name: str | None = None, version: str = "1") -> PublicTable:
@@ -245,6 +257,7 @@ class Vault:
         weight: str | None = None,
         bound: Exact | None = None,
         counts: str | None = None,
+        derived: bool = False,
     ) -> Graph:
         """Declare a graph: an edge list (Parquet, CSV, plain text, Arrow, a data frame, an Ibis table, a database), an
         array or a list of pairs, a SciPy matrix, a NetworkX or igraph graph.
@@ -260,6 +273,8 @@ class Vault:
         Edges are read into memory after the charge, except where ``counts`` is ``engine``: then the engine counts what
         it can (edges, degrees, stars, triangles), and the edges stay where they are. So it is for tables on PostgreSQL
         and Spark, unless ``counts`` is ``memory``. The numbers are the same.
+
+        ``derived`` is as for a table: the steward's word that each row depends on one protected unit only.
 
         >>> import sfumato as sf
         >>> vault = Vault(unit=sf.edge(relation="add/remove"), budget=sf.Budget(epsilon=1), name="contacts")
@@ -279,6 +294,7 @@ class Vault:
             weight=weight,
             bound=bound,
             counts=counts,
+            derived=derived,
         )
 
     def stream(
@@ -496,22 +512,47 @@ class Vault:
         event = mechanism.loss(sensitivity)
         guarantee = promised(event, spend)
         charge = cost(guarantee)
-        question = canonical([encode(part) for part in (query, self.unit, limit, charge, mechanism)])
-        stored = None if fresh else self._ledger.stored(question, private)
-        if stored is not None:
-            return replace(stored, charged=Budget.none(), repeated=True)
+        derived = tuple(area.derived(query))
+        parts = (query, self.unit, limit, charge, mechanism, *([derived] if derived else []))
+        question = canonical([encode(part) for part in parts])
+        # Who asks the same meanwhile waits for the answer, which then is a stored one; a fresh draw waits for nobody.
+        with nullcontext() if fresh else one_at_a_time((self._ledger.home, question)):
+            stored = None if fresh else self._ledger.stored(question, private)
+            if stored is not None:
+                return replace(stored, charged=Budget.none(), repeated=True)
+            return self._made(
+                _Asked(
+                    query=query,
+                    area=area,
+                    limit=limit,
+                    private=private,
+                    derived=derived,
+                    sensitivity=sensitivity,
+                    mechanism=mechanism,
+                    event=event,
+                    guarantee=guarantee,
+                    charge=charge,
+                    question=question,
+                ),
+                idempotency=idempotency,
+                reads=reads,
+            )
+
+    def _made(self, asked: "_Asked", *, idempotency: str | None, reads: tuple[str, str] | None) -> Release:
+        """Charge, read, draw, sign and store."""
+        query, private, mechanism, question = asked.query, asked.private, asked.mechanism, asked.question
         closed = next((dataset for dataset in private if self._ledger.closed(dataset)), None)
         if closed is not None:
             raise Refused(
                 f"{closed.name!r} was closed after its engine failed: whether another question fails could tell "
                 "what a row holds. Nothing was read and nothing was spent. Mend the data and declare a new version."
             )
-        area.check_fit(query)
+        asked.area.check_fit(query)
 
         reservation = self._ledger.reserve(
-            charge,
+            asked.charge,
             datasets=private,
-            event=event,
+            event=asked.event,
             idempotency=idempotency,
             lasts=_lasts(idempotency),
             reads=reads,
@@ -521,7 +562,7 @@ class Vault:
         if given is not None:
             return given
         issued = datetime.now(UTC).isoformat(timespec="seconds")
-        answer = _noisy(area, query, mechanism)
+        answer = _noisy(asked.area, query, mechanism)
         if answer is None:
             self._ledger.close(private)
             raise EngineFailed(
@@ -535,17 +576,18 @@ class Vault:
             code=f"sfumato {__version__}",
             dataset=query.dataset,
             unit=self.unit,
-            limit=limit,
+            limit=asked.limit,
             query=query,
-            sensitivity=sensitivity,
+            sensitivity=asked.sensitivity,
             mechanism=mechanism,
             law=mechanism.law,
-            event=event,
-            guarantee=guarantee,
+            event=asked.event,
+            guarantee=asked.guarantee,
             spend=reservation.cost,
             account=reservation.account,
             values=answer[0],
             found=answer[1],
+            derived=asked.derived,
         )
         release = Release(
             statement=statement,
@@ -573,14 +615,37 @@ class Vault:
         raise Unsupported(f"this vault cannot answer {type(query).__name__}; nothing was read and nothing was spent.")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """A question with all that follows from its declaration; nothing was read for it."""
+
+    query: Query
+    area: Area[Any]
+    limit: Limit | None
+    private: Sequence[Dataset]
+    derived: tuple[Dataset, ...]
+    sensitivity: Sensitivity
+    mechanism: Mechanism
+    event: PrivacyEvent
+    guarantee: Guarantee
+    charge: Budget
+    question: str
+
+
 def _noisy(area: Area[Any], query: Query, mechanism: Mechanism) -> Answer | None:
-    """Read and draw; None where that failed. Exact numbers, and an engine's words that may quote data, end here."""
-    try:
+    """Read and draw; None where that failed. Exact numbers, and an engine's words that may quote data, end here.
+
+    A real Ctrl-C is no failure of the engine: it ends in ``KeyboardInterrupt``, the charge counts and the data stay
+    open. Nothing else that is raised leaves, whatever its class.
+    """
+
+    def answered() -> Answer:
         with waiting(f"reading {query.dataset.name}"):
             exact = area.read(query)
         return area.draw(mechanism, exact, SystemWords())
-    except Exception:  # noqa: BLE001 - whatever is raised, the charge is kept and nothing is quoted
-        return None
+
+    answer = attempt(answered)
+    return None if answer is FAILED else answer
 
 
 def _lasts(idempotency: str | None) -> timedelta | None:

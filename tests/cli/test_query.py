@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import signal
 import time
 from pathlib import Path
 
@@ -97,10 +99,10 @@ def test_programs_get_the_same(run, folder):
     assert outcome.stderr == ""
 
 
-def test_rows_are_protected_where_no_person_is_told_and_it_says_so(run, folder):
-    outcome = run(*ask(folder, "SELECT COUNT(*) FROM visits", "--epsilon", "1", schema="rows.toml"))
+def test_rows_are_protected_where_that_is_said_and_what_it_means(run, folder):
+    outcome = run(*ask(folder, "SELECT COUNT(*) FROM visits", "--epsilon", "1", "--unit", "record", schema="rows.toml"))
     assert outcome.exit_code == 0, outcome.stderr
-    assert "protected: record, add/remove; the schema names no unit column" in outcome.stdout
+    assert "protected: record, add/remove; whoever has several rows is protected less" in outcome.stdout
 
 
 def test_the_public_number_serves_under_replace(run, folder):
@@ -252,7 +254,9 @@ def test_a_database_is_asked_by_its_table(run, folder):
 def test_a_draft_can_be_asked_with_at_once(run, folder):
     outcome = run("schema", "draft", folder / "visits.parquet", "-o", folder / "draft.toml")
     assert outcome.exit_code == 0, outcome.stderr
-    outcome = run(*ask(folder, "SELECT COUNT(*) FROM visits", "--epsilon", "500", schema="draft.toml"))
+    outcome = run(
+        *ask(folder, "SELECT COUNT(*) FROM visits", "--epsilon", "500", "--unit", "record", schema="draft.toml")
+    )
     assert outcome.exit_code == 0, outcome.stderr
     assert outcome.stdout.splitlines()[1].split()[0] == "40"
     assert run("schema", "draft", folder / "visits.parquet", "-o", folder / "draft.toml").exit_code == 1
@@ -301,3 +305,87 @@ def test_a_sign_turns_only_once_patience_is_over():
 def test_what_was_raised_inside_is_not_held_up():
     with pytest.raises(ZeroDivisionError), waiting("x", console=Console(file=io.StringIO(), force_terminal=True)):
         raise ZeroDivisionError
+
+
+def test_who_is_protected_is_never_guessed(run, folder):
+    """A schema without a unit column protects nobody until somebody says whom."""
+    text = "SELECT COUNT(*) FROM visits"
+    outcome = run(*ask(folder, text, "--epsilon", "1", schema="rows.toml"))
+    assert outcome.exit_code == 1
+    assert "neither the schema nor --unit says who is protected" in outcome.stderr
+    assert "nothing was read and nothing was spent" in outcome.stderr
+    assert "--unit record" in outcome.stderr
+    more = ("--unit", "user:id", "--groups", "1", "--rows", "1")
+    persons = run(*ask(folder, text, "--epsilon", "500", *more, schema="rows.toml"))
+    assert persons.exit_code == 0, persons.stderr
+    assert "protected: user (id), add/remove\n" in persons.stdout
+    family = run(*ask(folder, text, "--epsilon", "1", "--unit", "family:2:id"))
+    assert "protected: family of 2 (id), add/remove\n" in family.stdout
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("--unit", "record"), "would protect single rows, which is less"),
+        (("--unit", "edge"), "rows of a table are protected as record"),
+        (("--unit", "somebody"), "is no unit"),
+        (("--unit", "user:sex"), "these need not be the same people"),
+        (("--groups", "1"), "--groups and --rows go together"),
+    ],
+)
+def test_a_unit_that_does_not_fit_the_schema_is_refused(run, folder, more, words):
+    outcome = run(*ask(folder, COUNT, "--epsilon", "1", *more))
+    assert outcome.exit_code == 1
+    assert words in outcome.stderr
+
+
+@pytest.mark.parametrize("place", ["here", "beside the data", "in the environment"])
+@pytest.mark.parametrize("command", ["query", "graph", "stream total"])
+def test_a_ledger_that_is_there_is_not_passed_over(run, folder, tmp_path_factory, monkeypatch, place, command):
+    """Its vetoes and caps would not hold for a release that it does not know of."""
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    monkeypatch.chdir(elsewhere)
+    (folder / "contacts.csv").write_text("source,target\n0,1\n")
+    (folder / "arrivals.csv").write_text("time\n2026-01-01T00:10Z\n")
+    words = {
+        "query": ask(folder, COUNT, "--epsilon", "1"),
+        "graph": ["graph", folder / "contacts.csv", "edges", "--nodes", "2", "--epsilon", "1"],
+        "stream total": "stream total FILE --start 2026-01-01T00:00Z --every 1h --steps 2 --epsilon 1".replace(
+            "FILE", str(folder / "arrivals.csv")
+        ).split(),
+    }[command]
+    assert run(*words).exit_code == 0
+    file = (
+        elsewhere if place == "here" else folder if place == "beside the data" else tmp_path_factory.mktemp("x")
+    ) / "ledger.toml"
+    file.write_text("")
+    if place == "in the environment":
+        monkeypatch.setenv("SFUMATO_LEDGER", str(file))
+    outcome = run(*words)
+    assert outcome.exit_code == 1
+    assert "ledger.toml, and no account to charge" in outcome.stderr
+    assert "--account" in outcome.stderr
+    assert "--no-ledger" in outcome.stderr
+    kept_out = run(*words, "--no-ledger")
+    assert kept_out.exit_code == 0, kept_out.stderr
+    assert "ledger: none" in kept_out.stdout
+    assert "say opposite things" in run(*words, "--no-ledger", "--account", "hospital").stderr
+    if command != "query":
+        assert run(*words, "--preview").exit_code == 0
+
+
+def test_ctrl_c_while_the_engine_reads_ends_with_the_usual_words(run, folder, monkeypatch):
+    """The engine turns the signal into an error of its own, as DuckDB does."""
+    from sfumato.tables.area import Tables
+
+    def interrupted(*_):
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(10)
+        except KeyboardInterrupt:
+            raise RuntimeError("Query interrupted") from None
+
+    monkeypatch.setattr(Tables, "read", interrupted)
+    outcome = run(*ask(folder, COUNT, "--epsilon", "1"))
+    assert outcome.exit_code == 130
+    assert "sfumato: stopped. What was printed or written so far stands; nothing more was done." in outcome.stderr

@@ -55,13 +55,17 @@ STATEMENT_1 = {
     "account": ACCOUNT_1,
     "values": [3, -1],
 }
-OLDER: list[dict[str, Any]] = [KEYS_1, COUNT_1, ACCOUNT_1, STATEMENT_1]
-older = pytest.mark.parametrize("body", OLDER, ids=lambda body: body["kind"])
+STATEMENT_2 = STATEMENT_1 | {"version": 2, "found": []}
+JOIN_1 = {"kind": "join", "version": 1, "dataset": DATASET_1, "on": [["hospital", "code"]], "public": True}
+OLDER: list[dict[str, Any]] = [KEYS_1, COUNT_1, ACCOUNT_1, STATEMENT_1, STATEMENT_2, JOIN_1]
+older = pytest.mark.parametrize("body", OLDER, ids=lambda body: f"{body['kind']} {body['version']}")
 
 
 def test_every_kind_that_has_an_older_version_is_written_out_here() -> None:
     assert {body["kind"] for body in OLDER} == {kind for kind, cls in CLASSES.items() if cls.VERSION > 1}
-    assert all(CLASSES[body["kind"]].VERSION == 2 for body in OLDER)
+    for kind in {body["kind"] for body in OLDER}:
+        written = sorted(body["version"] for body in OLDER if body["kind"] == kind)
+        assert written == list(range(1, CLASSES[kind].VERSION))
 
 
 def test_what_was_not_there_yet_is_what_it_always_meant() -> None:
@@ -70,7 +74,9 @@ def test_what_was_not_there_yet_is_what_it_always_meant() -> None:
     assert DECLARATIONS.decode(COUNT_1) == count
     statement: Statement = DECLARATIONS.decode(STATEMENT_1)
     assert statement.query == count
-    assert statement.found == ()
+    assert (statement.found, statement.derived) == ((), ())
+    assert DECLARATIONS.decode(STATEMENT_2) == statement
+    assert DECLARATIONS.decode(JOIN_1).content is None
     assert statement.values == (3, -1)
     assert statement.account.method == "basic"
     assert (statement.account.order, statement.account.filter_cap, statement.account.filter_spent) == (None, None, None)
@@ -79,7 +85,8 @@ def test_what_was_not_there_yet_is_what_it_always_meant() -> None:
 
 @older
 def test_an_older_document_may_not_lack_what_it_had_then(body: dict[str, Any]) -> None:
-    optional = {"query.count": {"where", "by"}}.get(body["kind"], set())  # these always had a default
+    always = {"query.count": {"where", "by"}, "statement": {"found"}}  # these had a default by then
+    optional = always.get(body["kind"], set())
     for name in set(body) - {"kind", "version"} - optional:
         less = {key: value for key, value in body.items() if key != name}
         with pytest.raises(InvalidInput, match=rf"^document\.{name} is missing"):
@@ -88,14 +95,17 @@ def test_an_older_document_may_not_lack_what_it_had_then(body: dict[str, Any]) -
 
 @older
 def test_a_document_of_today_may_not_lack_the_new_fields(body: dict[str, Any]) -> None:
-    with pytest.raises(InvalidInput, match=r"^document\.(value|joins|found|method) is missing"):
-        DECLARATIONS.decode(body | {"version": 2})
+    with pytest.raises(InvalidInput, match=r"^document\.(value|joins|found|derived|method|content) is missing"):
+        DECLARATIONS.decode(body | {"version": CLASSES[body["kind"]].VERSION})
 
 
 @older
 def test_a_newer_document_is_refused_with_what_to_do(body: dict[str, Any]) -> None:
-    with pytest.raises(Unsupported, match=r"^document\.version = 3 of .* is newer than this code.*Update sfumato"):
-        DECLARATIONS.decode(body | {"version": 3})
+    newer = CLASSES[body["kind"]].VERSION + 1
+    with pytest.raises(
+        Unsupported, match=rf"^document\.version = {newer} of .* is newer than this code.*Update sfumato"
+    ):
+        DECLARATIONS.decode(body | {"version": newer})
 
 
 def test_a_newer_part_of_a_document_is_refused_with_its_place() -> None:
@@ -126,7 +136,7 @@ def test_what_is_found_is_part_of_what_is_signed() -> None:
     release = table.find_keys("code").release(epsilon=1, delta=1e-6)
     body = encode(release.statement)
     assert isinstance(body, dict)
-    assert body["version"] == 2
+    assert body["version"] == 3
     assert body["found"] == [["K"]]
     assert DECLARATIONS.decode(body) == release.statement
     assert verify(release.certificate.document).consistent

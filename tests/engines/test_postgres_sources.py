@@ -193,7 +193,8 @@ def test_a_dropped_connection_keeps_the_charge_and_quotes_nothing(clinic: str) -
         connection.execute("CREATE VIEW clinic.slow AS SELECT 'Zaphod-4711' AS id FROM pg_sleep(20)")
     vault = sf.Vault(unit=sf.user("id", relation="add/remove"), budget=sf.Budget(epsilon=1), name="clinic")
     limit = Limit(groups=1, rows_per_group=1)
-    slow = vault.table(sources.postgres(clinic, table="clinic.slow"), name="slow", version="1", limit=limit)
+    given = sources.postgres(clinic, table="clinic.slow")
+    slow = vault.table(given, name="slow", version="1", limit=limit, derived=True)
     ended: list[int] = []
 
     def end_it() -> None:

@@ -12,7 +12,7 @@ from sfumato.engines import sources
 from sfumato.engines.counts import KeyColumn, bounded_counts
 from sfumato.engines.expressions import Type
 from sfumato.engines.sources import Source
-from sfumato.errors import EngineFailed
+from sfumato.errors import EngineFailed, Refused
 from tests.engines.reading import SENSITIVE, SHARE, rows
 from tests.engines.test_sources import all_words_of
 
@@ -40,7 +40,9 @@ def test_tables_and_frames_of_spark(spark: Any) -> None:
             ibis.pyspark.connect(spark).table("clinic_visits"),
         ):
             spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")  # connecting by Ibis has set it
-            source = Source(given)
+            with pytest.raises(Refused, match="cannot be shown to be row-wise"):
+                Source(given).columns()  # rows that came by way of Python: what made them cannot be seen
+            source = Source(given, derived=True)
             assert source.engine == "Spark"
             assert source.columns() == {
                 "id": Type.TEXT,
@@ -54,9 +56,9 @@ def test_tables_and_frames_of_spark(spark: Any) -> None:
                 assert spark.conf.get("spark.sql.ansi.enabled") == "true"
                 assert "".join(sorted(table.id.to_pyarrow().to_pylist())) == "Pp"
             assert {name: spark.conf.get(name) for name in settings} == settings
-        assert rows(Source(frame, {"cost": Type.NUMBER}))[0] == {"cost": 1.25}
+        assert rows(Source(frame, {"cost": Type.NUMBER}, derived=True))[0] == {"cost": 1.25}
         keys = (KeyColumn(column="id", values=("p", "P", "${spark.app.name}")),)
-        with Source(frame).opened() as table:
+        with Source(frame, derived=True).opened() as table:
             assert bounded_counts(table, where=None, keys=keys, share=SHARE) == [1, 1, 0]
     finally:
         for name, value in before.items():

@@ -18,7 +18,7 @@ from sfumato.core.query import Dataset
 from sfumato.core.units import Relation
 from sfumato.engines.counts import KeyColumn, rows_by_cell
 from sfumato.engines.found_keys import persons_by_key
-from sfumato.engines.joined import joined
+from sfumato.engines.joined import few_rows, joined
 from sfumato.engines.public_rows import public_rows
 from sfumato.errors import InvalidInput, Refused
 from sfumato.tables.joins import Join
@@ -39,7 +39,7 @@ from tests.laws.neighbours import (
     violations,
 )
 from tests.laws.plans import loaded, matrix
-from tests.laws.scenarios import RELATIONS, limit_for, share_for, unit_of
+from tests.laws.scenarios import RELATIONS, SECRET, limit_for, share_for, unit_of
 
 pytestmark = pytest.mark.no_cover  # thousands of worlds: measuring coverage would double their time
 
@@ -140,10 +140,22 @@ ON_PERSON = (("person", "person"),)
 ON_PERSON_AND_PLACE = (("person", "person"), ("zip", "zip"))
 
 
-def beside_labs(around: Neighbours, on: tuple[tuple[str, str], ...] = ON_PERSON) -> Any:
-    """Visits with results of the laboratory, where these columns are equal, each world by itself."""
+def beside_labs(
+    around: Neighbours, on: tuple[tuple[str, str], ...] = ON_PERSON, most: tuple[int, int] | None = None
+) -> Any:
+    """Visits with results of the laboratory, where these columns are equal, each world by itself.
+
+    ``most`` are the rows of a person that each side may have, as a release holds them to; None is without a limit.
+    """
     rows = loaded(around)
-    return joined(rows.filter(rows.urgent), rows.filter(~rows.urgent), on=[("world", "world"), *on], named="labs")
+    sides = [rows.filter(rows.urgent), rows.filter(~rows.urgent)]
+    if most is not None:
+        columns = [name for name, _ in on]
+        sides = [
+            few_rows(side, person="person", most=rows_of, on=columns, secret=SECRET, world="world")
+            for side, rows_of in zip(sides, most, strict=True)
+        ]
+    return joined(*sides, on=[("world", "world"), *on], named="labs")
 
 
 @cache
@@ -158,6 +170,7 @@ def around_labs(kind: str) -> Neighbours:
     visits: list[Rows] = [(), (visit("a"),), (visit("a"), visit("b"), visit("elsewhere", 2)) * 2, (visit("b", 2),) * 4]
     results: list[Rows] = [(), (result("a", 1),), (result("a", 2), result("b", 3)), (result("b", 1),) * 5]
     results += [tuple(result("a", ward) for ward in (1, 2, 3, None)) * 3]
+    results += [tuple(result("a", ward) for ward in (1, 2, 3))]
     sets = [seen + tested for seen, tested in product(visits, results)]
     if kind == "family":
         return around_couples(base, sets[6::4], newcomers=("x", "y"))
@@ -173,12 +186,26 @@ def asked(name: str, on: tuple[tuple[str, str], ...]) -> Count:
 def test_rows_joined_on_the_person_move_no_more_than_the_limit_says(kind: str, limit: Limit) -> None:
     around = around_labs(kind)
     for name, on in product(KEYS, (ON_PERSON, ON_PERSON_AND_PLACE)):
-        plan = counted(lambda some, on=on: beside_labs(some, on), KEYS[name][1], kind, limit)
+        most = (limit.rows, limit.rows)
+        plan = counted(lambda some, on=on, most=most: beside_labs(some, on, most), KEYS[name][1], kind, limit)
         for relation in RELATIONS:
             claim = asked(name, on).sensitivity(unit_of(kind, relation), limit_for(kind, limit))
             assert violations(plan, claim, around=around, relation=relation) == [], (name, on)
             if kind == "user" and name == "theirs" and on == ON_PERSON:
                 assert slack(plan, claim, around=around, relation=relation) == []
+
+
+@pytest.mark.parametrize("most", [(1, 1), (1, 4), (3, 2)], ids=str)
+def test_the_limit_of_each_side_lets_nobody_change_the_rows_of_others(most: tuple[int, int]) -> None:
+    """Whatever the limits of the sides: no other person's joined rows differ, and of one person no more are made."""
+    around, limit = around_labs("user"), LIMITS[1]
+    for on in (ON_PERSON, ON_PERSON_AND_PLACE):
+        found = beside_labs(around, on, most)
+        made = found.group_by(["world", "person"]).aggregate(n=found.count()).to_pyarrow().to_pylist()
+        assert max(row["n"] for row in made) <= most[0] * most[1]
+        claim = asked("theirs", on).sensitivity(unit_of("user", Relation.ADD_REMOVE), limit)
+        plan = counted(lambda some, on=on: beside_labs(some, on, most), KEYS["theirs"][1], "user", limit)
+        assert violations(plan, claim, around=around, relation=Relation.ADD_REMOVE) == []
 
 
 def test_a_join_on_anything_but_the_person_is_caught_by_the_law_and_refused_at_the_door() -> None:
@@ -209,7 +236,11 @@ def test_keys_found_in_joined_rows_move_as_few_counts_as_claimed(kind: str) -> N
     for groups, relation in product((1, 2), RELATIONS):
         limit = Limit(groups=groups, rows_per_group=1)
         found = persons_by_key(
-            beside_labs(around), where=None, columns=["labs.ward"], share=share_for(kind, limit), world="world"
+            beside_labs(around, most=(3, 3)),
+            where=None,
+            columns=["labs.ward"],
+            share=share_for(kind, limit),
+            world="world",
         )
         wards = sorted({ward for _, ward in found})
         counts = np.zeros((len(around.worlds), len(wards)), dtype=np.int64)

@@ -416,7 +416,7 @@ def test_a_connection_that_is_dropped_while_rows_are_read_keeps_the_charge(name:
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute(IN_POSTGRES)
     vault = new_vault()
-    slow = declared(vault, sources.postgres(postgres_url, table="ward.slow"))
+    slow = declared(vault, sources.postgres(postgres_url, table="ward.slow"), derived=True)
     labs = vault.table(sources.postgres(postgres_url, table="ward.labs"), name="labs", version="1", limit=LIMIT)
     question = slow.join(labs, on="id").count() if name == "joined" else ASKED[name](slow)
     with cut_off(postgres_url) as ended, told(errors.EngineFailed, "is kept; no number was released"):

@@ -20,6 +20,7 @@ from sfumato.tables.answering import TABLE_QUERIES
 from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys
 from sfumato.tables.measures import PersonCount, Ranged, Total
+from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
 from sfumato.tables.queries.found_keys import FoundKeys
@@ -37,6 +38,8 @@ VISITS, LABS, HOSPITALS, DOUBLE = (
 ROWS = pa.table({"id": [1, 1, 2, 3], "hosp": ["a", "b", "a", "c"], "day": [1, 2, 1, 3]})
 TESTS = pa.table({"id": [1, 1, 2, 4], "hosp": ["a", "a", "b", "c"], "result": [1.0, 2.0, 3.0, 9.0]})
 LIMIT = sf.Limit(groups=2, rows_per_group=2)
+PLACES = pa.table({"hosp": ["a", "b"], "region": ["N", "S"]})
+CONTENT = PublicTable.of(PLACES, HOSPITALS).content
 
 
 def vault_for(unit: Any) -> Vault:
@@ -45,7 +48,7 @@ def vault_for(unit: Any) -> Vault:
     limit = None if unit == sf.record(relation="add/remove") else LIMIT
     vault.table(ROWS, name="visits", version="1", limit=limit, keys={"hosp": ["a", "b"]}, bounds={"day": (0, 5)})
     vault.table(TESTS, name="labs", version="1", limit=limit)
-    vault.public(pa.table({"hosp": ["a", "b"], "region": ["N", "S"]}), name="hospitals")
+    vault.public(PLACES, name="hospitals")
     vault.public(pa.table({"hosp": ["a", "a"], "region": ["N", "S"]}), name="double")
     return vault
 
@@ -121,6 +124,18 @@ JOINS: list[tuple[str, Join, type[Exception], str]] = [
         errors.InvalidInput,
         "has no column 'id'",
     ),
+    (
+        "without its content",
+        Join(dataset=HOSPITALS, on=(("hosp", "hosp"),), public=True),
+        errors.Refused,
+        "its content is another",
+    ),
+    (
+        "another content",
+        Join(dataset=HOSPITALS, on=(("hosp", "hosp"),), public=True, content="0" * 32),
+        errors.Refused,
+        "its content is another",
+    ),
     ("not the person", Join(dataset=LABS, on=(("hosp", "hosp"),), public=False), errors.Refused, "the same 'id'"),
     ("another's person", Join(dataset=LABS, on=(("day", "id"),), public=False), errors.Refused, "the same 'id'"),
     ("the person here", Join(dataset=LABS, on=(("id", "hosp"),), public=False), errors.Refused, "the same 'id'"),
@@ -134,7 +149,7 @@ def test_a_join_that_is_not_what_it_says_is_refused_in_every_query(
     for query in queries(joins=(join,)):
         refused(vault, query, error, words)
     # Behind a join that is allowed it is no better.
-    allowed = Join(dataset=HOSPITALS, on=(("hosp", "hosp"),), public=True)
+    allowed = Join(dataset=HOSPITALS, on=(("hosp", "hosp"),), public=True, content=CONTENT)
     if join.dataset.name != "hospitals":
         refused(vault, Count(dataset=VISITS, joins=(allowed, join)), error, words)
 
@@ -149,6 +164,7 @@ def test_single_rows_are_never_joined_with_private_ones() -> None:
 def test_two_joined_tables_have_two_names(vault: Vault, name: str) -> None:
     on = (("hosp", "hosp"),) if name == "hospitals" else (("id", "id"),)
     join = Join(dataset=Dataset(name=name, edition="1"), on=on, public=name == "hospitals")
+    join = replace(join, content=CONTENT if join.public else None)
     for query in queries(joins=(join, join)):
         refused(vault, query, errors.InvalidInput, "two joined tables have one name")
 
@@ -275,7 +291,7 @@ def test_an_engine_that_fails_says_the_same_whatever_keys_it_met(counted: bool, 
 
 
 def test_a_stored_answer_belongs_to_its_joins(vault: Vault) -> None:
-    hospitals = Join(dataset=HOSPITALS, on=(("hosp", "hosp"),), public=True)
+    hospitals = Join(dataset=HOSPITALS, on=(("hosp", "hosp"),), public=True, content=CONTENT)
     labs = Join(dataset=LABS, on=(("id", "id"),), public=False)
     asked = [
         (),

@@ -1,5 +1,6 @@
 """What every question on the command line shares: its options, its vault, the files it writes, the way it is shown."""
 
+import os
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -24,6 +25,7 @@ __all__ = [
     "Delta",
     "Epsilon",
     "KeyFile",
+    "NoLedger",
     "Picture",
     "Purpose",
     "Recipient",
@@ -31,6 +33,7 @@ __all__ = [
     "Save",
     "check_account",
     "check_files",
+    "check_ledger",
     "days_of",
     "document",
     "show",
@@ -56,6 +59,9 @@ Book = Annotated[
 Account = Annotated[
     str | None, typer.Option(metavar="PATH", help="The account to charge: institution/department/project.")
 ]
+NoLedger = Annotated[
+    bool, typer.Option("--no-ledger", help="Keep no ledger although there is one; the charge is remembered by nobody.")
+]
 Purpose = Annotated[
     str | None,
     typer.Option(metavar="PATH", help="What it is for, such as research/oncology, where data have terms."),
@@ -73,6 +79,31 @@ def check_account(account: str | None, *beside: object) -> None:
         raise NotDeclared(
             "a ledger, a purpose, a recipient and days go with the account that is charged; nothing was read and "
             "nothing was spent. Say --account institution/department/project"
+        )
+
+
+def check_ledger(account: str | None, data: str | Path, *, no_ledger: bool) -> None:
+    """Refuse to pass over a ledger that lies beside: in this folder, in that of the data, or named by the environment.
+
+    A release that it does not know of is charged to nobody, and neither caps nor vetoes hold for it.
+    """
+    from sfumato.governance.settings import NAME, VARIABLE, file_of
+
+    if no_ledger and account is not None:
+        raise InvalidInput(
+            "--no-ledger and --account say opposite things; nothing was read and nothing was spent. Leave one out."
+        )
+    if no_ledger or account is not None:
+        return
+    beside = [] if "://" in str(data) else [Path(data).parent / NAME]
+    found = next((file for file in (Path(NAME), *beside) if file.is_file()), None)
+    if found is None and os.environ.get(VARIABLE):
+        found = file_of(None)
+    if found is not None:
+        raise NotDeclared(
+            f"there is a ledger, {found}, and no account to charge: its budgets and vetoes would be passed over. "
+            "Nothing was read and nothing was spent. Say --account institution/department/project, or --no-ledger if "
+            "this release is really to be kept out of it."
         )
 
 

@@ -11,6 +11,7 @@ from sfumato.cli.asked import (
     Delta,
     Epsilon,
     KeyFile,
+    NoLedger,
     Picture,
     Purpose,
     Recipient,
@@ -18,6 +19,7 @@ from sfumato.cli.asked import (
     Save,
     check_account,
     check_files,
+    check_ledger,
     days_of,
     document,
     show,
@@ -129,6 +131,7 @@ def graph(
     purpose: Purpose = None,
     recipient: Recipient = None,
     reads: Days = None,
+    no_ledger: NoLedger = False,
     as_json: AsJson = False,
 ) -> None:
     """Ask one question about a graph and print the answer with its margins.
@@ -143,8 +146,9 @@ def graph(
 
     Protected is one edge, unless --unit says a node with all its edges (--max-degree) or the weight of a pair
     (--bound). Where edges or weights are protected the nodes are public and must be declared with --nodes; rows with
-    others do not count. A ledger is kept as by sfumato query: with --account, and else by nobody but you. All options
-    are checked before anything is read. Pictures, reports and tables replace earlier ones of the same name.
+    others do not count. A ledger is kept as by sfumato query: with --account, and else by nobody but you
+    (--no-ledger, where there is one). All options are checked before anything is read. Pictures, reports and tables
+    replace earlier ones of the same name.
 
     Example: $ sfumato graph contacts.csv triangles --epsilon 1 --nodes 400
 
@@ -192,6 +196,8 @@ def graph(
         raise InvalidInput("a preview has no answer to write; nothing was read and nothing was spent. Leave one out.")
     days = days_of(reads)
     check_account(account, ledger, purpose, recipient, days)
+    if not preview:
+        check_ledger(account, data, no_ledger=no_ledger)
     if account is not None and version is None:
         raise NotDeclared(
             "an account is charged for a version of the graph that the ledger knows; nothing was read and nothing was "

@@ -14,6 +14,7 @@ from sfumato.cli.asked import (
     Delta,
     Epsilon,
     KeyFile,
+    NoLedger,
     Picture,
     Purpose,
     Recipient,
@@ -21,6 +22,7 @@ from sfumato.cli.asked import (
     Save,
     check_account,
     check_files,
+    check_ledger,
     days_of,
     document,
     show,
@@ -30,14 +32,17 @@ from sfumato.cli.asked import (
 from sfumato.cli.data import Data, Within, source_of
 from sfumato.cli.ledger import opened
 from sfumato.cli.output import AsJson, LegalBasis, Reason, say_json
+from sfumato.cli.protected import unit_of
+from sfumato.errors import InvalidInput, NotDeclared, Refused
 
 if TYPE_CHECKING:
+    from sfumato.core.limits import Limit
     from sfumato.core.units import Unit
     from sfumato.tables.schema import Schema
 
 __all__ = ["query"]
 
-SEVERAL = "the schema names no unit column, so whoever has several rows is protected less"
+SEVERAL = "whoever has several rows is protected less"
 
 
 def query(
@@ -47,6 +52,17 @@ def query(
     schema: Annotated[Path, typer.Option(metavar="FILE", help="The public facts; see sfumato schema draft.")],
     epsilon: Epsilon,
     delta: Delta = "0",
+    unit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="UNIT",
+            help="Who is protected, if the schema does not say: user:COLUMN, family:SIZE:COLUMN or record (rows).",
+        ),
+    ] = None,
+    groups: Annotated[
+        int | None, typer.Option(min=1, help="At most so many groups of a person count, if the schema does not say …")
+    ] = None,
+    rows: Annotated[int | None, typer.Option(min=1, help="… with at most so many rows in each.")] = None,
     unit_relation: Annotated[
         Literal["add/remove", "replace"], typer.Option(help="What makes neighbours: a unit more, or one replaced.")
     ] = "add/remove",
@@ -63,20 +79,25 @@ def query(
     purpose: Purpose = None,
     recipient: Recipient = None,
     reads: Days = None,
+    no_ledger: NoLedger = False,
     as_json: AsJson = False,
 ) -> None:
     """Ask one question in SQL and print the answer with its margins.
 
-    The schema says who is protected and how much of each person counts; without a unit column it is single rows. With
-    --account the charge counts in the ledger (--ledger, else SFUMATO_LEDGER, else ./ledger.toml), whose key signs; the
-    same question again gives the stored answer at no cost. Without, no ledger is kept: the charge is printed and
-    remembered by nobody but you, and asking again is another charge. All options are checked before anything is read.
-    The picture and the report replace earlier ones of the same name.
+    The schema says who is protected and how much of each person counts; one without a unit column is refused, unless
+    --unit says it. With --account the charge counts in the ledger (--ledger, else SFUMATO_LEDGER, else ./ledger.toml),
+    whose key signs; the same question again gives the stored answer at no cost. Without, no ledger is kept: the charge
+    is printed and remembered by nobody but you, and asking again is another charge; where there is a ledger (here,
+    beside the data, or in SFUMATO_LEDGER) that needs --no-ledger. All options are checked before anything is read. The
+    picture and the report replace earlier ones of the same name.
+
+    The second example is for the schema that the first drafts, once it is filled in.
 
     Example: $ sfumato schema draft sfumato-demo/visits.parquet -o visits.toml
 
     Example: $ sfumato query sfumato-demo/visits.parquet "SELECT COUNT(*) FROM visits" --schema visits.toml --epsilon 1
     """
+    from sfumato.core.units import Record
     from sfumato.laws.margins import level_of
     from sfumato.tables.schema import Schema
 
@@ -85,10 +106,12 @@ def query(
     facts = Schema.load(schema)
     days = days_of(reads)
     check_account(account, ledger, purpose, recipient, days)
+    check_ledger(account, data, no_ledger=no_ledger)
+    protected, limit = _unit(facts, unit, unit_relation), _limit(groups, rows)
     with ExitStack() as held:
         book = None if account is None else held.enter_context(opened(ledger))
         vault = vault_for(
-            _unit(facts, unit_relation),
+            protected,
             name="sfumato query",
             population=facts.population,
             epsilon=epsilon,
@@ -99,21 +122,53 @@ def query(
             purpose=purpose,
             recipient=recipient,
         )
-        question = vault.table(source_of(data, table), schema=facts).sql(sql)
+        question = vault.table(source_of(data, table), schema=facts, limit=limit).sql(sql)
         release = question.release(epsilon=epsilon, delta=delta, reads=days)
         # From here on there is an answer: whatever cannot be written, the numbers are shown.
         written, failed = write(release, plot=plot, report=report, save=save, reason=reason, legal_basis=legal_basis)
         if as_json:
             say_json(document(release, vault, level, written, charged=book is not None))
         else:
-            beside = SEVERAL if facts.unit is None else ""
+            beside = SEVERAL if isinstance(protected, Record) else ""
             show(release, vault, level, written, charged=book is not None, beside=beside)
     if failed is not None:
         raise failed
 
 
-def _unit(facts: "Schema", relation: str) -> "Unit":
-    """The person that the schema tells of, or a row."""
-    from sfumato.core.units import record, user
+def _limit(groups: int | None, rows: int | None) -> "Limit | None":
+    """How much of each person counts, where an option says it."""
+    from sfumato.core.limits import Limit
 
-    return record(relation=relation) if facts.unit is None else user(facts.unit, relation=relation)
+    if (groups is None) is not (rows is None):
+        raise InvalidInput(
+            "--groups and --rows go together: at most so many groups of a person, with so many rows in each. Nothing "
+            "was read and nothing was spent."
+        )
+    return None if groups is None or rows is None else Limit(groups=groups, rows_per_group=rows)
+
+
+def _unit(facts: "Schema", said: str | None, relation: str) -> "Unit":
+    """Who is protected, as the schema or the option says; never guessed."""
+    from sfumato.core.units import Family, Record, User, describe, user
+
+    if said is None and facts.unit is None:
+        raise NotDeclared(
+            "neither the schema nor --unit says who is protected; nothing was read and nothing was spent. Declare the "
+            "column that tells persons apart under [unit] in the schema, with a [limit]; or say --unit record, if each "
+            "row is about somebody else: whoever has several rows is then protected less."
+        )
+    if said is None:
+        return user(str(facts.unit), relation=relation)
+    unit = unit_of(said, relation)
+    if not isinstance(unit, Record | User | Family):
+        raise InvalidInput(
+            f"rows of a table are protected as record, user:COLUMN or family:SIZE:COLUMN, and not as {said!r}; nothing "
+            "was read and nothing was spent."
+        )
+    if facts.unit is not None and isinstance(unit, Record):
+        raise Refused(
+            f"the schema says that persons are told apart by {facts.unit!r}, and --unit record would protect single "
+            f"rows, which is less than {describe(user(facts.unit, relation=relation))}. Nothing was read and nothing "
+            "was spent. Leave --unit out."
+        )
+    return unit

@@ -16,6 +16,7 @@ from sfumato.cli.asked import (
     Delta,
     Epsilon,
     KeyFile,
+    NoLedger,
     Picture,
     Purpose,
     Recipient,
@@ -23,6 +24,7 @@ from sfumato.cli.asked import (
     Save,
     check_account,
     check_files,
+    check_ledger,
     document,
     show,
     vault_for,
@@ -121,6 +123,7 @@ def total(
     account: Account = None,
     purpose: Purpose = None,
     recipient: Recipient = None,
+    no_ledger: NoLedger = False,
     as_json: AsJson = False,
 ) -> None:
     """Total the events of a file, step by step, and print each total with its margin.
@@ -128,6 +131,7 @@ def total(
     Steps are told for all of the time that is said, whatever the file holds. Rows without a readable time, before the
     start or after the last step are dropped without a word. Protected is one event, unless --person names the column
     of persons: then a person with all their events, of which so many count as --limit and --each say.
+    A ledger is kept as by sfumato query.
 
     Example: $ sfumato stream total arrivals.csv --start 2026-01-01T00:00Z --every 1h --steps 24 --epsilon 1
 
@@ -148,6 +152,8 @@ def total(
         )
     check_files(plot, report, save, table_out, grounds=(reason, legal_basis))
     check_account(account, ledger, purpose, recipient)
+    if not preview:
+        check_ledger(account, data, no_ledger=no_ledger)
     if account is not None and version is None:
         raise NotDeclared(f"an account is charged for a version that the ledger knows. {NOTHING} Say --version.")
     if preview and any(file is not None for file in (plot, report, save, table_out)):

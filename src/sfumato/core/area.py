@@ -35,6 +35,10 @@ class Area(Protocol[Asked]):
         """The private datasets that a query reads."""
         ...
 
+    def derived(self, query: Asked) -> Sequence[Dataset]:
+        """Those of them of which the steward vouches that each row depends on the rows of one unit only."""
+        ...
+
     def mechanism(self, query: Asked, moved: Sensitivity, spend: Budget) -> Mechanism:
         """The mechanism with the least error that a spend allows."""
         ...

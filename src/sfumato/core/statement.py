@@ -46,7 +46,7 @@ class Statement:
     """
 
     KIND: ClassVar[str] = "statement"
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
     identifier: str
     issued: str
     code: str
@@ -64,3 +64,5 @@ class Statement:
     values: tuple[int, ...]
     found: tuple[tuple[str | int | bool, ...], ...] = ()
     """Keys that nobody declared and that the mechanism let through; one for each row of the answer."""
+    derived: tuple[Dataset, ...] = ()
+    """Private datasets of which the steward vouches that each row depends on the rows of one unit only."""

@@ -22,17 +22,19 @@ __all__ = ["DIGITS", "keyed_hash"]
 DIGITS = 12  # 48 bits, which DuckDB holds without a pointer; a tie is broken by the caller and harms nobody
 
 
-def keyed_hash(secret: str, parts: Sequence[ir.Value], dialect: Dialect) -> ir.Value:
+def keyed_hash(secret: str, parts: Sequence[ir.Value], dialect: Dialect, *, missing: bool = False) -> ir.Value:
     """A hash of some columns that orders the same, bytewise, on every engine.
 
-    Assumes: no part is null. Public: nothing. The bound on what a person contributes holds for every secret and for
-    every function in place of the hash; text that tells its parts apart only keeps the choice fair.
+    Assumes: no part is null, unless it is said that some may be ``missing``. Public: nothing. The bound on what a
+    person contributes holds for every secret and for every function in place of the hash; text that tells its parts
+    apart only keeps the choice fair.
     """
     import ibis
 
     text: Any = ibis.literal(f"{len(secret)}:{secret}")
     for place, part in enumerate(parts):
-        text = text + _written(part, last=place == len(parts) - 1)
+        written = _written(part, last=place == len(parts) - 1)
+        text = text + (ibis.coalesce(written, "-") if missing else written)
     hashed = _functions()["md5"](text).substr(0, DIGITS)
     if dialect is Dialect.POSTGRES:  # its text compares by the collation of the database
         return _functions()["decode"](hashed, "hex")

@@ -52,6 +52,11 @@ class DurableLedger:
     recipient: str | None = None
 
     @property
+    def home(self) -> str:
+        """What tells this ledger from all others: its answers are stored for all its accounts."""
+        return self.ledger.identifier
+
+    @property
     def budget(self) -> Budget:
         """The cap of the account itself."""
         return self.ledger.balance(self.path).cap

@@ -1,6 +1,7 @@
 """A ledger that lives as long as its process, and says so in every release."""
 
 import os
+import secrets
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -78,6 +79,12 @@ class MemoryLedger:
         self._closed: set[Dataset] = set()
         self._lock = threading.Lock()
         self._process = os.getpid()
+        self._home = secrets.token_hex(16)
+
+    @property
+    def home(self) -> str:
+        """What tells this ledger from all others."""
+        return self._home
 
     @property
     def budget(self) -> Budget:

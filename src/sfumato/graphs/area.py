@@ -17,6 +17,7 @@ from sfumato.core.query import Dataset, Mechanism, Query
 from sfumato.core.question import Gate
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Node, Relation, Unit, Weight
+from sfumato.engines.sources import check_derived
 from sfumato.errors import InvalidInput, NotDeclared, Refused, Unsupported
 from sfumato.graphs import GRAPH_QUERIES, QUERIES
 from sfumato.graphs.graph import Graph
@@ -52,6 +53,7 @@ class _Holding:
     nodes: Nodes | None
     bound: Fraction | None
     counts: Table | None = None
+    derived: bool = False
     turn: threading.Lock = field(default_factory=threading.Lock)
     read: "dict[int | None, Adjacency]" = field(default_factory=dict)
     keys: Any = None
@@ -94,6 +96,7 @@ class Graphs:
         weight: str | None,
         bound: Exact | None,
         counts: str | None = None,
+        derived: bool = False,
     ) -> Graph:
         """Keep a graph and hand out what an analyst asks it with; no row is read."""
         if name is None:
@@ -106,16 +109,19 @@ class Graphs:
             )
         if not isinstance(directed, bool):
             raise InvalidInput("directed is True or False; nothing was done.")
+        check_derived(derived)
         largest = self._bound(weight, bound)
         known, secret = _nodes(nodes, self._unit)
         shape = Shape(nodes=None if secret or known is None else known.count, directed=directed, listed=secret)
         kind = None if known is None else known.kind
-        edges = edges_of(data, source=source, target=target, weight=weight, directed=directed, kind=kind)
+        edges = edges_of(
+            data, source=source, target=target, weight=weight, directed=directed, kind=kind, derived=derived
+        )
         if known is None and isinstance(self._unit, Node) and edges.lists_nodes:
             shape = dataclasses.replace(shape, listed=True)
         check_unit(self._unit, shape)
         table = engine_counts(edges, known, counts)
-        holding = _Holding(edges=edges, shape=shape, nodes=known, bound=largest, counts=table)
+        holding = _Holding(edges=edges, shape=shape, nodes=known, bound=largest, counts=table, derived=derived)
         self._holdings[dataset] = holding
         return Graph(gate=gate, dataset=dataset, unit=self._unit, shape=shape, called=holding.called, bound=largest)
 
@@ -146,6 +152,10 @@ class Graphs:
     def private(self, query: GraphQuery) -> list[Dataset]:
         """The one graph that is asked."""
         return [query.dataset]
+
+    def derived(self, query: GraphQuery) -> list[Dataset]:
+        """The graph, where it was declared as derived."""
+        return [query.dataset] if self._holdings[query.dataset].derived else []
 
     def mechanism(self, query: GraphQuery, moved: Sensitivity, spend: Budget) -> Mechanism:
         """The mechanism with the least error that a spend allows."""

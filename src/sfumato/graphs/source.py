@@ -151,10 +151,20 @@ class TextFile:
         return Ends(head=head, tail=tail, weight=weight)
 
 
-def edges_of(data: object, *, source: str, target: str, weight: str | None, directed: bool, kind: Type | None) -> Edges:
+def edges_of(
+    data: object,
+    *,
+    source: str,
+    target: str,
+    weight: str | None,
+    directed: bool,
+    kind: Type | None,
+    derived: bool = False,
+) -> Edges:
     """Where the edges are; a file or a database is not opened, what is in memory is taken over as it is now.
 
     ``kind`` is how the nodes are called, where that was declared: a CSV file does not say what its columns hold.
+    ``derived`` is the steward's word that each row depends on one protected unit only.
     """
     module = type(data).__module__.partition(".")[0]
     bases = {base.__module__.partition(".")[0] for base in type(data).__mro__}
@@ -180,7 +190,7 @@ def edges_of(data: object, *, source: str, target: str, weight: str | None, dire
     if isinstance(data, str | Path) and Path(data).suffix.lower() in (".csv", ".tsv"):
         held = Type.TEXT if kind is None else kind
         types = {source: held, target: held, **({} if weight is None else {weight: Type.NUMBER})}
-    return Table(rows=Source(data, types), source=source, target=target, weight=weight)
+    return Table(rows=Source(data, types, derived=derived), source=source, target=target, weight=weight)
 
 
 def graph_of(edges: Edges, *, nodes: Nodes | None, directed: bool, bound: Fraction | None) -> tuple[Adjacency, Nodes]:

@@ -62,6 +62,9 @@ def particulars(release: Release, language: str) -> Iterator[tuple[str, str]]:
             rows=counted(language, "row", limit.rows_per_group),
         ),
     )
+    if said.derived:
+        names = _all([dataset.name for dataset in said.derived], language)
+        yield "derived", say("fact.derived_rows", names=names)
     held = []
     if isinstance(said.query, Aggregate | Quantiles):
         held = list(ranges(Facts.of(release).subject.measures, language))

@@ -201,6 +201,9 @@ def _derivation(said: Statement) -> Iterator[Finding]:
         yield Finding(field="statement.values", problem="must be whole numbers of 64 bits")
     yield from _answer(said)
     yield from _account(said)
+    private = {said.dataset, *(join.dataset for join in getattr(said.query, "joins", ()) if not join.public)}
+    if len(set(said.derived)) != len(said.derived) or not private.issuperset(said.derived):
+        yield Finding(field="statement.derived", problem="must name private datasets of the query, each once")
 
 
 def _answer(said: Statement) -> Iterator[Finding]:

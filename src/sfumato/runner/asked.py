@@ -1,11 +1,13 @@
 """What a planned release asks: its question, and what follows from it and the schema for the plan."""
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import cast
 
 from sfumato.core.budget import Budget
-from sfumato.core.documents import canonical, parse
+from sfumato.core.documents import Json, canonical, encode, parse
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, Query
 from sfumato.core.question import Question
@@ -96,7 +98,7 @@ class Asked:
 
     def text(self, **beside: str | int | None) -> str:
         """What is asked of which data, with a digest of all that the SQL and the schema come to."""
-        return canonical({"sql": self.sql, "query": _digest(self.query), "schema": digest_of(self.schema), **beside})
+        return canonical({"sql": self.sql, "query": _digest(self.query), "schema": _facts(self.schema), **beside})
 
     def same_as(self, other: "Asked") -> bool:
         """Whether both ask the same."""
@@ -126,6 +128,14 @@ def is_asked(query: Query, text: str | None) -> bool:
     except InvalidInput:
         return False  # planned in other words than a file's: nothing says which query was meant
     return isinstance(query, Count | Aggregate) and isinstance(asked, dict) and asked.get("query") == _digest(query)
+
+
+def _facts(schema: Schema) -> str:
+    """A digest of the schema; one that is not derived has the digest that it had before there was such a word."""
+    body = cast(dict[str, Json], encode(schema))
+    if not schema.derived:
+        del body["derived"]
+    return hashlib.sha256(canonical(body).encode()).hexdigest()[:32]
 
 
 def _digest(query: Count | Aggregate) -> str:

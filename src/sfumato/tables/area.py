@@ -16,7 +16,7 @@ from sfumato.core.query import Dataset, Mechanism, Query
 from sfumato.core.question import Gate
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Relation, Unit
-from sfumato.engines.sources import Source
+from sfumato.engines.sources import Source, check_derived
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.tables.answering import TABLE_QUERIES, TableQuery, check_parts, drawn, mechanism_for
 from sfumato.tables.contribution import contribution
@@ -63,6 +63,7 @@ class Tables:
         bounds: Mapping[str, tuple[Exact, Exact]] | None,
         keys: Mapping[str, Iterable[KeyValue | date]] | None,
         number: int | None,
+        derived: bool = False,
     ) -> Table:
         """Keep a table and hand out what an analyst asks it with; no row is read."""
         types = None
@@ -73,7 +74,9 @@ class Tables:
                 self._budget.judged(schema.population)
             name, version, limit = name or said["name"], version or said["version"], limit or said["limit"]
             bounds, keys = {**said["bounds"], **(bounds or {})}, {**said["keys"], **(keys or {})}
+            derived = derived or schema.derived
             number = schema.number if number is None and self._unit.relation is Relation.REPLACE else number
+        check_derived(derived)
         if name is None:
             raise NotDeclared("a table needs a public name, which its releases state. Say name='visits'.")
         dataset = Dataset(name=name, edition=secrets.token_hex(8) if version is None else version)
@@ -95,7 +98,7 @@ class Tables:
         if number is not None:
             natural(number, "number")
         single = limit is None or (limit.groups, limit.rows_per_group) == (1, 1)
-        self._holdings[dataset] = _Holding(source=Source(data, types), limit=limit, number=number)
+        self._holdings[dataset] = _Holding(source=Source(data, types, derived=derived), limit=limit, number=number)
         return Table(gate=gate, dataset=dataset, keys=declared, bounds=ranges, number=number if single else None)
 
     def public(self, data: object, *, name: str | None, version: str) -> PublicTable:
@@ -121,6 +124,12 @@ class Tables:
             if join.public:
                 self._check_known(join.dataset, join.dataset in self._public)
                 self._public[join.dataset].check_unique([there for _, there in join.on])
+                if join.content != self._public[join.dataset].content:
+                    raise Refused(
+                        f"the public table {join.dataset.name!r} that this asks with is not the one declared here: "
+                        "its content is another. Nothing was read and nothing was spent. Make questions with the "
+                        "methods of the table."
+                    )
         number = self._holdings[query.dataset].number
         if isinstance(query, Aggregate) and query.number not in (None, number):
             raise Refused(
@@ -135,6 +144,10 @@ class Tables:
     def private(self, query: TableQuery) -> list[Dataset]:
         """The private datasets that a query reads."""
         return [query.dataset, *(join.dataset for join in query.joins if not join.public)]
+
+    def derived(self, query: TableQuery) -> list[Dataset]:
+        """Those of them that were declared as derived."""
+        return [dataset for dataset in self.private(query) if self._holdings[dataset].source.derived]
 
     def mechanism(self, query: TableQuery, moved: Sensitivity, spend: Budget) -> Mechanism:
         """The mechanism with the least error that a spend allows."""
@@ -164,7 +177,8 @@ class Tables:
         """The sources of all tables that a query names."""
         private = {join.dataset: self._holdings[join.dataset].source for join in query.joins if not join.public}
         public = {join.dataset: self._public[join.dataset] for join in query.joins if join.public}
-        return Beside(own=self._holdings[query.dataset].source, private=private, public=public)
+        limits = {dataset: limit for dataset in private if (limit := self._holdings[dataset].limit) is not None}
+        return Beside(own=self._holdings[query.dataset].source, private=private, public=public, limits=limits)
 
 
 def _range(column: str, pair: tuple[Exact, Exact]) -> tuple[Fraction, Fraction]:

@@ -10,11 +10,12 @@ from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
 from sfumato.core.units import Family, Unit, User
 from sfumato.engines.bounded import KeyColumn, Share, bounded_totals
+from sfumato.engines.compile import predicate
 from sfumato.engines.counts import bounded_counts
-from sfumato.engines.expressions import Date, Type, check, type_of, written
+from sfumato.engines.expressions import AllOf, Date, Expression, Type, check, columns_of, type_of, written
 from sfumato.engines.found_keys import persons_by_key
 from sfumato.engines.gauges import Rows
-from sfumato.engines.joined import joined
+from sfumato.engines.joined import few_rows, joined
 from sfumato.engines.public_rows import public_rows
 from sfumato.engines.quantile_counts import lattice_counts
 from sfumato.engines.sources import Source, check_one_place, opened_together
@@ -39,6 +40,8 @@ class Beside:
     own: Source
     private: Mapping[Dataset, Source] = field(default_factory=dict)
     public: Mapping[Dataset, PublicTable] = field(default_factory=dict)
+    limits: Mapping[Dataset, Limit] = field(default_factory=dict)
+    """Of the private tables that are joined; one that is not here has the limit of the table that is asked."""
 
     def columns(self, joins: Sequence[Join]) -> dict[str, Type]:
         """Names and types of all columns that a question may use; no row is read."""
@@ -54,16 +57,50 @@ class Beside:
         return found
 
     @contextmanager
-    def opened(self, joins: Sequence[Join]) -> Iterator[Any]:
-        """The rows with those that are joined, on their engine."""
+    def opened(
+        self, joins: Sequence[Join], *, share: Share | None = None, where: Expression | None = None
+    ) -> Iterator[Any]:
+        """The rows with those that are joined, on their engine.
+
+        Guarantee: of one person no more rows reach a private join than the limit of each side lets in, so one person's
+        rows never become more than the product of both. What a condition says of one side alone is asked of its rows
+        first: rows that cannot count take no place of those that can.
+        """
         private = [join.dataset for join in joins if not join.public]
         with opened_together([self.own, *(self.private[dataset] for dataset in private)]) as (table, *others):
             tables = dict(zip(private, others, strict=True))
             for join in joins:
                 known = self.public.get(join.dataset)
                 other = tables[join.dataset] if known is None else public_rows(table, known.columns)
+                if known is None and share is not None:
+                    table, other = self._sides(join, table, other, share, where)
                 table = joined(table, other, on=join.on, named=join.dataset.name)
             yield table
+
+    def _sides(self, join: Join, table: Any, other: Any, share: Share, where: Expression | None) -> tuple[Any, Any]:
+        """Both sides of a private join, each held to its limit."""
+        own = {column: column for column in table.columns}
+        theirs = {prefixed(join.dataset, column): column for column in other.columns}
+        limit = self.limits.get(join.dataset, share.limit)
+        sides = []
+        for side, names, most, on in (
+            (table, own, share.limit.rows, [here for here, _ in join.on]),
+            (other, theirs, limit.rows, [there for _, there in join.on]),
+        ):
+            renamed = side.rename({name: column for name, column in names.items() if name != column})
+            for part in _parts(where):
+                if columns_of(part) <= names.keys():
+                    renamed = renamed.filter(predicate(part, renamed))
+            met = renamed.rename({column: name for name, column in names.items() if name != column})
+            sides.append(few_rows(met, person=share.column, most=most, on=on, secret=share.secret))
+        return sides[0], sides[1]
+
+
+def _parts(where: Expression | None) -> Sequence[Expression]:
+    """The conditions that must all be met."""
+    if where is None:
+        return ()
+    return where.parts if isinstance(where, AllOf) else (where,)
 
 
 def check_columns(query: TableQuery, beside: Beside, unit: Unit) -> None:
@@ -90,7 +127,7 @@ def exact_numbers(query: TableQuery, beside: Beside, *, unit: Unit, limit: Limit
     """
     person = unit.column if isinstance(unit, User | Family) else None
     share = None if person is None or limit is None else Share(column=person, limit=limit, secret=secret)
-    with beside.opened(query.joins) as table:
+    with beside.opened(query.joins, share=share, where=query.where) as table:
         if isinstance(query, FoundKeys):
             found = persons_by_key(table, where=query.where, columns=query.over, share=share)
             return {tuple(_label(part) for part in key): persons for key, persons in found.items()}

@@ -1,5 +1,6 @@
 """Public tables: facts about places, codes or calendars that may be looked up beside private rows."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.query import Dataset
 from sfumato.engines.expressions import Type
+from sfumato.engines.sources import check_no_log
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.tables.keys import Keys, keys_of
 
@@ -36,6 +38,11 @@ class PublicTable:
 
     dataset: Dataset
     columns: Mapping[str, tuple[Type, tuple[Any, ...]]] = field(repr=False)
+    content: str = field(init=False, repr=False)
+    """A digest of names, types and rows, in their order. They are public, and so is it."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "content", _content(self.columns))
 
     @classmethod
     def of(cls, data: object, dataset: Dataset) -> "PublicTable":
@@ -87,6 +94,17 @@ class PublicTable:
             )
 
 
+def _content(columns: Mapping[str, tuple[Type, tuple[Any, ...]]]) -> str:
+    """The first 32 hexadecimal digits of a SHA-256; each part is written with its length, so that none runs over."""
+    found = hashlib.sha256()
+    for name, (kind, values) in columns.items():
+        found.update(f"{len(name)}:{name};{kind.value};{len(values)};".encode("utf-8", "surrogatepass"))
+        for start in range(0, len(values), 10_000):
+            written = (repr(value) for value in values[start : start + 10_000])
+            found.update("".join(f"{len(text)}:{text}" for text in written).encode("utf-8", "surrogatepass"))
+    return found.hexdigest()[:32]
+
+
 def _arrow(data: object) -> "pa.Table":
     import pyarrow as pa
 
@@ -94,6 +112,7 @@ def _arrow(data: object) -> "pa.Table":
         import pyarrow.csv
         import pyarrow.parquet
 
+        check_no_log(Path(data))
         try:
             return pa.csv.read_csv(data) if str(data).endswith(".csv") else pa.parquet.read_table(data)
         except (OSError, pa.ArrowException):

@@ -12,6 +12,7 @@ from sfumato.core.limits import Limit
 from sfumato.core.query import check_name
 from sfumato.core.units import Family, Unit, User, describe
 from sfumato.engines.expressions import Type
+from sfumato.engines.sources import check_derived
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 
 __all__ = ["ColumnFacts", "Schema"]
@@ -109,7 +110,9 @@ class Schema:
 
     ``unit`` is the column that tells persons apart, ``limit`` how much of each counts; ``number`` is how many units
     there are, where that is public (only under *replace* can it be used), and ``population`` a public bound on how many
-    there could be, which δ is judged by. Assumes: nothing of this was looked up in the rows. Public: every field.
+    there could be, which δ is judged by. ``derived`` is the steward's word that each row depends on the rows of one
+    unit only, for data that cannot be shown to be row-wise, such as a view. Assumes: nothing of this was looked up
+    in the rows. Public: every field.
 
     >>> region = ColumnFacts(name="region", type=Type.TEXT, keys=("north", "south"))
     >>> visits = Schema(name="visits", edition="2026-10", unit="id", limit=Limit(groups=2, rows_per_group=3),
@@ -127,6 +130,7 @@ class Schema:
     limit: Limit | None = None
     number: int | None = None
     population: int | None = None
+    derived: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
@@ -145,6 +149,7 @@ class Schema:
             )
         if self.unit is not None:
             self._check_unit(self.unit)
+        check_derived(self.derived)
         for value, what in ((self.number, "number"), (self.population, "population")):
             if value is not None:
                 natural(value, what)

@@ -59,7 +59,7 @@ def draft(data: object) -> str:
     # keys = ["…", "…"]  # to group by it: all values, those of nobody included
     """
     is_csv = isinstance(data, str | Path) and "://" not in str(data) and Path(data).suffix.lower() in CSV
-    columns = _from_header(Path(str(data))) if is_csv else Source(data).columns()
+    columns = _from_header(Path(str(data))) if is_csv else Source(data, derived=True).columns()
     usable = {name: kind for name, kind in columns.items() if kind is not Type.OTHER}
     # Made once as a schema, so that a name or a table that no schema could hold is refused now.
     Schema(columns=tuple(ColumnFacts(name=name, type=kind) for name, kind in usable.items()))

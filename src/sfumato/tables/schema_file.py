@@ -49,7 +49,7 @@ def from_toml(text: str) -> Schema:
         raise InvalidInput("the TOML is nested too deep; the schema was not read.") from None
     _known(body, "the file", PARTS)
     _version(body)
-    dataset = _part(body, "dataset", {"name", "version"})
+    dataset = _part(body, "dataset", {"name", "version", "derived"})
     unit = _part(body, "unit", {"column", "number", "population"})
     limit = _part(body, "limit", {"groups", "rows_per_group"})
     if limit and len(limit) < 2:
@@ -64,6 +64,7 @@ def from_toml(text: str) -> Schema:
             limit=_made("limit", lambda: Limit(**limit)) if limit else None,
             number=unit.get("number"),
             population=unit.get("population"),
+            derived=dataset.get("derived", False),
             columns=tuple(_column(name, _table(columns, name, "columns.")) for name in columns),
         ),
     )
@@ -146,7 +147,7 @@ def _text(body: Mapping[str, Any], name: str, place: str) -> str | None:
 def to_toml(schema: Schema) -> str:
     """Write a schema as TOML."""
     lines = ['kind = "schema"', f"version = {Schema.VERSION}"]
-    lines += _written("dataset", {"name": schema.name, "version": schema.edition})
+    lines += _written("dataset", {"name": schema.name, "version": schema.edition, "derived": schema.derived or None})
     lines += _written("unit", {"column": schema.unit, "number": schema.number, "population": schema.population})
     if schema.limit is not None:
         lines += _written("limit", {"groups": schema.limit.groups, "rows_per_group": schema.limit.rows_per_group})

@@ -119,7 +119,12 @@ class Table:
                 "join(...) takes a public table, or a table of the same vault as it was declared; nothing was done. "
                 "Filter and group after the join."
             )
-        join = Join(dataset=other.dataset, on=pairs, public=isinstance(other, PublicTable))
+        join = Join(
+            dataset=other.dataset,
+            on=pairs,
+            public=isinstance(other, PublicTable),
+            content=other.content if isinstance(other, PublicTable) else None,
+        )
         return replace(self, keys=keys, bounds=bounds, number=None, joins=(*self.joins, join))
 
     def group_by(self, *columns: str, other: str | None = None, **values: Term) -> "Table":

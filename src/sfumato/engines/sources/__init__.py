@@ -6,6 +6,18 @@ one state, with text that compares bytewise. No error of a source holds a data v
 """
 
 from sfumato.engines.sources.databases import DatabaseTable, duckdb, postgres, spark
+from sfumato.engines.sources.logged_folders import check_no_log
+from sfumato.engines.sources.row_wise import check_derived
 from sfumato.engines.sources.source import Source, check_one_place, opened_together
 
-__all__ = ["DatabaseTable", "Source", "check_one_place", "duckdb", "opened_together", "postgres", "spark"]
+__all__ = [
+    "DatabaseTable",
+    "Source",
+    "check_derived",
+    "check_no_log",
+    "check_one_place",
+    "duckdb",
+    "opened_together",
+    "postgres",
+    "spark",
+]

@@ -24,27 +24,28 @@ UNREADABLE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseTable:
-    """A table or view of a database, to be declared with ``vault.table``; nothing is opened yet.
+    """A table of a database, to be declared with ``vault.table``; nothing is opened yet.
 
-    Public: the kind of database and the name of the table. What it is reached by is not shown.
+    A view is taken where it is declared ``derived=True``. Public: the kind of database and the name of the table. What
+    it is reached by is not shown.
     """
 
     kind: str
     name: tuple[str, ...]
     place: Any = field(repr=False)
 
-    def origin(self) -> Origin:
-        """What opens it."""
+    def origin(self, *, derived: bool = False) -> Origin:
+        """What opens it. One that is ``derived`` may be a view: its steward vouches for it."""
         from sfumato.engines.sources import duckdb_tables, postgres_tables, spark_tables
 
         match self.kind:
             case "DuckDB" if isinstance(self.place, Path):
-                return duckdb_tables.DuckDBFile(path=self.place, name=self.name)
+                return duckdb_tables.DuckDBFile(path=self.place, name=self.name, derived=derived)
             case "DuckDB":
-                return duckdb_tables.DuckDBConnection(connection=self.place, name=self.name)
+                return duckdb_tables.DuckDBConnection(connection=self.place, name=self.name, derived=derived)
             case "PostgreSQL":
-                return postgres_tables.PostgresTable(reached=self.place, name=self.name)
-        return spark_tables.SparkTable(given=self.place, name=self.name)
+                return postgres_tables.PostgresTable(reached=self.place, name=self.name, derived=derived)
+        return spark_tables.SparkTable(given=self.place, name=self.name, derived=derived)
 
 
 def duckdb(database: Any, *, table: TableName | None = None) -> DatabaseTable:
@@ -85,7 +86,7 @@ def postgres(url: str, *, table: TableName | None = None) -> DatabaseTable:
 
 
 def spark(place: Any, *, table: TableName | None = None) -> DatabaseTable:
-    """A table or view of a Spark session, or a Spark frame.
+    """A table or view of a Spark session, or a Spark frame; its plan must take stored rows one by one.
 
     While a release runs, settings that change the meaning of a query are set in the session, and put back afterwards.
     """

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engines.dialects import Dialect
+from sfumato.engines.sources.catalogues import check_duckdb_table
 from sfumato.engines.sources.columns import quoted
 from sfumato.engines.sources.origins import Settle
 from sfumato.engines.sources.relations import columns_in, relation_in
@@ -35,6 +36,7 @@ class DuckDBFile:
 
     path: Path
     name: tuple[str, ...]
+    derived: bool = False
     engine: str = "DuckDB"
     advice: str = (
         "Check that it is a DuckDB database with such a table, and that nobody has it open for writing; in this "
@@ -76,12 +78,18 @@ class DuckDBFile:
             engine.disconnect()
 
     def held(self, engine: Any) -> dict[str, Any]:
-        """Read from the catalogue."""
+        """Read from the catalogue, which also says whether rows are stored under the name."""
+        self._check_stored(engine)
         return columns_in(engine, f"SELECT * FROM {self._relation}")  # noqa: S608 - quoted
 
     def table(self, engine: Any, settle: Settle, until: ExitStack) -> ir.Table:
         """The table."""
+        self._check_stored(engine)
         return relation_in(engine, self._relation, settle, Dialect.DUCKDB)
+
+    def _check_stored(self, engine: Any) -> None:
+        if not self.derived:
+            check_duckdb_table(engine.con, ("data", *(() if len(self.name) > 1 else ("main",)), *self.name), self.label)
 
     @property
     def _relation(self) -> str:
@@ -94,6 +102,7 @@ class DuckDBConnection:
 
     connection: Any
     name: tuple[str, ...]
+    derived: bool = False
     engine: str = "DuckDB"
     advice: str = (
         "Check that the connection is open and has such a table; temporary tables and registered frames are seen by "
@@ -128,12 +137,18 @@ class DuckDBConnection:
             cursor.close()  # which ends the transaction
 
     def held(self, engine: Any) -> dict[str, Any]:
-        """Read from the catalogue."""
+        """Read from the catalogue, which also says whether rows are stored under the name."""
+        self._check_stored(engine)
         return columns_in(engine, f"SELECT * FROM {self._relation}")  # noqa: S608 - quoted
 
     def table(self, engine: Any, settle: Settle, until: ExitStack) -> ir.Table:
         """The table."""
+        self._check_stored(engine)
         return relation_in(engine, self._relation, settle, Dialect.DUCKDB)
+
+    def _check_stored(self, engine: Any) -> None:
+        if not self.derived:
+            check_duckdb_table(engine.con, self.name, self.label)
 
     @property
     def _relation(self) -> str:

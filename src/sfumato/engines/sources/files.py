@@ -16,6 +16,7 @@ from sfumato.engines.expressions import Type
 from sfumato.engines.operands import DTYPES
 from sfumato.engines.sources.columns import projected, quoted, sql_name
 from sfumato.engines.sources.embedded import PLACE, embedded
+from sfumato.engines.sources.logged_folders import check_no_log
 from sfumato.engines.sources.origins import Origin, Settle
 from sfumato.errors import EngineFailed, InvalidInput, NotDeclared, Unsupported
 
@@ -41,6 +42,7 @@ def origin_of_path(path: str | Path, declared: Mapping[str, Type] | None) -> Ori
     """A Parquet file, a folder of them, or a CSV file with declared types; nothing is opened yet."""
     place = _one_place(path)
     ending = place.suffix.lower()
+    check_no_log(place)
     if ending in CSV:
         if declared is None:
             raise NotDeclared(
@@ -63,6 +65,7 @@ def parquet(paths: Sequence[Path]) -> Origin:
     for place in places:
         if place.suffix.lower() not in PARQUET:
             raise Unsupported(f"{place.name!r} is not a Parquet file (.parquet); a list of files names nothing else.")
+        check_no_log(place)
     if len(set(places)) != len(places):
         raise InvalidInput("the list of files names one of them twice; nothing was done.")
     return ParquetFiles(places=places)
@@ -139,6 +142,8 @@ class ParquetFiles:
         return projected(table, settle(dict(table.schema().items())))
 
     def _read(self, engine: Any) -> ir.Table:
+        for place in self.places:  # again: a folder may have become such a table
+            check_no_log(place)
         files = self.files()
         for file in files:
             if not file.is_file():

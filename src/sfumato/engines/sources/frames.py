@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.engines.sources.columns import projected
 from sfumato.engines.sources.embedded import PLACE, connection, embedded
 from sfumato.engines.sources.origins import Settle
+from sfumato.engines.sources.polars_plans import check_lazy_frame
 from sfumato.errors import EngineFailed, InvalidInput
 
 if TYPE_CHECKING:
@@ -61,13 +62,18 @@ class Frame:
 
 
 class LazyFrame:
-    """A lazy frame of Polars: its types are known beforehand, its rows are collected when they are first asked for."""
+    """A lazy frame of Polars: its types are known beforehand, its rows are collected when they are first asked for.
+
+    Its plan must take stored rows one by one, or be vouched for as ``derived``.
+    """
 
     engine = "DuckDB"
     label = "the lazy frame"
     advice = "Check that what it scans is there, and that its columns have plain types and names of their own."
 
-    def __init__(self, data: Any) -> None:
+    def __init__(self, data: Any, *, derived: bool = False) -> None:
+        if not derived:
+            check_lazy_frame(data, self.label)
         self._lazy = data
         self._copy: Frame | None = None
 

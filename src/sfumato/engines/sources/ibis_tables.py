@@ -8,24 +8,46 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engines.dialects import Dialect
+from sfumato.engines.sources.catalogues import check_duckdb_table, check_postgres_table
 from sfumato.engines.sources.duckdb_tables import usual_settings
 from sfumato.engines.sources.frames import Frame
 from sfumato.engines.sources.origins import Origin, Settle
 from sfumato.engines.sources.postgres_tables import columns_of_query, reading
 from sfumato.engines.sources.relations import columns_in, table_of
+from sfumato.engines.sources.row_wise import not_row_wise
+from sfumato.engines.sources.spark_plans import check_spark_table
 from sfumato.engines.sources.spark_tables import our_settings
-from sfumato.errors import Refused, Unsupported
+from sfumato.errors import Unsupported
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 __all__ = ["origin_of_table"]
 
+STEPS = ("DatabaseTable", "Project", "Filter", "DropColumns", "DropNull", "FillNull")
+ROW_WISE = """
+Field Literal Alias Cast TryCast Coalesce NullIf IsNull NotNull Greatest Least IfElse SearchedCase SimpleCase
+And Or Not Xor Between Equals NotEquals Greater GreaterEqual Less LessEqual IdenticalTo InValues
+Abs Add Subtract Multiply Divide FloorDivide Modulus Negate Power Sqrt Exp Ln Log Log2 Log10 Sign
+Round Floor Ceil Clip IsNan IsInf
+StringConcat StringContains StringFind StringLength StringReplace StringSQLLike StringSQLILike Substring StrRight
+StartsWith EndsWith Strip LStrip RStrip LPad RPad Lowercase Uppercase Capitalize Reverse
+RegexSearch RegexExtract RegexReplace
+Date DateAdd DateSub DateDiff DateDelta DateTruncate DateFromYMD
+TimestampAdd TimestampSub TimestampDiff TimestampDelta TimestampTruncate DayOfWeekIndex DayOfWeekName
+ExtractYear ExtractQuarter ExtractMonth ExtractDay ExtractDayOfYear ExtractWeekOfYear ExtractIsoYear
+ExtractHour ExtractMinute ExtractSecond ExtractEpochSeconds
+StringToDate StringToTimestamp IntervalFromInteger
+"""
+FUNCTIONS = frozenset(ROW_WISE.split())
 ENGINES = {Dialect.DUCKDB: "DuckDB", Dialect.POSTGRES: "PostgreSQL", Dialect.SPARK: "Spark"}
 
 
-def origin_of_table(table: Any) -> Origin:
-    """Take over an Ibis table whose rows come each from one row of a table, on an engine that is tested."""
+def origin_of_table(table: Any, *, derived: bool = False) -> Origin:
+    """Take over an Ibis table whose rows come each from one row of a table, on an engine that is tested.
+
+    One that is ``derived`` may have any steps: its steward vouches for it.
+    """
     import ibis.expr.operations as ops
     import ibis.expr.types as ir
 
@@ -34,34 +56,27 @@ def origin_of_table(table: Any) -> Origin:
     node = table.op()
     if isinstance(node, ops.InMemoryTable):
         return Frame(table.to_pyarrow())
-    _only_row_by_row(node)
+    if not derived:
+        _only_row_by_row(node)
     backend = table.get_backend()
     if backend.name not in {dialect.value for dialect in Dialect}:
         raise Unsupported(
             f"tables on {backend.name!r} are not read: its rules for null, text and numbers are not tested. Nothing "
             "was done. Read are DuckDB, PostgreSQL and Spark; or hand over the rows as an Arrow table."
         )
-    return IbisTable(given=table, dialect=Dialect(backend.name))
+    return IbisTable(given=table, dialect=Dialect(backend.name), derived=derived)
 
 
 def _only_row_by_row(node: Any) -> None:
-    """Refuse steps in which one person's rows decide about another's: the guarantee would be weaker than it seems."""
+    """Refuse every step and every function that is not known to look at one row at a time."""
     import ibis.expr.operations as ops
 
-    tables = (ops.DatabaseTable, ops.SQLQueryResult, ops.Project, ops.Filter, ops.DropColumns, ops.DropNull)
     for part in node.find(ops.Relation):
-        if not isinstance(part, (*tables, ops.FillNull)):
-            raise Refused(
-                f"the Ibis table has a step {type(part).__name__}, in which rows of several persons can meet or rows "
-                "of its own appear; one person could move others. Nothing was done. Give a table with row-wise steps "
-                "(select, mutate, filter), or store the result and declare that, if its rows are to be protected."
-            )
-    mixing = (ops.Analytic, ops.Reduction, ops.WindowFunction, ops.Impure, ops.ScalarUDF, ops.Subquery, ops.Unnest)
-    for part in node.find(mixing):
-        raise Refused(
-            f"the Ibis table uses {type(part).__name__}, which is not a function of one row; nothing was done. "
-            "Give a table with row-wise steps alone."
-        )
+        if type(part).__name__ not in STEPS:
+            raise not_row_wise("the Ibis table", f"has a step {type(part).__name__}")
+    for part in node.find(ops.Value):
+        if type(part).__name__ not in FUNCTIONS:
+            raise not_row_wise("the Ibis table", f"uses {type(part).__name__}")
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -70,6 +85,7 @@ class IbisTable:
 
     given: Any
     dialect: Dialect
+    derived: bool = False
     label: str = "the Ibis table"
     advice: str = "Check that its connection is open, idle, and has the tables that it names."
 
@@ -102,7 +118,9 @@ class IbisTable:
             yield engine
 
     def held(self, engine: Any) -> dict[str, Any]:
-        """As the engine works them out without reading a row."""
+        """As the engine works them out without reading a row; the tables that it names must be stored ones."""
+        if not self.derived:
+            self._check_stored(engine)
         query = engine.compile(self.given)
         return columns_of_query(engine.con, query) if self.dialect is Dialect.POSTGRES else columns_in(engine, query)
 
@@ -110,6 +128,20 @@ class IbisTable:
         """The table."""
         held = self.held(engine)
         return table_of(engine, f"({engine.compile(self.given)}) AS data", settle(held), held, self.dialect)
+
+    def _check_stored(self, engine: Any) -> None:
+        import ibis.expr.operations as ops
+
+        for part in self.given.op().find(ops.DatabaseTable):
+            named = (part.namespace.catalog, part.namespace.database, part.name)
+            name = tuple(each for each in named if each is not None)
+            match self.dialect:
+                case Dialect.DUCKDB:
+                    check_duckdb_table(engine.con, name, self.label)
+                case Dialect.POSTGRES:
+                    check_postgres_table(engine.con, name[-2:], self.label)
+                case Dialect.SPARK:
+                    check_spark_table(engine._session, name, self.label)
 
 
 @contextmanager

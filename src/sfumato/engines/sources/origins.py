@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sfumato.engines.expressions import Type
+from sfumato.engines.sources.row_wise import not_row_wise
 from sfumato.errors import Unsupported
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Origin", "Settle", "origin_of"]
 
+IN_MEMORY = {"pandas", "polars", "pyarrow"}  # whose frames are rows, and no queries
 Settle = Callable[[Mapping[str, Any]], dict[str, Type]]  # from an engine's types to ours, checked
 
 
@@ -57,15 +59,18 @@ class Origin(Protocol):
         ...
 
 
-def origin_of(data: object, declared: Mapping[str, Type] | None) -> Origin:
-    """Where some data comes from; nothing is opened, except that a frame is taken over as it is now."""
+def origin_of(data: object, declared: Mapping[str, Type] | None, *, derived: bool = False) -> Origin:
+    """Where some data comes from; nothing is opened, except that a frame is taken over as it is now.
+
+    What runs a query when it is read must be row-wise by what can be seen of it, or ``derived``: vouched for.
+    """
     from sfumato.engines.sources import databases, files, frames, ibis_tables
 
     match data:
         case databases.DatabaseTable():
-            return data.origin()
+            return data.origin(derived=derived)
         case str() if "://" in data:
-            return databases.from_url(data).origin()
+            return databases.from_url(data).origin(derived=derived)
         case str() | Path():
             return files.origin_of_path(data, declared)
         case list() | tuple() if data and all(isinstance(each, str | Path) for each in data):
@@ -73,12 +78,15 @@ def origin_of(data: object, declared: Mapping[str, Type] | None) -> Origin:
     kind, module = type(data).__name__, type(data).__module__.partition(".")[0]
     match module, kind:
         case "ibis", _ if hasattr(data, "get_backend"):
-            return ibis_tables.origin_of_table(data)
+            return ibis_tables.origin_of_table(data, derived=derived)
         case "pyspark", "DataFrame":
-            return databases.spark(data).origin()
+            return databases.spark(data).origin(derived=derived)
         case "polars", "LazyFrame":
-            return frames.LazyFrame(data)
+            return frames.LazyFrame(data, derived=derived)
     if hasattr(data, "__arrow_c_stream__"):
+        known = {base.__module__.partition(".")[0] for base in type(data).__mro__}
+        if not derived and not known & IN_MEMORY:
+            raise not_row_wise(f"a {kind} of {module.removeprefix('_')}", "may be a query that is run when it is read")
         return frames.Frame(data)
     raise Unsupported(
         f"a {kind} is not a source of rows. Give the path of Parquet or CSV files, a pandas, Polars, Arrow or Spark "

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.extras import need
 from sfumato.engines.dialects import Dialect
+from sfumato.engines.sources.catalogues import check_postgres_table
 from sfumato.engines.sources.columns import quoted
 from sfumato.engines.sources.origins import Settle
 from sfumato.engines.sources.relations import table_of
@@ -52,6 +53,7 @@ class PostgresTable:
 
     reached: Mapping[str, Any] = field(repr=False)
     name: tuple[str, ...]
+    derived: bool = False
     engine: str = "PostgreSQL"
     advice: str = (
         "Check that the server answers, that the user may read the table, and that the name is right: schema.table, "
@@ -89,6 +91,8 @@ class PostgresTable:
 
     def held(self, engine: Any) -> dict[str, Any]:
         """Asked of the server for a query that returns no row; that the user may read the table is checked by it."""
+        if not self.derived:
+            check_postgres_table(engine.con, self.name, self.label)
         return columns_of_query(engine.con, f"SELECT * FROM {self._relation}")  # noqa: S608 - quoted
 
     def table(self, engine: Any, settle: Settle, until: ExitStack) -> ir.Table:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sfumato.core.interrupts import attempt
 from sfumato.engines.expressions import Type
 from sfumato.engines.sources.columns import settled
 from sfumato.engines.sources.origins import origin_of
@@ -24,7 +25,9 @@ class Source:
     """Rows of one table on one engine, opened no earlier than they are needed.
 
     ``columns`` declares names and types; a table then has these columns and no others. Without it they are what the
-    data itself says, and a CSV file, which says nothing, is refused.
+    data itself says, and a CSV file, which says nothing, is refused. What runs a query when it is read (a view, a lazy
+    frame, an expression) must be seen to take stored rows one by one; one that is ``derived`` is vouched for by the
+    steward: each of its rows depends on the rows of one protected unit only.
 
     Public: column names and types. Sensitive: every row, and how many there are. Guarantee: one opening sees one state
     of the data. A file that changed since it was first opened is refused, and so is a table whose columns changed: its
@@ -36,9 +39,10 @@ class Source:
     {'id': <Type.WHOLE: 'whole number'>, 'region': <Type.TEXT: 'text'>}
     """
 
-    def __init__(self, data: object, columns: Mapping[str, Type] | None = None) -> None:
+    def __init__(self, data: object, columns: Mapping[str, Type] | None = None, *, derived: bool = False) -> None:
         self._declared = None if columns is None else dict(columns)
-        self._origin = origin_of(data, self._declared)
+        self._origin = origin_of(data, self._declared, derived=derived)
+        self.derived = derived
         self._turn = threading.Lock()
         self._seen: tuple[object, dict[str, Type]] | None = None
 
@@ -74,17 +78,22 @@ class Source:
 
     def _or_failed(self, step: Callable[[], Made]) -> Made:
         """Take a step of the engine. Its own words may quote data: raised outside, the error does not carry them."""
-        failure: SfumatoError
-        try:
-            return step()
-        except SfumatoError as ours:
-            failure = ours
-        except Exception:  # noqa: BLE001 - whatever an engine raises, it is not quoted
-            failure = EngineFailed(
-                f"{self.engine} could not open {self._origin.label}; nothing was read and nothing was spent. "
-                f"{self._origin.advice}"
-            )
-        raise failure
+
+        def taken() -> tuple[Made] | SfumatoError:
+            try:
+                return (step(),)
+            except SfumatoError as ours:
+                return ours
+
+        made = attempt(taken)
+        if isinstance(made, tuple):
+            return made[0]
+        if isinstance(made, SfumatoError):
+            raise made
+        raise EngineFailed(
+            f"{self.engine} could not open {self._origin.label}; nothing was read and nothing was spent. "
+            f"{self._origin.advice}"
+        )
 
     def _settle(self, held: Mapping[str, Any], before: object) -> dict[str, Type]:
         """Check the columns against what was declared, and against what was seen earlier.

@@ -12,6 +12,7 @@ from sfumato.engines.dialects import Dialect
 from sfumato.engines.sources.columns import quoted
 from sfumato.engines.sources.origins import Settle
 from sfumato.engines.sources.relations import columns_in, relation_in
+from sfumato.engines.sources.spark_plans import check_spark_frame, check_spark_table
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -36,6 +37,7 @@ class SparkTable:
 
     given: Any
     name: tuple[str, ...]
+    derived: bool = False
     engine: str = "Spark"
     advice: str = "Check that the session is running and has such a table or view."
 
@@ -61,13 +63,23 @@ class SparkTable:
             yield ibis.pyspark.connect(self._spark)
 
     def held(self, engine: Any) -> dict[str, Any]:
-        """As Spark works them out without running anything."""
+        """As Spark works them out without running anything; the plan must take stored rows one by one."""
+        self._check_plan()
         with ExitStack() as until:
             return columns_in(engine, f"SELECT * FROM {self._relation(until)}")  # noqa: S608 - quoted
 
     def table(self, engine: Any, settle: Settle, until: ExitStack) -> ir.Table:
         """The table; a frame has a name until the stack is closed."""
+        self._check_plan()
         return relation_in(engine, self._relation(until), settle, Dialect.SPARK)
+
+    def _check_plan(self) -> None:
+        if self.derived:
+            return
+        if self.name:
+            check_spark_table(self._spark, self.name, self.label)
+        else:
+            check_spark_frame(self.given, self.label)
 
     @property
     def _spark(self) -> Any:

@@ -180,6 +180,10 @@ class Lessons:
         """The examples that are asked."""
         return [query.dataset]
 
+    def derived(self, query: ExampleQuery) -> list[Dataset]:
+        """None: examples are rows in memory."""
+        return []
+
     def mechanism(self, query: ExampleQuery, moved: Sensitivity, spend: Budget) -> Mechanism:
         """The mechanism with the least error that a spend allows."""
         return query.mechanism(moved, self._unit, spend)

@@ -80,6 +80,11 @@ class _Told:
         """What δ says about a value that is found although it is one person's alone."""
         return [self.say("found.alone")] if self.facts.subject.kind is Kind.FOUND else []
 
+    @property
+    def vouched(self) -> list[str]:
+        """What the steward vouches for and nobody could check."""
+        return [self.say("vouched.rows")] if self.facts.vouched else []
+
     def what(self) -> tuple[str, ...]:
         subject = self.facts.subject
         if subject.course is not None:
@@ -241,6 +246,7 @@ def _public(told: _Told) -> Text:
         *told.alone,
         *told.stream,
         *told.lesson,
+        *told.vouched,
         told.say("public.scope"),
     ]
     return Text(
@@ -260,6 +266,7 @@ def _patient(told: _Told) -> Text:
         *told.alone,
         *told.stream,
         *told.lesson,
+        *told.vouched,
         told.say("patient.scope"),
     ]
     name = "patient.limit_found" if told.facts.subject.kind is Kind.FOUND else "patient.limit"
@@ -289,6 +296,7 @@ def _clinician(told: _Told) -> Text:
         *told.alone,
         *told.stream,
         *told.lesson,
+        *told.vouched,
         told.say("clinician.scope"),
     ]
     return Text(
@@ -323,6 +331,7 @@ def _manager(told: _Told) -> Text:
         *told.alone,
         *told.stream,
         *told.lesson,
+        *told.vouched,
     ]
     return Text(
         what=told.what(),
@@ -348,6 +357,7 @@ def _board(told: _Told) -> Text:
         *told.alone,
         *told.stream,
         *told.lesson,
+        *told.vouched,
         *told.method,
         told.say(f"board.together_{together}"),
         told.say("board.assumptions"),

@@ -192,7 +192,8 @@ class Facts:
     promise together), ``account`` how its account stood right after it, ``cost`` what a fresh one costs. ``margins`` is
     None for a model, and where numbers err differently: then ``spans`` says how exact each column is.
     ``cut_differently`` says that the sources of a derived figure have different limits. ``lost`` is what a fresh one
-    counts against the filter of the account, where it has one.
+    counts against the filter of the account, where it has one. ``vouched`` names the datasets of which the steward says
+    that each row depends on one unit only.
     """
 
     subject: Subject
@@ -206,6 +207,7 @@ class Facts:
     repeated: bool = False
     cut_differently: bool = False
     lost: Fraction | None = None
+    vouched: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.guarantee, Pure | Approximate):
@@ -252,6 +254,7 @@ class Facts:
             spans=() if margins is not None else _spans(release),
             repeated=release.repeated,
             lost=_lost(said),
+            vouched=tuple(dataset.name for dataset in said.derived),
         )
 
     @classmethod
@@ -325,6 +328,7 @@ class Facts:
             cost=Budget.none(),
             account=last.account,
             margins=margins,
+            vouched=tuple(dict.fromkeys(dataset.name for each in said for dataset in each.derived)),
         )
 
 

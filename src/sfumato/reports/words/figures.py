@@ -59,6 +59,7 @@ def figures(facts: Facts, language: str) -> dict[str, str]:
         **_held(facts, language),
         **_limit(facts, language),
         **_account(facts, language),
+        **({"vouched": listed([one_line(name) for name in facts.vouched], language)} if facts.vouched else {}),
     }
 
 

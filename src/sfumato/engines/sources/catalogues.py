@@ -1,0 +1,59 @@
+"""Catalogues: whether a name stands for stored rows, or for a query that is run when it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sfumato.engines.dialects import Dialect
+from sfumato.engines.sources.columns import quoted
+from sfumato.engines.sources.row_wise import not_row_wise
+
+__all__ = ["check_duckdb_table", "check_postgres_table"]
+
+# Names of DuckDB ignore capital letters. A database of another kind that is attached shows its views as tables.
+DUCKDB = """
+SELECT d.type = 'duckdb' AND found.stored FROM (
+    SELECT database_name, schema_name, table_name AS name, true AS stored FROM duckdb_tables()
+    UNION ALL
+    SELECT database_name, schema_name, view_name, false FROM duckdb_views() WHERE NOT internal
+) found JOIN duckdb_databases() d USING (database_name)
+WHERE lower(found.name) = lower($1) AND ($2 IS NULL OR lower(found.schema_name) = lower($2) OR
+    ($3 IS NULL AND lower(found.database_name) = lower($2))) AND ($3 IS NULL OR lower(found.database_name) = lower($3))
+"""
+# A table and all that inherit from it, partitions too: what is read of it is theirs.
+POSTGRES = """
+WITH RECURSIVE tree AS (
+    SELECT pg_catalog.to_regclass(%s)::pg_catalog.oid AS oid
+    UNION SELECT i.inhrelid FROM pg_catalog.pg_inherits i JOIN tree ON i.inhparent = tree.oid
+)
+SELECT c.relkind::text, pg_catalog.row_security_active(c.oid) FROM tree JOIN pg_catalog.pg_class c USING (oid)
+"""
+KINDS = {"v": "is a view", "m": "is a materialised view", "f": "is, or has as a part, a table of another server"}
+
+
+def check_duckdb_table(connection: Any, name: Sequence[str], label: str) -> None:
+    """Refuse a name of DuckDB that is not a stored table; ``name`` is (database, schema, table), or its last parts.
+
+    Where it could be read in several ways, all of them must be stored tables. What no catalogue lists (a frame of
+    Python, a file) is not opened by its name.
+    """
+    table, schema, database = [*reversed(name), None, None][:3]
+    found = [stored for (stored,) in connection.execute(DUCKDB, [table, schema, database]).fetchall()]
+    if not found:
+        raise LookupError("there is no table of this name")
+    if not all(found):
+        raise not_row_wise(label, "is a view, or a table of a database of another kind")
+
+
+def check_postgres_table(connection: Any, name: Sequence[str], label: str) -> None:
+    """Refuse a name of PostgreSQL that is not a stored table, or of which a policy shows some rows only."""
+    relation = ".".join(quoted(part, Dialect.POSTGRES) for part in name)
+    found = connection.execute(POSTGRES, (relation,)).fetchall()
+    if not found:
+        raise LookupError("there is no table of this name")
+    for kind, secured in found:
+        if kind not in ("r", "p"):
+            raise not_row_wise(label, KINDS.get(kind, "is no table"))
+        if secured:
+            raise not_row_wise(label, "has a policy that decides which rows this user sees")

@@ -1,0 +1,122 @@
+"""Plans of Polars: whether a lazy frame takes stored rows one by one."""
+
+from __future__ import annotations
+
+from datetime import date, time, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from sfumato.engines.sources.logged_folders import check_no_log
+from sfumato.engines.sources.row_wise import not_row_wise
+
+__all__ = ["check_lazy_frame"]
+
+FILES = ("parquet", "ipc")  # of other files Polars works the types out from many rows
+PLAIN = (type(None), bool, int, float, str, bytes, date, time, timedelta, Decimal)
+FUNCTIONS = {
+    *(f"BooleanFunction.{name}" for name in ("IsNull", "IsNotNull", "Not", "IsNan", "IsNotNan", "IsFinite")),
+    *(f"StringFunction.{name}" for name in ("Uppercase", "Lowercase", "LenBytes", "LenChars", "StartsWith")),
+    "StringFunction.EndsWith",
+    "fill_null",
+}
+MEMBER = "BooleanFunction.IsIn"
+
+
+def check_lazy_frame(lazy: Any, label: str) -> None:
+    """Refuse a lazy frame with a step that is not known to look at one row at a time; no row is read.
+
+    Known are scans of Parquet and IPC files and of frames, filters, and columns computed from columns, constants,
+    comparisons, arithmetic, casts and when/then. What this version of Polars does not let us see is refused too.
+    """
+    import polars
+
+    seen: str | None
+    try:
+        # As it was written: an optimizer may already have taken the first rows of a frame.
+        plain = polars.QueryOptFlags.none()._pyoptflags
+        seen = _Plan(lazy._ldf.with_optimizations(plain).visit()).odd()
+    except (AttributeError, NotImplementedError, TypeError):
+        seen = "a step that cannot be looked into"
+    if seen is not None:
+        raise not_row_wise(label, f"has {seen}")
+
+
+class _Plan:
+    """The plan that would run, node by node."""
+
+    def __init__(self, nodes: Any) -> None:
+        self._nodes = nodes
+
+    def odd(self) -> str | None:
+        """The first step that is not on the list, in words; None where there is none."""
+        node = self._nodes.view_current_node()
+        wrong = self._odd_step(node)
+        if wrong is not None:
+            return wrong
+        for place in self._nodes.get_inputs():
+            self._nodes.set_node(place)
+            wrong = self.odd()
+            if wrong is not None:
+                return wrong
+        return None
+
+    def _odd_step(self, node: Any) -> str | None:
+        kind = type(node).__name__
+        match kind:
+            case "Scan":
+                options, files = node.file_options, node.scan_type[0]
+                plain = options.row_index is None and options.n_rows is None and options.include_file_paths is None
+                if files not in FILES or not plain:
+                    return f"a scan of {files} files with options, or of files without types"
+                if len(set(node.paths)) != len(node.paths):
+                    return "a file twice"
+                for path in node.paths:
+                    check_no_log(Path(path))
+                return self._odd_parts([node.predicate])
+            case "DataFrameScan":
+                return self._odd_parts([node.selection])
+            case "Filter":
+                return self._odd_parts([node.predicate])
+            case "Select":
+                return self._odd_parts(node.expr)
+            case "HStack":
+                return self._odd_parts(node.exprs)
+            case "SimpleProjection":
+                return None
+        return f"a step {kind}"
+
+    def _odd_parts(self, parts: list[Any]) -> str | None:
+        return next((wrong for part in parts if part is not None and (wrong := self._odd_part(part.node))), None)
+
+    def _odd_part(self, place: int) -> str | None:
+        part = self._nodes.view_expression(place)
+        kind = type(part).__name__
+        inner: list[int]
+        match kind:
+            case "Column":
+                inner = []
+            case "Literal":
+                return None if isinstance(part.value, PLAIN) else "a list of values in a column"
+            case "BinaryExpr":
+                inner = [part.left, part.right]
+            case "Cast" | "Alias":
+                inner = [part.expr]
+            case "Ternary":
+                inner = [part.predicate, part.truthy, part.falsy]
+            case "Function" if str(part.function_data[0]) in FUNCTIONS:
+                inner = list(part.input)
+            case "Function" if str(part.function_data[0]) == MEMBER and self._is_list(part.input[1]):
+                inner = [part.input[0]]
+            case "Function":
+                return f"the function {part.function_data[0]}"
+            case _:
+                return f"a column by {kind}"
+        return next((wrong for each in inner if (wrong := self._odd_part(each))), None)
+
+    def _is_list(self, place: int) -> bool:
+        """Whether something is a constant list."""
+        part = self._nodes.view_expression(place)
+        if type(part).__name__ != "Literal":
+            return False
+        return isinstance(part.value, list) and all(isinstance(value, PLAIN) for value in part.value)

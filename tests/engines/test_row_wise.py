@@ -1,0 +1,306 @@
+"""Only what is shown to be row-wise is read: a query, a view or a plan that may mix people is refused."""
+
+# ruff: noqa: S608 - SQL of our own
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import ibis
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import sfumato as sf
+from sfumato.engines import sources
+from sfumato.engines.sources import Source
+from sfumato.errors import EngineFailed, InvalidInput, Refused
+from tests.engines.reading import rows
+
+FIVE = pa.table({"id": ["a", "b", "c", "d", "e"], "n": [1, 2, 3, 4, 5]})
+IF_A_IS_THERE = (
+    "CAST(sum(CASE WHEN id = 'a' THEN 1 ELSE 0 END) OVER () AS bigint) AS k"  # one person in a column of everybody
+)
+WORDS = "cannot be shown to be row-wise.*Nothing was read and nothing was spent.*derived=True"
+
+
+def vault_of() -> sf.Vault:
+    return sf.Vault(unit=sf.user("id", relation="add/remove"), budget=sf.Budget(epsilon=10**6), name="clinic")
+
+
+def counted(data: Any, *, derived: bool = False, epsilon: int = 10_000) -> tuple[int, ...]:
+    """How many rows have k of 1 or more, through every step that a release takes; noise is 0 at this ε."""
+    vault = vault_of()
+    limit = sf.Limit(groups=1, rows_per_group=1)
+    table = vault.table(data, name="visits", version="1", limit=limit, bounds={"k": (0, 5)}, derived=derived)
+    try:
+        return table.where(sf.col("k") >= 1).count().release(epsilon=epsilon).values
+    except Refused:
+        assert vault.spent == sf.Budget(epsilon=0)
+        raise
+
+
+def in_duckdb(frame: pa.Table) -> Any:
+    connection = duckdb.connect()
+    connection.register("given", frame)
+    connection.execute("CREATE TABLE visits AS SELECT * FROM given")
+    return connection
+
+
+def as_sql(frame: pa.Table) -> Any:
+    engine = ibis.duckdb.from_connection(in_duckdb(frame))
+    return engine.sql(f"SELECT id, {IF_A_IS_THERE} FROM visits")
+
+
+def as_sql_of_a_table(frame: pa.Table) -> Any:
+    engine = ibis.duckdb.from_connection(in_duckdb(frame))
+    return engine.table("visits").alias("v").sql(f"SELECT id, {IF_A_IS_THERE} FROM v")
+
+
+def as_view(frame: pa.Table) -> Any:
+    connection = in_duckdb(frame)
+    connection.execute(f"CREATE VIEW counted AS SELECT id, {IF_A_IS_THERE} FROM visits")
+    return sources.duckdb(connection, table="counted")
+
+
+def as_view_in_ibis(frame: pa.Table) -> Any:
+    engine = ibis.duckdb.from_connection(in_duckdb(frame))
+    engine.con.execute(f"CREATE VIEW counted AS SELECT id, {IF_A_IS_THERE} FROM visits")
+    return engine.table("counted")
+
+
+def as_lazy_frame(frame: pa.Table) -> Any:
+    return pl.from_arrow(frame).lazy().with_columns(k=(pl.col("id") == "a").sum())  # type: ignore[union-attr]
+
+
+def as_relation(frame: pa.Table) -> Any:
+    return in_duckdb(frame).sql(f"SELECT id, {IF_A_IS_THERE} FROM visits")
+
+
+MIXING: list[Callable[[pa.Table], Any]] = [
+    as_sql,
+    as_sql_of_a_table,
+    as_view,
+    as_view_in_ibis,
+    as_lazy_frame,
+    as_relation,
+]
+
+
+@pytest.mark.filterwarnings("ignore:.*fetch_arrow_table:DeprecationWarning")  # Ibis calls it
+@pytest.mark.parametrize("made", MIXING, ids=lambda made: made.__name__)
+def test_a_column_in_which_one_person_moves_everybody_is_refused(made: Callable[[pa.Table], Any]) -> None:
+    """The leak: 5 rows with person a, 0 without, and a charge for 1. Vouched for, it is the steward's word."""
+    with pytest.raises(Refused, match=WORDS):
+        counted(made(FIVE))
+    assert counted(made(FIVE), derived=True) == (5,)
+    assert counted(made(FIVE.slice(1)), derived=True) == (0,)
+
+
+def test_a_view_in_postgres_is_refused(postgres_url: str) -> None:
+    import psycopg
+
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(
+            f"""
+            DROP SCHEMA IF EXISTS wise CASCADE; CREATE SCHEMA wise;
+            CREATE TABLE wise.visits (id text, k bigint) ;
+            INSERT INTO wise.visits SELECT chr(96 + i), i FROM generate_series(1, 5) i;
+            CREATE VIEW wise.counted AS SELECT id, {IF_A_IS_THERE} FROM wise.visits;
+            CREATE MATERIALIZED VIEW wise.kept AS SELECT * FROM wise.counted;
+            CREATE TABLE wise.parent (id text, k bigint) PARTITION BY LIST (id);
+            CREATE TABLE wise.part PARTITION OF wise.parent FOR VALUES IN ('a');
+            CREATE TABLE wise.hidden (id text, k bigint);
+            ALTER TABLE wise.hidden ENABLE ROW LEVEL SECURITY;
+            ALTER TABLE wise.hidden FORCE ROW LEVEL SECURITY;
+            CREATE POLICY few ON wise.hidden USING (k < (SELECT count(*) FROM wise.visits));
+            DO $$ BEGIN CREATE ROLE reader LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$;
+            GRANT USAGE ON SCHEMA wise TO reader; GRANT SELECT ON ALL TABLES IN SCHEMA wise TO reader;
+            """
+        )
+    assert counted(sources.postgres(postgres_url, table="wise.visits")) == (5,)
+    assert counted(sources.postgres(postgres_url, table="wise.parent")) == (0,)
+    for name in ("counted", "kept"):
+        view = sources.postgres(postgres_url, table=f"wise.{name}")
+        with pytest.raises(Refused, match=f"view, and {WORDS}"):
+            counted(view)
+        assert counted(view, derived=True) == (5,)
+    with pytest.raises(EngineFailed, match="could not open"):
+        counted(sources.postgres(postgres_url, table="wise.absent"))
+    engine = ibis.postgres.connect(**_reached(postgres_url))
+    try:
+        assert counted(engine.table("visits", database="wise")) == (5,)
+        with pytest.raises(Refused, match=WORDS):
+            counted(engine.table("counted", database="wise"))
+        engine.con.execute("SET ROLE reader")
+        engine.con.commit()
+        with pytest.raises(Refused, match=f"has a policy that decides which rows this user sees, and {WORDS}"):
+            counted(engine.table("hidden", database="wise"))
+    finally:
+        engine.disconnect()
+
+
+def _reached(url: str) -> dict[str, Any]:
+    from psycopg.conninfo import conninfo_to_dict
+
+    words = conninfo_to_dict(url)
+    words["database"] = words.pop("dbname", None)
+    return words
+
+
+def test_plans_of_spark(spark: Any, tmp_path: Path) -> None:
+    """Stored files with row-wise steps are read, also under the name of a view; whatever mixes rows is not."""
+    path = str(tmp_path / "visits.parquet")
+    pq.write_table(FIVE.append_column("k", pa.array([1, 1, 0, 1, 1])), path)
+    stored = spark.read.parquet(path)
+    stored.createOrReplaceTempView("wise_visits")
+    spark.sql("CREATE OR REPLACE TEMP VIEW wise_some AS SELECT id, k * 2 AS k FROM wise_visits WHERE n > 1")
+    spark.sql(f"CREATE OR REPLACE TEMP VIEW wise_counted AS SELECT id, {IF_A_IS_THERE} FROM wise_visits")
+    spark.sql("CREATE OR REPLACE TEMP VIEW wise_grouped AS SELECT id, count(*) AS k FROM wise_visits GROUP BY id")
+    try:
+        session = ibis.pyspark.connect(spark)
+        assert counted(stored.filter("n > 1").selectExpr("id", "k")) == (3,)
+        assert counted(sources.spark(spark, table="wise_some")) == (3,)
+        assert counted(session.table("wise_some")) == (3,)
+        window = stored.selectExpr("id", IF_A_IS_THERE)
+        mixing = [
+            sources.spark(spark, table="wise_counted"),
+            sources.spark(spark, table="wise_grouped"),
+            session.table("wise_counted"),
+            window,
+            stored.limit(3),
+            stored.distinct(),
+            stored.sample(0.5),
+            stored.union(stored),
+            stored.join(stored.selectExpr("id AS who"), on=spark_column("id") == spark_column("who")),
+            stored.selectExpr("id", "monotonically_increasing_id() AS k"),
+            stored.selectExpr("id", "(SELECT count(*) FROM wise_visits WHERE id = 'a') AS k"),
+            stored.selectExpr("explode(array(id, id)) AS id", "k"),
+            spark.createDataFrame([("a", 1)], "id string, k long"),
+        ]
+        for data in mixing:
+            with pytest.raises(Refused, match=WORDS):
+                counted(data)
+        assert counted(window, derived=True) == (5,)
+    finally:
+        for name in ("visits", "some", "counted", "grouped"):
+            spark.catalog.dropTempView(f"wise_{name}")
+
+
+def spark_column(name: str) -> Any:
+    from pyspark.sql.functions import col
+
+    return col(name)
+
+
+P = pl.col("n")
+LAZY_STEPS: dict[str, Callable[[pl.LazyFrame], pl.LazyFrame]] = {
+    "len": lambda t: t.with_columns(k=pl.len()),
+    "sum": lambda t: t.with_columns(k=P.sum()),
+    "over": lambda t: t.with_columns(k=P.sum().over("id")),
+    "filter by max": lambda t: t.filter(P.max() == P),
+    "head": lambda t: t.head(2),
+    "slice": lambda t: t.slice(1, 2),
+    "sort": lambda t: t.sort("n"),
+    "unique": lambda t: t.unique(),
+    "shift": lambda t: t.with_columns(k=P.shift()),
+    "rank": lambda t: t.with_columns(k=P.rank()),
+    "cumulative": lambda t: t.with_columns(k=P.cum_sum()),
+    "row index": lambda t: t.with_row_index(),
+    "group by": lambda t: t.group_by("id").agg(pl.len()),
+    "join": lambda t: t.join(t, on="id"),
+    "concat": lambda t: pl.concat([t, t]),
+    "python": lambda t: t.with_columns(k=P.map_elements(lambda x: x, return_dtype=pl.Int64)),
+    "python on all": lambda t: t.map_batches(lambda frame: frame),
+    "is in a column": lambda t: t.with_columns(k=P.is_in(pl.col("n").implode())),
+    "forward": lambda t: t.with_columns(k=P.fill_null(strategy="forward")),
+    "a series": lambda t: t.with_columns(k=pl.lit(pl.Series([1, 2, 3, 4, 5]))),
+    "gather": lambda t: t.select(P.gather([0])),
+    "joined text": lambda t: t.select(pl.col("id").str.join()),
+    "first": lambda t: t.filter(P.is_first_distinct()),
+}
+
+
+@pytest.mark.parametrize("step", LAZY_STEPS.values(), ids=LAZY_STEPS)
+@pytest.mark.parametrize("scanned", [False, True], ids=["frame", "file"])
+def test_a_lazy_frame_that_looks_at_several_rows_is_refused(step: Any, scanned: bool, tmp_path: Path) -> None:
+    lazy: Any = pl.from_arrow(FIVE)
+    if scanned:
+        pq.write_table(FIVE, tmp_path / "five.parquet")
+        lazy = pl.scan_parquet(tmp_path / "five.parquet")
+    with pytest.raises(Refused, match=WORDS):
+        Source(step(lazy.lazy()))
+
+
+def test_a_lazy_frame_of_row_wise_steps_is_read(tmp_path: Path) -> None:
+    pq.write_table(FIVE, tmp_path / "five.parquet")
+    lazy = pl.scan_parquet(tmp_path / "five.parquet").filter((P > 1) & P.is_in([2, 3]) & pl.col("id").is_not_null())
+    lazy = lazy.with_columns(k=pl.when(P > 2).then(P * 2).otherwise(None), up=pl.col("id").str.to_uppercase())
+    lazy = lazy.rename({"up": "who"}).drop("id").cast({"n": pl.Int32}).select("who", "k", m=P + 1)
+    assert rows(Source(lazy)) == [{"who": "B", "k": None, "m": 3}, {"who": "C", "k": 6, "m": 4}]
+    (tmp_path / "five.csv").write_text("id,n\na,1\n")
+    for scan in (
+        pl.scan_csv(tmp_path / "five.csv"),  # what its columns hold is worked out from its rows
+        pl.scan_parquet(tmp_path / "five.parquet", n_rows=2),
+        pl.scan_parquet(tmp_path / "five.parquet", row_index_name="k"),
+    ):
+        with pytest.raises(Refused, match=WORDS):
+            Source(scan)
+
+
+def test_a_name_of_duckdb_that_no_catalogue_lists_is_not_opened(tmp_path: Path) -> None:
+    """DuckDB would take a file, or a variable of Python, for a table."""
+    connection = in_duckdb(FIVE)
+    some_frame = FIVE
+    pq.write_table(some_frame, tmp_path / "five.parquet")
+    for name in (str(tmp_path / "five.parquet"), "some_frame"):
+        with pytest.raises(EngineFailed, match="could not open"):
+            Source(sources.duckdb(connection, table=(name,))).columns()
+    connection.execute("CREATE SCHEMA other; CREATE VIEW other.visits AS SELECT * FROM main.visits")
+    assert Source(sources.duckdb(connection, table="main.visits")).columns()
+    for name in ("visits", "other.visits", "OTHER.Visits"):
+        with pytest.raises(Refused, match=WORDS):
+            Source(sources.duckdb(connection, table=name)).columns()
+
+
+def test_views_of_a_duckdb_file_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "clinic.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE visits AS SELECT 'a' AS id, 1 AS k; CREATE VIEW v AS SELECT * FROM visits")
+    assert counted(sources.duckdb(path, table="visits")) == (1,)
+    assert counted(f"duckdb://{path}?table=main.visits") == (1,)
+    with pytest.raises(Refused, match=WORDS):
+        counted(sources.duckdb(path, table="v"))
+    assert counted(sources.duckdb(path, table="v"), derived=True) == (1,)
+
+
+def test_a_udf_of_ibis_is_refused() -> None:
+    @ibis.udf.scalar.builtin(signature=(("int64",), "int64"))
+    def anything(x):  # type: ignore[no-untyped-def]
+        ...
+
+    table = ibis.duckdb.from_connection(in_duckdb(FIVE)).table("visits")
+    with pytest.raises(Refused, match=WORDS):
+        Source(table.mutate(k=anything(table.n)))
+
+
+def test_the_stewards_word_is_a_word(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="derived is True or False"):
+        vault_of().table(FIVE, name="x", version="1", limit=sf.Limit(groups=1, rows_per_group=1), derived="yes")  # type: ignore[arg-type]
+    graphs = sf.Vault(unit=sf.edge(relation="add/remove"), budget=sf.Budget(epsilon=1), name="contacts")
+    with pytest.raises(InvalidInput, match="derived is True or False"):
+        graphs.graph([(0, 1)], name="x", version="1", nodes=2, derived=1)  # type: ignore[arg-type]
+
+
+def test_a_graph_in_a_view_is_refused_or_vouched_for() -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE met (source INT, target INT); INSERT INTO met VALUES (0, 1), (1, 2)")
+    connection.execute("CREATE VIEW often AS SELECT source, target FROM met WHERE (SELECT count(*) FROM met) > 1")
+    vault = sf.Vault(unit=sf.edge(relation="add/remove"), budget=sf.Budget(epsilon=10**6), name="contacts")
+    data = sources.duckdb(connection, table="often")
+    with pytest.raises(Refused, match=WORDS):
+        vault.graph(data, name="met", version="1", nodes=3).edges().release(epsilon=1)
+    release = vault.graph(data, name="met", version="2", nodes=3, derived=True).edges().release(epsilon=10_000)
+    assert release.values == (2,)
+    assert [dataset.edition for dataset in release.statement.derived] == ["2"]
