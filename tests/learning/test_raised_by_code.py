@@ -329,7 +329,6 @@ def test_a_control_c_ends_a_run_keeps_its_charge_and_closes_nothing(tmp_path: Pa
     made.fit(steps=1, **SPEND)  # and the data is open
 
 
-
 class Chatty(nn.Module):
     """A model that tells everyone where it sees one record, in the ways that Python has and one past it."""
 
