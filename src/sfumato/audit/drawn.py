@@ -6,6 +6,7 @@ Each comes with a copy that is broken on purpose. Attacks on whole releases are 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from itertools import combinations, permutations
 from typing import Any
 
@@ -49,7 +50,7 @@ from sfumato.streams.pattern import Pattern
 from sfumato.streams.toeplitz import Toeplitz
 from sfumato.streams.tree import Tree
 
-__all__ = ["DRAWN", "noise", "shrunk"]
+__all__ = ["DRAWN", "GAP", "noise", "shrunk", "watch_law", "watched"]
 
 Array = Any
 HALF = Fraction(1, 2)
@@ -200,11 +201,12 @@ def _cube(mechanism: CubeNoise) -> Drawn:
     def norm(vectors: Array) -> Array:
         return np.abs(vectors).max(axis=1)
 
+    @cache
     def law(scale: float) -> Array:
         return _enumerated(
             lambda vectors: np.exp(-norm(vectors) / scale),
             mechanism.dimensions,
-            60,
+            40,
             lambda vectors: _shape(vectors, norm(vectors)),
         )
 
@@ -217,11 +219,12 @@ def _degrees(mechanism: DegreeNoise) -> Drawn:
     def norm(vectors: Array) -> Array:
         return np.abs(vectors).sum(axis=1) // 2 + excess(vectors)
 
+    @cache
     def law(scale: float) -> Array:
         return _enumerated(
             lambda vectors: np.where(vectors.sum(axis=1) % 2 == 0, np.exp(-norm(vectors) / scale), 0.0),
             mechanism.nodes,
-            50,
+            36,
             lambda vectors: _shape(vectors, norm(vectors)),
         )
 
@@ -255,7 +258,7 @@ def _by_shape(
 GAP = 20
 
 
-def _watched(run: SparseVector, words: SystemWords) -> int:
+def watched(run: SparseVector, words: SystemWords) -> int:
     """Two looks of one watch: how each came out, silent or with its gap."""
     watch = run.watch(0, words=words)
     told = [watch.check(value) for value in (0, 1)]
@@ -263,7 +266,7 @@ def _watched(run: SparseVector, words: SystemWords) -> int:
     return first * (GAP + 2) + second
 
 
-def _watch_law(run: SparseVector) -> Array:
+def watch_law(run: SparseVector) -> Array:
     """The law of that, by adding up over the noise of the threshold, which both looks share."""
     import numpy as np
 
@@ -278,7 +281,8 @@ def _watch_law(run: SparseVector) -> Array:
             np.add.at(cells[row], np.where(gaps < 0, 0, 1 + np.minimum(gaps, GAP)), single)
         return cells
 
-    return (level[:, None, None] * looked(0)[:, :, None] * looked(1)[:, None, :]).sum(axis=0).ravel()
+    first, second = looked(0), looked(1)
+    return (level[:, None, None] * first[:, :, None] * second[:, None, :]).sum(axis=0).ravel()
 
 
 def _threshold(rule: NoisyThreshold, drawn_from: NoisyThreshold) -> Callable[[int], Played]:
@@ -350,6 +354,7 @@ def _capped(mechanism: ChosenCap) -> Drawn:
     reach, ways = 400, [3, *([0] * (len(mechanism.caps) - 1))]
     chooser = PermuteAndFlip(epsilon=mechanism.choice, spread=Fraction(mechanism.spread))
 
+    @cache
     def law(times: float) -> Array:
         chosen = laws.flipped(chooser.exponents(mechanism.scores(ways)))
         parts = [around(0, mechanism.scale(cap) * Fraction(times), -reach, reach) for cap in mechanism.caps]
@@ -381,6 +386,7 @@ def _celled(mechanism: NoisyCells) -> Drawn:
     """The noisy count and the set of cells that are shown, where no cell is 1."""
     import numpy as np
 
+    @cache
     def law(times: Fraction) -> Array:
         found = some_cells("", mechanism, epsilon=1.0, scale=mechanism.scale * times).here(0)
         return np.asarray(found) / np.sum(found)
@@ -415,6 +421,7 @@ def _scaled(mechanism: NoisyScale, hub: tuple[int, int]) -> Drawn:
 
     reach, (least, _) = 800, mechanism.guides
 
+    @cache
     def law(drawn_from: NoisyScale) -> Array:
         return scaled("", drawn_from, hub, hub, epsilon=1.0, shift=mechanism.shift, reach=reach).here(0)
 
@@ -523,7 +530,7 @@ DRAWN: tuple[Drawn, ...] = (
     choice(
         "exponential",
         Exponential.KIND,
-        lambda: finite(laws.softmax(_SOFT.exponents(SCORES))),
+        lambda: finite(laws.softmax([Fraction(score, 2) for score in SCORES])),  # exp(ε·u/(2Δ)) at ε = Δ = 1
         lambda words: _SOFT.choose(SCORES, words),
         "names the best",
         lambda _: BEST,
@@ -531,7 +538,7 @@ DRAWN: tuple[Drawn, ...] = (
     choice(
         "permute and flip",
         PermuteAndFlip.KIND,
-        lambda: finite(laws.flipped(_FLIP.exponents(SCORES))),
+        lambda: finite(laws.flipped([Fraction(score - max(SCORES), 2) for score in SCORES])),
         lambda words: _FLIP.choose(SCORES, words),
         "names the best",
         lambda _: BEST,
@@ -539,7 +546,7 @@ DRAWN: tuple[Drawn, ...] = (
     choice(
         "noisy max",
         NoisyMax.KIND,
-        lambda: finite(laws.largest(SCORES, _MAX.scale)),
+        lambda: finite(laws.largest(SCORES, Fraction(2))),
         lambda words: _MAX.choose(SCORES, words),
         "half of the noise",
         lambda words: replace(_MAX, scale=_MAX.scale / 2).choose(SCORES, words),
@@ -547,7 +554,7 @@ DRAWN: tuple[Drawn, ...] = (
     choice(
         "quantile choice",
         QuantileChoice.KIND,
-        lambda: finite(laws.softmax(_MEDIAN.exponents(_ROWS))),
+        lambda: finite(laws.softmax(_ranked(_ROWS))),
         lambda words: _MEDIAN.choose(*_values(_ROWS), words)[0],
         "drawn at 2ε",
         lambda words: _doubled(_MEDIAN).choose(*_values(_ROWS), words)[0],
@@ -555,10 +562,10 @@ DRAWN: tuple[Drawn, ...] = (
     choice(
         "sparse vector",
         SparseVector.KIND,
-        lambda: finite(_watch_law(_WATCH)),
-        lambda words: _watched(_WATCH, words),
+        lambda: finite(watch_law(_WATCH)),
+        lambda words: watched(_WATCH, words),
         "drawn at 2ε",
-        lambda words: _watched(replace(_WATCH, first=2 * _WATCH.first, each=2 * _WATCH.each), words),
+        lambda words: watched(replace(_WATCH, first=2 * _WATCH.first, each=2 * _WATCH.each), words),
         draws=1_500,
     ),
     Drawn(
@@ -598,7 +605,7 @@ DRAWN: tuple[Drawn, ...] = (
     choice(
         "randomised response",
         RandomizedResponse.KIND,
-        lambda: finite(laws.softmax(_RESPONSE.exponents(1))),
+        lambda: finite(laws.softmax([Fraction(0), Fraction(1), Fraction(0), Fraction(0)])),  # the truth is e^ε : 1
         lambda words: _RESPONSE.report(1, words),
         "drawn at 2ε",
         lambda words: _doubled(_RESPONSE).report(1, words),
@@ -653,6 +660,15 @@ DRAWN: tuple[Drawn, ...] = (
     _scaled(_SCALED, (40, 40)),
     _voted(_VOTES, replace(_VOTES, check_sigma=WEAK * _VOTES.check_sigma, sigma=WEAK * _VOTES.sigma)),
 )
+
+
+def _ranked(counts: Sequence[int]) -> list[Fraction]:
+    """The log-weights of a median at ε = 1: as far as half of the rows lies outside of the ranks of each value."""
+    half, below, found = Fraction(sum(counts), 2), 0, []
+    for count in counts:
+        found.append(-max(below - half, half - below - count, Fraction(0)))
+        below += count
+    return found
 
 
 def _values(counts: Sequence[int]) -> tuple[list[int], list[int]]:
