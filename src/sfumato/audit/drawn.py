@@ -12,7 +12,7 @@ from typing import Any
 
 from sfumato import laws as error_laws
 from sfumato.audit import laws
-from sfumato.audit.fit import Cells, Played, finite, numbers, tabled
+from sfumato.audit.fit import SCALES, Cells, Played, finite, numbers, tabled
 from sfumato.audit.keys import peeled, sets
 from sfumato.audit.ladders import climbed
 from sfumato.audit.networks import around, scaled, some_cells
@@ -50,7 +50,7 @@ from sfumato.streams.pattern import Pattern
 from sfumato.streams.toeplitz import Toeplitz
 from sfumato.streams.tree import Tree
 
-__all__ = ["DRAWN", "GAP", "noise", "shrunk", "watch_law", "watched"]
+__all__ = ["DRAWN", "GAP", "half_shown", "noise", "shrunk", "watch_cells"]
 
 Array = Any
 HALF = Fraction(1, 2)
@@ -258,7 +258,7 @@ def _by_shape(
 GAP = 20
 
 
-def watched(run: SparseVector, words: SystemWords) -> int:
+def _watched(run: SparseVector, words: SystemWords) -> int:
     """Two looks of one watch: how each came out, silent or with its gap."""
     watch = run.watch(0, words=words)
     told = [watch.check(value) for value in (0, 1)]
@@ -266,7 +266,7 @@ def watched(run: SparseVector, words: SystemWords) -> int:
     return first * (GAP + 2) + second
 
 
-def watch_law(run: SparseVector) -> Array:
+def _watch_law(run: SparseVector) -> Array:
     """The law of that, by adding up over the noise of the threshold, which both looks share."""
     import numpy as np
 
@@ -285,13 +285,26 @@ def watch_law(run: SparseVector) -> Array:
     return (level[:, None, None] * first[:, :, None] * second[:, None, :]).sum(axis=0).ravel()
 
 
+@cache
+def watch_cells(run: SparseVector) -> Cells:
+    """That law, and those of watches with other amounts of noise."""
+    others = (Fraction(1, 2), WEAK, Fraction(10, 7), Fraction(2))
+    return finite(
+        _watch_law(run), [_watch_law(replace(run, first=run.first / less, each=run.each / less)) for less in others]
+    )
+
+
+def half_shown(scale: Fraction, top: int) -> Cells:
+    """Laplace noise of which all below 0 is one cell and all above the top another; and other amounts of it."""
+    return finite(around(0, scale, -1, top + 1), [around(0, scale * Fraction(times), -1, top + 1) for times in SCALES])
+
+
 def _threshold(rule: NoisyThreshold, drawn_from: NoisyThreshold) -> Callable[[int], Played]:
     """Keys whose counts are the threshold: which are shown, and with which noise."""
     import numpy as np
 
     top = 30
-    law = around(0, rule.scale, -1, top + 1)  # all below 0 in one cell, all above the top in another
-    cells = finite([law[0], *law[1:]])
+    cells = half_shown(rule.scale, top)
 
     def play(size: int) -> Played:
         shown = drawn_from.show(dict.fromkeys(range(size), rule.threshold), SystemWords())
@@ -546,10 +559,13 @@ DRAWN: tuple[Drawn, ...] = (
     choice(
         "noisy max",
         NoisyMax.KIND,
-        lambda: finite(laws.largest(SCORES, Fraction(2))),
+        lambda: finite(
+            laws.largest(SCORES, Fraction(2)), [laws.largest(SCORES, Fraction(2 * times)) for times in SCALES]
+        ),
         lambda words: _MAX.choose(SCORES, words),
         "half of the noise",
         lambda words: replace(_MAX, scale=_MAX.scale / 2).choose(SCORES, words),
+        draws=3_000,
     ),
     choice(
         "quantile choice",
@@ -562,10 +578,10 @@ DRAWN: tuple[Drawn, ...] = (
     choice(
         "sparse vector",
         SparseVector.KIND,
-        lambda: finite(watch_law(_WATCH)),
-        lambda words: watched(_WATCH, words),
+        lambda: watch_cells(_WATCH),
+        lambda words: _watched(_WATCH, words),
         "drawn at 2ε",
-        lambda words: watched(replace(_WATCH, first=2 * _WATCH.first, each=2 * _WATCH.each), words),
+        lambda words: _watched(replace(_WATCH, first=2 * _WATCH.first, each=2 * _WATCH.each), words),
         draws=1_500,
     ),
     Drawn(

@@ -15,7 +15,7 @@ from typing import Any
 from sfumato import laws
 from sfumato.errors import InvalidInput
 
-__all__ = ["Cells", "Played", "doubt", "finite", "numbers", "tabled"]
+__all__ = ["SCALES", "Cells", "Played", "doubt", "finite", "numbers", "tabled"]
 
 Array = Any
 SCALES = (0.5, 0.7, 0.8, 0.9, 0.95, 1.05, 1.1, 1.25, 1.5, 2.0)  # of the neighbours of a law of noise

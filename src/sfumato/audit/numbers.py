@@ -85,7 +85,7 @@ def drawn_gaussian(name: str, mechanism: Gaussian, epsilon: float, delta: float)
     """One number that a unit moves by 1, as drawn; by the curve: its loss at δ lies in tails that are rarely seen."""
     here, there = (noisy(mechanism, shift) for shift in (0, 1))
     return Attack(
-        name=name, kind=Gaussian.KIND, epsilon=epsilon, delta=delta, here=here, there=there, share=0.8, curve=True
+        name=name, kind=Gaussian.KIND, epsilon=epsilon, delta=delta, here=here, there=there, share=0.6, curve=True
     )
 
 
@@ -96,7 +96,7 @@ def by_likelihood(
     draws: tuple[Callable[[noise.SystemWords], int], Callable[[noise.SystemWords], int]],
     *,
     share: float,
-    most: int = 3_000,
+    most: int = 5_000,
 ) -> Attack:
     """Outcomes of two neighbours, drawn one by one and ordered by the likelihood ratio of their stated laws.
 

@@ -11,11 +11,10 @@ from typing import Any
 
 from sfumato import laws as error_laws
 from sfumato.audit.bounds import gaussian_epsilon
-from sfumato.audit.drawn import GAP, shrunk, watch_law
+from sfumato.audit.drawn import GAP, half_shown, shrunk, watch_cells
 from sfumato.audit.fit import Cells, Played, finite, numbers, tabled
 from sfumato.audit.keys import peeled
 from sfumato.audit.ladders import climbed
-from sfumato.audit.networks import around
 from sfumato.audit.verdict import Attack, Drawn
 from sfumato.core.budget import Budget
 from sfumato.core.limits import Limit
@@ -146,7 +145,7 @@ def medians(size: int) -> Played:
     import numpy as np
 
     release = _grouped(min(size, 300), ROWS).median("x").release(epsilon=1)
-    steps = release.statement.mechanism.steps  # type: ignore[attr-defined]
+    steps = release.statement.mechanism.steps
     other = steps * np.exp(-ROWS / 2)  # each other value is wrong by half of the rows
     chance = 1 / (1 + other)
     return Played(cells=finite([chance, 1 - chance]), draws=(_values(release) != 0).astype(int))
@@ -166,13 +165,13 @@ def found(size: int) -> Played:
     """Keys that as many rows have as the threshold is: which are shown, and with which noise."""
     import numpy as np
 
-    keys, top = min(size, 500), 30
-    rule = NoisyThreshold.calibrated(keys=1, most=1, epsilon=1, delta=DELTA)
+    keys, epsilon, top = min(size, 2_000), Fraction(1, 4), 120
+    rule = NoisyThreshold.calibrated(keys=1, most=1, epsilon=epsilon, delta=DELTA)
     rows = {"g": [key for key in range(keys) for _ in range(rule.threshold)]}
-    said = _table(rows).find_keys("g").release(epsilon=1, delta=DELTA).statement
+    said = _table(rows).find_keys("g").release(epsilon=epsilon, delta=DELTA).statement
     noisy = np.zeros(keys, dtype=np.int64)
     noisy[: len(said.values)] = 1 + np.minimum(np.array(said.values, dtype=np.int64) - rule.threshold, top + 1)
-    return Played(cells=finite(around(0, Fraction(1), -1, top + 1)), draws=noisy)
+    return Played(cells=half_shown(1 / epsilon, top), draws=noisy)
 
 
 def selected(size: int) -> Played:
@@ -271,7 +270,7 @@ def told(value: int) -> Callable[[int], Array]:
 def alarmed(size: int) -> Played:
     """Two looks of watches, each opened anew."""
     found = []
-    for number in range(min(size, 800)):
+    for number in range(min(size, 1_000)):
         if number % 50 == 0:
             vault = _vault(event(relation="add/remove"))
         stream = vault.stream(name="invented", version=str(number), horizon=2, bounds=(0, 9))
@@ -280,7 +279,7 @@ def alarmed(size: int) -> Played:
         first, second = (0 if one.gap is None else 1 + min(one.gap, GAP) for one in looks)
         found.append(first * (GAP + 2) + second)
     run = SparseVector.calibrated(sensitivity=1, alarms=2, epsilon=1, monotone=True)
-    return Played(cells=finite(watch_law(run)), draws=_outcomes(found))
+    return Played(cells=watch_cells(run), draws=_outcomes(found))
 
 
 def voted(size: int) -> Played:
@@ -572,14 +571,14 @@ PRODUCT: tuple[Drawn, ...] = (
     _weak("vault: counts of persons", Gaussian.KIND, of_persons, delta=DELTA, draws=1_000),
     _fixed("vault: medians", QuantileChoice.KIND, medians, "the exact median", 0, draws=300),
     _fixed("vault: top groups", TopChoice.KIND, topped, "the exact top", (2, 1), draws=40),
-    _fixed("vault: found keys", NoisyThreshold.KIND, found, "all are shown, exactly", 1, delta=DELTA, draws=500),
+    _fixed("vault: found keys", NoisyThreshold.KIND, found, "all are shown, exactly", 1, delta=DELTA, draws=2_000),
     _fixed("vault: selected keys", OptimalSelection.KIND, selected, "all are shown", 1, delta=DELTA, draws=500),
     _weak("vault: degrees", Laplace.KIND, degrees),
     _weak("vault: degree histogram", Laplace.KIND, histogram),
     _fixed("vault: wedges by a ladder", Ladder.KIND, stars, "the exact count", 6_000, draws=120),
     _weak("vault: votes of teachers", Gaussian.KIND, voted, delta=DELTA),
     _weak("stream: running totals", SeriesNoise.KIND, streamed, delta=DELTA, draws=4_000),
-    _fixed("stream: alarms", SparseVector.KIND, alarmed, "never silent, no gap", GAP + 3, draws=800),
+    _fixed("stream: alarms", SparseVector.KIND, alarmed, "never silent, no gap", GAP + 3, draws=1_000),
     *(_local(kind) for kind in (*ORACLES, *MEANS)),
     _weak("training: weights", NoisySums.KIND, trained, delta=DELTA, draws=1_000, needs=LEARNING),
     _weak(
@@ -632,7 +631,7 @@ PRODUCT_BOUNDS: tuple[Attack, ...] = (
         here=lambda size: rows_of(size, 0),
         there=lambda size: rows_of(size, 1),
         share=0.5,
-        most=4_000,
+        most=8_000,
     ),
     Attack(
         name="stream: running totals, an event more",
@@ -643,7 +642,7 @@ PRODUCT_BOUNDS: tuple[Attack, ...] = (
         there=told(1),
         share=0.5,
         curve=True,
-        most=1_500,
+        most=3_000,
     ),
     Attack(
         name="training: weights, a unit more",
@@ -652,9 +651,9 @@ PRODUCT_BOUNDS: tuple[Attack, ...] = (
         delta=DELTA,
         here=canaries(present=False),
         there=canaries(present=True),
-        share=0.5,
+        share=0.4,
         curve=True,
-        most=2_000,
+        most=4_000,
         needs=LEARNING,
     ),
 )

@@ -118,7 +118,7 @@ def gaussian_matrix(name: str, mechanism: MatrixNoise, *, epsilon: float, delta:
         delta=delta,
         here=outputs(still),
         there=outputs(counted),
-        share=0.7,
+        share=0.6,
         curve=True,
         most=100_000,
     )
