@@ -391,7 +391,7 @@ def _capped(mechanism: ChosenCap) -> Drawn:
         play=play(mechanism),
         flaw="0.7 of the noise",
         broken=play(replace(mechanism, epsilon=mechanism.epsilon / WEAK)),
-        draws=2_000,
+        draws=1_200,
     )
 
 
@@ -424,7 +424,7 @@ def _celled(mechanism: NoisyCells) -> Drawn:
         play=play(mechanism),
         flaw="0.7 of the noise",
         broken=play(replace(mechanism, scale=mechanism.scale * WEAK)),
-        draws=2_000,
+        draws=1_000,
     )
 
 
@@ -458,7 +458,7 @@ def _scaled(mechanism: NoisyScale, hub: tuple[int, int]) -> Drawn:
         play=play(mechanism),
         flaw="0.7 of the noise",
         broken=play(weaker),
-        draws=2_000,
+        draws=1_200,
     )
 
 
@@ -582,7 +582,7 @@ DRAWN: tuple[Drawn, ...] = (
         lambda words: _watched(_WATCH, words),
         "drawn at 2ε",
         lambda words: _watched(replace(_WATCH, first=2 * _WATCH.first, each=2 * _WATCH.each), words),
-        draws=1_500,
+        draws=800,
     ),
     Drawn(
         name="noisy threshold: draws",
@@ -617,6 +617,7 @@ DRAWN: tuple[Drawn, ...] = (
         lambda words: _TOP_SET.choose(SCORES, words),
         "a quarter of the scale",
         lambda words: replace(_TOP_SET, scale=_TOP_SET.scale / 4).choose(SCORES, words),
+        draws=500,
     ),
     choice(
         "randomised response",

@@ -96,7 +96,7 @@ def by_likelihood(
     draws: tuple[Callable[[noise.SystemWords], int], Callable[[noise.SystemWords], int]],
     *,
     share: float,
-    most: int = 5_000,
+    most: int = 4_000,
 ) -> Attack:
     """Outcomes of two neighbours, drawn one by one and ordered by the likelihood ratio of their stated laws.
 

@@ -156,7 +156,7 @@ def topped(size: int) -> Played:
     counts = (0, 1, 2)
     rows = {"g": [key for key, count in enumerate(counts) for _ in range(count)]}
     table = _table(rows, keys={"g": range(3)}).group_by("g")
-    told = [table.top(2).release(epsilon=1, fresh=True).statement.values for _ in range(min(size, 40))]
+    told = [table.top(2).release(epsilon=1, fresh=True).statement.values for _ in range(min(size, 32))]
     cells = tabled(list(permutations(range(3), 2)), peeled(counts, Fraction(2), 2))
     return Played(cells=cells, draws=_outcomes(told))
 
@@ -209,7 +209,7 @@ def stars(size: int, *, reach: int = 6_000) -> Played:
     import numpy as np
 
     graph = _graph(12)
-    told = [graph.local_stars(2, way="ladder").release(epsilon=1, fresh=True) for _ in range(min(size, 120))]
+    told = [graph.local_stars(2, way="ladder").release(epsilon=1, fresh=True) for _ in range(min(size, 80))]
     ladder = told[0].statement.mechanism
     assert isinstance(ladder, Ladder)  # noqa: S101 - narrows the type
     rungs, rate = ladder.bounds(1, 1)[0], float(ladder.epsilon) / 2
@@ -570,12 +570,12 @@ PRODUCT: tuple[Drawn, ...] = (
     _weak("vault: means", Laplace.KIND, averaged),
     _weak("vault: counts of persons", Gaussian.KIND, of_persons, delta=DELTA, draws=1_000),
     _fixed("vault: medians", QuantileChoice.KIND, medians, "the exact median", 0, draws=300),
-    _fixed("vault: top groups", TopChoice.KIND, topped, "the exact top", (2, 1), draws=40),
+    _fixed("vault: top groups", TopChoice.KIND, topped, "the exact top", (2, 1), draws=32),
     _fixed("vault: found keys", NoisyThreshold.KIND, found, "all are shown, exactly", 1, delta=DELTA, draws=2_000),
     _fixed("vault: selected keys", OptimalSelection.KIND, selected, "all are shown", 1, delta=DELTA, draws=500),
     _weak("vault: degrees", Laplace.KIND, degrees),
     _weak("vault: degree histogram", Laplace.KIND, histogram),
-    _fixed("vault: wedges by a ladder", Ladder.KIND, stars, "the exact count", 6_000, draws=120),
+    _fixed("vault: wedges by a ladder", Ladder.KIND, stars, "the exact count", 6_000, draws=80),
     _weak("vault: votes of teachers", Gaussian.KIND, voted, delta=DELTA),
     _weak("stream: running totals", SeriesNoise.KIND, streamed, delta=DELTA, draws=4_000),
     _fixed("stream: alarms", SparseVector.KIND, alarmed, "never silent, no gap", GAP + 3, draws=1_000),

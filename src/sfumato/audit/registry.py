@@ -140,7 +140,7 @@ _BY_HAND: tuple[Attack, ...] = (
         Exponential.KIND,
         (laws.softmax(_SOFT.exponents((2, 0, 2))), laws.softmax(_SOFT.exponents((1, 1, 1)))),
         (lambda words: _SOFT.choose((2, 0, 2), words), lambda words: _SOFT.choose((1, 1, 1), words)),
-        share=0.1,
+        share=0.02,
     ),
     by_likelihood(
         "randomised response, as drawn",
