@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["epsilon_lower_bound", "exact_epsilon"]
+__all__ = ["epsilon_lower_bound", "exact_epsilon", "gaussian_epsilon", "gaussian_lower_bound"]
 
 Array = Any
 
@@ -49,6 +49,68 @@ def epsilon_lower_bound(
     return max(0.0, float(bound[0]))
 
 
+def gaussian_lower_bound(
+    here: "np.ndarray[Any, Any]", there: "np.ndarray[Any, Any]", *, delta: float, alpha: float
+) -> float:
+    """Bound from below, by its ε at δ, the least Gaussian curve that such samples allow, but with probability α.
+
+    A mechanism with the curve of Gaussians μ apart has Φ⁻¹(P(S)) − Φ⁻¹(Q(S)) ≤ μ for every event S. The half-line is
+    chosen on the first half of the samples; on the second half, Clopper–Pearson bounds at α/2 each bound μ. This
+    refutes a curve, and says nothing of a claim at one point (ε, δ) alone.
+
+    >>> import numpy as np
+    >>> gaussian_lower_bound(np.zeros(1000), np.ones(1000), delta=1e-5, alpha=0.01) > 10
+    True
+    """
+    import numpy as np
+    from scipy.special import ndtri
+
+    halves = [np.array_split(np.asarray(side), 2) for side in (here, there)]
+    marks = np.unique(np.quantile(np.concatenate([side[0] for side in halves]), np.linspace(0, 1, 201)))
+
+    def apart(part: int, at: Array, *, swap: bool, side: str) -> Array:
+        top, bottom = (halves[1][part], halves[0][part]) if swap else (halves[0][part], halves[1][part])
+        low, high = _clopper_pearson(
+            _counts(top, at, side), len(top), _counts(bottom, at, side), len(bottom), alpha=alpha
+        )
+        return ndtri(low) - ndtri(high)
+
+    best, event = 0.0, None
+    for swap in (False, True):
+        for side in ("<=", ">="):
+            found = apart(0, marks, swap=swap, side=side)
+            place = int(np.argmax(found))
+            if found[place] > best:
+                best, event = float(found[place]), (swap, side, marks[place : place + 1])
+    if event is None:
+        return 0.0
+    swap, side, mark = event
+    return gaussian_epsilon(float(apart(1, mark, swap=swap, side=side)[0]), delta)
+
+
+def gaussian_epsilon(apart: float, delta: float) -> float:
+    """The ε at a δ of two Gaussians so far apart, in standard deviations; in floats.
+
+    >>> round(gaussian_epsilon(1 / 3.730632, 1e-5), 4)
+    1.0
+    """
+    from scipy.special import log_ndtr, ndtr
+
+    def over(epsilon: float) -> bool:
+        lost = math.exp(min(700.0, epsilon + float(log_ndtr(-apart / 2 - epsilon / apart))))
+        return float(ndtr(apart / 2 - epsilon / apart)) - lost > delta
+
+    if apart <= 0 or not over(0.0):
+        return 0.0
+    low, high = 0.0, 1.0
+    while over(high):
+        low, high = high, 2 * high
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if over(middle) else (low, middle)
+    return low
+
+
 def exact_epsilon(here: Array, there: Array, *, delta: float = 0.0) -> float:
     """The least ε for which two finite laws are (ε, δ)-close in both directions; infinite if their supports differ.
 
@@ -86,6 +148,17 @@ def _counts(sample: Array, marks: Array, side: str) -> Array:
 def _log_ratios(hits: Array, tries: int, other_hits: Array, other_tries: int, delta: float, alpha: float) -> Array:
     """ln((P_low − δ)/Q_high) for each event, −∞ where nothing is proven."""
     import numpy as np
+
+    low, high = _clopper_pearson(hits, tries, other_hits, other_tries, alpha=alpha)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(low > delta, np.log(np.maximum(low - delta, 1e-300) / high), -np.inf)
+
+
+def _clopper_pearson(
+    hits: Array, tries: int, other_hits: Array, other_tries: int, *, alpha: float
+) -> tuple[Array, Array]:
+    """P_low and Q_high of each event, each wrong with probability α/2 at most."""
+    import numpy as np
     from scipy.stats import beta
 
     low = np.where(hits > 0, beta.ppf(alpha / 2, np.maximum(hits, 1), tries - hits + 1), 0.0)
@@ -94,5 +167,4 @@ def _log_ratios(hits: Array, tries: int, other_hits: Array, other_tries: int, de
         beta.ppf(1 - alpha / 2, other_hits + 1, np.maximum(other_tries - other_hits, 1)),
         1.0,
     )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(low > delta, np.log(np.maximum(low - delta, 1e-300) / high), -np.inf)
+    return low, high

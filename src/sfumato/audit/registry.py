@@ -1,6 +1,8 @@
 """The attacks on every shipped mechanism, and the broken twins that the same attacks must refute.
 
-A mechanism without an attack fails the suite. Twins are wrong on purpose, in ways that have happened to others.
+Three kinds: ε proven on neighbouring inputs, from exact laws or from samples; draws of each mechanism against its law;
+and whole releases of invented data against their certificates. A mechanism whose draws no attack looks at fails the
+suite. Twins are wrong on purpose, in ways that have happened to others.
 """
 
 from collections.abc import Iterator
@@ -9,10 +11,12 @@ from fractions import Fraction
 
 from sfumato.accounting import epsilon as accounted
 from sfumato.audit import laws
+from sfumato.audit.drawn import DRAWN
 from sfumato.audit.keys import grown, selected, top, top_set
 from sfumato.audit.ladders import wedges, wedges_twice
 from sfumato.audit.networks import capped, scaled, some_cells
 from sfumato.audit.numbers import (
+    by_likelihood,
     choice,
     drawn_gaussian,
     gaps,
@@ -26,10 +30,21 @@ from sfumato.audit.numbers import (
     threshold,
     touched,
 )
+from sfumato.audit.product import PRODUCT, PRODUCT_BOUNDS
 from sfumato.audit.series import claimed, series, told
 from sfumato.audit.supports import float_laplace, support
-from sfumato.audit.vectors import cube, degree_vector, laplace_matrix, linear, measured, moved, totals, without_volume
-from sfumato.audit.verdict import Attack, Verdict
+from sfumato.audit.vectors import (
+    cube,
+    degree_vector,
+    gaussian_matrix,
+    laplace_matrix,
+    linear,
+    measured,
+    moved,
+    totals,
+    without_volume,
+)
+from sfumato.audit.verdict import Attack, Drawn, Verdict
 from sfumato.core.events import DiscreteGaussian
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.mechanisms import (
@@ -116,10 +131,24 @@ _ROOT_CLAIM = float(accounted([_ROOT.loss(_ONE)], delta=1e-5))
 _PURE_CLAIM = float(accounted([_PURE.loss(_ONE)], delta=0, method="basic"))
 _STREAM_CLAIM = float(accounted([_STREAM.loss(_ONE)], delta=1e-5, method="zcdp"))
 
-ATTACKS = (
+_BY_HAND: tuple[Attack, ...] = (
     laplace("Laplace", _LAPLACE.scale),
     gaussian("Gaussian", 1, float(_GAUSSIAN.sigma), 1.0, 1e-5),
     drawn_gaussian("Gaussian, as drawn", _GAUSSIAN, 1.0, 1e-5),
+    by_likelihood(
+        "exponential, as drawn",
+        Exponential.KIND,
+        (laws.softmax(_SOFT.exponents((2, 0, 2))), laws.softmax(_SOFT.exponents((1, 1, 1)))),
+        (lambda words: _SOFT.choose((2, 0, 2), words), lambda words: _SOFT.choose((1, 1, 1), words)),
+        share=0.02,
+    ),
+    by_likelihood(
+        "randomised response, as drawn",
+        RandomizedResponse.KIND,
+        (laws.softmax(_RESPONSE.exponents(0)), laws.softmax(_RESPONSE.exponents(1))),
+        (lambda words: _RESPONSE.report(0, words), lambda words: _RESPONSE.report(1, words)),
+        share=0.3,
+    ),
     choice("exponential", Exponential.KIND, 1.0, lambda scores: laws.softmax(_SOFT.exponents(scores))),
     choice("permute and flip", PermuteAndFlip.KIND, 1.0, lambda scores: laws.flipped(_FLIP.exponents(scores))),
     choice("noisy max", NoisyMax.KIND, 1.0, lambda scores: laws.largest(scores, _MAX.scale)),
@@ -161,6 +190,7 @@ ATTACKS = (
         epsilon=_ROOT_CLAIM,
         delta=1e-5,
     ),
+    gaussian_matrix("matrix, Gaussian noise, as drawn", _ROOT, epsilon=_ROOT_CLAIM, delta=1e-5),
     laplace_matrix("matrix, Laplace noise", _PURE, epsilon=_PURE_CLAIM),
     linear(
         "buffered stream",
@@ -226,11 +256,13 @@ ATTACKS = (
     ),
 )
 
+ATTACKS: tuple[Attack | Drawn, ...] = (*_BY_HAND, *DRAWN, *PRODUCT, *PRODUCT_BOUNDS)
+
 # Σ(2·C(2k, k)/4^k)² over k < 4, where halves make it 4 + 1 + 1 + 1.
 _UNROUNDED = DiscreteGaussian(l2_squared=Fraction(381, 64), sigma_squared=Fraction(64))
 _OWN_STEP = DiscreteGaussian(l2_squared=Fraction(16), sigma_squared=_STREAM.noise)
 
-TWINS = (
+_BROKEN: tuple[Attack, ...] = (
     laplace("Laplace, scale 5% too small", Fraction(95, 100)),
     support(
         "Laplace in floating point",
@@ -319,7 +351,18 @@ TWINS = (
 )
 
 
-def audit(attacks: tuple[Attack, ...] = ATTACKS, *, samples: int = 400_000, alpha: float = 0.01) -> Iterator[Verdict]:
+_SEEN = {attack.kind for attack in DRAWN}
+# Of whole releases, those are broken here whose mechanism has no broken copy yet; the suite breaks all of them.
+TWINS: tuple[Attack | Drawn, ...] = (
+    *_BROKEN,
+    *(attack.twin for attack in DRAWN),
+    *(attack.twin for attack in PRODUCT if attack.kind not in _SEEN),
+)
+
+
+def audit(
+    attacks: tuple[Attack | Drawn, ...] = ATTACKS, *, samples: int = 400_000, alpha: float = 0.01
+) -> Iterator[Verdict]:
     """Run attacks one by one; each sampling attack errs with probability at most α."""
     for attack in attacks:
         yield attack.run(samples=samples, alpha=alpha)

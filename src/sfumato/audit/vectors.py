@@ -11,7 +11,17 @@ from sfumato.mechanisms import BufferedNoise, CubeNoise, DegreeNoise, MatrixNois
 from sfumato.mechanisms.k_norm import excess
 from sfumato.noise.lattice import sample_geometric
 
-__all__ = ["cube", "degree_vector", "laplace_matrix", "linear", "measured", "moved", "totals", "without_volume"]
+__all__ = [
+    "cube",
+    "degree_vector",
+    "gaussian_matrix",
+    "laplace_matrix",
+    "linear",
+    "measured",
+    "moved",
+    "totals",
+    "without_volume",
+]
 
 Array = Any
 Draw = Callable[[int], Array]
@@ -86,6 +96,31 @@ def laplace_matrix(name: str, mechanism: MatrixNoise, *, epsilon: float) -> Atta
         measured(mechanism, [0] * mechanism.columns),
         max(zip(*mechanism.strategy, strict=True), key=lambda column: sum(map(abs, column))),
         norm,
+    )
+
+
+def gaussian_matrix(name: str, mechanism: MatrixNoise, *, epsilon: float, delta: float) -> Attack:
+    """A count that differs by 1, as drawn, along the largest column of the strategy: the likelihood ratio's own way."""
+    import numpy as np
+
+    move = np.array(max(zip(*mechanism.strategy, strict=True), key=lambda column: sum(one * one for one in column)))
+    still, counted = ([0] * mechanism.columns for _ in range(2))
+    counted[0] = 1
+
+    def outputs(counts: Sequence[int]) -> Draw:
+        drawn = measured(mechanism, counts)
+        return lambda size: drawn(size) @ move
+
+    return Attack(
+        name=name,
+        kind=MatrixNoise.KIND,
+        epsilon=epsilon,
+        delta=delta,
+        here=outputs(still),
+        there=outputs(counted),
+        share=0.6,
+        curve=True,
+        most=100_000,
     )
 
 
