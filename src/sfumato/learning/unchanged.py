@@ -21,6 +21,7 @@ PLAIN = frozenset({dict, OrderedDict, list, tuple, set, frozenset, deque, type, 
 LIBRARIES = frozenset(sys.stdlib_module_names) - {"__main__"} | {"torch", "numpy", "sfumato"}
 PLACES = (list, dict, set, deque, bytearray, FunctionType)
 """What a function is followed to by a global name, besides arrays, tensors and modules of torch."""
+_HEAP_TYPE = 1 << 9  # a class that was made at run time (CPython's Py_TPFLAGS_HEAPTYPE)
 
 
 class Unchanged:
@@ -205,16 +206,27 @@ def _of_object(one: Any, its_class: type | None, slots: tuple[str, ...], found: 
 @functools.lru_cache(maxsize=4096)
 def _facts(kind: type) -> tuple[bool, type | None, tuple[str, ...]]:
     """Whether objects of a class are entered, the class itself where it is the caller's, and its slots."""
-    library = kind.__module__.partition(".")[0]
+    library = _home(kind).partition(".")[0]
     foreign = library in LIBRARIES and library not in ("torch", "numpy") and kind is not SimpleNamespace
-    if foreign or any(base.__module__.startswith("sfumato.") for base in kind.__mro__):
+    if foreign or any(_home(base).startswith("sfumato.") for base in kind.__mro__):
         return False, None, ()
     slots = tuple(name for base in kind.__mro__ for name in _slots(base))
-    return True, kind if _of_the_caller(kind.__module__) else None, slots
+    return True, kind if _of_the_caller(_home(kind)) else None, slots
+
+
+@functools.lru_cache(maxsize=4096)
+def _home(kind: type) -> str:
+    """The module in which a class is found under its name; none where it only says so."""
+    found: object = sys.modules.get(kind.__module__)
+    for name in kind.__qualname__.split("."):
+        found = getattr(found, name, None)
+    # Some classes of C name the public module that they are not listed in; nobody can make one of these by hand.
+    heap = kind.__flags__ & _HEAP_TYPE
+    return kind.__module__ if found is kind or not heap else ""
 
 
 def _slots(base: type) -> tuple[str, ...]:
-    if base.__module__.partition(".")[0] in LIBRARIES:
+    if _home(base).partition(".")[0] in LIBRARIES:
         return ()
     said = base.__dict__.get("__slots__", ())
     names = (said,) if isinstance(said, str) else tuple(said)
@@ -222,7 +234,7 @@ def _slots(base: type) -> tuple[str, ...]:
 
 
 def _of_class(one: type, found: _Found) -> Iterator[object]:
-    if not _of_the_caller(one.__module__):
+    if not _of_the_caller(_home(one)):
         return
     own = {name: value for name, value in vars(one).items() if not (name.startswith("__") and name.endswith("__"))}
     call = vars(one).get("__call__")
@@ -240,7 +252,7 @@ def _of_function(one: FunctionType, found: _Found) -> Iterator[object]:
     yield one.__defaults__
     yield one.__kwdefaults__
     yield one.__dict__
-    if not _of_the_caller(one.__module__):
+    if not _of_the_caller(_home_of_function(one)):
         return
     for name in _names(one.__code__):
         value = one.__globals__.get(name, _NOTHING)
@@ -251,12 +263,18 @@ def _of_function(one: FunctionType, found: _Found) -> Iterator[object]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _of_the_caller(module: str | None) -> bool:
+def _of_the_caller(module: str) -> bool:
     """Whether a module is the caller's own code, and no installed library: what those keep is not followed."""
-    if module is None or module.partition(".")[0] in LIBRARIES:
+    if module.partition(".")[0] in LIBRARIES:
         return False
     file = getattr(sys.modules.get(module), "__file__", None) or ""
     return "site-packages" not in file and "dist-packages" not in file
+
+
+def _home_of_function(one: FunctionType) -> str:
+    """The module whose names a function sees, whatever it says of itself."""
+    name = str(one.__globals__.get("__name__", ""))
+    return name if getattr(sys.modules.get(name), "__dict__", None) is one.__globals__ else ""
 
 
 def _is_array(value: object) -> bool:
