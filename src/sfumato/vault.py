@@ -4,35 +4,29 @@ Order of a release: check the declaration, look for a stored answer, check the c
 deliver. No row is read and no noise is drawn before the charge counts.
 """
 
-import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from dataclasses import replace
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.accounting.basic import cost, promised
-from sfumato.core.area import Answer, Area
+from sfumato.core.area import Area
 from sfumato.core.budget import Budget
-from sfumato.core.certificate import Certificate
 from sfumato.core.documents import canonical, check_types, encode
-from sfumato.core.events import PrivacyEvent
 from sfumato.core.exact import Exact, natural, non_negative
 from sfumato.core.extras import need
-from sfumato.core.guarantees import Guarantee
-from sfumato.core.interrupts import FAILED, attempt
 from sfumato.core.limits import Limit
 from sfumato.core.one_at_a_time import one_at_a_time
-from sfumato.core.query import Dataset, Mechanism, Query, check_name
+from sfumato.core.query import Mechanism, Query, check_name
 from sfumato.core.question import Preview
 from sfumato.core.release import Release
-from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.signature import SigningKey
-from sfumato.core.statement import Statement
 from sfumato.core.units import Unit
-from sfumato.errors import EngineFailed, InvalidInput, LedgerError, NotDeclared, Refused, Unsupported
+from sfumato.errors import InvalidInput, NotDeclared, Unsupported
+from sfumato.gate import Asked, released
 from sfumato.governance.charged_to import charged_to
 from sfumato.governance.memory import MemoryLedger
 from sfumato.graphs.area import Graphs
@@ -43,10 +37,8 @@ from sfumato.learning.paradigms.area import Lessons
 from sfumato.learning.paradigms.examples import Examples
 from sfumato.learning.units import Units
 from sfumato.mechanisms.calibration import least_epsilon, least_epsilon_where
-from sfumato.noise import SystemWords
 from sfumato.reports.presenter import Reports
 from sfumato.reports.stored import stored_release
-from sfumato.reports.waiting import waiting
 from sfumato.streams.desk import Desk
 from sfumato.streams.sealed import derived_secret
 from sfumato.streams.stream import Stream, declared_stream
@@ -55,7 +47,6 @@ from sfumato.tables.keys import KeyValue
 from sfumato.tables.public import PublicTable
 from sfumato.tables.schema import Schema
 from sfumato.tables.table import Table
-from sfumato.version import __version__
 
 if TYPE_CHECKING:
     from sfumato.governance.durable import DurableLedger
@@ -520,10 +511,11 @@ class Vault:
             stored = None if fresh else self._ledger.stored(question, private)
             if stored is not None:
                 return replace(stored, charged=Budget.none(), repeated=True)
-            return self._made(
-                _Asked(
+            return released(
+                Asked(
                     query=query,
                     area=area,
+                    unit=self.unit,
                     limit=limit,
                     private=private,
                     derived=derived,
@@ -534,76 +526,11 @@ class Vault:
                     charge=charge,
                     question=question,
                 ),
+                ledger=self._ledger,
+                key=self._key,
                 idempotency=idempotency,
                 reads=reads,
             )
-
-    def _made(self, asked: "_Asked", *, idempotency: str | None, reads: tuple[str, str] | None) -> Release:
-        """Charge, read, draw, sign and store."""
-        query, private, mechanism, question = asked.query, asked.private, asked.mechanism, asked.question
-        closed = next((dataset for dataset in private if self._ledger.closed(dataset)), None)
-        if closed is not None:
-            raise Refused(
-                f"{closed.name!r} was closed after its engine failed: whether another question fails could tell "
-                "what a row holds. Nothing was read and nothing was spent. Mend the data and declare a new version."
-            )
-        asked.area.check_fit(query)
-
-        reservation = self._ledger.reserve(
-            asked.charge,
-            datasets=private,
-            event=asked.event,
-            idempotency=idempotency,
-            lasts=_lasts(idempotency),
-            reads=reads,
-            question=question,
-        )
-        given = None if idempotency is None else self._ledger.given(reservation)
-        if given is not None:
-            return given
-        issued = datetime.now(UTC).isoformat(timespec="seconds")
-        answer = _noisy(asked.area, query, mechanism)
-        if answer is None:
-            self._ledger.close(private)
-            raise EngineFailed(
-                f"the engine stopped while it read {query.dataset.name!r}. Rows may have been read, so the charge of "
-                f"{reservation.cost} is kept; no number was released, and this version of the data is closed. "
-                "Check the data, then declare it as a new version."
-            )
-        statement = Statement(
-            identifier=secrets.token_hex(16),
-            issued=issued,
-            code=f"sfumato {__version__}",
-            dataset=query.dataset,
-            unit=self.unit,
-            limit=asked.limit,
-            query=query,
-            sensitivity=asked.sensitivity,
-            mechanism=mechanism,
-            law=mechanism.law,
-            event=asked.event,
-            guarantee=asked.guarantee,
-            spend=reservation.cost,
-            account=reservation.account,
-            values=answer[0],
-            found=answer[1],
-            derived=asked.derived,
-        )
-        release = Release(
-            statement=statement,
-            certificate=Certificate.sign(statement, self._key),
-            charged=reservation.cost,
-            repeated=False,
-            presenter=Reports(),
-        )
-        try:
-            self._ledger.commit(reservation, question, release)
-        except LedgerError:
-            given = None if idempotency is None else self._ledger.given(reservation)
-            if given is None:
-                raise
-            return given  # another process finished the same request first: its answer is the one that counts
-        return release
 
     def _area(self, query: Query) -> Area[Any]:
         """The area that answers a query, once it has been checked."""
@@ -613,44 +540,6 @@ class Vault:
                 check_types(query, "the question")
                 return area
         raise Unsupported(f"this vault cannot answer {type(query).__name__}; nothing was read and nothing was spent.")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """A question with all that follows from its declaration; nothing was read for it."""
-
-    query: Query
-    area: Area[Any]
-    limit: Limit | None
-    private: Sequence[Dataset]
-    derived: tuple[Dataset, ...]
-    sensitivity: Sensitivity
-    mechanism: Mechanism
-    event: PrivacyEvent
-    guarantee: Guarantee
-    charge: Budget
-    question: str
-
-
-def _noisy(area: Area[Any], query: Query, mechanism: Mechanism) -> Answer | None:
-    """Read and draw; None where that failed. Exact numbers, and an engine's words that may quote data, end here.
-
-    A real Ctrl-C is no failure of the engine: it ends in ``KeyboardInterrupt``, the charge counts and the data stay
-    open. Nothing else that is raised leaves, whatever its class.
-    """
-
-    def answered() -> Answer:
-        with waiting(f"reading {query.dataset.name}"):
-            exact = area.read(query)
-        return area.draw(mechanism, exact, SystemWords())
-
-    answer = attempt(answered)
-    return None if answer is FAILED else answer
-
-
-def _lasts(idempotency: str | None) -> timedelta | None:
-    """When a charge without an answer is stale; one that a retry may still finish never is."""
-    return timedelta(days=1) if idempotency is None else None
 
 
 def _chosen(names: Sequence[str], column: str | None) -> str:

@@ -4,6 +4,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import copy_context
 from enum import Enum
 from typing import Final, Literal, TypeVar
 
@@ -38,7 +39,7 @@ def attempt(work: Callable[[], Result]) -> Result | Literal[Failed.FAILED]:
     result: Result | Literal[Failed.FAILED] = FAILED
     with _signals() as arrived:
         try:
-            result = work()
+            result = copy_context().run(work)  # what it sets in this context is gone with the copy
         except BaseException:  # noqa: BLE001 - every exception may depend on a row
             result = FAILED
     if arrived:

@@ -25,6 +25,7 @@ class KeptTensors:
     def keep(self, found: Sequence[Tensor]) -> None:
         """Copy these tensors, and forget all others."""
         tensors = [one for one in found if not _has_no_memory(one)]
+        tensors += _whole(tensors)
         self._places = [(one, one.data) for one in tensors]
         self._flags = [(one, _flags(one)) for one in tensors]
         self._written = [_single(place) for _, place in self._places]
@@ -84,7 +85,8 @@ def _has_no_memory(tensor: Tensor) -> bool:
 
 def _flags(tensor: Tensor) -> tuple[Any, ...]:
     leaf = tensor.is_leaf
-    return leaf, tensor.requires_grad, tensor.grad if leaf else None, tensor._backward_hooks
+    hooks = tensor._backward_hooks, tensor._post_accumulate_grad_hooks
+    return leaf, tensor.requires_grad, tensor.grad if leaf else None, hooks
 
 
 def _put_flags(tensor: Tensor, flags: tuple[Any, ...]) -> None:
@@ -97,8 +99,21 @@ def _put_flags(tensor: Tensor, flags: tuple[Any, ...]) -> None:
         tensor.requires_grad = trained
     if tensor.grad is not grad:
         tensor.grad = grad
-    if tensor._backward_hooks is not hooks:
-        tensor._backward_hooks = hooks
+    if tensor._backward_hooks is not hooks[0]:
+        tensor._backward_hooks = hooks[0]
+    if tensor._post_accumulate_grad_hooks is not hooks[1]:
+        tensor._post_accumulate_grad_hooks = hooks[1]
+
+
+def _whole(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """The whole memory behind tensors that show a part of theirs, as bytes: the rest can be written to as well."""
+    parts = {}
+    for one in tensors:
+        if one.layout is torch.strided and not one.is_meta:
+            memory = one.untyped_storage()
+            if memory.nbytes() != one.numel() * one.element_size():
+                parts[memory.data_ptr()] = memory
+    return [torch.empty(0, dtype=torch.uint8, device=memory.device).set_(memory) for memory in parts.values()]  # type: ignore[call-overload]
 
 
 def _alike(one: Tensor, other: Tensor) -> bool:

@@ -6,10 +6,12 @@ from one unit to the next. Refusing on real data would itself be an output, so n
 
 import functools
 import sys
-from collections import OrderedDict, deque
+from array import array
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
+from io import BytesIO, StringIO
 from operator import is_
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Self
 
 __all__ = ["Unchanged"]
@@ -19,8 +21,8 @@ ATOMS = frozenset(
 )
 PLAIN = frozenset({dict, OrderedDict, list, tuple, set, frozenset, deque, type, FunctionType})
 LIBRARIES = frozenset(sys.stdlib_module_names) - {"__main__"} | {"torch", "numpy", "sfumato"}
-PLACES = (list, dict, set, deque, bytearray, FunctionType)
-"""What a function is followed to by a global name, besides arrays, tensors and modules of torch."""
+ENTERED = frozenset({"torch", "numpy", "argparse", "collections", "queue", "_thread", "types", "weakref"})
+"""Of these, the objects that are held by the caller's code are entered: they are places to put things."""
 _HEAP_TYPE = 1 << 9  # a class that was made at run time (CPython's Py_TPFLAGS_HEAPTYPE)
 
 
@@ -54,7 +56,7 @@ class Unchanged:
 
     def __enter__(self) -> Self:
         if not self._deep:
-            self._found = _walked(self._roots)
+            self._found = _walked((*self._roots, *_shared_generators()))
             if self._found.tensors:
                 self._tensors = self._tensors or _kept_tensors()
                 self._tensors.keep(self._found.tensors)
@@ -81,6 +83,13 @@ class Unchanged:
             self._tensors.restore()
 
 
+def _shared_generators() -> list[object]:
+    """The generators that all code of a process shares: what was drawn from them must not tell how much was seen."""
+    plain, numpy = sys.modules.get("random"), sys.modules.get("numpy.random")
+    found: list[object] = [] if plain is None else [plain._inst]
+    return found if numpy is None else [*found, numpy.mtrand._rand]
+
+
 def _kept_tensors() -> Any:
     from sfumato.learning.kept_tensors import KeptTensors
 
@@ -99,16 +108,18 @@ class _Found:
 
     def restore(self) -> None:
         for none in self.empty:
-            if none:
-                none.clear()
+            if dict.__len__(none):
+                dict.clear(none)
         for one, names, values in self.dicts:
-            if len(one) != len(names) or not all(map(is_, one.values(), values)) or not all(map(is_, one, names)):
-                one.clear()
-                one.update(zip(names, values, strict=True))
+            same = dict.__len__(one) == len(names) and all(map(is_, dict.values(one), values))
+            if not same or not all(map(is_, dict.keys(one), names)):
+                dict.clear(one)
+                dict.update(one, zip(names, values, strict=True))
         for each, items in self.lists:
-            if len(each) != len(items) or not all(map(is_, each, items)):
-                each.clear()
-                each.extend(items)
+            base = list if isinstance(each, list) else deque
+            if base.__len__(each) != len(items) or not all(map(is_, base.__iter__(each), items)):
+                base.clear(each)  # type: ignore[arg-type]
+                base.extend(each, items)  # type: ignore[arg-type]
         for put_back in self.others:
             put_back()
 
@@ -122,16 +133,21 @@ def _walked(roots: tuple[object, ...]) -> _Found:
             continue
         seen[id(one)] = one  # held on to, so that no other object gets its number
         if isinstance(one, dict):
-            if one:
-                found.dicts.append((one, list(one), list(one.values())))
-                todo.extend(one.values())
+            if dict.__len__(one):
+                values = list(dict.values(one))
+                found.dicts.append((one, list(dict.keys(one)), values))
+                todo.extend(values)
             else:
                 found.empty.append(one)
+            if isinstance(one, defaultdict):
+                found.others.append(functools.partial(_put_attribute, one, "default_factory", one.default_factory))
+                todo.append(one.default_factory)
         elif isinstance(one, list | deque):
-            found.lists.append((one, list(one)))
-            todo.extend(one)
+            items = list(list.__iter__(one) if isinstance(one, list) else deque.__iter__(one))
+            found.lists.append((one, items))
+            todo.extend(items)
         elif isinstance(one, tuple | frozenset):
-            todo.extend(one)
+            todo.extend(tuple.__iter__(one) if isinstance(one, tuple) else frozenset.__iter__(one))
         elif torch is not None and isinstance(one, torch.Tensor):
             found.tensors.append(one)
             if one.is_leaf and one.grad is not None:
@@ -153,17 +169,26 @@ def _of_other(one: Any, found: _Found) -> Iterator[object]:
             yield from (one.__self__, one.__func__)
         case functools.partial():
             yield from (one.func, one.args, one.keywords)
+        case functools._lru_cache_wrapper():
+            found.others.append(one.cache_clear)  # what is in it, and how often it was asked, depends on what was seen
+            yield one.__wrapped__
+        case BaseException():
+            found.others.append(functools.partial(_put_attribute, one, "args", one.args))
+            yield one.args
         case property():
             yield from (one.fget, one.fset)
         case staticmethod() | classmethod():
             yield one.__func__
         case set():
-            members = frozenset(one)
+            members = list(set.__iter__(one))
             found.others.append(lambda: _put_set(one, members))
             yield from members
-        case bytearray():
-            content = bytes(one)
+        case bytearray() | array():
+            content = bytes(one) if isinstance(one, bytearray) else one[:]
             found.others.append(lambda: one.__setitem__(slice(None), content))
+        case StringIO() | BytesIO():
+            written, place = one.getvalue(), one.tell()
+            found.others.append(lambda: _put_file(one, written, place))
         case _ if type(one).__module__ != "builtins":
             yield from _of_library(one, found)
 
@@ -172,8 +197,11 @@ def _of_library(one: Any, found: _Found) -> Iterator[object]:
     """Arrays and generators of random numbers, where their libraries are in use: none is loaded for this."""
     torch, numpy, plain = (sys.modules.get(name) for name in ("torch", "numpy", "random"))
     if numpy is not None and isinstance(one, numpy.ndarray):
-        values = one.copy()
-        found.others.append(lambda: _put_array(one, values))
+        values, flag = one.copy(), bool(one.flags.writeable)
+        found.others.append(lambda: _put_array(one, values, writeable=flag))
+        yield one.base
+        if one.dtype.hasobject:
+            yield from one.flat
     elif numpy is not None and isinstance(one, numpy.random.Generator):
         bits = one.bit_generator.state
         found.others.append(lambda: setattr(one.bit_generator, "state", bits))
@@ -194,8 +222,9 @@ def _of_object(one: Any, its_class: type | None, slots: tuple[str, ...], found: 
     """The attributes of an object, and of its class where that is the caller's."""
     if its_class is not None:
         todo.append(its_class)
-    own = getattr(one, "__dict__", None)
+    own, kind = getattr(one, "__dict__", None), type(one)
     if type(own) is dict:
+        found.others.append(lambda: _put_identity(one, own, kind))
         todo.append(own)
     for name in slots:
         value = getattr(one, name, _NOTHING)
@@ -207,7 +236,7 @@ def _of_object(one: Any, its_class: type | None, slots: tuple[str, ...], found: 
 def _facts(kind: type) -> tuple[bool, type | None, tuple[str, ...]]:
     """Whether objects of a class are entered, the class itself where it is the caller's, and its slots."""
     library = _home(kind).partition(".")[0]
-    foreign = library in LIBRARIES and library not in ("torch", "numpy") and kind is not SimpleNamespace
+    foreign = library in LIBRARIES and library not in ENTERED
     if foreign or any(_home(base).startswith("sfumato.") for base in kind.__mro__):
         return False, None, ()
     slots = tuple(name for base in kind.__mro__ for name in _slots(base))
@@ -230,17 +259,20 @@ def _slots(base: type) -> tuple[str, ...]:
         return ()
     said = base.__dict__.get("__slots__", ())
     names = (said,) if isinstance(said, str) else tuple(said)
-    return tuple(name for name in names if name not in ("__dict__", "__weakref__") and not name.startswith("__"))
+    private = f"_{base.__name__.lstrip('_')}"
+    return tuple(
+        f"{private}{name}" if name.startswith("__") and not name.endswith("__") else name
+        for name in names
+        if name not in ("__dict__", "__weakref__")
+    )
 
 
 def _of_class(one: type, found: _Found) -> Iterator[object]:
     if not _of_the_caller(_home(one)):
         return
-    own = {name: value for name, value in vars(one).items() if not (name.startswith("__") and name.endswith("__"))}
-    call = vars(one).get("__call__")
+    own = {name: value for name, value in vars(one).items() if name not in ("__dict__", "__weakref__")}
     found.others.append(lambda: _put_class(one, own))
     yield from own.values()
-    yield call
     yield from one.__mro__[1:]
 
 
@@ -249,17 +281,16 @@ def _of_function(one: FunctionType, found: _Found) -> Iterator[object]:
         value = _content(cell)
         found.others.append(functools.partial(_put_cell, cell, value))
         yield value
-    yield one.__defaults__
-    yield one.__kwdefaults__
-    yield one.__dict__
+    for name in ("__defaults__", "__kwdefaults__", "__code__", "__dict__", "__doc__", "__annotations__"):
+        value = getattr(one, name)
+        found.others.append(functools.partial(_put_attribute, one, name, value))
+        yield value
     if not _of_the_caller(_home_of_function(one)):
         return
     for name in _names(one.__code__):
-        value = one.__globals__.get(name, _NOTHING)
-        if isinstance(value, PLACES) or _is_array(value):
-            yield value
-        if value is not _NOTHING and not isinstance(value, ModuleType | type | FunctionType):
-            found.others.append(functools.partial(_put_global, one.__globals__, name, value))
+        value = one.__globals__.get(name, _NOTHING)  # a name that is not there yet must not be there afterwards
+        found.others.append(functools.partial(_put_global, one.__globals__, name, value))
+        yield value
 
 
 @functools.lru_cache(maxsize=4096)
@@ -275,13 +306,6 @@ def _home_of_function(one: FunctionType) -> str:
     """The module whose names a function sees, whatever it says of itself."""
     name = str(one.__globals__.get("__name__", ""))
     return name if getattr(sys.modules.get(name), "__dict__", None) is one.__globals__ else ""
-
-
-def _is_array(value: object) -> bool:
-    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
-    if torch is not None and isinstance(value, torch.Tensor | torch.nn.Module):
-        return True
-    return numpy is not None and isinstance(value, numpy.ndarray)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -305,10 +329,10 @@ def _put(_: object) -> None:
     return
 
 
-def _put_set(one: set[Any], members: frozenset[Any]) -> None:
-    if one != members:
-        one.clear()
-        one.update(members)
+def _put_set(one: set[Any], members: list[Any]) -> None:
+    if {id(each) for each in set.__iter__(one)} != {id(each) for each in members}:
+        set.clear(one)
+        set.update(one, members)
 
 
 def _put_cell(cell: CellType, value: object) -> None:
@@ -329,20 +353,39 @@ def _put_attribute(one: object, name: str, value: object) -> None:
 
 def _put_global(names: dict[str, Any], name: str, value: object) -> None:
     if names.get(name, _NOTHING) is not value:
-        names[name] = value
+        if value is _NOTHING:
+            del names[name]
+        else:
+            names[name] = value
+
+
+def _put_identity(one: object, own: dict[str, Any], kind: type) -> None:
+    if type(one) is not kind:
+        object.__setattr__(one, "__class__", kind)
+    if getattr(one, "__dict__", None) is not own:
+        object.__setattr__(one, "__dict__", own)
+
+
+def _put_file(one: Any, written: Any, place: int) -> None:
+    one.seek(0)
+    one.truncate()
+    one.write(written)
+    one.seek(place)
 
 
 def _put_class(one: type, own: dict[str, Any]) -> None:
-    for name in [name for name in vars(one) if not (name.startswith("__") and name.endswith("__"))]:
-        if name not in own:
-            type.__delattr__(one, name)
+    for name in [name for name in vars(one) if name not in own and name not in ("__dict__", "__weakref__")]:
+        type.__delattr__(one, name)
     for name, value in own.items():
         if vars(one).get(name, _NOTHING) is not value:
             type.__setattr__(one, name, value)
 
 
-def _put_array(one: Any, values: Any) -> None:
+def _put_array(one: Any, values: Any, *, writeable: bool) -> None:
+    if one.dtype != values.dtype:
+        one.dtype = values.dtype
     if one.shape != values.shape:
         one.resize(values.shape, refcheck=False)
-    if one.flags.writeable:
+    if writeable:
+        one.flags.writeable = True
         one[...] = values
