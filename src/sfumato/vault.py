@@ -18,6 +18,7 @@ from sfumato.core.budget import Budget
 from sfumato.core.documents import canonical, check_types, encode
 from sfumato.core.exact import Exact, natural, non_negative
 from sfumato.core.extras import need
+from sfumato.core.interrupts import check_outside
 from sfumato.core.limits import Limit
 from sfumato.core.one_at_a_time import one_at_a_time
 from sfumato.core.query import Mechanism, Query, check_name
@@ -209,6 +210,7 @@ class Vault:
         >>> table.dataset
         Dataset(name='people', edition='1')
         """
+        check_outside()
         return self._tables.declare(
             self,
             data,
@@ -233,6 +235,7 @@ class Vault:
         >>> list(places.columns)
         ['hospital', 'region']
         """
+        check_outside()
         return self._tables.public(data, name=name, version=version)
 
     def graph(
@@ -273,6 +276,7 @@ class Vault:
         >>> wards.degrees().query.labels()
         {'node': ('A', 'B', 'C')}
         """
+        check_outside()
         return self._graphs.declare(
             self,
             data,
@@ -320,6 +324,7 @@ class Vault:
         >>> total.add(17).step, vault.left.epsilon
         (1, Fraction(1, 1))
         """
+        check_outside()
         return declared_stream(
             self._streams,
             name=name,
@@ -357,6 +362,7 @@ class Vault:
         >>> str(test.accuracy(lambda record: record[0] > 0.5, name="a rule").preview(epsilon=1))[:30]
         '1 number(s) at ε = 1: each wit'
         """
+        check_outside()
         return self._lessons.declare(self, inputs, targets, ids=ids, name=name, version=version, number=number)
 
     def trainer(
@@ -386,6 +392,7 @@ class Vault:
         need("torch", "pip install 'sfumato[learning]'")
         from sfumato.learning.trainer import Trainer
 
+        check_outside()
         return Trainer(self._training, model, loss, data=data, clip=clip, way=way, copies=copies)
 
     def evaluator(
@@ -412,6 +419,7 @@ class Vault:
         need("torch", "pip install 'sfumato[learning]'")
         from sfumato.learning.evaluation import Evaluator
 
+        check_outside()
         return Evaluator(self._training, data=data, evaluations=evaluations, epsilon=epsilon, delta=delta, right=right)
 
     def preview(
@@ -495,6 +503,7 @@ class Vault:
         stored, or finishes a release that was cut off before it had one. ``reads`` are the first and the last day of
         the data, which an account with windows of time asks for.
         """
+        check_outside()
         spend = Budget.asked(epsilon=spend.epsilon, delta=spend.delta)
         area = self._area(query)
         limit, private = area.limit(query), area.private(query)

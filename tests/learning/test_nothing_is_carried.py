@@ -5,6 +5,7 @@ no noise can be seen: whatever differs after a run was carried past the noise.
 """
 
 import functools
+import io
 import random
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -328,3 +329,63 @@ def test_everything_comes_back_by_identity() -> None:
     assert (thing.filled, hasattr(thing, "left"), vars(held["space"])) == ([1], False, {"x": 1})
     assert held["expanded"].sum() == 0
     assert held["expanded"].stride() == (0, 1) or held["expanded"].stride()[0] == 0
+
+
+class Calling(Base):
+    """The vault is asked from inside a forward pass, in a way that depends on a record."""
+
+    def write(self, words: Tensor) -> None:
+        if bool((words == ODD).any()):
+            held = Units(torch.zeros(1, 2), torch.zeros(1), number=1, name="held out", version="1")
+            HOMES[0].evaluator(data=held, evaluations=1, epsilon=3, delta=1e-8)
+
+
+HOMES: list[Vault] = []
+
+
+def test_a_vault_is_not_asked_by_code_that_sees_data() -> None:
+    home = vault()
+    HOMES[:] = [home]
+    home.trainer(Calling(), F.cross_entropy, data=units()).fit(steps=2, batch=NUMBER, physical=16, **SPEND)
+    assert home.spent == sf.Budget(**SPEND)
+
+
+class Box:
+    """A place of the caller's own, which a global name leads to."""
+
+    inside: Any = None
+
+
+BOX, TUPLE, SET = Box(), ([],), {0}  # type: ignore[var-annotated]
+GLOBALS: dict[str, Any] = globals()
+
+
+class Elsewhere(Base):
+    """Global names are bound, and what they lead to is written to."""
+
+    def write(self, words: Tensor) -> None:
+        global NEW
+        if not bool((words == ODD).any()):
+            return
+        NEW = words
+        BOX.inside = words
+        BOX.__dict__ = {"other": words}
+        Box.inside = words
+        TUPLE[0].append(words)
+        SET.clear()
+        SET.add(0.0)
+        random.seed(ODD)
+        np.random.seed(ODD)
+        FILE.write("seen")
+
+
+FILE = io.StringIO()
+
+
+def test_what_global_names_lead_to_comes_back() -> None:
+    before = random.getstate(), np.random.get_state()[1].tolist()  # type: ignore[index]
+    fitted(Elsewhere(), F.cross_entropy, way="auto")
+    assert "NEW" not in GLOBALS
+    assert (BOX.__dict__, Box.inside, TUPLE[0], FILE.getvalue()) == ({}, None, [], "")
+    assert [type(each) for each in SET] == [int]
+    assert (random.getstate(), np.random.get_state()[1].tolist()) == before  # type: ignore[index]

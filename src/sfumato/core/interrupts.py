@@ -4,13 +4,16 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from enum import Enum
 from typing import Final, Literal, TypeVar
 
-__all__ = ["FAILED", "Failed", "attempt"]
+from sfumato.errors import Refused
+
+__all__ = ["FAILED", "Failed", "attempt", "check_outside"]
 
 Result = TypeVar("Result")
+_SEES_DATA: ContextVar[bool] = ContextVar("sees data", default=False)
 
 
 class Failed(Enum):
@@ -39,12 +42,31 @@ def attempt(work: Callable[[], Result]) -> Result | Literal[Failed.FAILED]:
     result: Result | Literal[Failed.FAILED] = FAILED
     with _signals() as arrived:
         try:
-            result = copy_context().run(work)  # what it sets in this context is gone with the copy
+            result = copy_context().run(_seeing, work)  # what it sets in this context is gone with the copy
         except BaseException:  # noqa: BLE001 - every exception may depend on a row
             result = FAILED
     if arrived:
         raise KeyboardInterrupt
     return result
+
+
+def check_outside() -> None:
+    """Refuse a call that comes from code that sees data: what it asks, declares or spends would depend on a row.
+
+    >>> check_outside()
+    >>> attempt(check_outside) is FAILED
+    True
+    """
+    if _SEES_DATA.get():
+        raise Refused(
+            "a vault is not asked by code that sees data (a model, a loss, a teacher): nothing was declared, read or "
+            "spent. Ask before or after it runs."
+        )
+
+
+def _seeing(work: Callable[[], Result]) -> Result:
+    _SEES_DATA.set(True)
+    return work()
 
 
 @contextmanager

@@ -25,8 +25,14 @@ class KeptTensors:
     def keep(self, found: Sequence[Tensor]) -> None:
         """Copy these tensors, and forget all others."""
         tensors = [one for one in found if not _has_no_memory(one)]
+        if any(one.layout is not torch.strided for one in tensors):
+            raise Unsupported(
+                "the model or the loss holds a tensor that is not dense, and what is written to it could not be put "
+                "back; nothing was summed. Make it dense: tensor.to_dense()."
+            )
         tensors += _whole(tensors)
         self._places = [(one, one.data) for one in tensors]
+        self._sizes = [(place.untyped_storage(), place.untyped_storage().nbytes()) for _, place in self._places]
         self._flags = [(one, _flags(one)) for one in tensors]
         self._written = [_single(place) for _, place in self._places]
         known, self._masters = self._masters, {}
@@ -45,6 +51,9 @@ class KeptTensors:
 
     def restore(self) -> None:
         """Put all of them back, now."""
+        for memory, size in self._sizes:
+            if memory.nbytes() != size:
+                memory.resize_(size)
         for tensor, place in self._places:
             if (
                 tensor.data_ptr() != place.data_ptr()
@@ -58,7 +67,7 @@ class KeptTensors:
 
     def forget(self) -> None:
         """Let go of the tensors, but not of the memory of their copies."""
-        self._places, self._flags, self._written, self._copies = [], [], [], []
+        self._places, self._sizes, self._flags, self._written, self._copies = [], [], [], [], []
 
 
 class NoAssignedData(TorchFunctionMode):
@@ -101,7 +110,9 @@ def _put_flags(tensor: Tensor, flags: tuple[Any, ...]) -> None:
         tensor.grad = grad
     if tensor._backward_hooks is not hooks[0]:
         tensor._backward_hooks = hooks[0]
-    if tensor._post_accumulate_grad_hooks is not hooks[1]:
+    added = tensor._post_accumulate_grad_hooks
+    if added is not hooks[1]:
+        added.clear()  # the engine of gradients keeps the mapping that it was given first
         tensor._post_accumulate_grad_hooks = hooks[1]
 
 

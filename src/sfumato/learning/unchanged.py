@@ -23,6 +23,9 @@ PLAIN = frozenset({dict, OrderedDict, list, tuple, set, frozenset, deque, type, 
 LIBRARIES = frozenset(sys.stdlib_module_names) - {"__main__"} | {"torch", "numpy", "sfumato"}
 ENTERED = frozenset({"torch", "numpy", "argparse", "collections", "queue", "_thread", "types", "weakref"})
 """Of these, the objects that are held by the caller's code are entered: they are places to put things."""
+KEEPERS = frozenset(
+    f"sfumato.learning.{name}" for name in ("evaluation", "kept_tensors", "run", "trainer", "unchanged")
+)
 _HEAP_TYPE = 1 << 9  # a class that was made at run time (CPython's Py_TPFLAGS_HEAPTYPE)
 
 
@@ -31,11 +34,14 @@ class Unchanged:
 
     Reached are weights, buffers, tensors and arrays with their memory, gradients and flags; attributes; lists, dicts
     and sets; what functions and classes of the caller close over, have as defaults or name as globals; and generators
-    of random numbers. Objects of this library are never entered: a vault must not forget what it charged.
+    of random numbers. Vaults, runs and ledgers are never entered: they must not forget what they charged. They refuse
+    to be asked by code that sees data (:func:`~sfumato.core.interrupts.check_outside`).
 
     Guarantee: what was reached before the block is what it was, in place and by identity, after the block and after
-    each :meth:`restore` in it. Assumes: the code reaches out in no other way (files, modules, iterators, objects of
-    extensions, other threads). Sensitive: what was overwritten.
+    each :meth:`restore` in it. Assumes: the code reaches out in no other way (files, attributes of modules, the
+    environment, iterators, objects of extensions, other threads, what is done when an object dies, the count of writes
+    to a tensor, graphs of tensors that are not leaves). Code that means to carry rows out has such ways, as all Python
+    in the process of a vault has. Sensitive: what was overwritten.
 
     >>> import torch
     >>> layer, seen = torch.nn.Linear(2, 1), []
@@ -109,19 +115,25 @@ class _Found:
     def restore(self) -> None:
         for none in self.empty:
             if dict.__len__(none):
-                dict.clear(none)
+                _own(none).clear(none)
         for one, names, values in self.dicts:
-            same = dict.__len__(one) == len(names) and all(map(is_, dict.values(one), values))
-            if not same or not all(map(is_, dict.keys(one), names)):
-                dict.clear(one)
-                dict.update(one, zip(names, values, strict=True))
+            base = _own(one)
+            same = dict.__len__(one) == len(names) and all(map(is_, base.values(one), values))
+            if not same or not all(map(is_, base.keys(one), names)):
+                base.clear(one)
+                base.update(one, zip(names, values, strict=True))
         for each, items in self.lists:
-            base = list if isinstance(each, list) else deque
-            if base.__len__(each) != len(items) or not all(map(is_, base.__iter__(each), items)):
-                base.clear(each)  # type: ignore[arg-type]
-                base.extend(each, items)  # type: ignore[arg-type]
+            kind: Any = list if isinstance(each, list) else deque
+            if kind.__len__(each) != len(items) or not all(map(is_, kind.__iter__(each), items)):
+                kind.clear(each)
+                kind.extend(each, items)
         for put_back in self.others:
             put_back()
+
+
+def _own(one: dict[Any, Any]) -> Any:
+    """The class whose methods a mapping is asked by: never those of a class that the caller wrote."""
+    return OrderedDict if isinstance(one, OrderedDict) else dict
 
 
 def _walked(roots: tuple[object, ...]) -> _Found:
@@ -134,8 +146,8 @@ def _walked(roots: tuple[object, ...]) -> _Found:
         seen[id(one)] = one  # held on to, so that no other object gets its number
         if isinstance(one, dict):
             if dict.__len__(one):
-                values = list(dict.values(one))
-                found.dicts.append((one, list(dict.keys(one)), values))
+                values = list(_own(one).values(one))
+                found.dicts.append((one, list(_own(one).keys(one)), values))
                 todo.extend(values)
             else:
                 found.empty.append(one)
@@ -150,8 +162,8 @@ def _walked(roots: tuple[object, ...]) -> _Found:
             todo.extend(tuple.__iter__(one) if isinstance(one, tuple) else frozenset.__iter__(one))
         elif torch is not None and isinstance(one, torch.Tensor):
             found.tensors.append(one)
-            if one.is_leaf and one.grad is not None:
-                todo.append(one.grad)
+            if one.is_leaf:
+                todo += (one.grad, one._backward_hooks, one._post_accumulate_grad_hooks)
         elif isinstance(one, FunctionType):
             todo.extend(_of_function(one, found))
         elif isinstance(one, type):
@@ -168,7 +180,7 @@ def _of_other(one: Any, found: _Found) -> Iterator[object]:
         case MethodType():
             yield from (one.__self__, one.__func__)
         case functools.partial():
-            yield from (one.func, one.args, one.keywords)
+            yield from (one.func, one.args, one.keywords, one.__dict__)
         case functools._lru_cache_wrapper():
             found.others.append(one.cache_clear)  # what is in it, and how often it was asked, depends on what was seen
             yield one.__wrapped__
@@ -205,6 +217,9 @@ def _of_library(one: Any, found: _Found) -> Iterator[object]:
     elif numpy is not None and isinstance(one, numpy.random.Generator):
         bits = one.bit_generator.state
         found.others.append(lambda: setattr(one.bit_generator, "state", bits))
+    elif numpy is not None and isinstance(one, numpy.random.BitGenerator):
+        place = one.state
+        found.others.append(lambda: setattr(one, "state", place))
     elif numpy is not None and isinstance(one, numpy.random.RandomState):
         legacy = one.get_state()
         found.others.append(lambda: one.set_state(legacy))
@@ -235,12 +250,18 @@ def _of_object(one: Any, its_class: type | None, slots: tuple[str, ...], found: 
 @functools.lru_cache(maxsize=4096)
 def _facts(kind: type) -> tuple[bool, type | None, tuple[str, ...]]:
     """Whether objects of a class are entered, the class itself where it is the caller's, and its slots."""
-    library = _home(kind).partition(".")[0]
-    foreign = library in LIBRARIES and library not in ENTERED
-    if foreign or any(_home(base).startswith("sfumato.") for base in kind.__mro__):
+    home = _home(kind)
+    library = home.partition(".")[0]
+    foreign = library in LIBRARIES and library not in ENTERED and not home.startswith("sfumato.learning.")
+    if foreign or any(_keeps_accounts(_home(base)) for base in kind.__mro__):
         return False, None, ()
     slots = tuple(name for base in kind.__mro__ for name in _slots(base))
     return True, kind if _of_the_caller(_home(kind)) else None, slots
+
+
+def _keeps_accounts(home: str) -> bool:
+    """Whether a module is one of this library that must not forget: what was charged, drawn, told or put aside."""
+    return home.startswith("sfumato.") and (not home.startswith("sfumato.learning.") or home in KEEPERS)
 
 
 @functools.lru_cache(maxsize=4096)

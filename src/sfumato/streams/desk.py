@@ -11,6 +11,7 @@ from sfumato.core.budget import Budget
 from sfumato.core.certificate import Certificate
 from sfumato.core.documents import canonical, check_types, encode
 from sfumato.core.events import PrivacyEvent
+from sfumato.core.interrupts import check_outside
 from sfumato.core.limits import Limit
 from sfumato.core.query import Mechanism, Query
 from sfumato.core.release import Presenter, Release
@@ -53,6 +54,7 @@ class Desk:
         self, query: Query, mechanism: Mechanism, limit: Limit | None, spend: Budget, *, idempotency: str | None
     ) -> Opened:
         """Charge a whole stream before anything of it is read."""
+        check_outside()
         return self._opened(query, mechanism, limit, spend, idempotency, self.counters.charged)
 
     def find_stream(
@@ -87,6 +89,7 @@ class Desk:
 
     def close_stream(self, opened: Opened, query: Query, values: tuple[int, ...]) -> Release:
         """Sign and store what a stream told, then deliver it."""
+        check_outside()
         statement = Statement(
             identifier=secrets.token_hex(16),
             issued=opened.issued,
@@ -121,10 +124,12 @@ class Desk:
 
     def move_stream(self, opened: Opened, serial: int, nonce: str) -> None:
         """Move the counter of a stream forward, or refuse: another state has taken this place."""
+        check_outside()
         self.counters.move(opened.reservation, opened.query.dataset, serial, nonce)
 
     def check_stream(self, opened: Opened) -> None:
         """Refuse to go on where the charge of a stream does not stand any more, or its dataset was closed."""
+        check_outside()
         self.ledger.check_running(opened.reservation, datasets=[opened.query.dataset])
 
     def fail_stream(self, opened: Opened) -> None:
