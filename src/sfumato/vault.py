@@ -38,6 +38,7 @@ from sfumato.learning.paradigms.area import Lessons
 from sfumato.learning.paradigms.examples import Examples
 from sfumato.learning.units import Units
 from sfumato.mechanisms.calibration import least_epsilon, least_epsilon_where
+from sfumato.reports.declarations import DECLARATIONS
 from sfumato.reports.presenter import Reports
 from sfumato.reports.stored import stored_release
 from sfumato.streams.desk import Desk
@@ -137,12 +138,15 @@ class Vault:
         self._graphs = Graphs(unit=unit, name=name)
         self._lessons = Lessons(unit=unit, name=name, secret=lambda: derived_secret(self._key, "parts of teachers"))
         self._areas: tuple[Area[Any], ...] = (self._tables, self._graphs, self._lessons)
-        self._streams = Desk(unit=unit, ledger=self._ledger, key=self._key, presenter=Reports())
+        self._streams = Desk(
+            unit=unit, ledger=self._ledger, key=self._key, presenter=Reports(), declarations=DECLARATIONS
+        )
         self._training = Desk(
             unit=unit,
             ledger=self._ledger,
             key=self._key,
             presenter=Reports(),
+            declarations=DECLARATIONS,
             queries=TRAINING_QUERIES,
             what="training run",
         )

@@ -172,14 +172,14 @@ def test_what_cannot_be_asked_is_refused_before_a_row_is_read() -> None:
         vault(PERSONS).evaluator(data=held([1.0]), evaluations=1, **SPEND)  # whose records these are, nobody says
 
 
-def test_a_failure_while_reading_keeps_the_charge_and_quotes_nothing() -> None:
-    class Broken(Units):
-        def laid(self, key: bytes) -> Any:
-            raise ValueError("of Ann, row 17")
+def test_a_failure_while_reading_keeps_the_charge_and_quotes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: Units, key: bytes) -> Any:
+        raise ValueError("of Ann, row 17")
 
+    monkeypatch.setattr(Units, "laid", broken)
     here = vault()
-    broken = Broken(torch.ones(3, 1), torch.ones(3), number=100, name="held out", version="1")
-    evaluator = here.evaluator(data=broken, evaluations=2, **SPEND)
+    data = Units(torch.ones(3, 1), torch.ones(3), number=100, name="held out", version="1")
+    evaluator = here.evaluator(data=data, evaluations=2, **SPEND)
     with pytest.raises(EngineFailed, match="the charge of ε = 4") as caught:
         evaluator.ask(Sign())
     assert "Ann" not in str(caught.value)

@@ -151,6 +151,10 @@ class Registry:
         """All kinds that can be read."""
         return frozenset(self._classes)
 
+    def lists(self, document: object) -> bool:
+        """Whether the class of a document is listed: not one made from it, which could say anything of itself."""
+        return type(document) is self._classes.get(getattr(type(document), "KIND", ""))
+
     def decode(self, body: Json, path: str = "document") -> Any:
         """Read one document, checking kind, version and every field; ``path`` is what errors call it."""
         if not isinstance(body, dict):

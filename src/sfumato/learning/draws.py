@@ -6,7 +6,6 @@ the batch, and who comes to lie there would show. Proof: docs/proofs/training.md
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +22,9 @@ STEP = 1812433253  # of the seeding that everybody knows
 
 
 class Draws:
-    """The state of torch's generator for one run, all of it from secret words. Sensitive.
+    """States of torch's generator, all of them from secret words: a new one for each part of a step. Sensitive.
+
+    What code leaves in the generator is never gone on from: it would carry something of one unit to the next ones.
 
     Assumes: masks that are never told, from a generator that is linear and whose 19,937 bits of state are secret, or
     whose key of 64 bits is (on a GPU), cannot be told from fresh ones by what is released.
@@ -31,35 +32,17 @@ class Draws:
 
     def __init__(self, device: torch.device, words: Words) -> None:
         self._devices = [device] if device.type == "cuda" else []
-        drawn = np.empty(1 + WORDS // 2, dtype=np.uint64)
-        words.fill(drawn)
-        with torch.random.fork_rng(devices=self._devices):
-            torch.manual_seed(int(drawn[0]))  # all of a GPU's key, but the lower half for the CPU
-            torch.set_rng_state(_filled(torch.get_rng_state(), drawn[1:].view(np.uint32)))
-            self._keep()
+        self._words = words
 
     @contextmanager
     def used(self) -> Iterator[None]:
-        """Let torch draw from here; afterwards its generator is where it was."""
+        """Let torch draw from a new state; afterwards its generator is where it was."""
+        drawn = np.empty(1 + WORDS // 2, dtype=np.uint64)
+        self._words.fill(drawn)
         with torch.random.fork_rng(devices=self._devices):
-            torch.set_rng_state(self._state["cpu"])
-            for device in self._devices:
-                torch.cuda.set_rng_state(self._state["cuda"], device)
+            torch.manual_seed(int(drawn[0]))  # all of a GPU's key, but the lower half for the CPU
+            torch.set_rng_state(_filled(torch.get_rng_state(), drawn[1:].view(np.uint32)))
             yield
-            self._keep()
-
-    def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps of it."""
-        return dict(self._state)
-
-    def load(self, state: dict[str, Any]) -> None:
-        """Go on from a checkpoint."""
-        self._state = dict(state)
-
-    def _keep(self) -> None:
-        self._state = {"cpu": torch.get_rng_state()}
-        for device in self._devices:
-            self._state["cuda"] = torch.cuda.get_rng_state(device)
 
 
 def _filled(state: torch.Tensor, words: npt.NDArray[np.uint32]) -> torch.Tensor:

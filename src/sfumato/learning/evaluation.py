@@ -188,7 +188,9 @@ class Evaluator:
         right: "Callable[[Tensor, Tensor], Tensor] | None" = None,
         words: Any = None,
     ) -> None:
-        if not isinstance(data, Units):
+        from sfumato.learning.table_units import TableUnits
+
+        if type(data) not in (Units, TableUnits):
             raise InvalidInput("data must be learning.Units(inputs, targets, number=…, name=…); nothing was done.")
         data.check(gate.unit)
         query = Evaluations(

@@ -56,7 +56,8 @@ class KeptTensors:
                 memory.resize_(size)
         for tensor, place in self._places:
             if (
-                tensor.data_ptr() != place.data_ptr()
+                tensor.dtype is not place.dtype
+                or tensor.data_ptr() != place.data_ptr()
                 or tensor.shape != place.shape
                 or tensor.stride() != place.stride()
             ):

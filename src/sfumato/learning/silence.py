@@ -26,11 +26,17 @@ def silence() -> Iterator[None]:
         stack.callback(_flush)  # what is still buffered goes where it was written to
         stack.callback(logging.disable, logging.root.manager.disable)
         logging.disable(sys.maxsize)
-        stack.enter_context(warnings.catch_warnings())
+        stack.callback(setattr, logging.Logger, "callHandlers", logging.Logger.callHandlers)
+        logging.Logger.callHandlers = _unheard  # type: ignore[method-assign]  # where the code enables logging again
+        stack.enter_context(warnings.catch_warnings(record=True))
         warnings.simplefilter("ignore")
         stack.enter_context(redirect_stdout(StringIO()))
         stack.enter_context(redirect_stderr(StringIO()))
         yield
+
+
+def _unheard(self: logging.Logger, record: logging.LogRecord) -> None:
+    """Hand a record to nobody."""
 
 
 def _put_aside(output: int, stack: ExitStack) -> None:

@@ -17,7 +17,9 @@ from sfumato.core.exact import Exact, natural, positive
 from sfumato.core.query import Mechanism
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput, NotDeclared, Refused
+from sfumato.learning.adaptive import AdaptiveClip
 from sfumato.learning.averaging import Average
+from sfumato.learning.correlated import Correlated
 from sfumato.learning.engine import Engine
 from sfumato.learning.hints import suggested_batch, suggested_rate
 from sfumato.learning.multiplicity import Multiplied
@@ -26,6 +28,7 @@ from sfumato.learning.optimisers import made_optimiser, rehearse
 from sfumato.learning.progress import Spending, bar
 from sfumato.learning.refusals import check_uncoupled
 from sfumato.learning.run import Run, Watch
+from sfumato.learning.table_units import TableUnits
 from sfumato.learning.training import Training
 from sfumato.learning.units import Units
 from sfumato.learning.weights import unpacked, weights_digest
@@ -96,10 +99,13 @@ class Trainer:
                 "whole batch, such as learning.InBatchContrast, have no loss of one unit: sum them with "
                 "learning.private_mean(…), or train on groups of fixed places (Units.of_groups, learning.info_nce)."
             )
-        if not isinstance(data, Units):
+        if type(data) not in (Units, TableUnits):
             raise InvalidInput("data must be learning.Units(inputs, targets, number=…, name=…); nothing was done.")
-        if copies is not None and not isinstance(copies, Multiplied):
-            raise InvalidInput("copies must be learning.Multiplied(augment, copies=…); nothing was done.")
+        if copies is not None and type(copies) is not Multiplied:
+            raise InvalidInput(
+                "copies must be learning.Multiplied(augment, copies=…), and not of a class made from it; nothing was "
+                "done."
+            )
         data.check(gate.unit)
         self._gate, self._model, self._loss, self._units = gate, model, loss, data
         self._clip, self._way, self._copies = positive(clip, "clip"), way, copies
@@ -142,8 +148,11 @@ class Trainer:
             steps=natural(steps, "steps"),
             parameters=self._parameters,
         )
-        if noise is not None and not hasattr(noise, "mechanism"):
-            raise InvalidInput("noise must be learning.AdaptiveClip(…) or learning.Correlated(…); nothing was done.")
+        if noise is not None and type(noise) not in (AdaptiveClip, Correlated):
+            raise InvalidInput(
+                "noise must be learning.AdaptiveClip(…) or learning.Correlated(…), and not of a class made from them; "
+                "nothing was done."
+            )
         moved = query.sensitivity(self._gate.unit, query.limit(self._gate.unit))
         mechanism = NoisySums.calibrated(query, spend) if noise is None else noise.mechanism(query, spend, moved)
         rate = suggested_rate(

@@ -11,14 +11,12 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
 from io import BytesIO, StringIO
 from operator import is_
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, MethodWrapperType, ModuleType
 from typing import Any, Self
 
 __all__ = ["Unchanged"]
 
-ATOMS = frozenset(
-    {type(None), bool, int, float, complex, str, bytes, range, type(...), BuiltinFunctionType, ModuleType, CodeType}
-)
+ATOMS = frozenset({type(None), bool, int, float, complex, str, bytes, range, type(...), ModuleType, CodeType})
 PLAIN = frozenset({dict, OrderedDict, list, tuple, set, frozenset, deque, type, FunctionType})
 LIBRARIES = frozenset(sys.stdlib_module_names) - {"__main__"} | {"torch", "numpy", "sfumato"}
 ENTERED = frozenset({"torch", "numpy", "argparse", "collections", "queue", "_thread", "types", "weakref"})
@@ -92,8 +90,11 @@ class Unchanged:
 def _shared_generators() -> list[object]:
     """The generators that all code of a process shares: what was drawn from them must not tell how much was seen."""
     plain, numpy = sys.modules.get("random"), sys.modules.get("numpy.random")
+    torch = sys.modules.get("torch")
     found: list[object] = [] if plain is None else [plain._inst]
-    return found if numpy is None else [*found, numpy.mtrand._rand]
+    if numpy is not None:
+        found.append(numpy.mtrand._rand)
+    return found if torch is None else [*found, torch.default_generator]
 
 
 def _kept_tensors() -> Any:
@@ -149,6 +150,7 @@ def _walked(roots: tuple[object, ...]) -> _Found:
                 values = list(_own(one).values(one))
                 found.dicts.append((one, list(_own(one).keys(one)), values))
                 todo.extend(values)
+                todo.extend(name for name in found.dicts[-1][1] if type(name) not in ATOMS)
             else:
                 found.empty.append(one)
             if isinstance(one, defaultdict):
@@ -179,6 +181,8 @@ def _of_other(one: Any, found: _Found) -> Iterator[object]:
     match one:
         case MethodType():
             yield from (one.__self__, one.__func__)
+        case BuiltinFunctionType() | MethodWrapperType():
+            yield one.__self__  # such as [].append
         case functools.partial():
             yield from (one.func, one.args, one.keywords, one.__dict__)
         case functools._lru_cache_wrapper():

@@ -9,7 +9,7 @@ from typing import Any
 from sfumato.accounting.basic import cost, promised
 from sfumato.core.budget import Budget
 from sfumato.core.certificate import Certificate
-from sfumato.core.documents import canonical, check_types, encode
+from sfumato.core.documents import Registry, canonical, check_types, encode
 from sfumato.core.events import PrivacyEvent
 from sfumato.core.interrupts import check_outside
 from sfumato.core.limits import Limit
@@ -42,6 +42,7 @@ class Desk:
     ledger: Any
     key: SigningKey
     presenter: Presenter
+    declarations: Registry
     queries: tuple[type, ...] = (RunningTotal, Alarms)
     what: str = "stream"
     counters: Counters = field(init=False)
@@ -159,7 +160,13 @@ class Desk:
         """Work out what a stream costs and hand it to ``find``: a method of the counters that charges, or looks up."""
         if type(query) not in self.queries:
             raise Unsupported(f"this vault opens {self.what}s that it declared itself; nothing was read or spent.")
+        if not self.declarations.lists(mechanism):
+            raise Unsupported(
+                f"the noise of a {self.what} is of this library's own kinds, and not of a class made from one; nothing "
+                "was read or spent."
+            )
         check_types(query, f"the {self.what}")
+        check_types(mechanism, f"the mechanism of the {self.what}")
         problem = query.mismatch(mechanism, self.unit)  # type: ignore[attr-defined]
         if problem is not None:
             raise Refused(f"the mechanism of a {self.what} {problem}; nothing was read and nothing was spent.")
