@@ -120,8 +120,8 @@ def test_a_row_that_ends_the_process_counts_nothing(monkeypatch: pytest.MonkeyPa
 def test_what_ends_the_engine_is_not_passed_on_and_not_resumed(
     closes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(self: Run, *batch: Tensor) -> Any:
-        raise SystemExit("row 4321")
+    def broken(self: Run, *given: Any) -> Any:
+        raise SystemExit("row 4321")  # not in the model, whose failures count 0
 
     def locked(self: Desk, opened: Any) -> None:
         raise errors.LedgerError("the ledger is locked. No row was read.")
@@ -131,7 +131,7 @@ def test_what_ends_the_engine_is_not_passed_on_and_not_resumed(
     made = trainer(home, model)
     said: dict[str, Any] = {"steps": 2, "checkpoint": state, **SPEND}
     with monkeypatch.context() as patched:
-        patched.setattr(Run, "_sum", broken)
+        patched.setattr(Run, "_batches", broken)
         if not closes:
             patched.setattr(Desk, "fail_stream", locked)
         with pytest.raises(errors.EngineFailed, match="charge of") as told:

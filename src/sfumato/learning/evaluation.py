@@ -22,6 +22,7 @@ from sfumato.core.units import Record, Unit, User, describe
 from sfumato.errors import EngineFailed, InvalidInput, Refused, Unsupported
 from sfumato.inference.figure import Figure
 from sfumato.inference.form import Form, Noise
+from sfumato.learning.shielded import shielded
 from sfumato.learning.silence import silence
 from sfumato.learning.unchanged import Unchanged
 from sfumato.learning.units import Units
@@ -278,7 +279,8 @@ class Evaluator:
 
     def _rehearse(self, model: "nn.Module") -> None:
         """Ask the model about made-up units: what cannot be asked says so before a row is read."""
-        self._of(model, *self._units.example(PHYSICAL))
+        with Unchanged(model, self._right):
+            self._of(model, *self._units.example(PHYSICAL))
 
     def _counted(self, model: "nn.Module") -> int:
         """The exact count. Sensitive."""
@@ -308,18 +310,18 @@ class Evaluator:
             rows = places
             if laid.places is not None:
                 rows, here = laid.places[places], laid.present[places] & here[:, None]
-            batch = tuple(part[rows] for part in laid.inputs), laid.targets[rows], here
-            whole = attempt(lambda batch=batch: self._of(model, *batch))  # type: ignore[misc]
-            found += self._one_by_one(model, *batch) if whole is FAILED else whole
+            whole = self._tried(model, *_gathered(laid, rows, here))
+            if whole is None:  # what failed may have written to its rows: they are gathered anew
+                whole = self._one_by_one(model, *_gathered(laid, rows, here))
+            found += whole
         return found
 
     def _one_by_one(self, model: "nn.Module", inputs: "tuple[Tensor, ...]", targets: "Tensor", here: "Tensor") -> int:
         """How many units of a batch are right, each in its place of the same shape; one that fails is wrong.
 
-        So an error that a row brings about changes what its own unit adds and nothing else, as in training. What fails
-        for made-up units as well is not about rows.
+        So an error that a row brings about changes what its own unit adds and nothing else, as in training; and as
+        there, nothing is tried on made-up units here.
         """
-        self._rehearse(model)
         found = 0
         for place in range(len(here)):
             alone = here.clone().fill_(value=False)
@@ -327,9 +329,18 @@ class Evaluator:
             if alone.any():
                 repeated = tuple(part[place].expand_as(part).clone() for part in inputs)
                 batch = repeated, targets[place].expand_as(targets).clone(), alone
-                right = attempt(lambda batch=batch: self._of(model, *batch))  # type: ignore[misc]
-                found += 0 if right is FAILED else right
+                found += self._tried(model, *batch) or 0
         return found
+
+    def _tried(
+        self, model: "nn.Module", inputs: "tuple[Tensor, ...]", targets: "Tensor", here: "Tensor"
+    ) -> int | None:
+        """How many units of a batch are right; None where the model cannot do some row of it.
+
+        What dies with an exception dies before everything is put back.
+        """
+        found = shielded(lambda: self._of(model, inputs, targets, here), Unchanged(model, self._right))
+        return None if found is FAILED else found
 
     def _of(self, model: "nn.Module", inputs: "tuple[Tensor, ...]", targets: "Tensor", here: "Tensor") -> int:
         """How many units of a batch are right, each record asked about by itself."""
@@ -348,7 +359,7 @@ class Evaluator:
         ask = torch.vmap(one)
         if self._query.units == "user":
             ask = torch.vmap(ask)
-        with Unchanged(model, self._right), NoAssignedData(), torch.no_grad():
+        with NoAssignedData(), torch.no_grad():
             right = ask(tuple(part.to(device) for part in inputs), targets.to(device)).cpu().bool() & here
         if self._query.units == "user":
             right = 2 * right.sum(1) > here.sum(1)
@@ -380,6 +391,11 @@ class EarlyStop:
         if now.count == max(counts) and counts.count(now.count) == 1:
             self.best = dict(weights)
         return len(counts) - 1 - counts.index(max(counts)) >= self._patience
+
+
+def _gathered(laid: Any, rows: "Tensor", here: "Tensor") -> "tuple[tuple[Tensor, ...], Tensor, Tensor]":
+    """Rows of the data, copied: whatever is written to them, the data stays what it is."""
+    return tuple(part[rows] for part in laid.inputs), laid.targets[rows], here.clone()
 
 
 def _highest(outputs: "Tensor", targets: "Tensor") -> "Tensor":

@@ -125,7 +125,7 @@ def _check_statistics(model: nn.Module, rows: tuple[Tensor, ...]) -> None:
     found = []
     for some in (rows, tree_map(lambda part: part * 0, rows)):
         with Unchanged(model):
-            model(*some)
+            model(*tree_map(_own, some))
             found.append([buffer.clone() for buffer in model.buffers()])
     for one, other in zip(*found, strict=True):
         if not torch.equal(one, other):
@@ -158,12 +158,16 @@ def _check_loss(loss: Callable[..., Tensor], outputs: Any, goals: Any) -> None:
 
 def _given(model: nn.Module, rows: tuple[Tensor, ...]) -> Any:
     with Unchanged(model):  # as the engine does it for each batch
-        return model(*rows)
+        return model(*tree_map(_own, rows))
 
 
 def _close(values: Tensor) -> float:
     """How near two ways to the same numbers must be in their precision."""
     return max(CLOSE, 32 * torch.finfo(values.dtype).eps) if values.is_floating_point() else CLOSE
+
+
+def _own(part: Any) -> Any:
+    return part.clone() if isinstance(part, Tensor) else part
 
 
 def _flat(part: Any) -> Any:

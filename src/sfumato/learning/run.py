@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -28,8 +29,10 @@ from sfumato.learning.engine import ClippedSum, Engine
 from sfumato.learning.multiplicity import Multiplied
 from sfumato.learning.optimisers import heard
 from sfumato.learning.replayed import Replayed
+from sfumato.learning.shielded import shielded
 from sfumato.learning.silence import silence
 from sfumato.learning.training import Training
+from sfumato.learning.unchanged import Unchanged
 from sfumato.learning.units import Laid, Units
 from sfumato.learning.weights import packed, unpacked, weights_digest
 from sfumato.noise import Words
@@ -81,6 +84,7 @@ class Run(Surviving):
         self._course = course_of(self._run, opened.mechanism, opened.sensitivity, words)
         kind = "user" if copies is not None else self._run.units
         self._engine = Engine(self._model, loss, clip=float(self._run.clip), unit=kind, way=way)  # type: ignore[arg-type]
+        self._augment = Unchanged(None if copies is None else copies.augment)
         self._draws = Draws(self._device, words)
         self._prepare()
         self._laid: Laid | None = None
@@ -213,9 +217,10 @@ class Run(Surviving):
         recorded = self._recorded is not None and self._recorded[0] == self._engine.clip  # a clip is recorded as well
         how = self._recorded[1] if self._recorded is not None and recorded else self._sum
         places = self._course.places(self._laid.number, self._step)
-        for batch in self._batches(self._laid, places):
-            whole = self._tried(how, *batch)
-            for found, present in self._one_by_one(*batch) if whole is None else (whole,):
+        for gathered in self._batches(self._laid, places):
+            whole = self._tried(how, *gathered())
+            # what failed may have written to its rows: they are gathered anew
+            for found, present in self._one_by_one(*gathered()) if whole is None else (whole,):
                 total += found.flat
                 self._course.observe(found.norms, present if present.ndim == 1 else present.any(1))
         return total
@@ -223,13 +228,16 @@ class Run(Surviving):
     def _tried(
         self, how: Callable[..., ClippedSum], inputs: tuple[Tensor, ...], targets: Tensor, present: Tensor
     ) -> tuple[ClippedSum, Tensor] | None:
-        """The sum of a part of a step and who is in it; None where the model or the loss cannot do some row of it."""
+        """The sum of a part of a step and who is in it; None where the model or the loss cannot do some row of it.
+
+        What dies with an exception, or with a result, dies before everything is put back.
+        """
 
         def summed() -> tuple[ClippedSum, Tensor]:
             *batch, here = self._flat_batch(inputs, targets, present)
             return how(*batch, here), here
 
-        found = attempt(summed)
+        found = shielded(summed, self._augment, self._engine.unchanged)
         return None if found is FAILED else found
 
     def _one_by_one(
@@ -237,10 +245,10 @@ class Run(Surviving):
     ) -> Iterator[tuple[ClippedSum, Tensor]]:
         """A part of a step unit by unit, each in its place of the same shape; one that cannot be computed counts 0.
 
-        So an error that a row brings about changes what its own unit adds and nothing else. What fails for made-up
-        units as well is not about rows, and ends the run.
+        So an error that a row brings about changes what its own unit adds and nothing else. Nothing is tried on
+        made-up units here: that it was tried, and failed, would tell of a row. Where no unit can be computed any more,
+        the run goes on with noise alone.
         """
-        self._sum(*self._flat_batch(*self._units.example(self._physical)))
         for place in range(self._physical):
             alone = torch.zeros_like(present)
             alone[place] = present[place]
@@ -254,16 +262,20 @@ class Run(Surviving):
         inputs, targets, present = self._placed(*batch)
         return *inputs, targets, present
 
-    def _batches(self, laid: Laid, places: Any) -> Iterator[tuple[tuple[Tensor, ...], Tensor, Tensor]]:
-        """The units of a step in parts of one fixed shape; what is left of the last part is filled up and absent."""
+    def _batches(
+        self, laid: Laid, places: Any
+    ) -> Iterator[Callable[[], tuple[tuple[Tensor, ...], Tensor, Tensor]]]:
+        """The units of a step in parts of one fixed shape; what is left of the last part is filled up and absent.
+
+        Each part is gathered when it is asked for, into memory of its own.
+        """
         for start in range(0, len(places), self._physical):
             some = places[start : start + self._physical]
             rows = torch.from_numpy(np.resize(some, self._physical))
             here = torch.arange(self._physical) < len(some)
             if laid.places is not None and laid.present is not None:
                 here, rows = laid.present[rows] & here[:, None], laid.places[rows]
-            rows = rows.to(laid.targets.device)
-            yield tuple(part[rows] for part in laid.inputs), laid.targets[rows], here
+            yield partial(_gathered, laid, rows.to(laid.targets.device), here)
 
     def _placed(
         self, inputs: tuple[Tensor, ...], targets: Tensor, present: Tensor
@@ -331,3 +343,8 @@ class Run(Surviving):
         self._draws.load(parts["draws"])
         pending = parts.get("pending")
         self._pending = None if pending is None else pending.to(self._device)
+
+
+def _gathered(laid: Laid, rows: Tensor, here: Tensor) -> tuple[tuple[Tensor, ...], Tensor, Tensor]:
+    """Rows of the data, copied: whatever is written to them, the data stays what it is."""
+    return tuple(part[rows] for part in laid.inputs), laid.targets[rows], here.clone()

@@ -39,7 +39,8 @@ def semantic_sum(
 ) -> tuple[Tensor, Tensor]:
     """Put the sum of clipped gradients into double precision tensors; return norms and losses.
 
-    Whatever the model writes to in one chunk, or for one unit alone, is put back before the next one.
+    Whatever the model writes to in one chunk, or for one unit alone, is put back before the next one. What it computes
+    from has memory of its own each time: a unit alone finds no other unit behind it, nor what an attempt wrote to it.
     """
     one = unit_gradient(model, loss, kind)
     parameters = {name: value.detach() for name, value in model.named_parameters() if name in into}
@@ -53,7 +54,7 @@ def semantic_sum(
         some, target, here = tree_map(_part(start, start + chunk), (inputs, targets, present))
         with _batched(model), NoAssignedData(), Unchanged(model, loss) as kept:
             try:
-                gradients, values = call(parameters, some, target, here)
+                gradients, values = call(parameters, *tree_map(_own, (some, target, here)))
             except RuntimeError:  # something in the model cannot be computed for many units at once
                 kept.restore()
                 gradients, values = _one_by_one(one, parameters, some, target, here, kept)
@@ -120,7 +121,11 @@ def _part(start: int, stop: int) -> Callable[[Any], Any]:
 
 
 def _place(at: int) -> Callable[[Any], Any]:
-    return lambda part: part[at] if isinstance(part, Tensor) else part
+    return lambda part: part[at].clone() if isinstance(part, Tensor) else part
+
+
+def _own(part: Any) -> Any:
+    return part.clone() if isinstance(part, Tensor) else part
 
 
 def _alone(part: Any) -> Any:

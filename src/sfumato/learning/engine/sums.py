@@ -73,7 +73,7 @@ class Engine:
         self.model, self.loss, self.unit, self.way, self.batches = model, loss, unit, way, batches
         self.clip = clip
         self._parameters = dict(model.named_parameters())
-        self._unchanged = Unchanged(model, loss)
+        self.unchanged = Unchanged(model, loss)
         self._plans: dict[tuple[Any, ...], Plan] = {}
         self._last: tuple[Plan, dict[Site, str]] | None = None
 
@@ -111,7 +111,7 @@ class Engine:
             raise InvalidInput(f"a physical batch has at most {MANY} units; nothing was summed. Use smaller ones.")
         planned = None if self.way == "semantic" else self._planned(inputs, targets)
         flat, into = self._empty(inputs[0].device, single=planned is not None and planned.fast and self._few(present))
-        with self._unchanged:
+        with self.unchanged:
             if planned is not None and planned.fast:
                 norms, losses, ways = fast_sum(
                     self.model,

@@ -20,6 +20,7 @@ from sfumato.learning.paradigms.distillation import CloserModel
 from sfumato.learning.paradigms.examples import Examples
 from sfumato.learning.paradigms.learning_curves import LearningCurve
 from sfumato.learning.paradigms.output_perturbation import LogisticWeights
+from sfumato.learning.paradigms.own_rows import public_questions
 from sfumato.learning.paradigms.persons import Id, canonical_ids, persons
 from sfumato.learning.paradigms.teachers import Train, counted, part_of, seed_of, vote
 from sfumato.learning.paradigms.voting import ConfidentVotes, TeacherVotes
@@ -72,7 +73,7 @@ class _Keeper:
 
     def ask(self, name: str, questions: Any) -> int:
         """Keep public questions under a name; how many there are."""
-        taken = _taken(questions)
+        taken = public_questions(questions)
         _kept(self._held.questions, name, taken, _same)
         return len(taken)
 

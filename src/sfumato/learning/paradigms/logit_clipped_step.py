@@ -59,7 +59,7 @@ class InBatchContrast:
         self, model: nn.Module, *, each: Exact = 1, temperature: Exact = 1, both: bool = False, chunk: int = 16
     ) -> None:
         check_layers(model)
-        self.model, self.both, self._unchanged = model, both, Unchanged(model)
+        self.model, self.both, self.unchanged = model, both, Unchanged(model)
         self.chunk = -(-natural(chunk, "chunk", most=LARGEST) // LANES) * LANES
         self._declared = ClippedLogits(
             clip=positive(each, "each"), temperature=positive(temperature, "temperature"), batch=None
@@ -98,7 +98,7 @@ class InBatchContrast:
         ``norms`` are the largest norms of a similarity's gradient for each unit before clipping, ``losses`` the losses
         of the anchors. What the model writes to is put back after each chunk.
         """
-        with self._unchanged as kept, NoAssignedData():
+        with self.unchanged as kept, NoAssignedData():
             return self._sum(inputs, targets, present, kept)
 
     def _sum(self, inputs: Tensor, targets: Tensor, present: Tensor | None, kept: Unchanged) -> ClippedSum:
@@ -123,7 +123,7 @@ class InBatchContrast:
         sides = ((inputs, made[0], first, second, weights), (targets, made[1], second, first, weights.T))
         for side, vectors, own, others, weight in sides:
             for part in self._chunks(len(side)):
-                jacobians = model.of(side[part])
+                jacobians = model.of(side[part].clone())
                 kept.restore()
                 slopes, reach = self._slopes(vectors[part], own[part], others)  # chunk × units × dimensions
                 longest = _upper_norms(jacobians.gram(), slopes, reach, products=flat.numel())
@@ -146,7 +146,7 @@ class InBatchContrast:
     def _embedded(self, model: EmbeddingSlopes, side: Tensor, kept: Unchanged) -> Tensor:
         found = []
         for part in self._chunks(len(side)):
-            found.append(model.embedded(side[part]))
+            found.append(model.embedded(side[part].clone()))  # what it writes to its rows, nothing else sees
             kept.restore()
         return torch.cat(found)
 

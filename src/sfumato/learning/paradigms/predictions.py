@@ -7,6 +7,8 @@ from typing import Any
 
 from sfumato.core.interrupts import FAILED, attempt
 from sfumato.errors import InvalidInput
+from sfumato.learning.paradigms.own_rows import own
+from sfumato.learning.shielded import shielded
 from sfumato.learning.unchanged import Unchanged
 
 __all__ = ["class_of", "is_module", "rehearsed", "right", "same_model"]
@@ -55,8 +57,7 @@ def right(model: Any, inputs: Any, targets: Any, places: Sequence[int]) -> int:
     found = 0
     with Unchanged(model) as kept:
         for place in places:
-            found += attempt(lambda place=place: _agree(model, inputs, targets, place)) is True  # type: ignore[misc]
-            kept.restore()
+            found += shielded(lambda place=place: _agree(model, inputs, targets, place), kept) is True  # type: ignore[misc]
     return found
 
 
@@ -82,7 +83,7 @@ def _agree(model: Any, inputs: Any, targets: Any, place: int) -> bool:
 
 def _said(model: Any, inputs: Any, place: int) -> Any:
     """What a model says of one record, of which it gets a copy; of a module, the class of the largest score."""
-    one = inputs[[place]]
+    one = own(inputs[[place]])
     if not is_module(model):
         return model(one[0])
     import torch

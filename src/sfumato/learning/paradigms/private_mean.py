@@ -1,7 +1,9 @@
 """A private mean gradient from one clipped sum, with the noise of training; for updates that are made by hand."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
@@ -18,13 +20,14 @@ from sfumato.learning.paradigms.logit_clipped_step import LANES, InBatchContrast
 from sfumato.learning.refusals import invented
 from sfumato.learning.rounding_slack import WIDTH, rounded_l2
 from sfumato.learning.sampling import shuffled_sample
+from sfumato.learning.shielded import shielded
 from sfumato.learning.silence import silence
 from sfumato.noise import SystemWords, Words
 
 __all__ = ["private_mean", "private_mean_event"]
 
 TOUCHED = 2  # parts that one unit can change in a random order
-_REHEARSED: WeakKeyDictionary[object, set[tuple[object, ...]]] = WeakKeyDictionary()
+_OWN: WeakKeyDictionary[object, "_Own"] = WeakKeyDictionary()
 
 
 def private_mean(
@@ -59,6 +62,8 @@ def private_mean(
             "how far one unit moves a sum is known of learning.Engine and learning.InBatchContrast, and of nothing "
             "else; nothing was summed. Give one of these, not a class that is made from it."
         )
+    own = _own(engine)
+    engine = own.engine  # what the model or the loss does to the one that was given changes no bound
     if reach < positive(engine.clip, "clip") or (isinstance(engine, Engine) and engine.batches < TOUCHED):
         raise InvalidInput(
             "a unit moves the sum by the clip at least, and may change two parts of it; nothing was summed. Say "
@@ -77,7 +82,7 @@ def private_mean(
     with NoisyLattice(pitch=times * reach / WIDTH, size=size, words=words) as lattice:
         draws = Draws(targets.device, source)
         with draws.used():
-            _rehearse(engine, sides, targets, part)
+            _rehearse(own, sides, targets, part)
 
         def summed() -> Tensor:
             with silence(), draws.used():
@@ -95,18 +100,53 @@ def private_mean(
     return {name: part.view(one.shape) for (name, one), part in zip(trained.items(), parts, strict=True)}
 
 
-def _rehearse(engine: Engine | InBatchContrast, inputs: tuple[Tensor, ...], targets: Tensor, part: int) -> None:
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """An engine that nobody else holds, the settings it was made with, and the shapes that it was tried on."""
+
+    engine: Engine | InBatchContrast
+    settings: tuple[object, ...]
+    tried: set[tuple[object, ...]] = field(default_factory=set)
+
+
+def _own(given: Engine | InBatchContrast) -> _Own:
+    """An engine with the settings that the given one has now; it is kept with its plans while these stay."""
+    settings: tuple[object, ...]
+    if isinstance(given, InBatchContrast):
+        said = given.declared()
+        settings = (given.model, said.clip, said.temperature, given.both, given.chunk)
+    else:
+        settings = (given.model, given.loss, given.clip, given.unit, given.way, given.batches)
+    kept = _OWN.get(given)
+    if kept is None or not all(map(_same, kept.settings, settings)):
+        kept = _OWN[given] = _Own(_made(given, settings), settings)
+    return kept
+
+
+def _same(one: object, other: object) -> bool:
+    return one is other or (isinstance(one, int | float | str | Fraction) and type(one) is type(other) and one == other)
+
+
+def _made(given: Engine | InBatchContrast, settings: Any) -> Engine | InBatchContrast:
+    if isinstance(given, InBatchContrast):
+        model, each, temperature, both, chunk = settings
+        return InBatchContrast(model, each=each, temperature=temperature, both=both, chunk=chunk)
+    model, loss, clip, unit, way, batches = settings
+    return Engine(model, loss, clip=clip, unit=unit, way=way, batches=batches)
+
+
+def _rehearse(own: _Own, inputs: tuple[Tensor, ...], targets: Tensor, part: int) -> None:
     """Sum made-up units of the same shapes: what cannot be summed at all says so before a unit is read."""
-    tried = _REHEARSED.setdefault(engine, set())
+    engine = own.engine
     shapes = (part, *((each.shape[1:], each.dtype, each.device) for each in (*inputs, targets)))
-    if shapes in tried:
+    if shapes in own.tried:
         return
     sides, wanted = invented((inputs, targets), part)
     if isinstance(engine, InBatchContrast):
         engine.sum(sides[0], wanted)
     else:
         engine.sum(sides if len(sides) > 1 else sides[0], wanted)
-    tried.add(shapes)
+    own.tried.add(shapes)
 
 
 def _summed(
@@ -130,16 +170,21 @@ def _summed(
     size = sum(one.numel() for one in engine.model.parameters() if one.requires_grad)
     total = torch.zeros(size, dtype=torch.float64, device=targets.device)
     for at in range(0, len(laid[0]), part):
-        some = [each[at : at + part] for each in laid]
-        whole = attempt(lambda some=some: _part(engine, some))  # type: ignore[misc]
-        for found in _one_by_one(engine, some) if whole is FAILED else (whole,):
+        whole = _part(engine, [each[at : at + part].clone() for each in laid])
+        if whole is not None:
+            total += whole
+            continue
+        for found in _one_by_one(engine, [each[at : at + part] for each in laid]):
             total += found
     return total
 
 
-def _part(engine: Engine, some: list[Tensor]) -> Tensor:
+def _part(engine: Engine, some: list[Tensor]) -> Tensor | None:
+    """The sum of a part, or None where it cannot be computed; what dies then dies before everything is put back."""
     *sides, wanted, here = some
-    return engine.sum(tuple(sides) if len(sides) > 1 else sides[0], wanted, here).flat
+    given = tuple(sides) if len(sides) > 1 else sides[0]
+    found = shielded(lambda: engine.sum(given, wanted, here).flat, engine.unchanged)
+    return None if found is FAILED else found
 
 
 def _one_by_one(engine: Engine, some: list[Tensor]) -> Iterator[Tensor]:
@@ -150,23 +195,36 @@ def _one_by_one(engine: Engine, some: list[Tensor]) -> Iterator[Tensor]:
         alone[place] = here[place]
         if alone.any():
             repeated = [each[place].expand_as(each).clone() for each in given]
-            found = attempt(lambda repeated=repeated, alone=alone: _part(engine, [*repeated, alone]))  # type: ignore[misc]
-            if found is not FAILED:
+            found = _part(engine, [*repeated, alone])
+            if found is not None:
                 yield found
 
 
 def _contrasted(engine: InBatchContrast, anchors: Tensor, positives: Tensor, present: Tensor | None) -> Tensor:
-    """The sum over all pairs; where it fails, over those that can be computed by themselves: others are absent."""
-    whole = attempt(lambda: engine.sum(anchors, positives, present).flat)
-    if whole is not FAILED:
+    """The sum over all pairs; where it fails, over those that can be computed by themselves: others are absent.
+
+    Where these cannot be computed together either, there is nothing to sum, and nobody is told.
+    """
+    whole = _pairs(engine, anchors, positives, present)
+    if whole is not None:
         return whole
     here = torch.ones(len(anchors), dtype=torch.bool, device=anchors.device) if present is None else present.clone()
     for place in range(len(here)):
         alone = slice(place, place + 1)
-        if attempt(lambda alone=alone: engine.sum(anchors[alone], positives[alone])) is FAILED:  # type: ignore[misc]
+        if _pairs(engine, anchors[alone], positives[alone], None) is None:
             here[place] = False
     anchors, positives = (torch.where(_wide(here, side), side, 0) for side in (anchors, positives))
-    return engine.sum(anchors, positives, here).flat
+    whole = _pairs(engine, anchors, positives, here)
+    if whole is not None:
+        return whole
+    size = sum(one.numel() for one in engine.model.parameters() if one.requires_grad)
+    return torch.zeros(size, dtype=torch.float64, device=anchors.device)
+
+
+def _pairs(engine: InBatchContrast, anchors: Tensor, positives: Tensor, present: Tensor | None) -> Tensor | None:
+    """The sum over some pairs, or None where it fails; what dies then dies before everything is put back."""
+    found = shielded(lambda: engine.sum(anchors.clone(), positives.clone(), present).flat, engine.unchanged)
+    return None if found is FAILED else found
 
 
 def _wide(here: Tensor, side: Tensor) -> Tensor:

@@ -12,8 +12,10 @@ from contextlib import ExitStack, contextmanager
 from itertools import islice
 from typing import Any
 
-from sfumato.core.interrupts import FAILED, attempt
+from sfumato.core.interrupts import FAILED
+from sfumato.learning.paradigms.own_rows import own
 from sfumato.learning.paradigms.persons import canonical_id
+from sfumato.learning.shielded import shielded
 from sfumato.learning.unchanged import Unchanged
 
 __all__ = ["Predict", "Train", "counted", "part_of", "seed_of", "vote"]
@@ -48,16 +50,16 @@ def vote(train: Train, inputs: Any, targets: Any, questions: Any, *, classes: in
 
     Guarantee: there is one vote in 0 … classes − 1 for each question, whatever the teacher does. A teacher that fails,
     or says something else, votes for class 0: whether it fails can hang on its data, so nobody is told. What ``train``
-    can reach is what it was before the next teacher is trained.
+    can reach is what it was before the next teacher is trained, and what the teacher made is gone by then. It gets
+    copies of all that it is given.
     """
     number = len(questions)
 
     def said() -> list[int]:
-        with Unchanged(train), _own_randomness(seed):
-            found = train(inputs, targets, seed)(_copied(questions))
-            return [int(each) for each in islice(found, number)]  # votes may be made only as they are read
+        found = train(own(inputs), own(targets), seed)(own(questions))
+        return [int(each) for each in islice(found, number)]  # votes may be made only as they are read
 
-    votes = attempt(said)
+    votes = shielded(said, _own_randomness(seed), Unchanged(train))
     if votes is FAILED:
         return [0] * number
     votes += [0] * (number - len(votes))
@@ -85,11 +87,6 @@ def _written(person: object) -> str:
     """Who somebody is as text; the rule is that of :func:`~sfumato.learning.paradigms.persons.canonical_id`."""
     plain = canonical_id(person)
     return f"{type(plain).__name__} {plain!r}"
-
-
-def _copied(questions: Any) -> Any:
-    """The questions as a teacher gets them: what one does to them, no other sees."""
-    return questions.clone() if hasattr(questions, "clone") else questions.copy()
 
 
 @contextmanager
