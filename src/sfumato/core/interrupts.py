@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeVar
 
 from sfumato.errors import Refused
 
-__all__ = ["FAILED", "Failed", "attempt", "check_outside"]
+__all__ = ["FAILED", "Failed", "attempt", "check_outside", "signals"]
 
 Result = TypeVar("Result")
 _SEES_DATA: ContextVar[bool] = ContextVar("sees data", default=False)
@@ -40,7 +40,7 @@ def attempt(work: Callable[[], Result]) -> Result | Literal[Failed.FAILED]:
     (True, 7)
     """
     result: Result | Literal[Failed.FAILED] = FAILED
-    with _signals() as arrived:
+    with signals() as arrived:
         try:
             result = copy_context().run(_seeing, work)  # what it sets in this context is gone with the copy
         except BaseException:  # noqa: BLE001 - every exception may depend on a row
@@ -70,7 +70,7 @@ def _seeing(work: Callable[[], Result]) -> Result:
 
 
 @contextmanager
-def _signals() -> Iterator[list[int]]:
+def signals() -> Iterator[list[int]]:
     """Note interrupts that arrive while the block runs. Python hands signals to the main thread alone."""
     arrived: list[int] = []
     before = signal.getsignal(signal.SIGINT)

@@ -332,9 +332,7 @@ class Evaluator:
                 found += self._tried(model, *batch) or 0
         return found
 
-    def _tried(
-        self, model: "nn.Module", inputs: "tuple[Tensor, ...]", targets: "Tensor", here: "Tensor"
-    ) -> int | None:
+    def _tried(self, model: "nn.Module", inputs: "tuple[Tensor, ...]", targets: "Tensor", here: "Tensor") -> int | None:
         """How many units of a batch are right; None where the model cannot do some row of it.
 
         What dies with an exception dies before everything is put back.

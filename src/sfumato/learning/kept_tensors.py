@@ -125,7 +125,7 @@ def _whole(tensors: Sequence[Tensor]) -> list[Tensor]:
             memory = one.untyped_storage()
             if memory.nbytes() != one.numel() * one.element_size():
                 parts[memory.data_ptr()] = memory
-    return [torch.empty(0, dtype=torch.uint8, device=memory.device).set_(memory) for memory in parts.values()]  # type: ignore[call-overload]
+    return [torch.empty(0, dtype=torch.uint8, device=memory.device).set_(memory) for memory in parts.values()]
 
 
 def _alike(one: Tensor, other: Tensor) -> bool:

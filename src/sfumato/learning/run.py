@@ -8,7 +8,7 @@ as well: the state with its sum is written first. Proof: docs/proofs/training.md
 import copy
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from sfumato.core.documents import Json
-from sfumato.core.interrupts import FAILED, attempt
+from sfumato.core.interrupts import FAILED, attempt, signals
 from sfumato.core.release import Release
 from sfumato.errors import EngineFailed, InvalidInput, SfumatoError
 from sfumato.learning.averaging import Average
@@ -185,7 +185,7 @@ class Run(Surviving):
         )
 
     def _drawn(self) -> Tensor:
-        with silence(), self._draws.used():
+        with silence():
             return self._clipped()
 
     def _closed_data(self) -> bool:
@@ -237,7 +237,8 @@ class Run(Surviving):
             *batch, here = self._flat_batch(inputs, targets, present)
             return how(*batch, here), here
 
-        found = shielded(summed, self._augment, self._engine.unchanged)
+        with self._draws.used():
+            found = shielded(summed, self._augment, self._engine.unchanged)
         return None if found is FAILED else found
 
     def _one_by_one(
@@ -262,9 +263,7 @@ class Run(Surviving):
         inputs, targets, present = self._placed(*batch)
         return *inputs, targets, present
 
-    def _batches(
-        self, laid: Laid, places: Any
-    ) -> Iterator[Callable[[], tuple[tuple[Tensor, ...], Tensor, Tensor]]]:
+    def _batches(self, laid: Laid, places: Any) -> Iterator[Callable[[], tuple[tuple[Tensor, ...], Tensor, Tensor]]]:
         """The units of a step in parts of one fixed shape; what is left of the last part is filled up and absent.
 
         Each part is gathered when it is asked for, into memory of its own.
@@ -289,13 +288,22 @@ class Run(Surviving):
 
     def _learned(self, noisy: Tensor) -> None:
         """Learn from a noisy sum. Whatever that raises ends the run for good: the sum was seen, and counts."""
-        try:
+        with self._buried_if_raised():
             self._learn(noisy)
-        except KeyboardInterrupt:
-            raise
-        except BaseException:
-            self._bury()
-            raise
+
+    @contextmanager
+    def _buried_if_raised(self) -> Iterator[None]:
+        """End the run for good where the caller's code (an optimiser, a hook) raises: it may have heard new weights.
+
+        Gone on from an older state, the step would be drawn anew for the same charge. A real Ctrl-C is nobody's code.
+        """
+        with signals() as arrived:
+            try:
+                yield
+            except BaseException:
+                if not arrived:
+                    self._bury()
+                raise
 
     def _learn(self, noisy: Tensor) -> None:
         """Hand the noisy mean to the optimiser: the sum over rate · number, which is public."""
@@ -322,16 +330,16 @@ class Run(Surviving):
             self._words.position = state["words"]  # type: ignore[attr-defined]
 
     def _body(self) -> bytes:
-        return packed(
-            {
-                "model": self._model.state_dict(),
-                "optimiser": self._optimiser.state_dict(),
-                "course": self._course.state(),
-                "average": None if self._average is None else self._average.state(),
-                "draws": self._draws.state(),
-                "pending": self._pending,
-            }
-        )
+        with self._buried_if_raised():
+            return packed(
+                {
+                    "model": self._model.state_dict(),
+                    "optimiser": self._optimiser.state_dict(),
+                    "course": self._course.state(),
+                    "average": None if self._average is None else self._average.state(),
+                    "pending": self._pending,
+                }
+            )
 
     def _restore_body(self, body: bytes) -> None:
         parts = unpacked(body)
@@ -340,7 +348,6 @@ class Run(Surviving):
         self._course.load(parts["course"])
         if self._average is not None and parts["average"] is not None:
             self._average.load(parts["average"])
-        self._draws.load(parts["draws"])
         pending = parts.get("pending")
         self._pending = None if pending is None else pending.to(self._device)
 

@@ -200,7 +200,7 @@ def _of_other(one: Any, found: _Found) -> Iterator[object]:
             found.others.append(lambda: _put_set(one, members))
             yield from members
         case bytearray() | array():
-            content = bytes(one) if isinstance(one, bytearray) else one[:]
+            content: Any = bytes(one) if isinstance(one, bytearray) else one[:]
             found.others.append(lambda: one.__setitem__(slice(None), content))
         case StringIO() | BytesIO():
             written, place = one.getvalue(), one.tell()
