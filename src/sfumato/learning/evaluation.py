@@ -175,7 +175,9 @@ class Evaluator:
     read; models may be chosen after seeing answers. A question beyond the declared number is refused, whichever thread
     asks it, and each takes its place before a row is read. It cannot be copied, pickled, or used after a fork. The
     charge is added to that of training: where nobody is in both parts, this is more than needed. A unit that the model
-    cannot compute is not right, and nobody is told. Sensitive: the units alone.
+    cannot compute is not right, and nobody is told. Assumes: no operation of a model or of ``right`` has a rule of its
+    own for many units at once (``torch.autograd.Function.vmap``, ``torch.library``) that mixes them. Sensitive: the
+    units alone.
     """
 
     def __init__(
@@ -330,9 +332,7 @@ class Evaluator:
                 found += self._tried(model, *batch) or 0
         return found
 
-    def _tried(
-        self, model: "nn.Module", inputs: "tuple[Tensor, ...]", targets: "Tensor", here: "Tensor"
-    ) -> int | None:
+    def _tried(self, model: "nn.Module", inputs: "tuple[Tensor, ...]", targets: "Tensor", here: "Tensor") -> int | None:
         """How many units of a batch are right; None where the model cannot do some row of it.
 
         What dies with an exception dies before everything is put back.

@@ -262,9 +262,7 @@ class Run(Surviving):
         inputs, targets, present = self._placed(*batch)
         return *inputs, targets, present
 
-    def _batches(
-        self, laid: Laid, places: Any
-    ) -> Iterator[Callable[[], tuple[tuple[Tensor, ...], Tensor, Tensor]]]:
+    def _batches(self, laid: Laid, places: Any) -> Iterator[Callable[[], tuple[tuple[Tensor, ...], Tensor, Tensor]]]:
         """The units of a step in parts of one fixed shape; what is left of the last part is filled up and absent.
 
         Each part is gathered when it is asked for, into memory of its own.
