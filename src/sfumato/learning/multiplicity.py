@@ -1,7 +1,7 @@
 """Augmentation multiplicity: several augmented copies of one unit, averaged before the clip.
 
 A unit with K copies is a unit with K records: its loss is their mean, its gradient is clipped once, and it moves the
-sum no further than without them. The copies are made unit by unit (``torch.vmap``), so that none can hold anything of
+sum no further than without them. The copies are made unit by unit (``torch.vmap``), so that none holds anything of
 another unit; and from fresh secret draws. Public draws that go by a unit's place in the batch would not do: one unit
 more moves all places behind it, and with them the copies of everybody else.
 """
@@ -29,11 +29,12 @@ class Multiplied:
     """Turn batches of units into batches of units with ``copies`` augmented records each.
 
     ``augment(record, draws)`` makes one copy of one record from ``numbers`` uniform draws in [0, 1). It runs under
-    ``torch.vmap``, where it can look at nothing else, and what it writes to is put back. The first copy is the record
-    itself where ``original``.
+    ``torch.vmap``, which hands it one record, and what it writes to is put back. The first copy is the record itself
+    where ``original``.
 
     Guarantee: what leaves has units of kind *user*, one clip each: the sensitivity of a step is what it was. Assumes:
-    ``words`` are fresh and secret. Sensitive: the copies.
+    ``words`` are fresh and secret; no code in ``augment`` has a rule of its own for many records at once
+    (``torch.autograd.Function.vmap``, ``torch.library.register_vmap``) that mixes them. Sensitive: the copies.
 
     >>> from sfumato.noise import SystemWords
     >>> twice = Multiplied(mirrored, copies=2)

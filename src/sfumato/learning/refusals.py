@@ -59,7 +59,7 @@ def check_uncoupled(
     data, and the loss of a batch must be the sum or the mean of the losses of its rows, or one number for each. Of
     ``inputs`` and ``targets`` only shapes and types are used. A help, not a proof: what couples units for other
     values, or for another number of units, is not found here. (The fast way is tried out among as many units as there
-    will be, with one of them exchanged; the slow one sees each unit alone.)
+    will be, with one of them exchanged; the slow one is handed each unit alone.)
 
     >>> from torch.nn import functional as F
     >>> check_uncoupled(nn.Linear(3, 2), F.cross_entropy, torch.zeros(8, 3), torch.zeros(8, dtype=torch.int64))

@@ -1,4 +1,4 @@
-"""Code that sees data, within what puts things back: what it made dies first, and whatever goes wrong counts alike."""
+"""Code that sees data, within what puts things back: what it made dies first, and all that goes wrong is one."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack

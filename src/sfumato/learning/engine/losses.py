@@ -1,4 +1,8 @@
-"""One loss a unit: the loss is asked for one unit at a time and never sees a batch."""
+"""One loss a unit: the loss is asked for one unit at a time, under ``torch.vmap``, and is handed no batch.
+
+Operations with a rule of their own for many units at once (``torch.autograd.Function.vmap``, ``torch.library``) do see
+all of them; that such a rule keeps units apart is assumed.
+"""
 
 from collections.abc import Callable
 from typing import Any, Literal

@@ -44,7 +44,9 @@ class Engine:
 
     Guarantee: one unit moves the sum of a step by at most clip · (1 + SLACK) in the l2 norm, however many others there
     are, if it changes who is in at most ``batches`` physical batches. A unit whose gradient is not finite counts
-    nothing. Assumes: kernels compute a unit's numbers from that unit alone, for a fixed physical shape.
+    nothing. Assumes: kernels compute a unit's numbers from that unit alone, for a fixed physical shape; so does the
+    model where it is computed for all units at once, and so do operations with a rule of their own for that
+    (``torch.autograd.Function.vmap``, ``torch.library``), for all values and not for made-up ones alone.
     Public / sensitive: the plan follows from shapes and is public; every number that ``sum`` returns is sensitive.
     Proof: docs/proofs/clipped_sums.md
 
