@@ -177,7 +177,7 @@ def test_a_report_in_one_language(run, place):
 @pytest.mark.parametrize("command", ["explain", "report"])
 def test_nothing_is_made_of_a_tampered_or_foreign_certificate(run, place, command):
     foreign = run(command, place / "ili.json", "--key", SigningKey.new().public_text)
-    edit(place / "ili.json", lambda document: document["statement"]["values"].__setitem__(0, 7))
+    edit(place / "ili.json", lambda document: document["statement"]["values"].__setitem__(0, 10**6))
     tampered = run(command, place / "ili.json")
     for outcome, field in ((foreign, "signature.key"), (tampered, "statement.values")):
         assert outcome.exit_code == 1

@@ -228,7 +228,7 @@ def test_schema_and_epsilon_are_needed(run, folder, missing):
 
 
 def test_an_answer_is_shown_even_where_a_file_cannot_be_written(run, folder, monkeypatch):
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device", "r.html")
 
     monkeypatch.setattr("sfumato.reports.page.write", broken)
