@@ -84,7 +84,8 @@ class Run(Surviving):
         self._course = course_of(self._run, opened.mechanism, opened.sensitivity, words)
         kind = "user" if copies is not None else self._run.units
         self._engine = Engine(self._model, loss, clip=float(self._run.clip), unit=kind, way=way)  # type: ignore[arg-type]
-        self._augment = Unchanged(None if copies is None else copies.augment)
+        # not that of the engine: on a device, what the engine keeps and puts back is recorded with its sums
+        self._kept = Unchanged(self._model, loss, None if copies is None else copies.augment)
         self._draws = Draws(self._device, words)
         self._prepare()
         self._laid: Laid | None = None
@@ -238,7 +239,7 @@ class Run(Surviving):
             return how(*batch, here), here
 
         with self._draws.used():
-            found = shielded(summed, self._augment, self._engine.unchanged)
+            found = shielded(summed, self._kept)
         return None if found is FAILED else found
 
     def _one_by_one(
