@@ -91,12 +91,12 @@ def query(
     beside the data, or in SFUMATO_LEDGER) that needs --no-ledger. All options are checked before anything is read. The
     picture and the report replace earlier ones of the same name.
 
-    The second example is for the schema that the first drafts, once it is filled in.
+    The second example is for the schema that the first drafts, which does not say yet who is protected.
 
     Example: $ sfumato schema draft sfumato-demo/visits.parquet -o visits.toml
 
-    Example: $ sfumato query sfumato-demo/visits.parquet "SELECT COUNT(*) FROM visits" --schema visits.toml --epsilon 1
-    """
+    Example: $ sfumato query sfumato-demo/visits.parquet "SELECT COUNT(*) FROM visits" --schema visits.toml --unit user:patient_id --groups 1 --rows 3 --epsilon 1
+    """  # noqa: E501 - an example is one line
     from sfumato.core.units import Record
     from sfumato.laws.margins import level_of
     from sfumato.tables.schema import Schema
