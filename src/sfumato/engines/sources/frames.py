@@ -64,16 +64,17 @@ class Frame:
 class LazyFrame:
     """A lazy frame of Polars: its types are known beforehand, its rows are collected when they are first asked for.
 
-    Its plan must take stored rows one by one, or be vouched for as ``derived``.
+    Its plan must take stored rows one by one and leave the columns of the ``unit`` alone, or be vouched for as
+    ``derived``.
     """
 
     engine = "DuckDB"
     label = "the lazy frame"
     advice = "Check that what it scans is there, and that its columns have plain types and names of their own."
 
-    def __init__(self, data: Any, *, derived: bool = False) -> None:
+    def __init__(self, data: Any, *, derived: bool = False, unit: tuple[str, ...] = ()) -> None:
         if not derived:
-            check_lazy_frame(data, self.label)
+            check_lazy_frame(data, self.label, unit=unit)
         self._lazy = data
         self._copy: Frame | None = None
 

@@ -59,18 +59,21 @@ class Origin(Protocol):
         ...
 
 
-def origin_of(data: object, declared: Mapping[str, Type] | None, *, derived: bool = False) -> Origin:
+def origin_of(
+    data: object, declared: Mapping[str, Type] | None, *, derived: bool = False, unit: tuple[str, ...] = ()
+) -> Origin:
     """Where some data comes from; nothing is opened, except that a frame is taken over as it is now.
 
-    What runs a query when it is read must be row-wise by what can be seen of it, or ``derived``: vouched for.
+    What runs a query when it is read must be row-wise by what can be seen of it, or ``derived``: vouched for; and so must
+    the columns of the ``unit`` be the stored ones.
     """
     from sfumato.engines.sources import databases, files, frames, ibis_tables
 
     match data:
         case databases.DatabaseTable():
-            return data.origin(derived=derived)
+            return data.origin(derived=derived, unit=unit)
         case str() if "://" in data:
-            return databases.from_url(data).origin(derived=derived)
+            return databases.from_url(data).origin(derived=derived, unit=unit)
         case str() | Path():
             return files.origin_of_path(data, declared)
         case list() | tuple() if data and all(isinstance(each, str | Path) for each in data):
@@ -78,11 +81,11 @@ def origin_of(data: object, declared: Mapping[str, Type] | None, *, derived: boo
     kind, module = type(data).__name__, type(data).__module__.partition(".")[0]
     match module, kind:
         case "ibis", _ if hasattr(data, "get_backend"):
-            return ibis_tables.origin_of_table(data, derived=derived)
+            return ibis_tables.origin_of_table(data, derived=derived, unit=unit)
         case "pyspark", "DataFrame":
-            return databases.spark(data).origin(derived=derived)
+            return databases.spark(data).origin(derived=derived, unit=unit)
         case "polars", "LazyFrame":
-            return frames.LazyFrame(data, derived=derived)
+            return frames.LazyFrame(data, derived=derived, unit=unit)
     if hasattr(data, "__arrow_c_stream__"):
         known = {base.__module__.partition(".")[0] for base in type(data).__mro__}
         if not derived and not known & IN_MEMORY:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from sfumato.engines.sources.logged_folders import check_no_log
-from sfumato.engines.sources.row_wise import not_row_wise
+from sfumato.engines.sources.row_wise import not_row_wise, not_the_stored_unit
 
 __all__ = ["check_lazy_frame"]
 
@@ -23,11 +24,12 @@ FUNCTIONS = {
 MEMBER = "BooleanFunction.IsIn"
 
 
-def check_lazy_frame(lazy: Any, label: str) -> None:
+def check_lazy_frame(lazy: Any, label: str, *, unit: Sequence[str] = ()) -> None:
     """Refuse a lazy frame with a step that is not known to look at one row at a time; no row is read.
 
     Known are scans of Parquet and IPC files and of frames, filters, and columns computed from columns, constants,
-    comparisons, arithmetic, casts and when/then. What this version of Polars does not let us see is refused too.
+    comparisons, arithmetic, casts and when/then. What this version of Polars does not let us see is refused too, and so
+    are columns of the ``unit`` that are not the stored ones.
     """
     import polars
 
@@ -35,11 +37,16 @@ def check_lazy_frame(lazy: Any, label: str) -> None:
     try:
         # As it was written: an optimizer may already have taken the first rows of a frame.
         plain = polars.QueryOptFlags.none()._pyoptflags
-        seen = _Plan(lazy._ldf.with_optimizations(plain).visit()).odd()
+        plan = _Plan(lazy._ldf.with_optimizations(plain).visit())
+        root = plan.place()
+        seen = plan.odd()
+        made = None if seen is not None else next((name for name in unit if not plan.keeps(root, name)), None)
     except (AttributeError, NotImplementedError, TypeError):
-        seen = "a step that cannot be looked into"
+        seen, made = "a step that cannot be looked into", None
     if seen is not None:
         raise not_row_wise(label, f"has {seen}")
+    if made is not None:
+        raise not_the_stored_unit(label, made)
 
 
 class _Plan:
@@ -47,6 +54,33 @@ class _Plan:
 
     def __init__(self, nodes: Any) -> None:
         self._nodes = nodes
+
+    def place(self) -> int:
+        """Where the plan is looked at now."""
+        return int(self._nodes.get_node())
+
+    def keeps(self, place: int, name: str) -> bool:
+        """Whether a column is the one that is stored under this name, as it is; for a plan of listed steps."""
+        held = name
+        while True:
+            self._nodes.set_node(place)
+            node, inputs = self._nodes.view_current_node(), self._nodes.get_inputs()
+            match type(node).__name__:
+                case "Scan":
+                    by_folder = node.file_options.hive_options is not None and node.file_options.hive_options["enabled"]
+                    return held == name and not (by_folder and any(f"/{name}=" in str(path) for path in node.paths))
+                case "DataFrameScan":
+                    return held == name
+                case "Select" | "HStack" as kind:
+                    made = {part.output_name: part.node for part in (node.expr if kind == "Select" else node.exprs)}
+                    if held in made:
+                        part = self._nodes.view_expression(made[held])
+                        while type(part).__name__ == "Alias":
+                            part = self._nodes.view_expression(part.expr)
+                        if type(part).__name__ != "Column":
+                            return False
+                        held = part.name
+            (place,) = inputs
 
     def odd(self) -> str | None:
         """The first step that is not on the list, in words; None where there is none."""

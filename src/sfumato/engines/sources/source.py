@@ -27,7 +27,8 @@ class Source:
     ``columns`` declares names and types; a table then has these columns and no others. Without it they are what the
     data itself says, and a CSV file, which says nothing, is refused. What runs a query when it is read (a view, a lazy
     frame, an expression) must be seen to take stored rows one by one; one that is ``derived`` is vouched for by the
-    steward: each of its rows depends on the rows of one protected unit only.
+    steward: each of its rows depends on the rows of one protected unit only. ``unit`` names the columns that tell units
+    apart: each must be the stored column of that name, which no step has computed or renamed.
 
     Public: column names and types. Sensitive: every row, and how many there are. Guarantee: one opening sees one state
     of the data. A file that changed since it was first opened is refused, and so is a table whose columns changed: its
@@ -39,9 +40,16 @@ class Source:
     {'id': <Type.WHOLE: 'whole number'>, 'region': <Type.TEXT: 'text'>}
     """
 
-    def __init__(self, data: object, columns: Mapping[str, Type] | None = None, *, derived: bool = False) -> None:
+    def __init__(
+        self,
+        data: object,
+        columns: Mapping[str, Type] | None = None,
+        *,
+        derived: bool = False,
+        unit: Sequence[str] = (),
+    ) -> None:
         self._declared = None if columns is None else dict(columns)
-        self._origin = origin_of(data, self._declared, derived=derived)
+        self._origin = origin_of(data, self._declared, derived=derived, unit=tuple(unit))
         self.derived = derived
         self._turn = threading.Lock()
         self._seen: tuple[object, dict[str, Type]] | None = None

@@ -8,7 +8,7 @@ from typing import Any
 from sfumato.engines.dialects import Dialect
 from sfumato.engines.sources.columns import quoted
 from sfumato.engines.sources.logged_folders import LOGS
-from sfumato.engines.sources.row_wise import not_row_wise
+from sfumato.engines.sources.row_wise import not_row_wise, not_the_stored_unit
 
 __all__ = ["check_spark_frame", "check_spark_table"]
 
@@ -37,17 +37,53 @@ DateAdd DateSub DateDiff AddMonths TruncDate TruncTimestamp
 EXPRESSIONS = frozenset(ROW_WISE.split())
 
 
-def check_spark_table(session: Any, name: Sequence[str], label: str) -> None:
+def check_spark_table(session: Any, name: Sequence[str], label: str, *, unit: Sequence[str] = ()) -> None:
     """Refuse a table or view of a session whose plan has a step that is not known to be row-wise; nothing is run."""
-    check_spark_frame(session.table(".".join(quoted(part, Dialect.SPARK) for part in name)), label)
+    check_spark_frame(session.table(".".join(quoted(part, Dialect.SPARK) for part in name)), label, unit=unit)
 
 
-def check_spark_frame(frame: Any, label: str) -> None:
-    """The same for a frame. What this kind of session does not let us see is refused too."""
+def check_spark_frame(frame: Any, label: str, *, unit: Sequence[str] = ()) -> None:
+    """The same for a frame. What this kind of session does not let us see is refused too.
+
+    The columns of the ``unit`` must be the stored ones.
+    """
     plan = getattr(frame, "_jdf", None)
     odd = "a plan that cannot be looked into" if plan is None else _odd(plan.queryExecution().analyzed())
     if odd is not None:
         raise not_row_wise(label, f"has {odd}")
+    for name in unit:
+        if not _keeps(plan.queryExecution().analyzed(), name):  # type: ignore[union-attr] - there, or it was refused
+            raise not_the_stored_unit(label, name)
+
+
+def _keeps(node: Any, name: str) -> bool:
+    """Whether a column is the one that is stored under this name, as it is; for a plan of listed steps.
+
+    A column keeps its number through a plan until a step computes or renames it. One that is not there at all is for
+    the check of columns to refuse.
+    """
+    found = [each for each in _each(node.output()) if each.name() == name]
+    if not found:
+        return True
+    (part,) = found
+    while node.children().size():
+        made = [each for each in _each(node.expressions()) if _kind(each) == "Alias" and _same(each, part)]
+        if made:
+            part = made[0].child()
+            while _kind(part) == "Cast" and part.dataType().sameType(part.child().dataType()):
+                part = part.child()  # of views, which cast each column to its own type
+            if _kind(part) != "AttributeReference":
+                return False
+        (node,) = _each(node.children())
+    return any(_same(each, part) and each.name() == name for each in _each(node.output()))
+
+
+def _same(one: Any, other: Any) -> bool:
+    return bool(one.exprId().equals(other.exprId()))
+
+
+def _kind(part: Any) -> str:
+    return str(part.getClass().getSimpleName())
 
 
 def _odd(node: Any) -> str | None:

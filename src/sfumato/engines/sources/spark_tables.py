@@ -38,6 +38,7 @@ class SparkTable:
     given: Any
     name: tuple[str, ...]
     derived: bool = False
+    unit: tuple[str, ...] = ()
     engine: str = "Spark"
     advice: str = "Check that the session is running and has such a table or view."
 
@@ -77,9 +78,9 @@ class SparkTable:
         if self.derived:
             return
         if self.name:
-            check_spark_table(self._spark, self.name, self.label)
+            check_spark_table(self._spark, self.name, self.label, unit=self.unit)
         else:
-            check_spark_frame(self.given, self.label)
+            check_spark_frame(self.given, self.label, unit=self.unit)
 
     @property
     def _spark(self) -> Any:
