@@ -188,6 +188,39 @@ def test_plans_of_spark(spark: Any, tmp_path: Path) -> None:
             spark.catalog.dropTempView(f"wise_{name}")
 
 
+def test_spark_reads_no_hidden_column_and_no_file_twice(spark: Any, tmp_path: Path) -> None:
+    """The size of a file and the place of a row in it hang on all rows; a file that is named twice doubles them."""
+    from pyspark.sql.functions import col, lit
+
+    folder = tmp_path / "visits"
+    folder.mkdir()
+    file = str(folder / "a.parquet")
+    pq.write_table(pa.table({"id": ["a", "b"], "k": [1, 1], "who": ["x", "y"]}), file)
+    stored, hidden = spark.read.parquet(file), col("_metadata")
+    (tmp_path / "link.parquet").symlink_to(file)
+    (tmp_path / "other.parquet").hardlink_to(file)
+    (tmp_path / "id=z").mkdir()
+    pq.write_table(pa.table({"id": ["a"], "k": [1]}), tmp_path / "id=z" / "a.parquet")
+    assert counted(stored) == (2,)
+    for data in (
+        stored.filter(hidden.cast("string").contains(", 0, ")),
+        stored.filter(hidden.isNotNull()),
+        stored.select("id", hidden.alias("m"), "k").select("id", col("m").cast("string"), "k"),
+        stored.withColumn("k", hidden.row_index),
+        spark.read.schema("id string, k long, _tmp_metadata_row_index long").parquet(file),
+        stored.filter(col("k") == lit(1)).select("id", "k", "_metadata"),
+        spark.read.parquet(file, file),
+        spark.read.parquet(str(folder), file),
+        spark.read.parquet(file, f"file://{file}"),
+        spark.read.parquet(file, str(tmp_path / "link.parquet")),
+        spark.read.parquet(file, str(tmp_path / "other.parquet")),
+    ):
+        with pytest.raises(Refused, match=WORDS):
+            counted(data)
+    with pytest.raises(Refused, match="the column 'id', which tells the protected units apart"):
+        counted(spark.read.option("basePath", str(tmp_path)).parquet(str(tmp_path / "id=z")))
+
+
 def spark_column(name: str) -> Any:
     from pyspark.sql.functions import col
 
@@ -247,6 +280,38 @@ def test_a_lazy_frame_of_row_wise_steps_is_read(tmp_path: Path) -> None:
     ):
         with pytest.raises(Refused, match=WORDS):
             Source(scan)
+
+
+def spelled(path: Path) -> list[Path]:
+    """Other names of one file: by another way, by links, and by a hard link."""
+    around = path.parent / ".." / path.parent.name / path.name
+    link, hard, folder = path.with_name("link.parquet"), path.with_name("hard.parquet"), path.parent.with_name("way")
+    link.symlink_to(path)
+    hard.hardlink_to(path)
+    folder.symlink_to(path.parent)
+    return [around, link, hard, folder / path.name]
+
+
+def test_one_file_under_two_names_is_refused(tmp_path: Path) -> None:
+    """The leak under the unit of one record: each spelling counted the record again, at the price of one."""
+    (tmp_path / "visits").mkdir()
+    path = tmp_path / "visits" / "five.parquet"
+    pq.write_table(FIVE, path)
+    others = [*map(str, spelled(path)), f"{path.parent}//{path.name}", f"{path.parent}/./{path.name}"]
+    for other in [*others, f"file://{path}"]:
+        with pytest.raises(Refused, match=f"has a file twice, and {WORDS}"):
+            Source(pl.scan_parquet([str(path), other]))
+    for other in others:
+        with pytest.raises(InvalidInput, match="names one of them twice"):
+            Source([str(path), other])
+    with pytest.raises(InvalidInput, match="there under two names, and its records would count twice"):
+        Source(path.parent).columns()
+    with pytest.raises(Refused, match=WORDS):
+        Source(pl.scan_parquet(path.parent))
+    path.with_name("link.parquet").unlink()
+    path.with_name("hard.parquet").unlink()
+    assert len(rows(Source(path.parent))) == 5
+    assert len(rows(Source(pl.scan_parquet(path.parent)))) == 5
 
 
 def test_a_name_of_duckdb_that_no_catalogue_lists_is_not_opened(tmp_path: Path) -> None:

@@ -16,8 +16,9 @@ from sfumato.engines.expressions import Type
 from sfumato.engines.operands import DTYPES
 from sfumato.engines.sources.columns import projected, quoted, sql_name
 from sfumato.engines.sources.embedded import PLACE, embedded
-from sfumato.engines.sources.logged_folders import check_no_log
+from sfumato.engines.sources.logged_folders import check_no_log, check_no_logs
 from sfumato.engines.sources.origins import Origin, Settle
+from sfumato.engines.sources.stored_files import named_twice
 from sfumato.errors import EngineFailed, InvalidInput, NotDeclared, Unsupported
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def parquet(paths: Sequence[Path]) -> Origin:
         if place.suffix.lower() not in PARQUET:
             raise Unsupported(f"{place.name!r} is not a Parquet file (.parquet); a list of files names nothing else.")
         check_no_log(place)
-    if len(set(places)) != len(places):
+    if named_twice(places):
         raise InvalidInput("the list of files names one of them twice; nothing was done.")
     return ParquetFiles(places=places)
 
@@ -148,6 +149,12 @@ class ParquetFiles:
         for file in files:
             if not file.is_file():
                 raise _missing(file.name)
+        check_no_logs(files)  # of links inside the folder, too
+        if named_twice(files):
+            raise InvalidInput(
+                f"one file of {self.label} is there under two names, and its records would count twice; nothing was "
+                "read and nothing was spent. Take links and copies of names out of the folder."
+            )
         if not files:
             raise EngineFailed(
                 f"there is no Parquet file at {self.label}; nothing was read and nothing was spent. "

@@ -64,8 +64,8 @@ def origin_of(
 ) -> Origin:
     """Where some data comes from; nothing is opened, except that a frame is taken over as it is now.
 
-    What runs a query when it is read must be row-wise by what can be seen of it, or ``derived``: vouched for; and so must
-    the columns of the ``unit`` be the stored ones.
+    What runs a query when it is read must be row-wise by what can be seen of it, or ``derived``: vouched for; and the
+    columns of the ``unit`` must be the stored ones.
     """
     from sfumato.engines.sources import databases, files, frames, ibis_tables
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
-from sfumato.engines.sources.logged_folders import check_no_log
+from sfumato.engines.sources.logged_folders import check_no_logs
 from sfumato.engines.sources.row_wise import not_row_wise, not_the_stored_unit
+from sfumato.engines.sources.stored_files import local_path, named_twice
 
 __all__ = ["check_lazy_frame"]
 
 FILES = ("parquet", "ipc")  # of other files Polars works the types out from many rows
+# What is not said of a plain scan: rows are numbered, cut off, deleted or filled in, or columns stand for others.
+OPTIONS = ("row_index", "n_rows", "include_file_paths", "column_mapping", "default_values", "deletion_files")
 PLAIN = (type(None), bool, int, float, str, bytes, date, time, timedelta, Decimal)
 FUNCTIONS = {
     *(f"BooleanFunction.{name}" for name in ("IsNull", "IsNotNull", "Not", "IsNan", "IsNotNan", "IsFinite")),
@@ -100,13 +102,15 @@ class _Plan:
         match kind:
             case "Scan":
                 options, files = node.file_options, node.scan_type[0]
-                plain = options.row_index is None and options.n_rows is None and options.include_file_paths is None
+                plain = all(getattr(options, name) is None for name in OPTIONS)
                 if files not in FILES or not plain:
                     return f"a scan of {files} files with options, or of files without types"
-                if len(set(node.paths)) != len(node.paths):
+                paths = [path for each in node.paths if (path := local_path(str(each))) is not None]
+                if len(paths) != len(node.paths):
+                    return "a scan of files that are not on this machine"
+                if named_twice(paths):
                     return "a file twice"
-                for path in node.paths:
-                    check_no_log(Path(path))
+                check_no_logs(paths)
                 return self._odd_parts([node.predicate])
             case "DataFrameScan":
                 return self._odd_parts([node.selection])
