@@ -350,6 +350,113 @@ def test_a_udf_of_ibis_is_refused() -> None:
         Source(table.mutate(k=anything(table.n)))
 
 
+MANY = pa.table({"id": list(range(5)), "k": [99, 1, 1, 1, 1]})
+
+
+def test_what_ibis_has_cached_is_refused() -> None:
+    """The leak: a temporary table in which one person's value stands in the rows of all."""
+    engine = ibis.duckdb.connect()
+    table = engine.create_table("visits", MANY)
+    assert counted(table) == (5,)
+    cached = table.mutate(k=table.k.max()).cache()
+    for data in (cached, cached.filter(cached.k > 50), cached.select("id", "k")):
+        with pytest.raises(Refused, match=WORDS):
+            counted(data)
+    made = engine.create_table("made", table.mutate(k=table.k.max()), temp=True)
+    with pytest.raises(Refused, match=f"a temporary table.*{WORDS}"):
+        counted(made)
+    cached.release()
+
+
+def test_temporary_tables_and_hidden_columns_of_postgres_are_refused(postgres_url: str) -> None:
+    import ibis.expr.operations as ops
+
+    engine = ibis.postgres.connect(**_reached(postgres_url))
+    try:
+        engine.raw_sql("CREATE TEMP TABLE passing AS SELECT 'a' AS id, 1 AS k")
+        engine.con.commit()
+        with pytest.raises(Refused, match=f"is a temporary table.*{WORDS}"):
+            counted(engine.table("passing"))
+        engine.raw_sql("DROP SCHEMA IF EXISTS hides CASCADE; CREATE SCHEMA hides")
+        engine.raw_sql("CREATE TABLE hides.visits AS SELECT 'a' AS id, 1 AS k")
+        engine.con.commit()
+        table = engine.table("visits", database="hides")
+        assert counted(table) == (1,)
+        schema = ibis.schema({"id": "string", "k": "int32", "xmin": "string"})
+        held = ops.DatabaseTable(name="visits", schema=schema, source=engine, namespace=table.op().namespace)
+        with pytest.raises(Refused, match=f"names a column that its table does not list, and {WORDS}"):
+            counted(held.to_expr())
+    finally:
+        engine.disconnect()
+
+
+@pytest.mark.filterwarnings("ignore:.*fetch_(arrow_table|record_batch):DeprecationWarning")
+def test_a_stream_of_batches_is_a_query_and_refused() -> None:
+    engine = ibis.duckdb.connect()
+    table = engine.create_table("visits", MANY)
+    for stream in (
+        engine.con.sql("SELECT id, max(k) OVER () AS k FROM visits").fetch_record_batch(),
+        table.mutate(k=table.k.max()).to_pyarrow_batches(),
+    ):
+        with pytest.raises(Refused, match=f"may be a query that is run when it is read, and {WORDS}"):
+            counted(stream)
+    assert counted(MANY) == counted(MANY.to_batches()[0]) == counted(MANY.to_pandas()) == (5,)
+
+
+def test_an_operation_of_ibis_is_known_by_what_it_is_and_not_by_its_name() -> None:
+    import ibis.expr.operations as ops
+
+    engine = ibis.duckdb.connect()
+    table = engine.create_table("visits", MANY)
+
+    @ibis.udf.agg.builtin(name="max")
+    def Log(x: int) -> int: ...  # type: ignore[empty-body]  # noqa: N802 - called like an operation on the list
+
+    named = ops.Project(table.op(), {"id": table.id.op(), "k": Log(table.k).op()}).to_expr()
+    with pytest.raises(Refused, match=WORDS):
+        Source(named)
+
+
+def test_a_table_of_ibis_has_no_column_that_the_catalogue_does_not_list() -> None:
+    """The place of a row among all others is no column of its person."""
+    import ibis.expr.operations as ops
+
+    engine = ibis.duckdb.connect()
+    table = engine.create_table("visits", MANY)
+    schema = ibis.schema({"id": "int64", "k": "int64", "rowid": "int64"})
+    held = ops.DatabaseTable(name="visits", schema=schema, source=engine, namespace=table.op().namespace).to_expr()
+    for data in (held, held.select("id", k="rowid"), held.filter(held["rowid"] == held["id"]).select("id", "k")):
+        with pytest.raises(Refused, match=f"names a column that its table does not list, and {WORDS}"):
+            counted(data)
+
+
+def test_the_plan_that_runs_is_the_plan_that_is_checked(tmp_path: Path) -> None:
+    """A function inside a lazy frame is called whenever the plan is resolved, and may give another plan each time."""
+    pq.write_table(MANY, tmp_path / "many.parquet")
+    steps: list[Callable[[pl.LazyFrame], pl.LazyFrame]] = [
+        lambda t: t.filter(pl.col("k").max() > 50),
+        lambda t: t.head(1),
+        lambda t: t.with_columns(id=pl.col("k")),
+    ]
+    for start in (pl.scan_parquet(tmp_path / "many.parquet"), pl.DataFrame(MANY).lazy()):
+        for step in steps:
+            for honest in range(1, 4):
+                calls: list[None] = []
+
+                def piped(lazy: Any, _: Any, step: Any = step, honest: int = honest, calls: Any = calls) -> Any:
+                    calls.append(None)
+                    return lazy if len(calls) <= honest else step(lazy)
+
+                data = start.pipe_with_schema(piped)
+                with pytest.raises((Refused, EngineFailed), match=r"Nothing was read|no number was released"):
+                    counted(data)
+                if honest == 1:
+                    calls.clear()
+                    with pytest.raises(EngineFailed, match="is not the one that was declared"):
+                        rows(Source(data, unit=("id",)))
+        assert counted(start.filter(pl.col("k") > 1).select("id", "k")) == (1,)
+
+
 def test_the_stewards_word_is_a_word(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="derived is True or False"):
         vault_of().table(FIVE, name="x", version="1", limit=sf.Limit(groups=1, rows_per_group=1), derived="yes")  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.engines.sources.columns import projected
 from sfumato.engines.sources.embedded import PLACE, connection, embedded
 from sfumato.engines.sources.origins import Settle
-from sfumato.engines.sources.polars_plans import check_lazy_frame
+from sfumato.engines.sources.polars_plans import check_lazy_frame, collected
 from sfumato.errors import EngineFailed, InvalidInput
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class LazyFrame:
     def __init__(self, data: Any, *, derived: bool = False, unit: tuple[str, ...] = ()) -> None:
         if not derived:
             check_lazy_frame(data, self.label, unit=unit)
-        self._lazy = data
+        self._lazy, self._derived, self._unit = data, derived, unit
         self._copy: Frame | None = None
 
     def state(self) -> object:
@@ -100,7 +100,8 @@ class LazyFrame:
         """Collect once, so that all releases speak of the same rows."""
         settle(self.held(engine))
         if self._copy is None:
-            self._copy = Frame(self._lazy.collect())
+            lazy = self._lazy
+            self._copy = Frame(lazy.collect() if self._derived else collected(lazy, self.label, unit=self._unit))
         return self._copy.table(engine, settle, until)
 
 

@@ -58,6 +58,8 @@ def origin_of_table(table: Any, *, derived: bool = False, unit: tuple[str, ...] 
     if isinstance(node, ops.InMemoryTable):
         return Frame(table.to_pyarrow())
     if not derived:
+        if type(table) is not ir.Table:
+            raise not_row_wise("the Ibis table", f"is a {type(table).__name__}")
         _only_row_by_row(node)
         for name in unit:
             if not _keeps(node, name):
@@ -75,11 +77,12 @@ def _only_row_by_row(node: Any) -> None:
     """Refuse every step and every function that is not known to look at one row at a time."""
     import ibis.expr.operations as ops
 
+    steps, functions = ({getattr(ops, name) for name in names} for names in (STEPS, FUNCTIONS))
     for part in node.find(ops.Relation):
-        if type(part).__name__ not in STEPS:
+        if type(part) not in steps:
             raise not_row_wise("the Ibis table", f"has a step {type(part).__name__}")
     for part in node.find(ops.Value):
-        if type(part).__name__ not in FUNCTIONS:
+        if type(part) not in functions:
             raise not_row_wise("the Ibis table", f"uses {type(part).__name__}")
 
 
@@ -164,13 +167,14 @@ class IbisTable:
         for part in self.given.op().find(ops.DatabaseTable):
             named = (part.namespace.catalog, part.namespace.database, part.name)
             name = tuple(each for each in named if each is not None)
+            columns = list(part.schema.names)
             match self.dialect:
                 case Dialect.DUCKDB:
-                    check_duckdb_table(engine.con, name, self.label)
+                    check_duckdb_table(engine.con, name, self.label, columns=columns)
                 case Dialect.POSTGRES:
-                    check_postgres_table(engine.con, name[-2:], self.label)
+                    check_postgres_table(engine.con, name[-2:], self.label, columns=columns)
                 case Dialect.SPARK:
-                    check_spark_table(engine._session, name, self.label, unit=self.unit)
+                    check_spark_table(engine._session, name, self.label, unit=self.unit, columns=columns)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Origin", "Settle", "origin_of"]
 
-IN_MEMORY = {"pandas", "polars", "pyarrow"}  # whose frames are rows, and no queries
+# Frames that are rows. A stream of batches may be a query that runs when it is read.
+IN_MEMORY = (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table"), ("pyarrow", "RecordBatch"))
 Settle = Callable[[Mapping[str, Any]], dict[str, Type]]  # from an engine's types to ours, checked
 
 
@@ -87,8 +89,8 @@ def origin_of(
         case "polars", "LazyFrame":
             return frames.LazyFrame(data, derived=derived, unit=unit)
     if hasattr(data, "__arrow_c_stream__"):
-        known = {base.__module__.partition(".")[0] for base in type(data).__mro__}
-        if not derived and not known & IN_MEMORY:
+        held = {getattr(sys.modules.get(package), name, None) for package, name in IN_MEMORY}
+        if not derived and type(data) not in held:
             raise not_row_wise(f"a {kind} of {module.removeprefix('_')}", "may be a query that is run when it is read")
         return frames.Frame(data)
     raise Unsupported(

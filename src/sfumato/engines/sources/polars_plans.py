@@ -10,8 +10,9 @@ from typing import Any
 from sfumato.engines.sources.logged_folders import check_no_logs
 from sfumato.engines.sources.row_wise import not_row_wise, not_the_stored_unit
 from sfumato.engines.sources.stored_files import local_path, named_twice
+from sfumato.errors import EngineFailed
 
-__all__ = ["check_lazy_frame"]
+__all__ = ["check_lazy_frame", "collected"]
 
 FILES = ("parquet", "ipc")  # of other files Polars works the types out from many rows
 # What is not said of a plain scan: rows are numbered, cut off, deleted or filled in, or columns stand for others.
@@ -35,11 +36,49 @@ def check_lazy_frame(lazy: Any, label: str, *, unit: Sequence[str] = ()) -> None
     """
     import polars
 
-    seen: str | None
     try:
         # As it was written: an optimizer may already have taken the first rows of a frame.
-        plain = polars.QueryOptFlags.none()._pyoptflags
-        plan = _Plan(lazy._ldf.with_optimizations(plain).visit())
+        nodes = lazy._ldf.with_optimizations(polars.QueryOptFlags.none()._pyoptflags).visit()
+    except (AttributeError, NotImplementedError, TypeError):
+        nodes = None
+    _check_plan(nodes, label, unit)
+
+
+def collected(lazy: Any, label: str, *, unit: Sequence[str] = ()) -> Any:
+    """The rows of a lazy frame, by a plan that is looked at again when it is about to run.
+
+    A function of the steward's may stand in a frame and give another plan each time: what runs is what is checked. Only
+    columns and rows that are not needed are left out beforehand; what takes the first rows is still seen as a step.
+    """
+    import polars
+
+    looked: list[bool] = []
+
+    def look(nodes: Any, *_: object) -> None:
+        looked.append(False)
+        _check_plan(nodes, label, unit)
+        looked[-1] = True
+
+    flags = polars.QueryOptFlags.none()
+    flags.projection_pushdown = flags.predicate_pushdown = True
+    try:
+        frame = lazy.collect(engine="in-memory", optimizations=flags, post_opt_callback=look)
+    except polars.exceptions.PolarsError:
+        if not looked or all(looked):
+            raise
+    if not looked or not all(looked):
+        raise EngineFailed(
+            f"the plan by which {label} would be read is not the one that was declared, and cannot be shown to be "
+            "row-wise; nothing was released. Leave functions of your own out of the frame, or collect it first."
+        )
+    return frame
+
+
+def _check_plan(nodes: Any, label: str, unit: Sequence[str]) -> None:
+    seen: str | None
+    made: str | None
+    try:
+        plan = _Plan(nodes)
         root = plan.place()
         seen = plan.odd()
         made = None if seen is not None else next((name for name in unit if not plan.keeps(root, name)), None)

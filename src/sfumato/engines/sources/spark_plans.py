@@ -49,9 +49,17 @@ HIDDEN_COLUMN = "a hidden column, which tells where a row is stored and not what
 EXPRESSIONS = frozenset(ROW_WISE.split())
 
 
-def check_spark_table(session: Any, name: Sequence[str], label: str, *, unit: Sequence[str] = ()) -> None:
-    """Refuse a table or view of a session whose plan has a step that is not known to be row-wise; nothing is run."""
-    check_spark_frame(session.table(".".join(quoted(part, Dialect.SPARK) for part in name)), label, unit=unit)
+def check_spark_table(
+    session: Any, name: Sequence[str], label: str, *, unit: Sequence[str] = (), columns: Sequence[str] = ()
+) -> None:
+    """Refuse a table or view of a session whose plan has a step that is not known to be row-wise; nothing is run.
+
+    It must list all ``columns``: others, such as _metadata, tell of other rows.
+    """
+    frame = session.table(".".join(quoted(part, Dialect.SPARK) for part in name))
+    check_spark_frame(frame, label, unit=unit)
+    if not set(columns) <= set(frame.columns):
+        raise not_row_wise(label, "names a column that its table does not list")
 
 
 def check_spark_frame(frame: Any, label: str, *, unit: Sequence[str] = ()) -> None:
