@@ -217,6 +217,11 @@ def test_spark_reads_no_hidden_column_and_no_file_twice(spark: Any, tmp_path: Pa
     ):
         with pytest.raises(Refused, match=WORDS):
             counted(data)
+    stored.write.orc(str(tmp_path / "orc"))
+    renamed = spark.read.schema("k string, n long, id string")  # by place: what is stored as who is read as id
+    assert counted(spark.read.orc(str(tmp_path / "orc"))) == (2,)
+    with pytest.raises(Refused, match="the column 'id', which tells the protected units apart"):
+        counted(renamed.option("orc.force.positional.evolution", "true").orc(str(tmp_path / "orc")).drop("k"))
     with pytest.raises(Refused, match="the column 'id', which tells the protected units apart"):
         counted(spark.read.option("basePath", str(tmp_path)).parquet(str(tmp_path / "id=z")))
 
@@ -312,6 +317,19 @@ def test_one_file_under_two_names_is_refused(tmp_path: Path) -> None:
     path.with_name("hard.parquet").unlink()
     assert len(rows(Source(path.parent))) == 5
     assert len(rows(Source(pl.scan_parquet(path.parent)))) == 5
+
+
+def test_a_file_that_is_called_like_a_pattern_is_refused(tmp_path: Path) -> None:
+    """DuckDB reads the name of a file as a pattern, and the files beside it again."""
+    for name in ("?.parquet", "a*.parquet", "[ab].parquet", "{a,b}.parquet"):
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder.mkdir()
+        pq.write_table(FIVE, folder / "a.parquet")
+        pq.write_table(FIVE, folder / name)
+        with pytest.raises(InvalidInput, match="sign of patterns"):
+            Source(folder).columns()
+        with pytest.raises(InvalidInput, match="patterns"):
+            Source([folder / "a.parquet", folder / name])
 
 
 def test_a_name_of_duckdb_that_no_catalogue_lists_is_not_opened(tmp_path: Path) -> None:

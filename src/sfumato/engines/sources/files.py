@@ -28,6 +28,7 @@ __all__ = ["header_of", "origin_of_path", "parquet"]
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".tsv")
+PATTERNS = "*?[{"  # an engine would read other files for a name that holds one
 LONGEST_LINE, MOST_LINES = 2**20, 100  # a name in the header may hold line breaks
 # How a cell is written. What does not match is missing: it may not stop the engine, for that would tell of one row,
 # and nothing is guessed, for then one cell could change what others mean.
@@ -74,9 +75,9 @@ def parquet(paths: Sequence[Path]) -> Origin:
 
 def _one_place(path: str | Path) -> Path:
     place = Path(path)
-    if any(sign in str(place) for sign in "*?["):
+    if any(sign in str(place) for sign in PATTERNS):
         raise InvalidInput(
-            "the path of a table names one file or folder; patterns (* ? [) are refused. Nothing was done."
+            "the path of a table names one file or folder; patterns (* ? [ {) are refused. Nothing was done."
         )
     return place
 
@@ -149,6 +150,11 @@ class ParquetFiles:
         for file in files:
             if not file.is_file():
                 raise _missing(file.name)
+        if any(sign in str(file) for file in files for sign in PATTERNS):
+            raise InvalidInput(
+                f"a file of {self.label} has a sign of patterns (* ? [ {{) in its name, by which others would be read "
+                "again; nothing was read and nothing was spent. Give it another name."
+            )
         check_no_logs(files)  # of links inside the folder, too
         if named_twice(files):
             raise InvalidInput(

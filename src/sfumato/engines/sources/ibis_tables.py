@@ -134,6 +134,14 @@ class IbisTable:
         """The connection."""
         return "Ibis", id(self.given.get_backend())
 
+    @property
+    def connected(self) -> Hashable:
+        """The connection itself, which other tables, and other backends of Ibis, may share."""
+        engine = self.given.get_backend()
+        if self.dialect is Dialect.SPARK:
+            return "Spark", id(engine._session)
+        return self.engine, id(engine.con)
+
     @contextmanager
     def session(self) -> Iterator[Any]:
         """The steward's own connection, in one state where the engine knows such a thing."""

@@ -45,6 +45,8 @@ Contains StartsWith EndsWith StringReplace
 Year Quarter Month DayOfMonth DayOfYear DayOfWeek WeekOfYear Hour Minute Second
 DateAdd DateSub DateDiff AddMonths TruncDate TruncTimestamp
 """
+RENAMING = ("avroSchema", "avroSchemaUrl", "positionalFieldMatching")  # options by which one column is read as another
+BY_PLACE = "orc.force.positional.evolution"
 HIDDEN_COLUMN = "a hidden column, which tells where a row is stored and not what it holds"
 EXPRESSIONS = frozenset(ROW_WISE.split())
 
@@ -67,12 +69,15 @@ def check_spark_frame(frame: Any, label: str, *, unit: Sequence[str] = ()) -> No
 
     The columns of the ``unit`` must be the stored ones.
     """
-    plan = getattr(frame, "_jdf", None)
-    odd = "a plan that cannot be looked into" if plan is None else _odd(plan.queryExecution().analyzed())
+    inner = getattr(frame, "_jdf", None)
+    if inner is None:
+        raise not_row_wise(label, "has a plan that cannot be looked into")
+    plan = inner.queryExecution().analyzed()
+    odd = _odd(plan)
     if odd is not None:
         raise not_row_wise(label, f"has {odd}")
     for name in unit:
-        if not _keeps(plan.queryExecution().analyzed(), name):  # type: ignore[union-attr] - there, or it was refused
+        if not _keeps(plan, name):
             raise not_the_stored_unit(label, name)
 
 
@@ -106,7 +111,15 @@ def _read_as(leaf: Any, name: str) -> bool:
     columns = [each for each in _each(leaf.output()) if each.name() == name]
     by_folder = {each.lower() for each in held.partitionSchema().fieldNames()}
     own = {each.lower() for each in held.dataSchema().fieldNames()}
+    if any(held.options().contains(option) for option in RENAMING) or _is_by_place(held):
+        return True
     return name.lower() in by_folder & own or any(each.metadata().contains("parquet.field.id") for each in columns)
+
+
+def _is_by_place(held: Any) -> bool:
+    """Whether columns of ORC files are taken by their place, whatever they are called."""
+    settings = held.sparkSession().sessionState().newHadoopConfWithOptions(held.options())
+    return str(settings.get(BY_PLACE, "false")).lower() != "false"
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -203,7 +216,7 @@ def _has_log(held: Any, files: Sequence[str]) -> bool:
     """Whether a folder above some files, or above where all files were looked for, has a log; asked through Hadoop."""
     from pyspark import SparkContext
 
-    machine = SparkContext._active_spark_context._jvm
+    machine: Any = getattr(SparkContext._active_spark_context, "_jvm", None)
     settings = held.sparkSession().sessionState().newHadoopConf()
     paths = [machine.org.apache.hadoop.fs.Path(machine.java.net.URI(file)).getParent() for file in _of_folders(files)]
     seen: set[str] = set()

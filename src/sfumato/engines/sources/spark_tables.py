@@ -55,6 +55,11 @@ class SparkTable:
         """The session."""
         return self.engine, id(self._spark)
 
+    @property
+    def connected(self) -> Hashable:
+        """Whose settings are ours while it is read: the session, which other tables may share."""
+        return "Spark", id(self._spark)
+
     @contextmanager
     def session(self) -> Iterator[Any]:
         """The steward's session under our settings. Spark knows no state of many tables; each query reads them once."""
