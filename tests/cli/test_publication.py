@@ -63,6 +63,7 @@ def check_published(page: str) -> None:
         (("--reason", REASON), {"legal_basis"}),
         (("--legal-basis", BASIS), {"reason"}),
         (("--reason", " \n", "--legal-basis", BASIS), {"reason"}),
+        (("--reason", "\u200b", "--legal-basis", "\u2060 …"), {"reason", "legal_basis"}),  # nothing that can be read
     ],
 )
 def test_a_report_without_its_grounds_is_a_draft_on_its_face(

@@ -339,6 +339,52 @@ def test_a_unit_that_does_not_fit_the_schema_is_refused(run, folder, more, words
     assert words in outcome.stderr
 
 
+def test_a_ledger_is_found_by_every_way_to_the_data(run, folder, tmp_path_factory, monkeypatch):
+    """Links, folders, databases and folders above: the ledger of the data is the ledger of the data."""
+    import duckdb
+
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    monkeypatch.chdir(elsewhere)
+    home = tmp_path_factory.mktemp("held")
+    (home / "year" / "visits").mkdir(parents=True)
+    file = home / "year" / "visits" / "a.parquet"
+    pa.parquet.write_table(pa.table({"id": [1, 2]}), file)
+    (elsewhere / "link.parquet").symlink_to(file)
+    with duckdb.connect(str(home / "year" / "v 1.duckdb")) as connection:
+        connection.execute("CREATE TABLE visits AS SELECT 1 AS id")
+    (elsewhere / "visits.toml").write_text(
+        'kind = "schema"\nversion = 1\n[dataset]\nname = "visits"\n[unit]\ncolumn = "id"\n[limit]\ngroups = 1\n'
+        'rows_per_group = 1\n[columns.id]\ntype = "whole"\n'
+    )
+    ways = [
+        [file],
+        [elsewhere / "link.parquet"],
+        [file.parent],
+        [f"duckdb://{home}/year/v%201.duckdb?table=visits"],
+        [home / "year" / "v 1.duckdb", "--table", "visits"],
+    ]
+
+    def asked(data, *more):
+        said = ("--schema", elsewhere / "visits.toml", "--epsilon", "1")
+        return run("query", data, "SELECT COUNT(*) FROM visits", *said, *more)
+
+    for way in ways:
+        assert asked(*way).exit_code == 0, way
+    (home / "ledger.toml").write_text("")
+    for way in ways:
+        outcome = asked(*way)
+        assert outcome.exit_code == 1, way
+        assert "ledger.toml, and no account to charge" in outcome.stderr
+        assert asked(*way, "--no-ledger").exit_code == 0
+    (home / "ledger.toml").rename(file.parent / "ledger.toml")
+    assert "ledger.toml, and no account to charge" in asked(file.parent).stderr
+    inside = elsewhere / "notebooks"
+    inside.mkdir()
+    monkeypatch.chdir(inside)
+    (file.parent / "ledger.toml").rename(elsewhere / "ledger.toml")
+    assert "ledger.toml, and no account to charge" in asked(file).stderr
+
+
 @pytest.mark.parametrize("place", ["here", "beside the data", "in the environment"])
 @pytest.mark.parametrize("command", ["query", "graph", "stream total"])
 def test_a_ledger_that_is_there_is_not_passed_over(run, folder, tmp_path_factory, monkeypatch, place, command):

@@ -80,6 +80,24 @@ def test_the_folder_itself_what_lies_in_it_and_what_it_lies_in(tmp_path: Path, l
 
 
 @kinds
+def test_other_ways_to_name_what_lies_in_it(tmp_path: Path, log: Any, named: str) -> None:
+    """URLs, links to files, links inside a folder and folders that a link leads out of."""
+    folder, plain = filled(tmp_path / "visits"), filled(tmp_path / "plain")
+    log(folder)
+    for form in ("file://", "file:"):
+        refused(pl.scan_parquet(f"{form}{folder}/b.parquet"), named)
+    (tmp_path / "link.parquet").symlink_to(folder / "a.parquet")
+    refused(tmp_path / "link.parquet", named)
+    refused(pl.scan_parquet(tmp_path / "link.parquet"), named)
+    (folder / "out").symlink_to(plain)
+    refused(folder / "out" / "a.parquet", named)
+    assert Source(plain).columns()
+    (plain / "c.parquet").symlink_to(folder / "a.parquet")
+    with pytest.raises(Refused, match=f"belongs to {named}"):
+        Source(plain).columns()
+
+
+@kinds
 def test_every_door_of_a_vault(tmp_path: Path, log: Any, named: str) -> None:
     folder = filled(tmp_path / "visits")
     log(folder)
@@ -116,3 +134,30 @@ def test_spark_does_not_read_past_a_log(tmp_path: Path, spark: Any) -> None:
     delta(folder)
     with pytest.raises(SfumatoError, match="cannot be shown to be row-wise"):
         source.columns()
+    iceberg(filled(tmp_path / "more" / "snow"))
+    filled(tmp_path / "more" / "plain")
+    (tmp_path / "link.parquet").symlink_to(folder / "a.parquet")
+    found = spark.read.option("recursiveFileLookup", "true")
+    for frame in (
+        spark.read.parquet(str(tmp_path / "more" / "snow" / "a.parquet")),
+        spark.read.parquet(str(tmp_path / "more" / "s*" / "a.parquet")),
+        spark.read.parquet(str(tmp_path / "link.parquet")),
+        found.parquet(str(tmp_path / "more")),
+        found.option("pathGlobFilter", "a.*").parquet(str(tmp_path / "more")),
+    ):
+        with pytest.raises(Refused, match="whose log says which of them count, and cannot be shown to be row-wise"):
+            Source(frame).columns()
+    assert Source(spark.read.parquet(str(tmp_path / "more" / "plain"))).columns()
+
+
+def test_hadoop_is_asked_for_logs_of_files_elsewhere(tmp_path: Path, spark: Any) -> None:
+    from sfumato.engines.sources.spark_plans import _has_log
+
+    folder, snow = filled(tmp_path / "visits"), filled(tmp_path / "snow")
+    held = spark.read.parquet(str(folder))._jdf.queryExecution().analyzed().relation()
+    files = [str(file) for file in held.location().inputFiles()]
+    assert not _has_log(held, files)
+    iceberg(snow)
+    assert _has_log(held, [(snow / "a.parquet").as_uri()])
+    hudi(folder)
+    assert _has_log(held, files)

@@ -117,3 +117,24 @@ def test_a_frame_gives_its_memory_back_when_nobody_needs_it() -> None:
     del source, table
     gc.collect()
     assert frames() == before
+
+
+def test_tables_of_one_connection_are_read_one_after_the_other() -> None:
+    """A connection has one transaction and one result that waits: two threads would take each other's."""
+    import ibis
+
+    held = duckdb.connect()
+    engine = ibis.duckdb.from_connection(held)
+    engine.create_table("l", LEFT)
+    engine.create_table("r", RIGHT)
+    first = Source(engine.table("l"))
+    for other in (Source(engine.table("r")), Source(ibis.duckdb.from_connection(held).table("r"))):
+        found: list[dict[str, Type]] = []
+        thread = threading.Thread(target=lambda other=other, found=found: found.append(other.columns()))
+        with first.opened() as table:
+            thread.start()
+            thread.join(0.3)
+            assert thread.is_alive(), "it does not wait"
+            assert table.count().to_pyarrow().as_py() == 3
+        thread.join(30)
+        assert found == [{"id": Type.TEXT, "y": Type.WHOLE}]

@@ -3,7 +3,7 @@
 # ruff: noqa: S608 - SQL of our own
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import duckdb
 import ibis
@@ -188,6 +188,44 @@ def test_plans_of_spark(spark: Any, tmp_path: Path) -> None:
             spark.catalog.dropTempView(f"wise_{name}")
 
 
+def test_spark_reads_no_hidden_column_and_no_file_twice(spark: Any, tmp_path: Path) -> None:
+    """The size of a file and the place of a row in it hang on all rows; a file that is named twice doubles them."""
+    from pyspark.sql.functions import col, lit
+
+    folder = tmp_path / "visits"
+    folder.mkdir()
+    file = str(folder / "a.parquet")
+    pq.write_table(pa.table({"id": ["a", "b"], "k": [1, 1], "who": ["x", "y"]}), file)
+    stored, hidden = spark.read.parquet(file), col("_metadata")
+    (tmp_path / "link.parquet").symlink_to(file)
+    (tmp_path / "other.parquet").hardlink_to(file)
+    (tmp_path / "id=z").mkdir()
+    pq.write_table(pa.table({"id": ["a"], "k": [1]}), tmp_path / "id=z" / "a.parquet")
+    assert counted(stored) == (2,)
+    for data in (
+        stored.filter(hidden.cast("string").contains(", 0, ")),
+        stored.filter(hidden.isNotNull()),
+        stored.select("id", hidden.alias("m"), "k").select("id", col("m").cast("string"), "k"),
+        stored.withColumn("k", hidden.row_index),
+        spark.read.schema("id string, k long, _tmp_metadata_row_index long").parquet(file),
+        stored.filter(col("k") == lit(1)).select("id", "k", "_metadata"),
+        spark.read.parquet(file, file),
+        spark.read.parquet(str(folder), file),
+        spark.read.parquet(file, f"file://{file}"),
+        spark.read.parquet(file, str(tmp_path / "link.parquet")),
+        spark.read.parquet(file, str(tmp_path / "other.parquet")),
+    ):
+        with pytest.raises(Refused, match=WORDS):
+            counted(data)
+    stored.write.orc(str(tmp_path / "orc"))
+    renamed = spark.read.schema("k string, n long, id string")  # by place: what is stored as who is read as id
+    assert counted(spark.read.orc(str(tmp_path / "orc"))) == (2,)
+    with pytest.raises(Refused, match="the column 'id', which tells the protected units apart"):
+        counted(renamed.option("orc.force.positional.evolution", "true").orc(str(tmp_path / "orc")).drop("k"))
+    with pytest.raises(Refused, match="the column 'id', which tells the protected units apart"):
+        counted(spark.read.option("basePath", str(tmp_path)).parquet(str(tmp_path / "id=z")))
+
+
 def spark_column(name: str) -> Any:
     from pyspark.sql.functions import col
 
@@ -249,6 +287,51 @@ def test_a_lazy_frame_of_row_wise_steps_is_read(tmp_path: Path) -> None:
             Source(scan)
 
 
+def spelled(path: Path) -> list[Path]:
+    """Other names of one file: by another way, by links, and by a hard link."""
+    around = path.parent / ".." / path.parent.name / path.name
+    link, hard, folder = path.with_name("link.parquet"), path.with_name("hard.parquet"), path.parent.with_name("way")
+    link.symlink_to(path)
+    hard.hardlink_to(path)
+    folder.symlink_to(path.parent)
+    return [around, link, hard, folder / path.name]
+
+
+def test_one_file_under_two_names_is_refused(tmp_path: Path) -> None:
+    """The leak under the unit of one record: each spelling counted the record again, at the price of one."""
+    (tmp_path / "visits").mkdir()
+    path = tmp_path / "visits" / "five.parquet"
+    pq.write_table(FIVE, path)
+    others = [*map(str, spelled(path)), f"{path.parent}//{path.name}", f"{path.parent}/./{path.name}"]
+    for other in [*others, f"file://{path}"]:
+        with pytest.raises(Refused, match=f"has a file twice, and {WORDS}"):
+            Source(pl.scan_parquet([str(path), other]))
+    for other in others:
+        with pytest.raises(InvalidInput, match="names one of them twice"):
+            Source([str(path), other])
+    with pytest.raises(InvalidInput, match="there under two names, and its records would count twice"):
+        Source(path.parent).columns()
+    with pytest.raises(Refused, match=WORDS):
+        Source(pl.scan_parquet(path.parent))
+    path.with_name("link.parquet").unlink()
+    path.with_name("hard.parquet").unlink()
+    assert len(rows(Source(path.parent))) == 5
+    assert len(rows(Source(pl.scan_parquet(path.parent)))) == 5
+
+
+def test_a_file_that_is_called_like_a_pattern_is_refused(tmp_path: Path) -> None:
+    """DuckDB reads the name of a file as a pattern, and the files beside it again."""
+    for name in ("?.parquet", "a*.parquet", "[ab].parquet", "{a,b}.parquet"):
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder.mkdir()
+        pq.write_table(FIVE, folder / "a.parquet")
+        pq.write_table(FIVE, folder / name)
+        with pytest.raises(InvalidInput, match="sign of patterns"):
+            Source(folder).columns()
+        with pytest.raises(InvalidInput, match="patterns"):
+            Source([folder / "a.parquet", folder / name])
+
+
 def test_a_name_of_duckdb_that_no_catalogue_lists_is_not_opened(tmp_path: Path) -> None:
     """DuckDB would take a file, or a variable of Python, for a table."""
     connection = in_duckdb(FIVE)
@@ -283,6 +366,125 @@ def test_a_udf_of_ibis_is_refused() -> None:
     table = ibis.duckdb.from_connection(in_duckdb(FIVE)).table("visits")
     with pytest.raises(Refused, match=WORDS):
         Source(table.mutate(k=anything(table.n)))
+
+
+MANY = pa.table({"id": list(range(5)), "k": [99, 1, 1, 1, 1]})
+
+
+def test_what_ibis_has_cached_is_refused() -> None:
+    """The leak: a temporary table in which one person's value stands in the rows of all."""
+    engine = ibis.duckdb.connect()
+    table = engine.create_table("visits", MANY)
+    assert counted(table) == (5,)
+    cached = table.mutate(k=table.k.max()).cache()
+    for data in (cached, cached.filter(cached.k > 50), cached.select("id", "k")):
+        with pytest.raises(Refused, match=WORDS):
+            counted(data)
+    made = engine.create_table("made", table.mutate(k=table.k.max()), temp=True)
+    with pytest.raises(Refused, match=f"a temporary table.*{WORDS}"):
+        counted(made)
+    cached.release()
+
+
+def test_temporary_tables_and_hidden_columns_of_postgres_are_refused(postgres_url: str) -> None:
+    import ibis.expr.operations as ops
+
+    engine = ibis.postgres.connect(**_reached(postgres_url))
+    try:
+        engine.raw_sql("CREATE TEMP TABLE passing AS SELECT 'a' AS id, 1 AS k")
+        engine.con.commit()
+        with pytest.raises(Refused, match=f"is a temporary table.*{WORDS}"):
+            counted(engine.table("passing"))
+        engine.raw_sql("DROP SCHEMA IF EXISTS hides CASCADE; CREATE SCHEMA hides")
+        engine.raw_sql("CREATE TABLE hides.visits AS SELECT 'a' AS id, 1 AS k")
+        engine.con.commit()
+        table = engine.table("visits", database="hides")
+        assert counted(table) == (1,)
+        schema = ibis.schema({"id": "string", "k": "int32", "xmin": "string"})
+        held = ops.DatabaseTable(name="visits", schema=schema, source=engine, namespace=table.op().namespace)
+        with pytest.raises(Refused, match=f"names a column that its table does not list, and {WORDS}"):
+            counted(held.to_expr())
+    finally:
+        engine.disconnect()
+
+
+@pytest.mark.filterwarnings("ignore:.*fetch_(arrow_table|record_batch):DeprecationWarning")
+def test_a_stream_of_batches_is_a_query_and_refused() -> None:
+    engine = ibis.duckdb.connect()
+    table = engine.create_table("visits", MANY)
+    for stream in (
+        engine.con.sql("SELECT id, max(k) OVER () AS k FROM visits").fetch_record_batch(),
+        table.mutate(k=table.k.max()).to_pyarrow_batches(),
+    ):
+        with pytest.raises(Refused, match=f"may be a query that is run when it is read, and {WORDS}"):
+            counted(stream)
+    assert counted(MANY) == counted(MANY.to_batches()[0]) == counted(MANY.to_pandas()) == (5,)
+
+
+def test_an_operation_of_ibis_is_known_by_what_it_is_and_not_by_its_name() -> None:
+    import ibis.expr.datatypes as dt
+    import ibis.expr.operations as ops
+
+    engine = ibis.duckdb.connect()
+    table = engine.create_table("visits", MANY)
+
+    class Abs(ops.AggUDF):  # type: ignore[misc]
+        """An aggregate over all rows, called like an operation on the list."""
+
+        x: ops.Value
+        where: ops.Value | None = None
+        dtype = dt.int64
+        __func_name__ = "max"
+        __udf_namespace__ = ops.Namespace()
+        __input_type__ = ops.udf.InputType.BUILTIN
+        __config__: ClassVar[dict[str, Any]] = {}
+
+    named = ops.Project(table.op(), {"id": table.id.op(), "k": Abs(table.k.op())}).to_expr()
+    with pytest.raises(Refused, match=WORDS):
+        Source(named)
+
+
+def test_a_table_of_ibis_has_no_column_that_the_catalogue_does_not_list() -> None:
+    """The place of a row among all others is no column of its person."""
+    import ibis.expr.operations as ops
+
+    engine = ibis.duckdb.connect()
+    table = engine.create_table("visits", MANY)
+    schema = ibis.schema({"id": "int64", "k": "int64", "rowid": "int64"})
+    held = ops.DatabaseTable(name="visits", schema=schema, source=engine, namespace=table.op().namespace).to_expr()
+    for data in (held, held.select("id", k="rowid"), held.filter(held["rowid"] == held["id"]).select("id", "k")):
+        with pytest.raises(Refused, match=f"names a column that its table does not list, and {WORDS}"):
+            counted(data)
+
+
+def test_the_plan_that_runs_is_the_plan_that_is_checked(tmp_path: Path) -> None:
+    """A function inside a lazy frame is called whenever the plan is resolved, and may give another plan each time."""
+    pq.write_table(MANY, tmp_path / "many.parquet")
+    steps: list[Callable[[pl.LazyFrame], pl.LazyFrame]] = [
+        lambda t: t.filter(pl.col("k").max() < 50),
+        lambda t: t.head(1),
+        lambda t: t.with_columns(id=pl.col("k")),
+    ]
+    for start in (pl.scan_parquet(tmp_path / "many.parquet"), pl.DataFrame(MANY).lazy()):
+        for step in steps:
+            for honest in range(1, 4):
+                calls: list[None] = []
+
+                def piped(lazy: Any, _: Any, step: Any = step, honest: int = honest, calls: Any = calls) -> Any:
+                    calls.append(None)
+                    return lazy if len(calls) <= honest else step(lazy)
+
+                data = start.pipe_with_schema(piped)
+                try:
+                    found: object = counted(data)
+                except (Refused, EngineFailed):
+                    found = "none"
+                assert found in (["none"] if honest == 1 else ["none", (5,)])
+                if honest == 1:
+                    calls.clear()
+                    with pytest.raises(EngineFailed, match="is not the one that was declared"):
+                        rows(Source(data, unit=("id",)))
+        assert counted(start.filter(pl.col("k") > 1).select("id", "k")) == (1,)
 
 
 def test_the_stewards_word_is_a_word(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from sfumato.core.limits import Limit
 from sfumato.engines.counts import KeyColumn, Share, bounded_counts
 from sfumato.engines.expressions import Type, col
 from sfumato.engines.sources import Source, columns
-from sfumato.errors import EngineFailed, InvalidInput, NotDeclared, Unsupported
+from sfumato.errors import EngineFailed, InvalidInput, NotDeclared, Refused, Unsupported
 
 IDS = ["p1", "p1", "p2", "区", None, "p1"]
 ZIPS = ["a", "b", "a", "a", "a", None]
@@ -134,7 +134,11 @@ def test_nan_of_pandas_is_missing_like_null() -> None:
 
 
 def test_a_stream_of_batches_is_taken_over_once() -> None:
-    source = Source(pa.RecordBatchReader.from_batches(PLAIN.schema, PLAIN.to_batches(max_chunksize=2)))
+    """It may be a query that runs when it is read: it needs the steward's word."""
+    stream = pa.RecordBatchReader.from_batches(PLAIN.schema, PLAIN.to_batches(max_chunksize=2))
+    with pytest.raises(Refused, match="may be a query that is run when it is read, and cannot be shown"):
+        Source(stream)
+    source = Source(stream, derived=True)
     assert [counts(source), counts(source)] == [[1, 2, 0]] * 2
 
 

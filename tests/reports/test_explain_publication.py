@@ -25,7 +25,7 @@ def release() -> Any:
 
 @pytest.mark.claim("S1-25", "S1-33")
 @pytest.mark.parametrize("field", ["reason", "legal_basis"])
-@pytest.mark.parametrize("value", ["", "  ", "\n", None])
+@pytest.mark.parametrize("value", ["", "  ", "\n", None, "\u200b", "\u2060\ufeff", "\u3164", "\u2800", "…", "- ?"])
 def test_publication_is_blocked_while_a_reason_or_a_legal_basis_is_missing(
     release: Any, field: str, value: object
 ) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import unquote
 
 import typer
 
@@ -83,8 +84,10 @@ def check_account(account: str | None, *beside: object) -> None:
 
 
 def check_ledger(account: str | None, data: str | Path, *, no_ledger: bool) -> None:
-    """Refuse to pass over a ledger that lies beside: in this folder, in that of the data, or named by the environment.
+    """Refuse to pass over a ledger that is there: named by the environment, or in a folder of the data, or in this one.
 
+    Looked at are this folder and that of the data, the one that links lead to, and all folders above them up to the
+    home folder.
     A release that it does not know of is charged to nobody, and neither caps nor vetoes hold for it.
     """
     from sfumato.governance.settings import NAME, VARIABLE, file_of
@@ -95,8 +98,8 @@ def check_ledger(account: str | None, data: str | Path, *, no_ledger: bool) -> N
         )
     if no_ledger or account is not None:
         return
-    beside = [] if "://" in str(data) else [Path(data).parent / NAME]
-    found = next((file for file in (Path(NAME), *beside) if file.is_file()), None)
+    folders = (*_around(Path()), *(() if (place := _place_of(str(data))) is None else _around(place)))
+    found = next((folder / NAME for folder in folders if (folder / NAME).is_file()), None)
     if found is None and os.environ.get(VARIABLE):
         found = file_of(None)
     if found is not None:
@@ -105,6 +108,24 @@ def check_ledger(account: str | None, data: str | Path, *, no_ledger: bool) -> N
             "Nothing was read and nothing was spent. Say --account institution/department/project, or --no-ledger if "
             "this release is really to be kept out of it."
         )
+
+
+def _place_of(data: str) -> Path | None:
+    """The file or folder that a question names, also in the URL of a database in a file; None for a server."""
+    if data.startswith("duckdb://"):
+        return Path(unquote(data.partition("?")[0].removeprefix("duckdb://")))
+    return None if "://" in data else Path(data)
+
+
+def _around(place: Path) -> list[Path]:
+    """A folder, or the folder of a file, and those above up to the home folder; as it was named, and without links."""
+    found: list[Path] = []
+    for whole in (place.absolute(), place.resolve()):
+        for folder in (whole, *whole.parents):
+            found.append(folder)
+            if folder == Path.home():
+                break
+    return found
 
 
 def vault_for(

@@ -190,7 +190,9 @@ def edges_of(
     if isinstance(data, str | Path) and Path(data).suffix.lower() in (".csv", ".tsv"):
         held = Type.TEXT if kind is None else kind
         types = {source: held, target: held, **({} if weight is None else {weight: Type.NUMBER})}
-    return Table(rows=Source(data, types, derived=derived), source=source, target=target, weight=weight)
+    return Table(
+        rows=Source(data, types, derived=derived, unit=(source, target)), source=source, target=target, weight=weight
+    )
 
 
 def graph_of(edges: Edges, *, nodes: Nodes | None, directed: bool, bound: Fraction | None) -> tuple[Adjacency, Nodes]:

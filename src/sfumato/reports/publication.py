@@ -5,6 +5,7 @@ Software can refuse to go on without them; it cannot judge them. Every way out o
 its face. What exists only to be published, such as the public registry, is refused without (:meth:`Grounds.check`).
 """
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,6 +21,12 @@ from sfumato.reports.words.figures import exact, one_line
 __all__ = ["Draft", "Grounds", "Publication", "publication", "standing"]
 
 LONGEST = 4_000
+BLANK_LETTERS = "\u115f\u1160\u3164\uffa0"  # letters by their kind, of which nothing is seen
+
+
+def _stated(words: str) -> bool:
+    """Whether a text says anything: it has a letter or a digit. Spaces, signs and what is invisible say nothing."""
+    return any(unicodedata.category(sign)[0] in "LN" and sign not in BLANK_LETTERS for sign in words)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +55,7 @@ class Grounds:
     @property
     def missing(self) -> tuple[str, ...]:
         """What nobody stated."""
-        return tuple(name for name in ("reason", "legal_basis") if not getattr(self, name).strip())
+        return tuple(name for name in ("reason", "legal_basis") if not _stated(getattr(self, name)))
 
     def check(self, what: str) -> None:
         """Refuse what exists only to be published, while anything is missing."""
@@ -74,8 +81,8 @@ class Grounds:
         """The same for programs: whether it is on record for publication, or what is missing."""
         body: dict[str, Json] = {
             "status": "draft" if self.missing else "publication",
-            "reason": self.reason.strip() or None,
-            "legal_basis": self.legal_basis.strip() or None,
+            "reason": None if "reason" in self.missing else self.reason.strip(),
+            "legal_basis": None if "legal_basis" in self.missing else self.legal_basis.strip(),
             "missing": list(self.missing),
         }
         if not self.missing:
@@ -109,7 +116,7 @@ class Publication:
 
     def __post_init__(self) -> None:
         for name, value in (("reason", self.reason), ("legal_basis", self.legal_basis)):
-            if not isinstance(value, str) or not value.strip():
+            if not isinstance(value, str) or not _stated(value):
                 raise NotDeclared(f"a publication needs its {name}, in words; nothing was published. Say {name}='…'.")
         languages = {language for language, _ in self.texts}
         missing = [

@@ -15,7 +15,7 @@ from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, Mechanism, Query
 from sfumato.core.question import Gate
 from sfumato.core.sensitivity import Sensitivity
-from sfumato.core.units import Relation, Unit
+from sfumato.core.units import Family, Relation, Unit, User
 from sfumato.engines.sources import Source, check_derived
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.tables.answering import TABLE_QUERIES, TableQuery, check_parts, drawn, mechanism_for
@@ -98,7 +98,8 @@ class Tables:
         if number is not None:
             natural(number, "number")
         single = limit is None or (limit.groups, limit.rows_per_group) == (1, 1)
-        self._holdings[dataset] = _Holding(source=Source(data, types, derived=derived), limit=limit, number=number)
+        source = Source(data, types, derived=derived, unit=_told_by(self._unit))
+        self._holdings[dataset] = _Holding(source=source, limit=limit, number=number)
         return Table(gate=gate, dataset=dataset, keys=declared, bounds=ranges, number=number if single else None)
 
     def public(self, data: object, *, name: str | None, version: str) -> PublicTable:
@@ -179,6 +180,11 @@ class Tables:
         public = {join.dataset: self._public[join.dataset] for join in query.joins if join.public}
         limits = {dataset: limit for dataset in private if (limit := self._holdings[dataset].limit) is not None}
         return Beside(own=self._holdings[query.dataset].source, private=private, public=public, limits=limits)
+
+
+def _told_by(unit: Unit) -> tuple[str, ...]:
+    """The column that tells units apart, where there is one."""
+    return (unit.column,) if isinstance(unit, User | Family) else ()
 
 
 def _range(column: str, pair: tuple[Exact, Exact]) -> tuple[Fraction, Fraction]:

@@ -13,13 +13,21 @@ __all__ = ["check_duckdb_table", "check_postgres_table"]
 
 # Names of DuckDB ignore capital letters. A database of another kind that is attached shows its views as tables.
 DUCKDB = """
-SELECT d.type = 'duckdb' AND found.stored FROM (
-    SELECT database_name, schema_name, table_name AS name, true AS stored FROM duckdb_tables()
+SELECT d.type = 'duckdb' AND found.stored, found.columns FROM (
+    SELECT t.database_name, t.schema_name, t.table_name AS name, NOT t.temporary AS stored,
+        (SELECT list(c.column_name) FROM duckdb_columns() c WHERE c.table_oid = t.table_oid AND
+            c.database_oid = t.database_oid) AS columns
+    FROM duckdb_tables() t
     UNION ALL
-    SELECT database_name, schema_name, view_name, false FROM duckdb_views() WHERE NOT internal
+    SELECT database_name, schema_name, view_name, false, [] FROM duckdb_views() WHERE NOT internal
 ) found JOIN duckdb_databases() d USING (database_name)
 WHERE lower(found.name) = lower($1) AND ($2 IS NULL OR lower(found.schema_name) = lower($2) OR
     ($3 IS NULL AND lower(found.database_name) = lower($2))) AND ($3 IS NULL OR lower(found.database_name) = lower($3))
+"""
+# What the server adds to each row (where it lies, who wrote it) has no number above 0.
+POSTGRES_COLUMNS = """
+SELECT attname::text FROM pg_catalog.pg_attribute
+WHERE attrelid = pg_catalog.to_regclass(%s)::pg_catalog.oid AND attnum > 0 AND NOT attisdropped
 """
 # A table and all that inherit from it, partitions too: what is read of it is theirs.
 POSTGRES = """
@@ -27,33 +35,47 @@ WITH RECURSIVE tree AS (
     SELECT pg_catalog.to_regclass(%s)::pg_catalog.oid AS oid
     UNION SELECT i.inhrelid FROM pg_catalog.pg_inherits i JOIN tree ON i.inhparent = tree.oid
 )
-SELECT c.relkind::text, pg_catalog.row_security_active(c.oid) FROM tree JOIN pg_catalog.pg_class c USING (oid)
+SELECT c.relkind::text, c.relpersistence::text, pg_catalog.row_security_active(c.oid)
+FROM tree JOIN pg_catalog.pg_class c USING (oid)
 """
+HIDDEN = "names a column that its table does not list"
 KINDS = {"v": "is a view", "m": "is a materialised view", "f": "is, or has as a part, a table of another server"}
 
 
-def check_duckdb_table(connection: Any, name: Sequence[str], label: str) -> None:
+def check_duckdb_table(connection: Any, name: Sequence[str], label: str, *, columns: Sequence[str] = ()) -> None:
     """Refuse a name of DuckDB that is not a stored table; ``name`` is (database, schema, table), or its last parts.
 
-    Where it could be read in several ways, all of them must be stored tables. What no catalogue lists (a frame of
-    Python, a file) is not opened by its name.
+    Where it could be read in several ways, all of them must be stored tables with these ``columns``: others, such as
+    rowid, tell of other rows. A temporary table may hold what a query made of all rows. What no catalogue lists (a
+    frame of Python, a file) is not opened by its name.
     """
     table, schema, database = [*reversed(name), None, None][:3]
-    found = [stored for (stored,) in connection.execute(DUCKDB, [table, schema, database]).fetchall()]
+    found = connection.execute(DUCKDB, [table, schema, database]).fetchall()
     if not found:
         raise LookupError("there is no table of this name")
-    if not all(found):
-        raise not_row_wise(label, "is a view, or a table of a database of another kind")
+    if not all(stored for stored, _ in found):
+        raise not_row_wise(label, "is a view, a temporary table, or a table of a database of another kind")
+    if not all(set(columns) <= set(listed) for _, listed in found):
+        raise not_row_wise(label, HIDDEN)
 
 
-def check_postgres_table(connection: Any, name: Sequence[str], label: str) -> None:
-    """Refuse a name of PostgreSQL that is not a stored table, or of which a policy shows some rows only."""
+def check_postgres_table(connection: Any, name: Sequence[str], label: str, *, columns: Sequence[str] = ()) -> None:
+    """Refuse a name of PostgreSQL that is not a stored table, or of which a policy shows some rows only.
+
+    Of its ``columns``, all must be stored: others, such as ctid, tell of other rows.
+    """
     relation = ".".join(quoted(part, Dialect.POSTGRES) for part in name)
     found = connection.execute(POSTGRES, (relation,)).fetchall()
     if not found:
         raise LookupError("there is no table of this name")
-    for kind, secured in found:
+    for kind, lasting, secured in found:
         if kind not in ("r", "p"):
             raise not_row_wise(label, KINDS.get(kind, "is no table"))
+        if lasting == "t":
+            raise not_row_wise(label, "is a temporary table, which may hold what a query made of all rows")
         if secured:
             raise not_row_wise(label, "has a policy that decides which rows this user sees")
+    if columns:
+        listed = {column for (column,) in connection.execute(POSTGRES_COLUMNS, (relation,)).fetchall()}
+        if not set(columns) <= listed:
+            raise not_row_wise(label, HIDDEN)

@@ -34,8 +34,11 @@ class DatabaseTable:
     name: tuple[str, ...]
     place: Any = field(repr=False)
 
-    def origin(self, *, derived: bool = False) -> Origin:
-        """What opens it. One that is ``derived`` may be a view: its steward vouches for it."""
+    def origin(self, *, derived: bool = False, unit: tuple[str, ...] = ()) -> Origin:
+        """What opens it. One that is ``derived`` may be a view: its steward vouches for it.
+
+        Stored tables have the columns of the ``unit`` as they are; of Spark, views and frames are taken too.
+        """
         from sfumato.engines.sources import duckdb_tables, postgres_tables, spark_tables
 
         match self.kind:
@@ -45,7 +48,7 @@ class DatabaseTable:
                 return duckdb_tables.DuckDBConnection(connection=self.place, name=self.name, derived=derived)
             case "PostgreSQL":
                 return postgres_tables.PostgresTable(reached=self.place, name=self.name, derived=derived)
-        return spark_tables.SparkTable(given=self.place, name=self.name, derived=derived)
+        return spark_tables.SparkTable(given=self.place, name=self.name, derived=derived, unit=unit)
 
 
 def duckdb(database: Any, *, table: TableName | None = None) -> DatabaseTable:

@@ -16,8 +16,9 @@ from sfumato.engines.expressions import Type
 from sfumato.engines.operands import DTYPES
 from sfumato.engines.sources.columns import projected, quoted, sql_name
 from sfumato.engines.sources.embedded import PLACE, embedded
-from sfumato.engines.sources.logged_folders import check_no_log
+from sfumato.engines.sources.logged_folders import check_no_log, check_no_logs
 from sfumato.engines.sources.origins import Origin, Settle
+from sfumato.engines.sources.stored_files import named_twice
 from sfumato.errors import EngineFailed, InvalidInput, NotDeclared, Unsupported
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ __all__ = ["header_of", "origin_of_path", "parquet"]
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".tsv")
+PATTERNS = "*?[{"  # an engine would read other files for a name that holds one
 LONGEST_LINE, MOST_LINES = 2**20, 100  # a name in the header may hold line breaks
 # How a cell is written. What does not match is missing: it may not stop the engine, for that would tell of one row,
 # and nothing is guessed, for then one cell could change what others mean.
@@ -66,16 +68,16 @@ def parquet(paths: Sequence[Path]) -> Origin:
         if place.suffix.lower() not in PARQUET:
             raise Unsupported(f"{place.name!r} is not a Parquet file (.parquet); a list of files names nothing else.")
         check_no_log(place)
-    if len(set(places)) != len(places):
+    if named_twice(places):
         raise InvalidInput("the list of files names one of them twice; nothing was done.")
     return ParquetFiles(places=places)
 
 
 def _one_place(path: str | Path) -> Path:
     place = Path(path)
-    if any(sign in str(place) for sign in "*?["):
+    if any(sign in str(place) for sign in PATTERNS):
         raise InvalidInput(
-            "the path of a table names one file or folder; patterns (* ? [) are refused. Nothing was done."
+            "the path of a table names one file or folder; patterns (* ? [ {) are refused. Nothing was done."
         )
     return place
 
@@ -148,6 +150,17 @@ class ParquetFiles:
         for file in files:
             if not file.is_file():
                 raise _missing(file.name)
+        if any(sign in str(file) for file in files for sign in PATTERNS):
+            raise InvalidInput(
+                f"a file of {self.label} has a sign of patterns (* ? [ {{) in its name, by which others would be read "
+                "again; nothing was read and nothing was spent. Give it another name."
+            )
+        check_no_logs(files)  # of links inside the folder, too
+        if named_twice(files):
+            raise InvalidInput(
+                f"one file of {self.label} is there under two names, and its records would count twice; nothing was "
+                "read and nothing was spent. Take links and copies of names out of the folder."
+            )
         if not files:
             raise EngineFailed(
                 f"there is no Parquet file at {self.label}; nothing was read and nothing was spent. "

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.engines.sources.columns import projected
 from sfumato.engines.sources.embedded import PLACE, connection, embedded
 from sfumato.engines.sources.origins import Settle
-from sfumato.engines.sources.polars_plans import check_lazy_frame
+from sfumato.engines.sources.polars_plans import check_lazy_frame, collected
 from sfumato.errors import EngineFailed, InvalidInput
 
 if TYPE_CHECKING:
@@ -64,17 +64,18 @@ class Frame:
 class LazyFrame:
     """A lazy frame of Polars: its types are known beforehand, its rows are collected when they are first asked for.
 
-    Its plan must take stored rows one by one, or be vouched for as ``derived``.
+    Its plan must take stored rows one by one and leave the columns of the ``unit`` alone, or be vouched for as
+    ``derived``.
     """
 
     engine = "DuckDB"
     label = "the lazy frame"
     advice = "Check that what it scans is there, and that its columns have plain types and names of their own."
 
-    def __init__(self, data: Any, *, derived: bool = False) -> None:
+    def __init__(self, data: Any, *, derived: bool = False, unit: tuple[str, ...] = ()) -> None:
         if not derived:
-            check_lazy_frame(data, self.label)
-        self._lazy = data
+            check_lazy_frame(data, self.label, unit=unit)
+        self._lazy, self._derived, self._unit = data, derived, unit
         self._copy: Frame | None = None
 
     def state(self) -> object:
@@ -99,7 +100,8 @@ class LazyFrame:
         """Collect once, so that all releases speak of the same rows."""
         settle(self.held(engine))
         if self._copy is None:
-            self._copy = Frame(self._lazy.collect())
+            lazy = self._lazy
+            self._copy = Frame(lazy.collect() if self._derived else collected(lazy, self.label, unit=self._unit))
         return self._copy.table(engine, settle, until)
 
 

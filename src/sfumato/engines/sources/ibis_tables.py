@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from sfumato.engines.sources.frames import Frame
 from sfumato.engines.sources.origins import Origin, Settle
 from sfumato.engines.sources.postgres_tables import columns_of_query, reading
 from sfumato.engines.sources.relations import columns_in, table_of
-from sfumato.engines.sources.row_wise import not_row_wise
+from sfumato.engines.sources.row_wise import not_row_wise, not_the_stored_unit
 from sfumato.engines.sources.spark_plans import check_spark_table
 from sfumato.engines.sources.spark_tables import our_settings
 from sfumato.errors import Unsupported
@@ -43,10 +43,11 @@ FUNCTIONS = frozenset(ROW_WISE.split())
 ENGINES = {Dialect.DUCKDB: "DuckDB", Dialect.POSTGRES: "PostgreSQL", Dialect.SPARK: "Spark"}
 
 
-def origin_of_table(table: Any, *, derived: bool = False) -> Origin:
+def origin_of_table(table: Any, *, derived: bool = False, unit: tuple[str, ...] = ()) -> Origin:
     """Take over an Ibis table whose rows come each from one row of a table, on an engine that is tested.
 
-    One that is ``derived`` may have any steps: its steward vouches for it.
+    One that is ``derived`` may have any steps: its steward vouches for it. In others, the columns of the ``unit`` are
+    the stored ones.
     """
     import ibis.expr.operations as ops
     import ibis.expr.types as ir
@@ -57,26 +58,56 @@ def origin_of_table(table: Any, *, derived: bool = False) -> Origin:
     if isinstance(node, ops.InMemoryTable):
         return Frame(table.to_pyarrow())
     if not derived:
+        if type(table) is not ir.Table:
+            raise not_row_wise("the Ibis table", f"is a {type(table).__name__}")
         _only_row_by_row(node)
+        for name in unit:
+            if not _keeps(node, name):
+                raise not_the_stored_unit("the Ibis table", name)
     backend = table.get_backend()
     if backend.name not in {dialect.value for dialect in Dialect}:
         raise Unsupported(
             f"tables on {backend.name!r} are not read: its rules for null, text and numbers are not tested. Nothing "
             "was done. Read are DuckDB, PostgreSQL and Spark; or hand over the rows as an Arrow table."
         )
-    return IbisTable(given=table, dialect=Dialect(backend.name), derived=derived)
+    return IbisTable(given=table, dialect=Dialect(backend.name), derived=derived, unit=unit)
 
 
 def _only_row_by_row(node: Any) -> None:
     """Refuse every step and every function that is not known to look at one row at a time."""
     import ibis.expr.operations as ops
 
+    steps, functions = ({getattr(ops, name) for name in names} for names in (STEPS, FUNCTIONS))
     for part in node.find(ops.Relation):
-        if type(part).__name__ not in STEPS:
+        if type(part) not in steps:
             raise not_row_wise("the Ibis table", f"has a step {type(part).__name__}")
     for part in node.find(ops.Value):
-        if type(part).__name__ not in FUNCTIONS:
+        if type(part) not in functions:
             raise not_row_wise("the Ibis table", f"uses {type(part).__name__}")
+
+
+def _keeps(node: Any, name: str) -> bool:
+    """Whether a column is the one that is stored under this name, as it is; for a table of listed steps.
+
+    One that is not there at all is for the check of columns to refuse.
+    """
+    import ibis.expr.operations as ops
+
+    held = name
+    if name not in node.schema:
+        return True
+    while not isinstance(node, ops.DatabaseTable):
+        if isinstance(node, ops.FillNull) and (not isinstance(node.replacements, Mapping) or held in node.replacements):
+            return False
+        if isinstance(node, ops.Project):
+            part = node.values[held]
+            while isinstance(part, ops.Alias):
+                part = part.arg
+            if not isinstance(part, ops.Field) or part.rel != node.parent:
+                return False
+            held = part.name
+        node = node.parent
+    return held == name
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -86,6 +117,7 @@ class IbisTable:
     given: Any
     dialect: Dialect
     derived: bool = False
+    unit: tuple[str, ...] = ()
     label: str = "the Ibis table"
     advice: str = "Check that its connection is open, idle, and has the tables that it names."
 
@@ -101,6 +133,14 @@ class IbisTable:
     def place(self) -> Hashable:
         """The connection."""
         return "Ibis", id(self.given.get_backend())
+
+    @property
+    def connected(self) -> Hashable:
+        """The connection itself, which other tables, and other backends of Ibis, may share."""
+        engine = self.given.get_backend()
+        if self.dialect is Dialect.SPARK:
+            return "Spark", id(engine._session)
+        return self.engine, id(engine.con)
 
     @contextmanager
     def session(self) -> Iterator[Any]:
@@ -135,13 +175,14 @@ class IbisTable:
         for part in self.given.op().find(ops.DatabaseTable):
             named = (part.namespace.catalog, part.namespace.database, part.name)
             name = tuple(each for each in named if each is not None)
+            columns = list(part.schema.names)
             match self.dialect:
                 case Dialect.DUCKDB:
-                    check_duckdb_table(engine.con, name, self.label)
+                    check_duckdb_table(engine.con, name, self.label, columns=columns)
                 case Dialect.POSTGRES:
-                    check_postgres_table(engine.con, name[-2:], self.label)
+                    check_postgres_table(engine.con, name[-2:], self.label, columns=columns)
                 case Dialect.SPARK:
-                    check_spark_table(engine._session, name, self.label)
+                    check_spark_table(engine._session, name, self.label, unit=self.unit, columns=columns)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Origin", "Settle", "origin_of"]
 
-IN_MEMORY = {"pandas", "polars", "pyarrow"}  # whose frames are rows, and no queries
+# Frames that are rows. A stream of batches may be a query that runs when it is read.
+IN_MEMORY = (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table"), ("pyarrow", "RecordBatch"))
 Settle = Callable[[Mapping[str, Any]], dict[str, Type]]  # from an engine's types to ours, checked
 
 
@@ -59,18 +61,21 @@ class Origin(Protocol):
         ...
 
 
-def origin_of(data: object, declared: Mapping[str, Type] | None, *, derived: bool = False) -> Origin:
+def origin_of(
+    data: object, declared: Mapping[str, Type] | None, *, derived: bool = False, unit: tuple[str, ...] = ()
+) -> Origin:
     """Where some data comes from; nothing is opened, except that a frame is taken over as it is now.
 
-    What runs a query when it is read must be row-wise by what can be seen of it, or ``derived``: vouched for.
+    What runs a query when it is read must be row-wise by what can be seen of it, or ``derived``: vouched for; and the
+    columns of the ``unit`` must be the stored ones.
     """
     from sfumato.engines.sources import databases, files, frames, ibis_tables
 
     match data:
         case databases.DatabaseTable():
-            return data.origin(derived=derived)
+            return data.origin(derived=derived, unit=unit)
         case str() if "://" in data:
-            return databases.from_url(data).origin(derived=derived)
+            return databases.from_url(data).origin(derived=derived, unit=unit)
         case str() | Path():
             return files.origin_of_path(data, declared)
         case list() | tuple() if data and all(isinstance(each, str | Path) for each in data):
@@ -78,14 +83,14 @@ def origin_of(data: object, declared: Mapping[str, Type] | None, *, derived: boo
     kind, module = type(data).__name__, type(data).__module__.partition(".")[0]
     match module, kind:
         case "ibis", _ if hasattr(data, "get_backend"):
-            return ibis_tables.origin_of_table(data, derived=derived)
+            return ibis_tables.origin_of_table(data, derived=derived, unit=unit)
         case "pyspark", "DataFrame":
-            return databases.spark(data).origin(derived=derived)
+            return databases.spark(data).origin(derived=derived, unit=unit)
         case "polars", "LazyFrame":
-            return frames.LazyFrame(data, derived=derived)
+            return frames.LazyFrame(data, derived=derived, unit=unit)
     if hasattr(data, "__arrow_c_stream__"):
-        known = {base.__module__.partition(".")[0] for base in type(data).__mro__}
-        if not derived and not known & IN_MEMORY:
+        held = {getattr(sys.modules.get(package), name, None) for package, name in IN_MEMORY}
+        if not derived and type(data) not in held:
             raise not_row_wise(f"a {kind} of {module.removeprefix('_')}", "may be a query that is run when it is read")
         return frames.Frame(data)
     raise Unsupported(

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
-from sfumato.engines.sources.logged_folders import check_no_log
-from sfumato.engines.sources.row_wise import not_row_wise
+from sfumato.engines.sources.logged_folders import check_no_logs
+from sfumato.engines.sources.row_wise import not_row_wise, not_the_stored_unit
+from sfumato.engines.sources.stored_files import local_path, named_twice
+from sfumato.errors import EngineFailed
 
-__all__ = ["check_lazy_frame"]
+__all__ = ["check_lazy_frame", "collected"]
 
 FILES = ("parquet", "ipc")  # of other files Polars works the types out from many rows
+# What is not said of a plain scan: rows are numbered, cut off, deleted or filled in, or columns stand for others.
+OPTIONS = ("row_index", "n_rows", "include_file_paths", "column_mapping", "default_values", "deletion_files")
 PLAIN = (type(None), bool, int, float, str, bytes, date, time, timedelta, Decimal)
 FUNCTIONS = {
     *(f"BooleanFunction.{name}" for name in ("IsNull", "IsNotNull", "Not", "IsNan", "IsNotNan", "IsFinite")),
@@ -23,23 +27,67 @@ FUNCTIONS = {
 MEMBER = "BooleanFunction.IsIn"
 
 
-def check_lazy_frame(lazy: Any, label: str) -> None:
+def check_lazy_frame(lazy: Any, label: str, *, unit: Sequence[str] = ()) -> None:
     """Refuse a lazy frame with a step that is not known to look at one row at a time; no row is read.
 
     Known are scans of Parquet and IPC files and of frames, filters, and columns computed from columns, constants,
-    comparisons, arithmetic, casts and when/then. What this version of Polars does not let us see is refused too.
+    comparisons, arithmetic, casts and when/then. What this version of Polars does not let us see is refused too, and so
+    are columns of the ``unit`` that are not the stored ones.
     """
     import polars
 
-    seen: str | None
     try:
         # As it was written: an optimizer may already have taken the first rows of a frame.
-        plain = polars.QueryOptFlags.none()._pyoptflags
-        seen = _Plan(lazy._ldf.with_optimizations(plain).visit()).odd()
+        nodes = lazy._ldf.with_optimizations(polars.QueryOptFlags.none()._pyoptflags).visit()
     except (AttributeError, NotImplementedError, TypeError):
-        seen = "a step that cannot be looked into"
+        nodes = None
+    _check_plan(nodes, label, unit)
+
+
+def collected(lazy: Any, label: str, *, unit: Sequence[str] = ()) -> Any:
+    """The rows of a lazy frame, by a plan that is looked at again when it is about to run.
+
+    A function of the steward's may stand in a frame and give another plan each time: what runs is what is checked. Only
+    columns and rows that are not needed are left out beforehand; what takes the first rows is still seen as a step.
+    """
+    import polars
+
+    looked: list[bool] = []
+
+    def look(nodes: Any, *_: object) -> None:
+        looked.append(False)
+        _check_plan(nodes, label, unit)
+        looked[-1] = True
+
+    flags = polars.QueryOptFlags.none()
+    flags.projection_pushdown = flags.predicate_pushdown = True
+    try:
+        frame = lazy.collect(engine="in-memory", optimizations=flags, post_opt_callback=look)
+    except polars.exceptions.PolarsError:
+        if not looked or all(looked):
+            raise
+    if not looked or not all(looked):
+        raise EngineFailed(
+            f"the plan by which {label} would be read is not the one that was declared, and cannot be shown to be "
+            "row-wise; nothing was released. Leave functions of your own out of the frame, or collect it first."
+        )
+    return frame
+
+
+def _check_plan(nodes: Any, label: str, unit: Sequence[str]) -> None:
+    seen: str | None
+    made: str | None
+    try:
+        plan = _Plan(nodes)
+        root = plan.place()
+        seen = plan.odd()
+        made = None if seen is not None else next((name for name in unit if not plan.keeps(root, name)), None)
+    except (AttributeError, NotImplementedError, TypeError):
+        seen, made = "a step that cannot be looked into", None
     if seen is not None:
         raise not_row_wise(label, f"has {seen}")
+    if made is not None:
+        raise not_the_stored_unit(label, made)
 
 
 class _Plan:
@@ -47,6 +95,33 @@ class _Plan:
 
     def __init__(self, nodes: Any) -> None:
         self._nodes = nodes
+
+    def place(self) -> int:
+        """Where the plan is looked at now."""
+        return int(self._nodes.get_node())
+
+    def keeps(self, place: int, name: str) -> bool:
+        """Whether a column is the one that is stored under this name, as it is; for a plan of listed steps."""
+        held = name
+        while True:
+            self._nodes.set_node(place)
+            node, inputs = self._nodes.view_current_node(), self._nodes.get_inputs()
+            match type(node).__name__:
+                case "Scan":
+                    by_folder = node.file_options.hive_options is not None and node.file_options.hive_options["enabled"]
+                    return held == name and not (by_folder and any(f"/{name}=" in str(path) for path in node.paths))
+                case "DataFrameScan":
+                    return held == name
+                case "Select" | "HStack" as kind:
+                    made = {part.output_name: part.node for part in (node.expr if kind == "Select" else node.exprs)}
+                    if held in made:
+                        part = self._nodes.view_expression(made[held])
+                        while type(part).__name__ == "Alias":
+                            part = self._nodes.view_expression(part.expr)
+                        if type(part).__name__ != "Column":
+                            return False
+                        held = part.name
+            (place,) = inputs
 
     def odd(self) -> str | None:
         """The first step that is not on the list, in words; None where there is none."""
@@ -66,13 +141,15 @@ class _Plan:
         match kind:
             case "Scan":
                 options, files = node.file_options, node.scan_type[0]
-                plain = options.row_index is None and options.n_rows is None and options.include_file_paths is None
+                plain = all(getattr(options, name) is None for name in OPTIONS)
                 if files not in FILES or not plain:
                     return f"a scan of {files} files with options, or of files without types"
-                if len(set(node.paths)) != len(node.paths):
+                paths = [path for each in node.paths if (path := local_path(str(each))) is not None]
+                if len(paths) != len(node.paths):
+                    return "a scan of files that are not on this machine"
+                if named_twice(paths):
                     return "a file twice"
-                for path in node.paths:
-                    check_no_log(Path(path))
+                check_no_logs(paths)
                 return self._odd_parts([node.predicate])
             case "DataFrameScan":
                 return self._odd_parts([node.selection])

@@ -8,7 +8,7 @@ is not shown to be row-wise is refused, unless the steward declares it as derive
 
 from sfumato.errors import InvalidInput, Refused
 
-__all__ = ["check_derived", "not_row_wise"]
+__all__ = ["check_derived", "not_row_wise", "not_the_stored_unit"]
 
 
 def check_derived(derived: object) -> None:
@@ -29,4 +29,15 @@ def not_row_wise(label: str, why: str) -> Refused:
         "would not cover that. Nothing was read and nothing was spent. Give the stored table with row-wise steps on it "
         "(select, filter, computed columns). If each row depends on the rows of one protected unit only, the steward "
         "may declare derived=True, which certificates then state."
+    )
+
+
+def not_the_stored_unit(label: str, column: str) -> Refused:
+    """The refusal of a source in which a step decides what tells units apart: one person could become many."""
+    return Refused(
+        f"the column {column!r}, which tells the protected units apart, is not the stored column of that name in "
+        f"{label}: a step computed or renamed it, one person could count as many, and no limit would hold. Nothing was "
+        "read and nothing was spent. Leave the stored column as it is, and declare the unit by its name. If the column "
+        "gives all rows of one protected unit one value of their own, the steward may declare derived=True, which "
+        "certificates then state."
     )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sfumato.core.interrupts import attempt
 from sfumato.engines.expressions import Type
 from sfumato.engines.sources.columns import settled
-from sfumato.engines.sources.origins import origin_of
+from sfumato.engines.sources.origins import Origin, origin_of
 from sfumato.errors import EngineFailed, SfumatoError, Unsupported
 
 if TYPE_CHECKING:
@@ -21,13 +21,27 @@ __all__ = ["Source", "check_one_place", "opened_together"]
 Made = TypeVar("Made")
 
 
+_turns: dict[Hashable, AbstractContextManager[bool]] = {}
+
+
+def _turn_of(origin: Origin) -> AbstractContextManager[bool]:
+    """Whose turn it is: one at a time for all tables that are read through one connection of the steward's.
+
+    A connection has one transaction, one result that waits, and one set of settings; two threads would take each
+    other's.
+    """
+    shared = getattr(origin, "connected", None)
+    return threading.Lock() if shared is None else _turns.setdefault(shared, threading.RLock())
+
+
 class Source:
     """Rows of one table on one engine, opened no earlier than they are needed.
 
     ``columns`` declares names and types; a table then has these columns and no others. Without it they are what the
     data itself says, and a CSV file, which says nothing, is refused. What runs a query when it is read (a view, a lazy
     frame, an expression) must be seen to take stored rows one by one; one that is ``derived`` is vouched for by the
-    steward: each of its rows depends on the rows of one protected unit only.
+    steward: each of its rows depends on the rows of one protected unit only. ``unit`` names the columns that tell units
+    apart: each must be the stored column of that name, which no step has computed or renamed.
 
     Public: column names and types. Sensitive: every row, and how many there are. Guarantee: one opening sees one state
     of the data. A file that changed since it was first opened is refused, and so is a table whose columns changed: its
@@ -39,11 +53,18 @@ class Source:
     {'id': <Type.WHOLE: 'whole number'>, 'region': <Type.TEXT: 'text'>}
     """
 
-    def __init__(self, data: object, columns: Mapping[str, Type] | None = None, *, derived: bool = False) -> None:
+    def __init__(
+        self,
+        data: object,
+        columns: Mapping[str, Type] | None = None,
+        *,
+        derived: bool = False,
+        unit: Sequence[str] = (),
+    ) -> None:
         self._declared = None if columns is None else dict(columns)
-        self._origin = origin_of(data, self._declared, derived=derived)
+        self._origin = origin_of(data, self._declared, derived=derived, unit=tuple(unit))
         self.derived = derived
-        self._turn = threading.Lock()
+        self._turn = _turn_of(self._origin)
         self._seen: tuple[object, dict[str, Type]] | None = None
 
     def __repr__(self) -> str:
@@ -139,8 +160,8 @@ def opened_together(sources: Sequence[Source]) -> Iterator[tuple[ir.Table, ...]]
     check_one_place(sources)
     first = sources[0]
     with ExitStack() as stack:
-        for source in sorted(set(sources), key=id):  # always in the same order: two threads cannot wait for each other
-            stack.enter_context(source._turn)
+        for turn in sorted({source._turn for source in sources}, key=id):  # in one order: nobody waits for each other
+            stack.enter_context(turn)
         engine = first._or_failed(lambda: first._begun(stack))
         tables = {source: _opened(source, engine, stack) for source in sources}
         yield tuple(tables[source] for source in sources)

@@ -38,6 +38,7 @@ class SparkTable:
     given: Any
     name: tuple[str, ...]
     derived: bool = False
+    unit: tuple[str, ...] = ()
     engine: str = "Spark"
     advice: str = "Check that the session is running and has such a table or view."
 
@@ -53,6 +54,11 @@ class SparkTable:
     def place(self) -> Hashable:
         """The session."""
         return self.engine, id(self._spark)
+
+    @property
+    def connected(self) -> Hashable:
+        """Whose settings are ours while it is read: the session, which other tables may share."""
+        return "Spark", id(self._spark)
 
     @contextmanager
     def session(self) -> Iterator[Any]:
@@ -77,9 +83,9 @@ class SparkTable:
         if self.derived:
             return
         if self.name:
-            check_spark_table(self._spark, self.name, self.label)
+            check_spark_table(self._spark, self.name, self.label, unit=self.unit)
         else:
-            check_spark_frame(self.given, self.label)
+            check_spark_frame(self.given, self.label, unit=self.unit)
 
     @property
     def _spark(self) -> Any:
