@@ -25,6 +25,7 @@ FUNCTIONS = {
     "fill_null",
 }
 MEMBER = "BooleanFunction.IsIn"
+STRICT = 0  # the option of a cast that raises where a value has no place in the new type
 
 
 def check_lazy_frame(lazy: Any, label: str, *, unit: Sequence[str] = ()) -> None:
@@ -177,6 +178,8 @@ class _Plan:
                 return None if isinstance(part.value, PLAIN) else "a list of values in a column"
             case "BinaryExpr":
                 inner = [part.left, part.right]
+            case "Cast" if part.options == STRICT:
+                return "a strict cast, which may fail on a row (say strict=False)"
             case "Cast" | "Alias":
                 inner = [part.expr]
             case "Ternary":
