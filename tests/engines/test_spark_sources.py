@@ -70,9 +70,12 @@ def test_a_spark_table_that_is_not_there_or_a_failing_frame(spark: Any) -> None:
     with pytest.raises(EngineFailed, match=r"Spark could not open table 'absent'.*nothing was spent") as caught:
         Source(sources.spark(spark, table="absent")).columns()
     assert caught.value.__context__ is None
-    failing = spark.sql("SELECT 'p' AS id, CAST(concat('Zaphod-4711', id) AS INT) AS n FROM range(3)")
+    failing = spark.sql("SELECT id, CAST(concat('Zaphod-4711', id) AS INT) AS n FROM range(3)")
     vault = sf.Vault(unit=sf.user("id", relation="add/remove"), budget=sf.Budget(epsilon=1), name="clinic")
-    table = vault.table(failing, name="x", version="1", limit=Limit(groups=1, rows_per_group=1))
+    limit = Limit(groups=1, rows_per_group=1)
+    with pytest.raises(Refused, match="cannot be shown to be row-wise"):
+        vault.table(failing, name="x", version="1", limit=limit)
+    table = vault.table(failing, name="x", version="1", limit=limit, derived=True)
     with pytest.raises(EngineFailed, match="charge of ε = 1/2 is kept") as kept:
         table.where(sf.col("n") > 0).count().release(epsilon="1/2")
     assert SENSITIVE not in all_words_of(kept.value)

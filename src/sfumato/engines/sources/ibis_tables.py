@@ -53,9 +53,9 @@ def origin_of_table(table: Any, *, derived: bool = False, unit: tuple[str, ...] 
     if isinstance(node, ops.InMemoryTable):
         return Frame(table.to_pyarrow())
     if not derived:
-        if type(table) is not ir.Table:
-            raise not_row_wise("the Ibis table", f"is a {type(table).__name__}")
         _only_row_by_row(node)
+        if type(table) is not ir.Table:  # what is cached, or a class of the caller's
+            raise not_row_wise("the Ibis table", f"is a {type(table).__name__}")
         for name in unit:
             if not _keeps(node, name):
                 raise not_the_stored_unit("the Ibis table", name)
