@@ -74,7 +74,8 @@ def test_a_spark_table_that_is_not_there_or_a_failing_frame(spark: Any) -> None:
     vault = sf.Vault(unit=sf.user("id", relation="add/remove"), budget=sf.Budget(epsilon=1), name="clinic")
     limit = Limit(groups=1, rows_per_group=1)
     with pytest.raises(Refused, match="cannot be shown to be row-wise"):
-        vault.table(failing, name="x", version="1", limit=limit)
+        vault.table(failing, name="y", version="1", limit=limit).where(sf.col("n") > 0).count().release(epsilon="1/4")
+    assert vault.spent == sf.Budget.none()
     table = vault.table(failing, name="x", version="1", limit=limit, derived=True)
     with pytest.raises(EngineFailed, match="charge of ε = 1/2 is kept") as kept:
         table.where(sf.col("n") > 0).count().release(epsilon="1/2")
