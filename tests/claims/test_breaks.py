@@ -1,5 +1,6 @@
 """Claims bite: on a product that is broken on purpose, the tests of the claim that it breaks fail."""
 
+import json
 import subprocess
 import sys
 from collections import Counter
@@ -83,21 +84,30 @@ def test_methods_of_every_kind_are_replaced_as_what_they_are(name: str, monkeypa
     assert (Sample().held if name == "held" else getattr(Sample(), name)(5)) == (3 if name == "held" else 11)
 
 
-def test_a_break_that_no_test_notices_one_that_crashes_and_one_that_is_caught(tmp_path: Path) -> None:
+def three(logs: Path) -> list[list[Any]]:
     """On one claim: nothing is broken, the break cannot run, and every margin is too small."""
     same = Break(name="same", claims=("S1-31",), at=(FAR,), replace=lambda original: original)
     crash = Break(name="crash", claims=("S1-31",), at=(FAR,), replace=lambda original: lambda *args: original.gone)
     small = Break(
         name="small", claims=("S1-31",), at=(FAR,), replace=lambda original: lambda *args: min(2 * original(*args), 1)
     )
-    verdicts = {verdict.broken: verdict for verdict in judged(pairs_of([same, crash, small]), jobs=1, logs=tmp_path)}
-    assert verdicts["same"].by is None
-    assert not verdicts["same"].caught
-    assert not verdicts["crash"].caught
-    assert "only crashes (AttributeError)" in verdicts["crash"].note
-    assert verdicts["small"].caught
-    assert verdicts["small"].by is not None
-    assert "test_explain_what_if.py" in verdicts["small"].by
+    found = judged(pairs_of([same, crash, small]), jobs=1, logs=logs)
+    return [[each.broken, each.caught, each.by, each.note] for each in found]
+
+
+def test_a_break_that_no_test_notices_one_that_crashes_and_one_that_is_caught(tmp_path: Path) -> None:
+    # In a process of its own: the one that runs the tests has threads, and must not be forked.
+    command = [sys.executable, "-m", "tests.claims.test_breaks", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    verdicts = {broken: more for broken, *more in json.loads(done.stdout.splitlines()[-1])}
+    assert verdicts["same"][:2] == [False, None]
+    caught, _, note = verdicts["crash"]
+    assert not caught
+    assert "only crashes (AttributeError)" in note
+    caught, by, _ = verdicts["small"]
+    assert caught
+    assert "test_explain_what_if.py" in by
 
 
 def test_a_test_that_fails_on_the_original_too_catches_nothing() -> None:
@@ -119,3 +129,7 @@ def test_a_break_that_there_is_not_is_no_success() -> None:
 def test_every_break_is_caught() -> None:
     status, said = run()
     assert status == 0, said
+
+
+if __name__ == "__main__":
+    print(json.dumps(three(Path(sys.argv[1]))))
