@@ -1,6 +1,7 @@
 """What goes wrong in a run tells nothing of rows, and gives nobody a second draw for one charge."""
 
 import shutil
+import signal
 import threading
 from fractions import Fraction
 from pathlib import Path
@@ -194,7 +195,7 @@ def heard_twice(state: Path, optimiser: Any, average: Average | None) -> tuple[l
         seen.append(noisy.clone())
         learn(self, noisy)
         if len(seen) == 1:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)  # a real one: what code raises by itself ends the run for good
 
     made = trainer(vault())
     said: dict[str, Any] = {"steps": 3, "every": 3, "checkpoint": state, "optimiser": optimiser, "average": average}
