@@ -2,6 +2,8 @@
 
 What is released is compared with the law that its certificate states. Where the audit can work out by itself how much
 noise the charge needs, a certificate that states less is not believed: the draws are then compared with what it needs.
+
+Over 600 lines because it is one table: every way of a release, attacked as users call it.
 """
 
 from collections.abc import Callable, Sequence
