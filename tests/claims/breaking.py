@@ -32,7 +32,19 @@ PATIENCE = 300.0  # seconds without a finished test, after which a child is stop
 SELECTED = "claim and not long"
 OPTIONS = f"-o addopts= -x -q --tb=short --assert=plain --import-mode=importlib --strict-markers --rootdir={ROOT}"
 LEFT_OUT = ("cacheprovider", "xdist")
-CRASHES = ("TypeError", "AttributeError", "NameError", "KeyError", "IndexError", "EngineFailed")
+CRASHES = (
+    "TypeError",
+    "AttributeError",
+    "NameError",
+    "UnboundLocalError",
+    "KeyError",
+    "IndexError",
+    "ImportError",
+    "ModuleNotFoundError",
+    "ZeroDivisionError",
+    "RecursionError",
+    "EngineFailed",
+)
 
 Replacement = Callable[[Any], Any]
 
@@ -89,6 +101,8 @@ def apply(broken: Break) -> None:
         new = _replaced(original, broken.replace)
         if isinstance(holder, type):
             setattr(holder, name, new)
+            if isinstance(new, functools.cached_property):
+                new.__set_name__(holder, name)
         else:
             _everywhere(original, new)
 
@@ -96,6 +110,8 @@ def apply(broken: Break) -> None:
 def _replaced(original: Any, replace: Replacement) -> Any:
     if isinstance(original, classmethod | staticmethod):
         return type(original)(replace(original.__func__))
+    if isinstance(original, functools.cached_property):
+        return functools.cached_property(replace(original.func))
     return property(replace(original.fget)) if isinstance(original, property) else replace(original)
 
 

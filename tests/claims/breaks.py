@@ -81,7 +81,9 @@ def permute_and_flip_names_the_best(_original: Any) -> Any:
 
 
 @broken(
-    "sfumato.mechanisms.laplace:Laplace.add_noise", claims=["S2-12", "X-02", "S1-04", "S2-14"], first=["tests/product"]
+    "sfumato.mechanisms.laplace:Laplace.add_noise",
+    claims=["S2-12", "X-02", "S1-04", "S2-14", "S0-05", "S0-09"],
+    first=["tests/product"],
 )
 def laplace_noise_is_30_percent_too_small(original: Any) -> Any:
     return with_less("scale")(original)
@@ -208,7 +210,9 @@ def sampling_amplifies_by_its_square(original: Any) -> Any:
     return lambda guarantee, share: original(guarantee, share * share)
 
 
-@broken("sfumato.mechanisms.matrix.declaration:MatrixNoise.add_noise", claims=["S0-04"])
+@broken(
+    "sfumato.mechanisms.matrix.declaration:MatrixNoise.add_noise", claims=["S0-04", "S0-20"], first=["tests/product"]
+)
 def matrix_noise_is_30_percent_too_small(original: Any) -> Any:
     def add_noise(self: Any, exact: Any, words: Any) -> Any:
         return with_less("noise", LESS if self.norm == "l1" else LESS**2)(original)(self, exact, words)
@@ -219,6 +223,16 @@ def matrix_noise_is_30_percent_too_small(original: Any) -> Any:
 @broken("sfumato.mechanisms.matrix.gls:covariance", claims=["S0-04"])
 def the_covariance_of_least_squares_is_halved(original: Any) -> Any:
     return lambda *args, **named: original(*args, **named) / 2
+
+
+@broken("sfumato.mechanisms.matrix.lattice:Matrix.total", claims=["S0-05"])
+def the_error_of_a_strategy_leaves_its_sensitivity_out(original: Any) -> Any:
+    return lambda self: original(self) / self.largest
+
+
+@broken("sfumato.graphs.queries.degrees:Degrees.sensitivity", claims=["S0-05"], first=["tests/product"])
+def degrees_are_said_to_move_at_one_end(original: Any) -> Any:
+    return _halved(original)
 
 
 @broken("sfumato.mechanisms.k_norm:DegreeNoise.add_noise", claims=["S0-03"])
@@ -340,6 +354,21 @@ def the_belief_of_an_adversary_is_worked_out_for_half_of_epsilon(original: Any) 
 @broken("sfumato.reports.publication:Publication.__post_init__", claims=["S1-25", "S1-33"])
 def a_publication_needs_no_reason(_original: Any) -> Any:
     return lambda self: None
+
+
+@broken("sfumato.reports.publication:_stated", claims=["S1-26"], first=["a_pack_without_its_grounds"])
+def a_reason_of_no_words_is_enough_to_publish(_original: Any) -> Any:
+    return lambda words: True
+
+
+@broken("sfumato.reports.catalogue:messages", claims=["S1-26"], first=["told_the_limits"])
+def the_board_is_not_told_how_far_the_promise_goes(original: Any) -> Any:
+    def messages(language: str) -> dict[str, str]:
+        known = original(language)
+        silent = dict.fromkeys(("limits.unit", "limits.groups"), known["limits.elsewhere"])
+        return {**known, **silent}
+
+    return messages
 
 
 @broken("sfumato.reports.comparison:_epsilon", claims=["S0-34"])
@@ -482,8 +511,8 @@ def provenance_says_that_nothing_is_missing(_original: Any) -> Any:
 @broken(
     "sfumato.graphs.queries.edges:EdgeCount.exact",
     "sfumato.graphs.queries.histogram:EdgesAndDegrees.exact",
-    claims=["S0-13", "S0-08"],
-    first=["tests/product"],
+    claims=["S0-13", "S0-08", "S0-21"],
+    first=["tests/product", "of_contacts_holds"],
 )
 def edges_are_counted_twice(original: Any) -> Any:
     def exact(self: Any, graph: Any) -> list[int]:
@@ -496,6 +525,32 @@ def edges_are_counted_twice(original: Any) -> Any:
 @broken("sfumato.graphs.projection:projected", claims=["S0-08"])
 def the_cap_on_degrees_is_not_applied(_original: Any) -> Any:
     return lambda graph, keys, cap: graph
+
+
+@broken("sfumato.graphs.moves:check_unit", claims=["S0-07"])
+def nodes_come_and_go_in_a_public_number_of_nodes(_original: Any) -> Any:
+    return lambda unit, shape: None
+
+
+@broken("sfumato.graphs.queries.edges:EdgeCount.sensitivity", claims=["S0-07", "S0-09"])
+def a_node_is_said_to_move_edges_as_one_edge_does(original: Any) -> Any:
+    def sensitivity(self: Any, unit: Any, limit: Any) -> Any:
+        from sfumato.core.sensitivity import Sensitivity
+
+        original(self, unit, limit)
+        return Sensitivity.of(l0=1, l1=1, l2_squared=1, linf=1)
+
+    return sensitivity
+
+
+@broken("sfumato.core.guarantees:Pure.group", claims=["S0-07"])
+def a_node_is_said_to_cost_as_much_as_one_of_its_links(_original: Any) -> Any:
+    return lambda self, size: self
+
+
+@broken("sfumato.graphs.queries.blocks:strategy_for", claims=["S0-20"], first=["tests/product"])
+def every_part_of_a_graph_is_answered_with_noise_of_its_own(_original: Any) -> Any:
+    return lambda questions, *, gaussian: (tuple(questions), 0)
 
 
 @broken("sfumato.graphs.local_sensitivity:Front.rungs", claims=["S0-10"])
@@ -542,7 +597,7 @@ def the_likelihood_of_blocks_is_said_to_move_by_half(original: Any) -> Any:
     return lambda *args, **named: original(*args, **named) // 2
 
 
-@broken("sfumato.graphs.queries.weights:PairWeights.exact", claims=["S0-18"])
+@broken("sfumato.graphs.queries.weights:PairWeights.exact", claims=["S0-18", "S0-21"], first=["of_proteins_holds"])
 def weights_are_not_held_to_their_bound(original: Any) -> Any:
     return lambda self, graph: [2 * weight for weight in original(self, graph)]
 
@@ -586,6 +641,36 @@ def steps_of_a_person_are_not_kept_apart(_original: Any) -> Any:
 @broken("sfumato.streams.total:RunningTotal.sensitivity", claims=["S0-22", "S4-08"])
 def events_of_a_stream_are_said_to_move_by_half(original: Any) -> Any:
     return _halved(original)
+
+
+@broken("sfumato.streams.total:RunningTotal.pattern", claims=["S4-19"], first=["tests/product"])
+def a_person_has_the_noise_of_one_event(_original: Any) -> Any:
+    def pattern(self: Any, unit: Any) -> Any:
+        from sfumato.streams.pattern import Pattern
+
+        return Pattern.of(unit.relation, times=1, separation=1)
+
+    return pattern
+
+
+@broken("sfumato.audit.trajectories:_group", claims=["S4-19"], first=["rises_with_the_steps"])
+def the_epsilon_of_one_step_is_taken_for_that_of_a_person(original: Any) -> Any:
+    return lambda epsilon, delta, times: original(epsilon, delta, 1)
+
+
+@broken("sfumato.demo.building:building", claims=["S4-16"], first=["are_correlated"])
+def the_steps_of_the_building_know_nothing_of_one_another(original: Any) -> Any:
+    def building(**said: Any) -> Any:
+        import numpy as np
+
+        found = original(**said)
+        quarters = [np.arange(96 * day, min(96 * day + 96, found.steps)) for day in range(-(-found.steps // 96))]
+        room, draw = found.room.copy(), np.random.default_rng(3)
+        for steps in quarters:
+            room[:, steps] = draw.permuted(room[:, steps], axis=1)
+        return dataclasses.replace(found, room=room)
+
+    return building
 
 
 @broken("sfumato.streams.stream:TotalQuestion._warn", claims=["S4-11"])
@@ -689,6 +774,20 @@ def attention_has_30_percent_less_noise(original: Any) -> Any:
         return dataclasses.replace(found, sigma=found.sigma * LESS)
 
     return noise
+
+
+@broken("sfumato.learning.paradigms.regulariser:_trained", claims=["S3-11"])
+def a_study_of_noise_trains_without_it(original: Any) -> Any:
+    return lambda data, steps, clip, noise: original(data, steps, clip, None)
+
+
+@broken("sfumato.learning.paradigms.regulariser:_trained", claims=["S3-11"])
+def losses_on_new_records_are_those_on_the_training_records(original: Any) -> Any:
+    def trained(*args: Any) -> Any:
+        train_loss, _, train_accuracy, test_accuracy = original(*args)
+        return train_loss, train_loss, train_accuracy, test_accuracy
+
+    return trained
 
 
 # ------------------------------------------------------------------------------------------------------ the command

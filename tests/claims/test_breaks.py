@@ -4,15 +4,16 @@ import json
 import subprocess
 import sys
 from collections import Counter
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.claims.breaking import Break, Verdict, apply, files_of, found, judged
+from tests.claims.breaking import Break, Verdict, _verdict, apply, files_of, found, judged
 from tests.claims.breaks import BREAKS, pairs_of
 from tests.claims.catalogue import load
-from tests.mutation.forked import Unusable
+from tests.mutation.forked import Outcome, Unusable
 
 ROOT = Path(__file__).parents[2]
 FAR = "sfumato.laws.margins:room"
@@ -44,6 +45,13 @@ def test_every_finished_owner_has_breaks() -> None:
     assert min(broken[owner] for owner in catalogue.finished) >= 5
 
 
+def test_every_finished_claim_has_a_break() -> None:
+    catalogue = load()
+    broken = {number for _, number in pairs_of(BREAKS)}
+    finished = [number for number, claim in catalogue.claims.items() if claim.owner in catalogue.finished]
+    assert [number for number in finished if number not in broken] == []
+
+
 def test_a_place_that_is_gone_is_said() -> None:
     with pytest.raises(Unusable, match=r"nothing at sfumato\.laws\.margins:gone"):
         found("sfumato.laws.margins:gone")
@@ -71,8 +79,12 @@ class Sample:
     def held(self) -> int:
         return self.factor
 
+    @cached_property
+    def kept(self) -> int:
+        return self.factor
 
-@pytest.mark.parametrize("name", ["plain", "of_class", "static", "held"])
+
+@pytest.mark.parametrize("name", ["plain", "of_class", "static", "held", "kept"])
 def test_methods_of_every_kind_are_replaced_as_what_they_are(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Sample, name, vars(Sample)[name])  # put back afterwards
 
@@ -81,7 +93,8 @@ def test_methods_of_every_kind_are_replaced_as_what_they_are(name: str, monkeypa
 
     here = f"{Sample.__module__}:Sample.{name}"
     apply(Break(name="sample", claims=(), at=(here,), replace=replace))
-    assert (Sample().held if name == "held" else getattr(Sample(), name)(5)) == (3 if name == "held" else 11)
+    read = getattr(Sample(), name)
+    assert (read(5) == 11) if callable(read) else (read == 3)
 
 
 def three(logs: Path) -> list[list[Any]]:
@@ -108,6 +121,15 @@ def test_a_break_that_no_test_notices_one_that_crashes_and_one_that_is_caught(tm
     caught, by, _ = verdicts["small"]
     assert caught
     assert "test_explain_what_if.py" in by
+
+
+@pytest.mark.parametrize(
+    ("kind", "caught"), [("AssertionError", True), ("TypeError", False), ("ModuleNotFoundError", False)]
+)
+def test_a_break_that_cannot_even_run_is_caught_by_nobody(kind: str, caught: bool) -> None:
+    failed = {"code": 1, "failed": "tests/test_a.py::test_b", "kind": kind}
+    outcome = Outcome(answer=failed, end="", at="", seconds=0.0, said="")
+    assert _verdict(BREAKS[0], "S1-31", outcome).caught is caught
 
 
 def test_a_test_that_fails_on_the_original_too_catches_nothing() -> None:

@@ -4,13 +4,19 @@ So the release itself is compared with all its neighbours, and with the sensitiv
 """
 
 import math
+from collections.abc import Callable
+from contextlib import nullcontext
 from fractions import Fraction
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
 
 import sfumato as sf
+from sfumato.core.sensitivity import Sensitivity
+from sfumato.errors import Refused
+from sfumato.mechanisms import MatrixNoise
 from tests.product.measures import off
 
 PAIRS = list(combinations(range(4), 2))
@@ -72,7 +78,52 @@ def test_what_is_released_of_a_graph_moves_as_far_as_its_certificate_says(name: 
     assert (max(found for found, _ in moves(told)), max(found for _, found in moves(told))) == (l1, l2_squared)
 
 
-@pytest.mark.claim("S0-04")
+QUESTIONS: list[Callable[[Any], Any]] = [
+    lambda graph: graph.edges(),
+    lambda graph: graph.degree_sequence(length=3),
+    lambda graph: graph.degree_histogram(),
+    lambda graph: graph.edges_and_degrees(),
+    lambda graph: graph.stars(),
+]
+
+
+@pytest.mark.claim("S0-07")
+@pytest.mark.parametrize("ask", QUESTIONS)
+def test_a_public_number_of_nodes_is_refused_where_nodes_come_and_go(ask: Callable[[Any], Any]) -> None:
+    """Who says the number releases whether a node is there. Where nodes are exchanged it may be said."""
+    rows = [(0, 1), (1, 2)]
+    for relation, nodes, refused in (("add/remove", 6, True), ("add/remove", None, False), ("replace", 6, False)):
+        unit = sf.node(max_degree=2, relation=relation)
+        vault = sf.Vault(unit=unit, budget=sf.Budget(epsilon=1), name="contacts")
+        with pytest.raises(Refused, match="secret") if refused else nullcontext():
+            ask(vault.graph(rows, name="wards", version="1", nodes=nodes)).release(epsilon=1)
+        assert vault.spent.epsilon == (0 if refused else 1)
+
+
+@pytest.mark.claim("S0-20")
+@pytest.mark.parametrize("delta", [0, 1e-6])
+def test_parts_of_a_graph_are_released_jointly_and_with_less_error_than_separately(delta: float) -> None:
+    """Separate: each part with noise of its own, for the number of parts that one edge lies in, at the same ε and δ."""
+    vault = sf.Vault(
+        unit=sf.edge(relation="add/remove"), budget=sf.Budget(epsilon=1, delta=1e-6), name="contacts", population=9
+    )
+    wards = vault.graph([(0, 1)], name="wards", version="1", nodes=9)
+    parts = {"acute": ["A", "B"], "all": ["A", "B", "C"]}
+    question = wards.block_edges({node: "ABC"[node // 3] for node in range(9)}, parts, gaussian=bool(delta))
+    said = question.release(epsilon=1, delta=delta).statement.mechanism
+    together = sum(float(said.answer_law(part).variance) for part in said.questions)
+    apart = MatrixNoise.calibrated(
+        strategy=said.questions,
+        bits=0,
+        questions=said.questions,
+        moved=Sensitivity.of(l1=1),
+        epsilon=1,
+        delta=Fraction(delta),
+    )
+    assert together < 0.7 * len(said.questions) * float(apart.law.variance)
+
+
+@pytest.mark.claim("S0-04", "S0-20")
 @pytest.mark.parametrize("delta", [0, 1e-6])
 def test_edges_between_blocks_have_the_noise_of_their_strategy(delta: float) -> None:
     """200 releases of 6 numbers each: the mean absolute error is within 15% of its expectation, 5.2 standard errors of

@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 
 import sfumato as sf
+from sfumato.audit.filters import distance
+from sfumato.audit.trajectories import best_guess, in_rooms, read_off
+from sfumato.demo.building import DAY, building
 from sfumato.streams.post.measurements import Measured
 from sfumato.streams.sources import Arrival, Clock, Inbox
 from tests.product.measures import check
@@ -47,6 +50,51 @@ def test_the_filter_finds_a_person_in_a_running_stream_no_better_than_the_charge
     apart = float(np.linalg.norm(shift)) / math.sqrt(seen.variance)
     assert apart <= 1 / MULTIPLIER * 1.0001
     check(shift @ seen.y / np.linalg.norm(shift) / math.sqrt(seen.variance), math.sqrt(2 / math.pi))
+
+
+@pytest.mark.claim("S4-16", "S4-19")
+def test_ways_through_a_building_are_read_off_event_level_streams_and_not_off_user_level_ones() -> None:
+    """The same invented people and rooms, each stream opened, told and closed: ε = 16 for an event, ε = 1 for a person.
+
+    Two ways are two persons apart at the most, and at user level the noise hides them as far as it must. At event level
+    a wrong guess among eight has a chance (α) below 1e-8.
+    """
+    rooms, steps, listed, true = 4, 99, 8, 3
+    room = building(people=20, rooms=rooms, steps=2 * DAY).room[:, 36 : 36 + steps]
+    ways = in_rooms(room, rooms)
+    there = [true, *range(listed, 20)]
+    groups = tuple(f"room {place}" for place in range(rooms))
+    told = {}
+    for unit, epsilon in ((sf.event(relation="add/remove"), 16), (person(), 1)):
+        events = unit.KIND == "unit.event"
+        declared = vault(unit).stream(
+            name="rooms",
+            version="1",
+            horizon=steps,
+            groups=groups,
+            **({"bounds": (0, 20)} if events else {"limit": sf.Limit(groups=steps, rows_per_group=1)}),
+        )
+        running = declared.running_total().open(epsilon=epsilon, delta=1e-6)
+        if events:
+            running.add_many(ways[there].sum(axis=0))
+        else:
+            in_step = [
+                {group: [str(who) for who in there if room[who, step] == place] for place, group in enumerate(groups)}
+                for step in range(steps)
+            ]
+            running.add_many(people=in_step)
+        told[unit.KIND] = running.close()
+
+    def apart(release: Any) -> list[float]:
+        said = release.statement.mechanism
+        gaps = [ways[true] - ways[other] for other in range(listed) if other != true]
+        return [math.hypot(*(distance(said, gap[:, place].tolist()) for place in range(rooms))) for gap in gaps]
+
+    assert max(apart(told["unit.user"])) <= 2 / MULTIPLIER * 1.0001
+    release = told["unit.event"]
+    assert sum(math.erfc(each / 2 / math.sqrt(2)) / 2 for each in apart(release)) < 1e-8
+    others = ways[listed:].sum(axis=0)
+    assert best_guess(read_off(release), release.statement.mechanism, others, ways[:listed]) == true
 
 
 @pytest.mark.claim("S4-09")

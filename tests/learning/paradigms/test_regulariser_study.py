@@ -16,6 +16,7 @@ def test_both_losses_are_reported_with_and_without_clipping_and_noise() -> None:
     assert plain.train_loss < noisy.train_loss
     assert clipped.test_loss < plain.test_loss, "on these data the loss on new records falls"
     assert noisy.test_loss < plain.test_loss
+    assert noisy.train_loss != clipped.train_loss, "what is reported as noisy was trained with noise"
     for arm in study.arms:
         assert arm.train_loss < arm.test_loss
         assert f"{arm.train_loss:.3f}" in str(study)
@@ -26,6 +27,7 @@ def test_both_losses_are_reported_with_and_without_clipping_and_noise() -> None:
     }
 
 
+@pytest.mark.claim("S3-11")
 def test_noise_beyond_reason_teaches_nothing() -> None:
     study = regulariser_study(seed=1, runs=2, records=50, features=100, noise=1000)
     assert study.arms[2].test_loss > study.arms[1].test_loss
