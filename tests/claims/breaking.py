@@ -156,8 +156,13 @@ def warm(files: Iterable[Path]) -> None:
     gc.freeze()
 
 
-def judged(pairs: Sequence[tuple[Break, str]], *, jobs: int, logs: Path) -> Iterator[Verdict]:
-    """A verdict for each break and claim; those that seem caught come last, once their tests passed on the original."""
+def judged(
+    pairs: Sequence[tuple[Break, str]], *, jobs: int, logs: Path, seen: Callable[[Verdict], None]
+) -> Iterator[Verdict]:
+    """A verdict for each break and claim; those that seem caught come last, once their tests passed on the original.
+
+    ``seen`` is told of these as they come.
+    """
     files = {number: files_of(number) for _, number in pairs}
     if missing := sorted(number for number, some in files.items() if not some):
         raise Unusable(f"no test is marked with {', '.join(missing)}")
@@ -174,6 +179,7 @@ def judged(pairs: Sequence[tuple[Break, str]], *, jobs: int, logs: Path) -> Iter
     for (broken, number), outcome in each(pairs, job_of, at_once=jobs, patience=PATIENCE, logs=logs):
         verdict = _verdict(broken, number, outcome)
         if verdict.caught:
+            seen(verdict)
             caught.append(verdict)
         else:
             yield verdict
@@ -196,7 +202,8 @@ def _failing_on_the_original(tests: Iterable[str], *, jobs: int, logs: Path) -> 
         passed = set() if outcome.answer is None else set(outcome.answer["passed"])
         for test in by_file[file]:
             if test not in passed:
-                unsound[test] = f"does not pass on the original: {outcome.said[-1500:]}"
+                why = f"{outcome.end} at {outcome.at}" if outcome.answer is None else "does not pass"
+                unsound[test] = f"{why} on the original: {outcome.said[-1500:]}"
     return unsound
 
 

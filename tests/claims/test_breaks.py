@@ -104,7 +104,9 @@ def three(logs: Path) -> list[list[Any]]:
     small = Break(
         name="small", claims=("S1-31",), at=(FAR,), replace=lambda original: lambda *args: min(2 * original(*args), 1)
     )
-    found = judged(pairs_of([same, crash, small]), jobs=1, logs=logs)
+    early: list[Verdict] = []
+    found = list(judged(pairs_of([same, crash, small]), jobs=1, logs=logs, seen=early.append))
+    assert [each.broken for each in early] == ["small"]
     return [[each.broken, each.caught, each.by, each.note] for each in found]
 
 
