@@ -1,5 +1,6 @@
 """Correlated noise: who counts when, how far a unit moves the measurements, and what the noise of the sums is."""
 
+import io
 from fractions import Fraction
 from itertools import pairwise, product
 from math import sqrt
@@ -290,6 +291,25 @@ def test_steps_out_of_turn_and_other_units_are_refused() -> None:
         course.places(10, 1)
     with pytest.raises(Refused, match="began with"):
         course.places(11, 0)
+
+
+def test_what_a_state_takes_hangs_on_no_number_of_units() -> None:
+    said, lengths = sums(steps=6, buckets=2, bands=3), set()
+    for units in (0, 1, 255, 256, 70_000):
+        course = said.course(None, ONE, SystemWords())  # type: ignore[arg-type]
+        course.places(units, 0)
+        course.release(torch.zeros(1, dtype=torch.float64))
+        room = io.BytesIO()
+        torch.save(course.state(), room)
+        lengths.add(len(room.getvalue()))
+    assert len(lengths) == 1
+
+
+def test_a_state_that_lists_the_bucket_of_each_unit_is_refused() -> None:
+    said = sums(steps=6, buckets=2, bands=3)
+    course = said.course(None, ONE, SystemWords())  # type: ignore[arg-type]
+    with pytest.raises(Refused, match="earlier version"):
+        course.load({"step": 1, "sums": [], "told": [], "buckets": torch.zeros(3, dtype=torch.int64)})
 
 
 def test_a_batch_that_does_not_divide_the_units_is_refused() -> None:

@@ -18,6 +18,7 @@ import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
 from sfumato.learning import DPClassifier, DPRegressor, Features  # noqa: E402
+from sfumato.learning.units import kept_rows  # noqa: E402
 
 RECORDS, PATIENTS = sf.record(relation="add/remove"), sf.user("patient", relation="add/remove")
 CHANCE = np.random.default_rng()  # invented rows
@@ -114,7 +115,8 @@ def test_standardised_rows_would_be_told_apart() -> None:
 
 def test_a_row_with_an_undeclared_label_counts_nothing() -> None:
     spy = Spy()
-    classifier(spy, classes=["no", "yes"]).fit([[0.1], [0.2], [0.3], [0.4]], ["yes", "perhaps", None, "no"])
+    said = classifier(spy, classes=["no", "yes"], bounds=[(-1, 1)])
+    said.fit([[0.1], [0.2], [0.3], [0.4]], ["yes", "perhaps", None, "no"])
     rows, labels = spy.rows()
     assert labels.tolist() == [1, 0]
     np.testing.assert_allclose(rows[:, 0], [0.1, 0.4], atol=1e-6)
@@ -123,7 +125,7 @@ def test_a_row_with_an_undeclared_label_counts_nothing() -> None:
 def test_settings_reach_the_trainer() -> None:
     spy = Spy()
     model = classifier(spy, hidden=(5,), clip="1/2", batch=77, epochs=3, learning_rate=0.125, momentum=0.5)
-    model.fit([[0.0, 0.0]], [0])
+    model.fit(np.zeros((1, 2)), [0])
     assert [tuple(one.shape) for one in spy.model.parameters()] == [(5, 2), (5,), (2, 5), (2,)]
     assert spy.clip == "1/2"
     optimiser = spy.settings.pop("optimiser")
@@ -135,7 +137,7 @@ def test_settings_reach_the_trainer() -> None:
 @pytest.mark.parametrize(("number", "batch"), [(10, 10), (256, 256), (1000, 256), (60_000, 6000)])
 def test_a_batch_follows_the_declared_number(number: int, batch: int) -> None:
     spy = Spy()
-    classifier(spy, number=number).fit([[0.0]], [0])
+    classifier(spy, number=number).fit(np.zeros((1, 1)), [0])
     assert spy.settings["batch"] == batch
     assert spy.data.number == number
 
@@ -155,7 +157,7 @@ def test_persons_are_one_unit_each() -> None:
 def test_groups_are_refused_where_records_are_protected() -> None:
     where = vault()
     with pytest.raises(Refused, match="records"):
-        classifier(where, records=1).fit([[0.0], [0.1]], [0, 1], groups=["a", "b"])
+        classifier(where, records=1).fit(np.zeros((2, 1)), [0, 1], groups=["a", "b"])
     assert where.left.epsilon == 8
 
 
@@ -184,7 +186,7 @@ def test_a_regression_stays_within_its_bounds() -> None:
 
 def test_targets_are_held_to_their_bounds_and_no_number_counts_nothing() -> None:
     spy = Spy()
-    DPRegressor(vault=spy, epsilon=1, delta=1e-6, bounds=(0, 1), targets=(0, 10), number=9).fit(
+    DPRegressor(vault=spy, epsilon=1, delta=1e-6, bounds=[(0, 1)], targets=(0, 10), number=9).fit(
         [[0.0], [0.5], [1.0], [0.2]], [5, 1e12, float("nan"), -3]
     )
     rows, targets = spy.rows()
@@ -238,16 +240,16 @@ def test_scikit_learn_is_told_what_they_are(monkeypatch: pytest.MonkeyPatch) -> 
 def test_what_is_malformed_is_refused_before_anything_is_spent(other: dict[str, Any], words: str) -> None:
     where = vault()
     with pytest.raises(InvalidInput, match=words):
-        classifier(where, **other).fit([[0.0, 0.0]], [1])
+        classifier(where, **other).fit(np.zeros((1, 2)), [1])
     assert where.left.epsilon == 8
 
 
 def test_rows_that_do_not_match_are_refused() -> None:
     where = vault()
     with pytest.raises(InvalidInput, match="different numbers of rows"):
-        classifier(where).fit([[0.0], [0.1]], [1])
+        classifier(where).fit(np.zeros((2, 1)), [1])
     with pytest.raises(InvalidInput, match="rows and columns"):
-        classifier(where).fit([0.0, 0.1], [1, 0])
+        classifier(where).fit(np.zeros(2), [1, 0])
     assert where.left.epsilon == 8
 
 
@@ -355,7 +357,7 @@ def test_settings_that_nothing_can_be_learned_with_are_refused(changed: dict[str
 
 def test_groups_that_are_no_column_are_refused_before_the_charge() -> None:
     where = vault(PATIENTS)
-    for groups in (np.zeros((4, 2)), [[1, 2]] * 4, "abcd", [1, 2, 3]):
+    for groups in (np.zeros((4, 2)), "abcd", [1, 2, 3]):
         with pytest.raises(InvalidInput, match="groups"):
             classifier(where, records=1).fit(X, Y, groups=groups)
     assert where.left.epsilon == 8
@@ -368,11 +370,12 @@ def test_an_odd_id_or_a_row_of_another_width_says_nothing() -> None:
     classifier(where, records=1, number=4, epochs=1).fit(X, Y, groups=ids)
     assert where.left.epsilon == 0
     spy = Spy()
-    classifier(spy).fit([[0.1, 0.2], [0.3], "no", None, [0.5, [0.1]], np.array(3.0)], [0, 1, 0, 1, 1, 1])
+    said = classifier(spy, bounds=[(-1, 1)] * 2)
+    said.fit([[0.1, 0.2], [0.3], "no", None, [0.5, [0.1]], np.array(3.0)], [0, 1, 0, 1, 1, 1])
     rows, labels = spy.rows()
     np.testing.assert_allclose(rows, [[0.1, 0.2], [0.5, 0]], atol=1e-6)
     assert labels.tolist() == [0, 1]
-    with pytest.raises(InvalidInput, match="as many columns"):
+    with pytest.raises(InvalidInput, match="2 columns"):
         classifier(spy).fit(X, Y).predict([[0.1, 0.2], [0.3]])
 
 
@@ -425,3 +428,53 @@ def test_arrow_tables_are_read_by_place_too() -> None:
     spy = Spy()
     classifier(spy, bounds=(0, 8)).fit(pa.table({"a": [1, None], "b": ["8", "x"]}), [0, 1])
     torch.testing.assert_close(spy.rows()[0], torch.tensor([[-0.75, 1.0], [0.0, 0.0]]))
+
+
+class Spiteful:
+    """A cell, a row, a label or an id that raises whatever is done with it."""
+
+    def __init__(self, what: type[BaseException], seen: list[str]) -> None:
+        self.what, self.seen = what, seen
+
+    def _raise(self, *_: Any) -> Any:
+        self.seen.append("read")
+        raise self.what
+
+    __float__ = __len__ = __iter__ = __hash__ = __eq__ = __getitem__ = _raise  # type: ignore[assignment]
+
+    def __getattr__(self, name: str) -> Any:
+        return self._raise()
+
+
+@pytest.mark.parametrize("what", [ValueError, KeyboardInterrupt, SystemExit, GeneratorExit, BaseException])
+def test_a_cell_that_raises_is_a_missing_one_and_nobody_is_told(what: type[BaseException]) -> None:
+    bad = Spiteful(what, [])
+    spy = Spy()
+    classifier(spy, bounds=[(-1, 1)] * 2).fit([[0.5, bad], bad, [0.5, 0.5], [0.1, 0.1]], [0, 0, bad, 1])
+    rows, labels = spy.rows()
+    np.testing.assert_allclose(rows, [[0.5, 0], [0.1, 0.1]], atol=1e-6)
+    assert labels.tolist() == [0, 1]
+    said: dict[str, Any] = {"vault": spy, "epsilon": 1, "delta": 1e-6, "targets": (0, 10), "number": 9}
+    DPRegressor(bounds=[(-1, 1)], **said).fit([[0.5], [0.1]], [bad, 5])
+    assert len(spy.rows()[0]) == 1
+    assert Features(words={"a": ["x"]})({"a": [bad, "x"]}).tolist() == [[0.0], [1.0]]
+    assert kept_rows([bad, "p"], 1, b"key").tolist() == [[1]]
+
+
+@pytest.mark.parametrize("what", [ValueError, KeyboardInterrupt])
+def test_nothing_in_a_list_is_looked_at_before_the_charge(what: type[BaseException]) -> None:
+    """Of rows, labels and ids alike: a first one that raises, or has other cells than the rest, says nothing."""
+    seen: list[str] = []
+    bad, spy = Spiteful(what, seen), Spy()
+    for first in (bad, [], [0.1], "text", None, [[0.1, 0.2]]):
+        said = classifier(spy, bounds=[(-1, 1)] * 2, records=1)
+        said.fit([first, [0.1, 0.2]], [first, 1], groups=[first, "p"])
+        assert spy.data.number == 2000
+    classifier(spy, bounds=[(-1, 1)]).fit([], [])
+    assert not seen
+    where = vault()
+    for rows in ([bad], [[0.1]], []):
+        with pytest.raises(NotDeclared, match="a pair for each column"):
+            classifier(where).fit(rows, [0] * len(rows))
+    assert not seen
+    assert where.left.epsilon == 8

@@ -94,14 +94,19 @@ def test_a_resumed_run_is_an_uninterrupted_one(course: str, tmp_path: Path, monk
     assert all(torch.equal(one, mean.weights[name]) for name, one in resumed_mean.weights.items())
 
 
-def test_the_length_of_a_state_tells_not_how_many_units_there_are(tmp_path: Path) -> None:
-    sizes = set()
-    for count in (40, 57):
-        vault = Vault(unit=RECORD, budget=sf.Budget(epsilon=9, delta=1e-6), name="clinic")
-        inputs, targets = rows_of()
-        data = Units(inputs[:count], targets[:count], number=60, name="visits", version="1")
-        state = tmp_path / str(count)
-        trainer = vault.trainer(model_of(), nn.functional.cross_entropy, data=data)
-        trainer.fit(steps=2, batch=15, epsilon=2, delta=1e-7, checkpoint=state, noise=Correlated(bands=2))
-        sizes.add(state.stat().st_size)
-    assert len(sizes) == 1
+@pytest.mark.parametrize("course", COURSES)
+def test_the_length_of_a_state_tells_not_how_many_units_there_are(course: str, tmp_path: Path) -> None:
+    said = dict(COURSES[course])
+    unit, copies = said.pop("unit", RECORD), said.pop("copies", None)
+    left = set()
+    for count in (1, 57, 1000):
+        vault = Vault(unit=unit, budget=sf.Budget(epsilon=9, delta=1e-6), name="clinic")
+        inputs, targets = (torch.cat([part] * 17)[:count] for part in rows_of())
+        ids: dict[str, Any] = {"ids": list(range(count)), "records": 2} if unit is USER else {}
+        data = Units(inputs, targets, number=60, name="visits", version="1", **ids)
+        trainer = vault.trainer(model_of(), nn.functional.cross_entropy, data=data, copies=copies)
+        home = tmp_path / str(count)
+        home.mkdir()
+        trainer.fit(steps=2, batch=15, epsilon=2, delta=1e-7, checkpoint=home / "state", **said)
+        left.add(tuple((file.name, file.stat().st_size) for file in sorted(home.iterdir())))
+    assert len(left) == 1

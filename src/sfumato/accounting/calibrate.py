@@ -45,7 +45,8 @@ def calibrate_sigma(*, epsilon: Exact, delta: Exact, steps: int = 1, sampling: E
     """The least σ, to about four digits and rounded up, at which all steps together are (ε, δ)-DP.
 
     Guarantee: the plan with this σ was accounted (PLD, upper bound) and is within (ε, δ), for unit l2 sensitivity under
-    add/remove. Assumes: continuous Gaussian noise; Poisson sampling of the protected unit; steps fixed beforehand.
+    add/remove. Of samples, noise whose loss in one step is beyond 512 is not accounted for: there σ is the least that
+    is. Assumes: continuous Gaussian noise; Poisson sampling of the protected unit; steps fixed beforehand.
 
     >>> 3.81 < calibrate_sigma(epsilon=1, delta=1e-5, steps=10_000, sampling=0.01) < 3.816
     True
@@ -113,7 +114,10 @@ def _solve(spent: _Spent, start: float, goal: float, *, least: float = 0.0) -> f
 
 
 def _power_search(spent: Callable[[float], float], start: float, goal: float, close: float, least: float) -> float:
-    """Secant steps in logarithms inside a bracket; the upper end always fits and is what is returned."""
+    """Secant steps in logarithms inside a bracket; the upper end always fits and is what is returned.
+
+    Where ``spent`` is infinite nothing is known but that x is too small, and the bracket is halved.
+    """
     low, high = least, math.inf
     low_value = high_value = math.nan
     x, slope = start, -1.0
@@ -124,12 +128,14 @@ def _power_search(spent: Callable[[float], float], start: float, goal: float, cl
             if value >= goal * (1 - close) or high - low <= close * 1e-1 * high:
                 return high
         else:
-            low, low_value = x, value
+            low, low_value = x, value if math.isfinite(value) else math.nan
         if not math.isnan(low_value) and not math.isnan(high_value):
             slope = math.log(low_value / max(high_value, 1e-12)) / math.log(low / high)
         anchor, known = (high, high_value) if value <= goal else (low, low_value)
         aim = goal * (1 - close / 3)
-        x = anchor * math.exp(max(-3.0, min(3.0, math.log(aim / max(known, 1e-12)) / min(slope, -0.05))))
+        x = math.nan
+        if not math.isnan(known):
+            x = anchor * math.exp(max(-3.0, min(3.0, math.log(aim / max(known, 1e-12)) / min(slope, -0.05))))
         if not low < x < high:
             x = 2 * low if math.isinf(high) else (low + high) / 2
     if math.isinf(high):
@@ -138,9 +144,11 @@ def _power_search(spent: Callable[[float], float], start: float, goal: float, cl
 
 
 def _epsilon(event: PrivacyEvent, delta: Fraction, precision: float) -> float:
+    """The ε of an event, rounded up; infinite where losses lie beyond what is accounted for."""
     from sfumato.accounting import pld  # needs NumPy and SciPy
 
-    return float(pld.epsilon(event, delta=delta, precision=precision)) * (1 + 2.0**-50)
+    known = pld.known_epsilon(event, delta=delta, precision=precision)
+    return math.inf if known is None else float(known) * (1 + 2.0**-50)
 
 
 def _shortened(value: float, *, up: bool) -> Fraction:

@@ -33,7 +33,7 @@ from sfumato.core.exact import Exact, non_negative, probability
 from sfumato.core.guarantees import GDP, ZCDP, Approximate
 from sfumato.errors import Refused, Unsupported
 
-__all__ = ["LEAST_DELTA", "delta", "epsilon"]
+__all__ = ["LEAST_DELTA", "delta", "epsilon", "known_epsilon"]
 
 LEAST_DELTA = Fraction(1, 10**20)  # the floor under δ: below it the tails of the tables are no longer resolved
 
@@ -48,16 +48,24 @@ def epsilon(events: PrivacyEvent | Iterable[PrivacyEvent], *, delta: Exact, prec
     >>> 6.187 < epsilon([step] * 10_000, delta=1e-5) < 6.190
     True
     """
+    known = known_epsilon(events, delta=delta, precision=precision)
+    if known is None:
+        raise Refused(
+            f"no ε up to 512 for each event goes with δ = {float(probability(delta, 'delta')):.3g}; nothing was "
+            "accounted. Ask for a larger δ, or add more noise."
+        )
+    return known
+
+
+def known_epsilon(
+    events: PrivacyEvent | Iterable[PrivacyEvent], *, delta: Exact, precision: float = PRECISION
+) -> Fraction | None:
+    """As :func:`epsilon`, and None where losses lie beyond reach: a search may come by such events and go on."""
     asked = probability(delta, "delta")
     if asked == 0:
         return _pure(counted(events))
     bounds = [_epsilon(found, asked, precision) for found in _readings(counted(events))]
-    if not (known := [bound for bound in bounds if bound is not None]):
-        raise Refused(
-            f"no ε up to 512 for each event goes with δ = {float(asked):.3g}; nothing was accounted. "
-            "Ask for a larger δ, or add more noise."
-        )
-    return min(known)
+    return min((bound for bound in bounds if bound is not None), default=None)
 
 
 def delta(events: PrivacyEvent | Iterable[PrivacyEvent], *, epsilon: Exact, precision: float = PRECISION) -> Fraction:

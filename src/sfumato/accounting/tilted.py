@@ -109,7 +109,7 @@ class Composition:
         first = int(np.searchsorted(self.losses, centre - 600 / max(self.tilt, 1.0)))
         away = self.losses[first:] - centre
         mass = self.masses[first:] * np.exp(np.maximum(-self.tilt * away, -700.0))
-        factor = np.exp(-away)
+        factor = np.exp(np.maximum(-away, -700.0))
         total, reduced = np.cumsum(mass[::-1])[::-1], np.cumsum((mass * factor)[::-1])[::-1]
         goal = (delta / self.growth - self.beyond) * math.exp(min(self.tilt * centre - self.log_scale, 700.0))
         above = np.flatnonzero(total - reduced / factor > goal)  # far to the left there is only noise

@@ -72,13 +72,16 @@ def compose(
 ) -> tilted.Composition | None:
     """Choose tilt, grid and window by a coarse pilot, then compose; a poor choice costs tightness, never validity.
 
-    Nothing is returned where some law has no loss within reach at all, so that nothing is known but δ ≤ 1.
+    Nothing is returned where some law has no loss within reach at all, so that nothing is known but δ ≤ 1; nor where
+    more than ``delta`` is beyond reach, so that no ε goes with it.
     """
     parts = _parts(profiles, 1e-20 if delta is None else delta)
     if any(part.lost for part in parts):
         return None
     total = sum(part.times for part in parts)
-    pilot, _ = _moments(parts, np.concatenate([_TILTS, _DOWN]))
+    pilot, infinite = _moments(parts, np.concatenate([_TILTS, _DOWN]))
+    if delta is not None and infinite > delta:
+        return None
     moments, lower = pilot[: len(_TILTS)], pilot[len(_TILTS) :]
     if epsilon is None:
         goal = -math.log(delta or 1.0)

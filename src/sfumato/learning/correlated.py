@@ -36,6 +36,7 @@ HAIR = Fraction(17, 16)  # a rounding, and the float division before it
 ROOM = 2**46  # the largest coordinate of a sum, in its own steps: all mixes stay below 2^63
 MOST_STEPS, MOST_BANDS = 2**16, 2**10
 DIGITS = 7
+KEY, UNKNOWN = 4, -1  # words of a key; the number of units before the first step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -293,10 +294,19 @@ class CorrelatedNoise:
 
 
 class CorrelatedCourse:
-    """A run through the cycle: who counts in a step, and the noise of its sum. Sensitive: its state."""
+    """A run through the cycle: who counts in a step, and the noise of its sum. Sensitive: its state.
+
+    The buckets are words of AES-256 in counter mode under a key that is drawn once a run, as all words of a run are; so
+    a state holds the key and not the bucket of each unit, and takes as much room however many units there are.
+    """
 
     def __init__(self, *, mechanism: CorrelatedSums, noise: CorrelatedNoise, words: "Words") -> None:
+        import numpy as np
+
         self._mechanism, self._noise, self._words = mechanism, noise, words
+        self._key = np.empty(KEY, dtype=np.uint64)
+        words.fill(self._key)
+        self._units = UNKNOWN
         self._buckets: Any = None
 
     @property
@@ -310,10 +320,10 @@ class CorrelatedCourse:
 
         if step != self._noise.step:
             raise Refused(f"step {step + 1:,} is not the next one of this run; nothing was read.")
-        if self._buckets is None:
-            self._buckets = self._mechanism.cycle.drawn(number, self._words)
-        if len(self._buckets) != number:
+        if self._units not in (UNKNOWN, number):
             raise Refused("these are not the units that the run began with; nothing was released.")
+        if self._buckets is None:
+            self._units, self._buckets = number, self._mechanism.cycle.drawn(number, _KeyedWords(self._key.tobytes()))
         drawn = (self._buckets == step % self._mechanism.cycle.buckets).nonzero()[0]
         return drawn[sample_permutation(len(drawn), self._words)]
 
@@ -325,13 +335,39 @@ class CorrelatedCourse:
         return self._noise.release(total)
 
     def state(self) -> dict[str, Any]:
-        """Buckets, exact sums and what was told. Sensitive: it belongs in a sealed checkpoint."""
+        """The key of the buckets, how many units there are, exact sums and what was told.
+
+        Sensitive: it belongs in a sealed checkpoint. Public: how much room it takes, which hangs on the step alone.
+        """
+        import numpy as np
         import torch
 
-        own: dict[str, Any] = {} if self._buckets is None else {"buckets": torch.from_numpy(self._buckets)}
-        return {**self._noise.state(), **own}
+        own = np.append(self._key.view(np.int64), self._units)
+        return {**self._noise.state(), "cycle": torch.from_numpy(own)}
 
     def load(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
+        import numpy as np
+
+        if "cycle" not in state:
+            raise Refused("this state was written by an earlier version, and its units cannot be told; not resumed.")
         self._noise.load(state)
-        self._buckets = state["buckets"].numpy() if "buckets" in state else None
+        own = state["cycle"].numpy()
+        self._key, self._units, self._buckets = own[:KEY].view(np.uint64).copy(), int(own[KEY]), None
+
+
+class _KeyedWords:
+    """The keystream of AES-256 under a key: the same words each time, from the first on."""
+
+    width = 64
+
+    def __init__(self, key: bytes) -> None:
+        from cryptography.hazmat.primitives.ciphers import Cipher
+        from cryptography.hazmat.primitives.ciphers.algorithms import AES256
+        from cryptography.hazmat.primitives.ciphers.modes import CTR
+
+        self._stream = Cipher(AES256(key), CTR(bytes(16))).encryptor()
+
+    def fill(self, out: Any) -> None:
+        """Overwrite ``out`` with the next words."""
+        self._stream.update_into(bytes(out.nbytes), out.data.cast("B"))

@@ -16,14 +16,13 @@ from sfumato.core.exact import Exact, natural
 from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.learning.features import (
     Features,
-    axes_of,
     bounded,
     cells,
-    is_column,
     length_of,
     middle,
     numbers,
     place_of,
+    row_of,
     scaled,
 )
 from sfumato.learning.table_units import TableUnits
@@ -106,9 +105,6 @@ class _Estimator:
         rate, momentum = self._rates()
         table = self._table(x)
         model = self._network(len(table.features.names), outputs)
-        for given, name in ((y, "y"), (groups, "groups")):
-            if isinstance(given, list | tuple) and given and isinstance(given[0], list):
-                raise InvalidInput(f"{name} is a list of lists, not of values; nothing was trained and nothing spent")
         if table.rows != length_of(y, "y"):
             raise InvalidInput("X and y have different numbers of rows; nothing was trained and nothing was spent")
         if groups is not None and length_of(groups, "groups") != table.rows:
@@ -172,34 +168,45 @@ class _Estimator:
         if missing:
             raise NotDeclared(f"nothing was read and nothing was spent. Say {'; and '.join(missing)}.")
 
-    def _table(self, x: Any) -> "_Table":
-        """The rows as they will be read: by name where columns were declared by name, else by place. Reads no row."""
+    def _table(self, x: Any, width: int | None = None) -> "_Table":
+        """The rows as they will be read: by name where columns were declared by name, else by place. Reads no row.
+
+        How many columns there are is told by the shape of an array or a frame. What is in a list is not looked at: of
+        rows in one it is ``width`` or, without that, for how many bounds were declared.
+        """
         if isinstance(self.bounds, Mapping) or self.words is not None:
             features = Features(bounds=self.bounds, words=self.words)
             rows = features.rows(x)
             return _Table(features, rows, lambda: (features(x), torch.ones(rows, dtype=torch.bool)))
         odd = isinstance(x, Tensor) and (x.layout != torch.strided or x.is_complex())
-        if odd or axes_of(x) != 2 or not (hasattr(x, "__array__") or isinstance(x, list | tuple)):
+        listed = isinstance(x, list | tuple)
+        if odd or not (listed or (hasattr(x, "__array__") and len(getattr(x, "shape", ())) == 2)):
             raise InvalidInput(
                 "X must have rows and columns, in an array, a frame or a list of rows; nothing was trained and nothing "
                 "was spent"
             )
-        width = x.shape[1] if hasattr(x, "shape") else len(x[0])
-        pairs = self.bounds if _is_list_of_pairs(self.bounds) else [self.bounds] * width
-        if len(pairs) != width or not width:
+        each = _is_list_of_pairs(self.bounds)
+        if listed and width is None and not each:
+            raise NotDeclared(
+                "how many columns a list of rows has is told by its rows, which are not looked at; nothing was read "
+                "and nothing was spent. Say bounds=[(low, high), …], a pair for each column, or give an array."
+            )
+        columns: int = x.shape[1] if not listed else len(self.bounds) if width is None else width
+        pairs = self.bounds if each else [self.bounds] * columns
+        if len(pairs) != columns or not columns:
             raise InvalidInput(
-                f"X has {width} columns and bounds were declared for {len(pairs)}; nothing was trained and nothing was "
-                "spent. Declare a pair (low, high) for each column, or one pair for all."
+                f"X has {columns} columns and bounds were declared for {len(pairs)}; nothing was trained and nothing "
+                "was spent. Declare a pair (low, high) for each column, or one pair for all."
             )
         features = Features(bounds={str(place): pair for place, pair in enumerate(pairs)})
-        return _Table(features, len(x), lambda: _by_place(x, width, features))
+        return _Table(features, len(x), lambda: _by_place(x, columns, features))
 
     def _outputs(self, x: Any) -> Tensor:
         if not hasattr(self, "model_"):
             raise InvalidInput("this estimator was not fitted; nothing was predicted. Call fit(X, y) first")
-        rows, there = self._table(x).read()
+        rows, there = self._table(x, self.n_features_in_).read()
         if not bool(there.all()):
-            raise InvalidInput("not all rows of X have as many columns; nothing was predicted")
+            raise InvalidInput(f"not all rows of X have {self.n_features_in_} columns; nothing was predicted")
         with torch.no_grad():
             outputs: Tensor = self.model_(rows)
         return outputs
@@ -221,9 +228,10 @@ class DPClassifier(_Estimator):
 
     ``bounds`` holds the columns: one pair (low, high) for all, a pair each, or a mapping by name, with ``words``
     (lists of what columns of words can hold) beside it. ``classes`` lists all labels; a row with another label counts
-    nothing, and neither does one of a list of rows that is longer or shorter than the first. ``number`` is the public
-    number of units. In a vault of users, ``fit(X, y, groups=ids)`` trains on each person's rows together, at most
-    ``records`` of them.
+    nothing, and neither does one of a list of rows that is longer or shorter than declared. A cell that cannot be read,
+    whatever it raises, is a missing one. A list of rows needs a pair of bounds for each column: its rows are not looked
+    at before the charge, so not to see how many there are. ``number`` is the public number of units. In a vault of
+    users, ``fit(X, y, groups=ids)`` trains on each person's rows together, at most ``records`` of them.
 
     Guarantee: a fit is one charge of (ε, δ) for the unit of ``vault``, stated by ``certificate_``, and made before any
     row is read; what is refused follows from settings, types and shapes. Predictions for other rows cost nothing more.
@@ -413,13 +421,9 @@ def _by_place(x: Any, width: int, features: Features) -> tuple[Tensor, Tensor]:
     if hasattr(x, "__array__"):
         table = x if isinstance(x, Tensor) else np.asarray(x)
         return features({name: table[:, int(name)] for name in features.columns}), torch.ones(len(x), dtype=torch.bool)
-    rows = [cells(row) if is_column(row) else [] for row in x]
-    there = [len(row) == width for row in rows]
-    columns = {
-        name: [row[int(name)] if full else None for row, full in zip(rows, there, strict=True)]
-        for name in features.columns
-    }
-    return features(columns), torch.tensor(there, dtype=torch.bool)
+    rows = [row_of(row, width) for row in x]
+    columns = {name: [None if row is None else row[int(name)] for row in rows] for name in features.columns}
+    return features(columns), torch.tensor([row is not None for row in rows], dtype=torch.bool)
 
 
 def _check_kind(y: Any, classes: list[Any]) -> None:

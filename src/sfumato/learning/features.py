@@ -10,9 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sfumato.core.interrupts import FAILED, attempt
 from sfumato.errors import InvalidInput, NotDeclared
 
 __all__ = ["Features"]
+
+PLAIN = frozenset({str, bytes, bool, int, float, complex, type(None)})
+"""Cells with no code of their own, which can be read as they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,21 +149,6 @@ def cells(column: Any) -> list[Any]:
     return list(column)
 
 
-def axes_of(column: Any) -> int:
-    """How many axes it has: of an array by its shape, of a list by its own type and that of its first entry. Public.
-
-    >>> axes_of([1, 2]), axes_of(np.zeros((3, 1))), axes_of([[1], [2]])
-    (1, 2, 2)
-    """
-    if (shape := getattr(column, "shape", None)) is not None:
-        return len(shape)
-    if isinstance(column, str | bytes) or not (hasattr(column, "__len__") and hasattr(column, "__iter__")):
-        return 0
-    if isinstance(column, list | tuple) and column:
-        return 1 + axes_of(column[0])
-    return 1
-
-
 def is_column(column: Any) -> bool:
     """Whether it is one value after another, by its type and shape alone; what the values are is not looked at.
 
@@ -184,17 +173,38 @@ def length_of(column: Any, what: str) -> int:
 
 
 def place_of(places: Mapping[Any, int], cell: Any) -> int:
-    """Where a declared word stands, or −1."""
-    try:
+    """Where a declared word stands, or −1, whatever the cell does when it is asked: a refusal would tell of it."""
+    if type(cell) in PLAIN:
         return places.get(cell, -1)
-    except Exception:  # noqa: BLE001 - not hashable, so no declared word; and a refusal would tell of this cell
-        return -1
+    found = attempt(lambda: places.get(cell, -1))
+    return -1 if found is FAILED else found
+
+
+def row_of(row: Any, width: int) -> list[Any] | None:
+    """The cells of a row; None where it is no row of this width, whatever it does when it is read.
+
+    >>> row_of([1, 2], 2), row_of([1], 2), row_of("no", 2)
+    ([1, 2], None, None)
+    """
+
+    def taken() -> list[Any] | None:
+        found = cells(row) if is_column(row) else []
+        return found if len(found) == width else None
+
+    found = attempt(taken)
+    return None if found is FAILED else found
 
 
 def _number(cell: Any) -> float:
+    """A cell as a float, or none: an error, of whatever kind, would tell of this cell."""
+    found = attempt(lambda: float(cell)) if type(cell) not in PLAIN else _plain_number(cell)
+    return math.nan if found is FAILED else found
+
+
+def _plain_number(cell: Any) -> float:
     try:
         return float(cell)
-    except Exception:  # noqa: BLE001 - a refusal would tell of this cell
+    except (TypeError, ValueError, OverflowError):
         return math.nan
 
 

@@ -254,22 +254,22 @@ def _of_object(one: Any, its_class: type | None, slots: tuple[str, ...], found: 
 @functools.lru_cache(maxsize=4096)
 def _facts(kind: type) -> tuple[bool, type | None, tuple[str, ...]]:
     """Whether objects of a class are entered, the class itself where it is the caller's, and its slots."""
-    home = _home(kind)
+    home = class_home(kind)
     library = home.partition(".")[0]
     foreign = library in LIBRARIES and library not in ENTERED and not home.startswith("sfumato.learning.")
-    if foreign or any(_keeps_accounts(_home(base)) for base in kind.__mro__):
+    if foreign or any(keeps_accounts(class_home(base)) for base in kind.__mro__):
         return False, None, ()
     slots = tuple(name for base in kind.__mro__ for name in _slots(base))
-    return True, kind if _of_the_caller(_home(kind)) else None, slots
+    return True, kind if caller_module(class_home(kind)) else None, slots
 
 
-def _keeps_accounts(home: str) -> bool:
+def keeps_accounts(home: str) -> bool:
     """Whether a module is one of this library that must not forget: what was charged, drawn, told or put aside."""
     return home.startswith("sfumato.") and (not home.startswith("sfumato.learning.") or home in KEEPERS)
 
 
 @functools.lru_cache(maxsize=4096)
-def _home(kind: type) -> str:
+def class_home(kind: type) -> str:
     """The module in which a class is found under its name; none where it only says so."""
     found: object = sys.modules.get(kind.__module__)
     for name in kind.__qualname__.split("."):
@@ -280,7 +280,7 @@ def _home(kind: type) -> str:
 
 
 def _slots(base: type) -> tuple[str, ...]:
-    if _home(base).partition(".")[0] in LIBRARIES:
+    if class_home(base).partition(".")[0] in LIBRARIES:
         return ()
     said = base.__dict__.get("__slots__", ())
     names = (said,) if isinstance(said, str) else tuple(said)
@@ -293,7 +293,7 @@ def _slots(base: type) -> tuple[str, ...]:
 
 
 def _of_class(one: type, found: _Found) -> Iterator[object]:
-    if not _of_the_caller(_home(one)):
+    if not caller_module(class_home(one)):
         return
     own = {name: value for name, value in vars(one).items() if name not in ("__dict__", "__weakref__")}
     found.others.append(lambda: _put_class(one, own))
@@ -303,23 +303,23 @@ def _of_class(one: type, found: _Found) -> Iterator[object]:
 
 def _of_function(one: FunctionType, found: _Found) -> Iterator[object]:
     for cell in one.__closure__ or ():
-        value = _content(cell)
+        value = cell_content(cell)
         found.others.append(functools.partial(_put_cell, cell, value))
         yield value
     for name in ("__defaults__", "__kwdefaults__", "__code__", "__dict__", "__doc__", "__annotations__"):
         value = getattr(one, name)
         found.others.append(functools.partial(_put_attribute, one, name, value))
         yield value
-    if not _of_the_caller(_home_of_function(one)):
+    if not caller_module(function_home(one)):
         return
-    for name in _names(one.__code__):
+    for name in global_names(one.__code__):
         value = one.__globals__.get(name, _NOTHING)  # a name that is not there yet must not be there afterwards
         found.others.append(functools.partial(_put_global, one.__globals__, name, value))
         yield value
 
 
 @functools.lru_cache(maxsize=4096)
-def _of_the_caller(module: str) -> bool:
+def caller_module(module: str) -> bool:
     """Whether a module is the caller's own code, and no installed library: what those keep is not followed."""
     if module.partition(".")[0] in LIBRARIES:
         return False
@@ -327,23 +327,23 @@ def _of_the_caller(module: str) -> bool:
     return "site-packages" not in file and "dist-packages" not in file
 
 
-def _home_of_function(one: FunctionType) -> str:
+def function_home(one: FunctionType) -> str:
     """The module whose names a function sees, whatever it says of itself."""
     name = str(one.__globals__.get("__name__", ""))
     return name if getattr(sys.modules.get(name), "__dict__", None) is one.__globals__ else ""
 
 
 @functools.lru_cache(maxsize=4096)
-def _names(code: CodeType) -> tuple[str, ...]:
+def global_names(code: CodeType) -> tuple[str, ...]:
     """The global names that a function mentions, those of functions inside it as well."""
-    inside = (name for each in code.co_consts if isinstance(each, CodeType) for name in _names(each))
+    inside = (name for each in code.co_consts if isinstance(each, CodeType) for name in global_names(each))
     return tuple(dict.fromkeys((*code.co_names, *inside)))
 
 
 _NOTHING = object()
 
 
-def _content(cell: CellType) -> object:
+def cell_content(cell: CellType) -> object:
     try:
         return cell.cell_contents
     except ValueError:
@@ -361,7 +361,7 @@ def _put_set(one: set[Any], members: list[Any]) -> None:
 
 
 def _put_cell(cell: CellType, value: object) -> None:
-    if _content(cell) is not value:
+    if cell_content(cell) is not value:
         if value is _NOTHING:
             del cell.cell_contents
         else:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.exact import natural
+from sfumato.core.interrupts import FAILED, attempt
 from sfumato.core.query import Dataset
 from sfumato.core.units import Record, Unit, User
 from sfumato.errors import InvalidInput, NotDeclared, Refused
@@ -325,12 +326,14 @@ def _distinct(ids: "npt.NDArray[Any]") -> "tuple[npt.NDArray[Any], npt.NDArray[n
 
 def _who(value: Any) -> Id | None:
     """Who an id is, by itself; None for nobody. Floats beyond exact whole numbers, and anything odd, are nobody."""
-    if isinstance(value, float) and abs(value) >= WHOLE:
-        return None
-    try:
-        return canonical_id(value)
-    except Exception:  # noqa: BLE001 - a refusal here would tell of one id, after the charge
-        return None
+
+    def read() -> Id | None:
+        return None if isinstance(value, float) and abs(value) >= WHOLE else canonical_id(value)
+
+    if type(value) in (str, bytes, int):
+        return value  # type: ignore[no-any-return]
+    found = attempt(read)  # a refusal, or whatever the id raises, would tell of it after the charge
+    return None if found is FAILED else found
 
 
 def _order(who: Id) -> tuple[int, Any]:

@@ -29,7 +29,8 @@ def weights_digest(model: nn.Module) -> str:
 
 
 def packed(parts: dict[str, Any]) -> bytes:
-    """Numbers and tensors as bytes, filled up to a power of two: how many units there are could be in their length.
+    """Numbers and tensors as bytes, filled up to a power of two. How many there are must be public: filled up as they
+    are, one more can still double the length.
 
     >>> len(packed({"weight": torch.zeros(1000)}))
     8192

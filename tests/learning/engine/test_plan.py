@@ -1,5 +1,8 @@
 """The plan: which models have a fast way, and why others do not."""
 
+import contextlib
+from typing import Literal
+
 import pytest
 
 from tests import parts
@@ -12,6 +15,7 @@ from torch.nn import functional as F  # noqa: E402
 
 from sfumato.errors import InvalidInput, Unsupported  # noqa: E402
 from sfumato.learning.engine import Engine  # noqa: E402
+from sfumato.learning.paradigms.private_mean import _own, private_mean  # noqa: E402
 from tests.learning.engine.models import WHOLE, batch  # noqa: E402
 
 
@@ -185,3 +189,51 @@ def test_the_clip_may_move() -> None:
     torch.testing.assert_close(engine.sum(x, y).flat, 2 * before)
     with pytest.raises(InvalidInput):
         engine.clip = -1.0
+
+
+class Choosing(nn.Module):
+    """One of two layers, by the values of the rows; it cannot do a row with a 9."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 3), nn.Linear(4, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if (x == 9).any():
+            raise RuntimeError("cannot be computed")
+        one, other = self.first(x), self.second(x)
+        found: Tensor = one if (x > 5).any() else one + other
+        return found
+
+
+@pytest.mark.parametrize("way", ["auto", "fast"])
+def test_a_plan_follows_from_shapes_whatever_the_rows_are(way: Literal["auto", "fast"]) -> None:
+    ordinary, wanted = torch.zeros((6, 4)), torch.zeros(6, dtype=torch.int64)
+    plans = set()
+    for value in (0.0, 7.0, 9.0):
+        model = Choosing()
+        with torch.no_grad():
+            for one in model.parameters():
+                one.fill_(0.5)
+        engine, rows = Engine(model, F.cross_entropy, way=way), ordinary.clone()
+        rows[0] = value
+        with contextlib.suppress(RuntimeError):
+            engine.sum(rows, wanted)
+        plans.add(engine.plan)
+    assert len(plans) == 1
+    assert [line.split()[:3] for line in plans.pop().splitlines()[2:]] == [
+        ["first", "Linear", "product"],
+        ["second", "Linear", "product"],
+    ]
+
+
+def test_an_engine_remembers_nothing_of_the_rows_of_a_private_mean() -> None:
+    left = set()
+    for value in (0.0, 7.0, 9.0):
+        engine, rows = Engine(Choosing(), F.cross_entropy, way="fast"), torch.zeros((6, 4))
+        rows[0] = value
+        before = {name: id(held) for name, held in vars(engine).items()}
+        private_mean(engine, rows, torch.zeros(6, dtype=torch.int64), moved=1, multiplier=1, over=6, physical=16)
+        assert {name: id(held) for name, held in vars(engine).items()} == before
+        left.add((engine.plan, _own(engine).engine.plan, len(engine._plans)))  # type: ignore[union-attr]
+    assert len(left) == 1

@@ -27,19 +27,23 @@ AGREE = 1e-3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Whether the fast way is open, with a line for each layer: its name, its type, what is done, and why."""
+    """Whether the fast way is open, with a line for each layer: its name, its type, what is done, and why.
+
+    ``calls`` and ``ways`` are how often each layer was called and how it was summed on invented data.
+    """
 
     fast: bool
     reason: str
     layers: dict[str, nn.Module]
     calls: dict[Site, int]
+    ways: dict[Site, str]
     doubts: dict[str, str]
 
-    def table(self, ways: dict[Site, str]) -> str:
+    def table(self) -> str:
         """The plan as text."""
         lines = [("layer", "type", "way", "why")]
         for name, layer in self.layers.items():
-            found = {way for site, way in ways.items() if site.layer == name}
+            found = {way for site, way in self.ways.items() if site.layer == name} if self.fast else set()
             way = ", ".join(sorted(found)) if found else ("fast" if self.fast else "semantic")
             why = self.doubts.get(name, "it has a rule" if self.fast else self.reason)
             lines.append((name or "the model", type(layer).__name__, way, why))
@@ -60,6 +64,7 @@ def plan(model: nn.Module, loss: Loss, inputs: tuple[Tensor, ...], targets: Any,
     }
     doubts = {name: why for name, layer in layers.items() if (why := unfit(layer)) is not None}
     calls: dict[Site, int] = {}
+    ways: dict[Site, str] = {}
     if _shared(model):
         reason = "a parameter has two names"
     elif doubts:
@@ -70,13 +75,13 @@ def plan(model: nn.Module, loss: Loss, inputs: tuple[Tensor, ...], targets: Any,
         with without_dropout(model):
             try:
                 reason = _roads(model, loss, inputs, targets, kind, layers, calls) or _disagreement(
-                    model, loss, inputs, targets, kind, layers
+                    model, loss, inputs, targets, kind, layers, ways
                 )
                 if not reason:
-                    reason = _company(model, loss, inputs, targets, kind, layers, units)
+                    reason = _company(model, loss, inputs, targets, kind, layers, ways, units)
                 with other_weights(model):
-                    reason = reason or _disagreement(model, loss, inputs, targets, kind, layers)
-                    reason = reason or _company(model, loss, inputs, targets, kind, layers, units)
+                    reason = reason or _disagreement(model, loss, inputs, targets, kind, layers, {})
+                    reason = reason or _company(model, loss, inputs, targets, kind, layers, {}, units)
             except Changed as changed:
                 reason = str(changed)
             except (RuntimeError, ValueError, TypeError, LookupError) as failed:
@@ -86,6 +91,7 @@ def plan(model: nn.Module, loss: Loss, inputs: tuple[Tensor, ...], targets: Any,
         reason=reason or "every parameter has a rule, no other road, and both ways agree on invented data",
         layers=layers,
         calls=calls,
+        ways=ways,
         doubts=doubts,
     )
 
@@ -124,15 +130,17 @@ def _disagreement(
     targets: Any,
     kind: Kind,
     layers: dict[str, nn.Module],
+    ways: dict[Site, str],
 ) -> str:
-    """Compare both ways on invented data, in the mode that will run but without dropout."""
+    """Compare both ways on invented data, in the mode that will run but without dropout; note the way of each site."""
     present = torch.ones(inputs[0].shape[: 2 if kind == "user" else 1], dtype=torch.bool, device=inputs[0].device)
     trained = {name: value for name, value in model.named_parameters() if value.requires_grad}
     one, other = ({n: torch.zeros_like(v, dtype=torch.float64) for n, v in trained.items()} for _ in range(2))
     with Unchanged(model, loss):
-        norms, _, _ = fast_sum(
+        norms, _, found = fast_sum(
             model, loss, inputs, targets, present, clip=1.0, kind=kind, layers=layers, into=one, batches=2
         )
+    ways.update(found)
     true, _ = semantic_sum(model, loss, inputs, targets, present, clip=1.0, kind=kind, into=other)
     if not bool((true > 0).any()):
         return "invented data have no gradient to compare both ways by"
@@ -150,9 +158,10 @@ def _company(
     targets: Any,
     kind: Kind,
     layers: dict[str, nn.Module],
+    ways: dict[Site, str],
     units: int,
 ) -> str:
-    """Exchange one of as many units as there will be: nobody else's norm may change."""
+    """Exchange one of as many units as there will be: nobody else's norm may change; note the way of each site."""
     if units < 2:
         return ""
     inputs, targets = invented((inputs, targets), units)
@@ -166,6 +175,7 @@ def _company(
                 model, loss, some, targets, present, clip=1.0, kind=kind, layers=layers, into=into, batches=2
             )
         norms.append(found[0])
+        ways.update(found[2])
     if not torch.allclose(norms[0][1:], norms[1][1:], rtol=_agree(trained.values()), atol=1e-12):
         return f"among {units} units of invented data, one that is exchanged changes what others give"
     return ""

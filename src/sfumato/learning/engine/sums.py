@@ -11,7 +11,6 @@ from sfumato.learning.engine.bounds import FEW, LARGEST, MANY, SMALLEST
 from sfumato.learning.engine.fast import fast_sum
 from sfumato.learning.engine.losses import Kind, Loss
 from sfumato.learning.engine.plan import Plan, key, plan
-from sfumato.learning.engine.record import Site
 from sfumato.learning.engine.semantics import semantic_sum
 from sfumato.learning.refusals import check_layers
 from sfumato.learning.unchanged import Unchanged
@@ -77,7 +76,7 @@ class Engine:
         self._parameters = dict(model.named_parameters())
         self.unchanged = Unchanged(model, loss)
         self._plans: dict[tuple[Any, ...], Plan] = {}
-        self._last: tuple[Plan, dict[Site, str]] | None = None
+        self._last: Plan | None = None  # as it was before rows were seen: what they bring about is not remembered
 
     @property
     def clip(self) -> float:
@@ -92,16 +91,16 @@ class Engine:
 
     @property
     def plan(self) -> str:
-        """The way of each layer in the last sum, as a table. It follows from shapes alone."""
+        """The way of each layer for batches like the last, as a table. It follows from shapes and invented data."""
         if self._last is None:
             return "nothing is planned before the first batch" if self.way != "semantic" else "semantic: as asked"
-        return self._last[0].table(self._last[1])
+        return self._last.table()
 
     def prepare(self, inputs: Any, targets: Any) -> None:
         """Plan for batches of such shapes; their values are not looked at."""
         inputs = inputs if isinstance(inputs, tuple) else (inputs,)
         if self.way != "semantic":
-            self._last = self._planned(inputs, targets), {}
+            self._last = self._planned(inputs, targets)
 
     def sum(self, inputs: Any, targets: Any, present: Tensor | None = None) -> ClippedSum:
         """Sum the clipped gradients of a batch."""
@@ -111,11 +110,11 @@ class Engine:
             present = torch.ones(axes, dtype=torch.bool, device=inputs[0].device)
         if present.shape[0] > MANY:
             raise InvalidInput(f"a physical batch has at most {MANY} units; nothing was summed. Use smaller ones.")
-        planned = None if self.way == "semantic" else self._planned(inputs, targets)
+        planned = self._last = None if self.way == "semantic" else self._planned(inputs, targets)
         flat, into = self._empty(inputs[0].device, single=planned is not None and planned.fast and self._few(present))
         with self.unchanged:
             if planned is not None and planned.fast:
-                norms, losses, ways = fast_sum(
+                norms, losses, _ = fast_sum(
                     self.model,
                     self.loss,
                     inputs,
@@ -128,12 +127,10 @@ class Engine:
                     batches=self.batches,
                     expected=planned.calls,
                 )
-                self._last = planned, ways
             else:
                 norms, losses = semantic_sum(
                     self.model, self.loss, inputs, targets, present, clip=self.clip, kind=self.unit, into=into
                 )
-                self._last = None if planned is None else (planned, {})
         return ClippedSum(sums=into, flat=flat, norms=norms, losses=losses)
 
     def _planned(self, inputs: tuple[Tensor, ...], targets: Any) -> Plan:

@@ -16,6 +16,7 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Family, Record, Relation, Unit, User
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.learning import EXAMPLE_QUERIES
+from sfumato.learning.paradigms.content import content_of
 from sfumato.learning.paradigms.distillation import CloserModel
 from sfumato.learning.paradigms.examples import Examples
 from sfumato.learning.paradigms.learning_curves import LearningCurve
@@ -42,9 +43,17 @@ class _Holding:
     targets: Any
     ids: list[Id | None] | None
     number: int | None
-    ensembles: dict[str, tuple[Train, int, int]] = field(default_factory=dict)
+    ensembles: dict[str, tuple[Train, int, int, str]] = field(default_factory=dict)
     questions: dict[str, Any] = field(default_factory=dict)
-    models: dict[str, tuple[tuple[Any, Any], ...]] = field(default_factory=dict)
+    models: dict[str, tuple[tuple[Any, Any, str], ...]] = field(default_factory=dict)
+
+    def voted(self, ensemble: str, asked: str) -> str:
+        """The digest of teachers and questions as they are now."""
+        return content_of(self.ensembles[ensemble][0], self.questions[asked])
+
+    def examined(self, models: str) -> str:
+        """The digest of models as they are now."""
+        return content_of(*(ready for _, ready, _ in self.models[models]))
 
     @property
     def numeric(self) -> bool:
@@ -69,7 +78,7 @@ class _Keeper:
                 "which part a record belongs to is told by its name and never by its place; nothing was done. Declare "
                 "the examples with ids=…."
             )
-        _kept(self._held.ensembles, name, (train, parts, classes), _same)
+        _kept(self._held.ensembles, name, (train, parts, classes, content_of(train)), _same)
 
     def ask(self, name: str, questions: Any) -> int:
         """Keep public questions under a name; how many there are."""
@@ -83,11 +92,20 @@ class _Keeper:
 
         def same(one: Sequence[Any], other: Sequence[Any]) -> bool:
             return len(one) == len(other) and all(
-                a[0] is b[0] and same_model(a[1], b[1]) for a, b in zip(one, other, strict=True)
+                a[0] is b[0] and same_model(a[1], b[1]) and a[2] == b[2] for a, b in zip(one, other, strict=True)
             )
 
-        _kept(self._held.models, name, tuple((model, rehearsed(model, self._held.inputs)) for model in models), same)
+        ready = [(model, rehearsed(model, self._held.inputs)) for model in models]
+        _kept(self._held.models, name, tuple((*each, content_of(each[1])) for each in ready), same)
         return len(models)
+
+    def voted(self, ensemble: str, asked: str) -> str:
+        """The digest of what was kept under the names of an ensemble and of some questions."""
+        return self._held.voted(ensemble, asked)
+
+    def examined(self, models: str) -> str:
+        """The digest of what was kept under the name of some models."""
+        return self._held.examined(models)
 
 
 class Lessons:
@@ -158,11 +176,13 @@ class Lessons:
             case TeacherVotes() | ConfidentVotes():
                 known = query.ensemble in held.ensembles and query.asked in held.questions
                 fits = known and (
-                    held.ensembles[query.ensemble][1:] == (query.parts, query.classes)
+                    held.ensembles[query.ensemble][1:3] == (query.parts, query.classes)
                     and len(held.questions[query.asked]) == query.questions
+                    and query.content == held.voted(query.ensemble, query.asked)
                 )
             case LearningCurve():
                 fits = len(held.models.get(query.models, ())) == query.epochs and query.number == held.number
+                fits = fits and query.content == held.examined(query.models)
             case CloserModel():
                 fits = query.number == held.number
             case LogisticWeights():
@@ -210,7 +230,7 @@ class Lessons:
                 from sfumato.learning.paradigms.predictions import right
 
                 places = self._places(held)
-                return [right(model, held.inputs, held.targets, places) for _, model in held.models[query.models]]
+                return [right(model, held.inputs, held.targets, places) for _, model, _ in held.models[query.models]]
             case CloserModel():
                 from sfumato.learning.paradigms.predictions import class_of
 
@@ -231,7 +251,7 @@ class Lessons:
 
     def _votes(self, query: TeacherVotes | ConfidentVotes, held: _Holding) -> list[list[int]]:
         """Train every teacher on its own part and count the votes. Sensitive."""
-        train, parts, classes = held.ensembles[query.ensemble]
+        train, parts, classes, _ = held.ensembles[query.ensemble]
         secret = self._secret()
         places: list[list[int]] = [[] for _ in range(parts)]
         for place, person in enumerate(held.ids or ()):
@@ -299,6 +319,6 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _kept(names: dict[str, Any], name: str, what: Any, same: Callable[[Any, Any], bool]) -> None:
-    """Keep something under a public name that stored answers go by."""
+    """Keep something under a public name, which stays what it is; stored answers go by its content as well."""
     if not same(names.setdefault(name, what), what):
         raise Refused(f"{name!r} is the name of something else here; nothing was done. Give it another name.")

@@ -20,7 +20,7 @@ __all__ = ["Examples", "Teachers", "lesson"]
 
 
 class Keeper(Protocol):
-    """Where things are laid beside examples; it gives nothing back."""
+    """Where things are laid beside examples; it gives nothing back but digests of them."""
 
     def teach(self, name: str, train: Train, parts: int, classes: int) -> None:
         """Keep a way to train teachers."""
@@ -32,6 +32,14 @@ class Keeper(Protocol):
 
     def examine(self, name: str, models: Sequence[Any]) -> int:
         """Keep models."""
+        ...
+
+    def voted(self, ensemble: str, asked: str) -> str:
+        """The digest of teachers and questions that were kept."""
+        ...
+
+    def examined(self, models: str) -> str:
+        """The digest of models that were kept."""
         ...
 
 
@@ -72,7 +80,8 @@ class Examples:
         if not models:
             raise InvalidInput("a learning curve needs at least one model; nothing was done.")
         number, epochs = self._counted(), self.keeper.examine(name, models)
-        query = LearningCurve(dataset=self.dataset, models=name, epochs=epochs, number=number)
+        content = self.keeper.examined(name)
+        query = LearningCurve(dataset=self.dataset, models=name, epochs=epochs, number=number, content=content)
         return Question(query=query, gate=self.gate)
 
     def accuracy(self, model: Any, *, name: str) -> Question:
@@ -130,6 +139,7 @@ class Teachers:
             classes=self.classes,
             asked=name,
             questions=asked,
+            content=self.examples.keeper.voted(self.name, name),
         )
         return Question(query=query, gate=self.examples.gate)
 
@@ -151,6 +161,7 @@ class Teachers:
             answers=answers,
             threshold=threshold,
             share=rational(share, "share"),
+            content=self.examples.keeper.voted(self.name, name),
         )
         return Question(query=query, gate=self.examples.gate)
 

@@ -26,7 +26,8 @@ class LearningCurve:
     """The accuracy of ``epochs`` models, one after the other, on ``number`` private test records, one of each person.
 
     What is protected is the vector of counts of records that a model gets right; shares are these over ``number``.
-    ``models`` is the public name of the models.
+    ``models`` is the public name of the models, and ``content`` their digest: other models under the same name make
+    another question. (Curves of version 1 have none.)
 
     Guarantee: :meth:`sensitivity` bounds the move of all counts together: under *replace* one person moves each share
     by 1/number, so the curve by √epochs/number in l2 and by epochs/number in l1. Assumes: the models do not hang on
@@ -35,12 +36,13 @@ class LearningCurve:
     """
 
     KIND: ClassVar[str] = "query.learning_curve"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
     ANSWERED_BY: ClassVar[tuple[str, ...]] = ("mechanism.laplace", "mechanism.gaussian")
     dataset: Dataset
     models: str
     epochs: int
     number: int
+    content: str | None = None
 
     def __post_init__(self) -> None:
         check_name(self.models, "the name of some models")

@@ -52,7 +52,9 @@ class TeacherVotes:
     """How many of ``parts`` teachers vote for each of ``classes`` classes, on each of a list of public questions.
 
     What is protected is the vector of all counts; the label of a question is the class with the most noisy votes, which
-    is post-processing. ``ensemble`` and ``asked`` are public names of the teachers and of the list.
+    is post-processing. ``ensemble`` and ``asked`` are public names of the teachers and of the list, and ``content`` the
+    digest of both: other teachers or questions under the same names make another question. (Questions of version 1 have
+    none.)
 
     Guarantee: :meth:`sensitivity` bounds the move of all counts together, whatever a teacher says and however many
     teachers or classes there are. Assumes: the parts are fixed by a keyed hash of the person, and a teacher is a
@@ -60,7 +62,7 @@ class TeacherVotes:
     """
 
     KIND: ClassVar[str] = "query.teacher_votes"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
     ANSWERED_BY: ClassVar[tuple[str, ...]] = ("mechanism.laplace", "mechanism.gaussian")
     dataset: Dataset
     ensemble: str
@@ -68,6 +70,7 @@ class TeacherVotes:
     classes: int
     asked: str
     questions: int
+    content: str | None = None
 
     def __post_init__(self) -> None:
         _check_votes(self)
@@ -129,7 +132,7 @@ class ConfidentVotes:
     """Labels for those public questions that the teachers agree on: at most ``answers`` of them.
 
     A question is answered where its largest count, with noise of its own, reaches ``threshold``. Checks get ``share``
-    of what is spent, answers the rest.
+    of what is spent, answers the rest. The other fields are those of :class:`TeacherVotes`.
 
     Guarantee: :meth:`sensitivity` is that of one question: the largest count by its linf, all counts by their l2.
     Assumes: as :class:`TeacherVotes`. Public: every field, and which questions were answered: the cost is fixed
@@ -137,7 +140,7 @@ class ConfidentVotes:
     """
 
     KIND: ClassVar[str] = "query.confident_votes"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
     ANSWERED_BY: ClassVar[tuple[str, ...]] = ("mechanism.confident_max",)
     dataset: Dataset
     ensemble: str
@@ -148,6 +151,7 @@ class ConfidentVotes:
     answers: int
     threshold: int
     share: Fraction = SHARE
+    content: str | None = None
 
     def __post_init__(self) -> None:
         _check_votes(self)
