@@ -4,7 +4,8 @@ Order of a charge: reserve (durable, then anchored), read and draw, store the an
 deliver. Whatever stops in between leaves the charge counted.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from fractions import Fraction
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.core.budget import Budget
 from sfumato.core.events import PrivacyEvent
+from sfumato.core.one_at_a_time import one_at_a_time
 from sfumato.core.query import Dataset, check_name
 from sfumato.core.release import Release
 from sfumato.core.statement import Account
@@ -50,11 +52,6 @@ class DurableLedger:
     reader: Callable[[str], Release] | None = None
     purpose: str | None = None
     recipient: str | None = None
-
-    @property
-    def home(self) -> str:
-        """What tells this ledger from all others: its answers are stored for all its accounts."""
-        return self.ledger.identifier
 
     @property
     def budget(self) -> Budget:
@@ -105,6 +102,16 @@ class DurableLedger:
             with self.ledger._store.reading() as pages:
                 self._permitted(pages, datasets, self.ledger._time(pages), Budget.none())
         return self._read(text)
+
+    @contextmanager
+    def asking(self, question: str) -> Iterator[None]:
+        """Hold a canonical question against all others who ask it of this ledger, in any thread and process; they wait.
+
+        Guarantee: who comes next finds the answer stored, or the data closed; where the one before was killed, its
+        charge counts, and the next pays its own.
+        """
+        with one_at_a_time((self.ledger.identifier, question)), self.ledger._store.asking(question_key(question)):
+            yield
 
     def _read(self, text: str | None) -> Release | None:
         if text is None:

@@ -4,6 +4,7 @@ import os
 import secrets
 import threading
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
@@ -11,6 +12,7 @@ from enum import Enum
 from sfumato.accounting.filters import BasicFilter
 from sfumato.core.budget import Budget
 from sfumato.core.events import PrivacyEvent
+from sfumato.core.one_at_a_time import one_at_a_time
 from sfumato.core.query import Dataset
 from sfumato.core.release import Release
 from sfumato.core.statement import Account
@@ -82,11 +84,6 @@ class MemoryLedger:
         self._home = secrets.token_hex(16)
 
     @property
-    def home(self) -> str:
-        """What tells this ledger from all others."""
-        return self._home
-
-    @property
     def budget(self) -> Budget:
         """What was allowed in all."""
         return self._filter.budget
@@ -106,6 +103,10 @@ class MemoryLedger:
         del datasets
         with self._lock:
             return self._answers.get(key)
+
+    def asking(self, question: str) -> AbstractContextManager[None]:
+        """Hold a question against all other threads that ask it; they wait."""
+        return one_at_a_time((self._home, question))
 
     def given(self, reservation: Reservation) -> Release | None:
         """The answer that a charge was settled with: none here, where every request is a new one."""
