@@ -11,7 +11,7 @@ from sfumato.engines.dialects import Dialect
 from sfumato.engines.sources.catalogues import check_duckdb_table, check_postgres_table
 from sfumato.engines.sources.duckdb_tables import usual_settings
 from sfumato.engines.sources.frames import Frame
-from sfumato.engines.sources.origins import Origin, Settle
+from sfumato.engines.sources.origins import IN_MEMORY, Origin, Settle, is_one_of
 from sfumato.engines.sources.postgres_tables import columns_of_query, reading
 from sfumato.engines.sources.relations import columns_in, table_of
 from sfumato.engines.sources.row_wise import not_row_wise, not_the_stored_unit
@@ -35,6 +35,12 @@ DateTruncate TimestampTruncate
 ExtractYear ExtractQuarter ExtractMonth ExtractDay ExtractDayOfYear ExtractHour ExtractMinute
 """
 FUNCTIONS = frozenset(ROW_WISE.split())
+# What Ibis holds rows in memory by; it has others, for datasets, whose rows are read when they are asked for.
+HOLDERS = (
+    ("ibis.formats.pandas", "PandasDataFrameProxy"),
+    ("ibis.formats.polars", "PolarsDataFrameProxy"),
+    ("ibis.formats.pyarrow", "PyArrowTableProxy"),
+)
 ENGINES = {Dialect.DUCKDB: "DuckDB", Dialect.POSTGRES: "PostgreSQL", Dialect.SPARK: "Spark"}
 
 
@@ -51,11 +57,13 @@ def origin_of_table(table: Any, *, derived: bool = False, unit: tuple[str, ...] 
         raise Unsupported(f"an Ibis {type(table).__name__} is not a source of rows; give a table.")
     node = table.op()
     if isinstance(node, ops.InMemoryTable):
+        if not derived:
+            _only_ibis(table)
+            _only_rows(node)
         return Frame(table.to_pyarrow())
     if not derived:
         _only_row_by_row(node)
-        if type(table) is not ir.Table:  # what is cached, or a class of the caller's
-            raise not_row_wise("the Ibis table", f"is a {type(table).__name__}")
+        _only_ibis(table)
         for name in unit:
             if not _keeps(node, name):
                 raise not_the_stored_unit("the Ibis table", name)
@@ -66,6 +74,23 @@ def origin_of_table(table: Any, *, derived: bool = False, unit: tuple[str, ...] 
             "was done. Read are DuckDB, PostgreSQL and Spark; or hand over the rows as an Arrow table."
         )
     return IbisTable(given=table, dialect=Dialect(backend.name), derived=derived, unit=unit)
+
+
+def _only_ibis(table: Any) -> None:
+    """Refuse what is cached, and classes of the caller's, which may give other rows than their steps say."""
+    import ibis.expr.types as ir
+
+    if type(table) is not ir.Table:
+        raise not_row_wise("the Ibis table", f"is a {type(table).__name__}")
+
+
+def _only_rows(node: Any) -> None:
+    """Refuse a table in memory whose rows are not there yet, but come from a dataset, a stream or the caller's code."""
+    import ibis.expr.operations as ops
+
+    held = getattr(node.data, "obj", None)
+    if type(node) is not ops.InMemoryTable or not is_one_of(node.data, HOLDERS) or not is_one_of(held, IN_MEMORY):
+        raise not_row_wise("the Ibis table", f"is made of a {type(held).__name__}, which may be read by a query")
 
 
 def _only_row_by_row(node: Any) -> None:
