@@ -17,6 +17,7 @@ from sfumato.core.one_at_a_time import one_at_a_time
 from sfumato.core.query import Dataset, check_name
 from sfumato.core.release import Release
 from sfumato.core.statement import Account
+from sfumato.core.stored import Stored
 from sfumato.core.units import Unit
 from sfumato.errors import LedgerError, NotDeclared, Refused
 from sfumato.governance.balances import Balance
@@ -27,7 +28,7 @@ from sfumato.governance.books import (
     request_of,
 )
 from sfumato.governance.charging import approvals_of, lines_of, standing_lines
-from sfumato.governance.entries import Advanced, Committed, DatasetClosed, Released, Reserved, Started
+from sfumato.governance.entries import Advanced, Committed, DataClosed, DatasetClosed, Released, Reserved, Started
 from sfumato.governance.memory import Reservation, State, check_next
 from sfumato.governance.pages import Pages
 from sfumato.governance.terms import after
@@ -295,8 +296,8 @@ class DurableLedger:
             head = home._append(pages, Released(at=home._time(pages), charge=charge.number))
         home._anchor.advance(head, durable=False)
 
-    def close(self, datasets: Sequence[Dataset]) -> None:
-        """Let no row of these versions be read any more, in any process."""
+    def close(self, datasets: Sequence[Dataset], stored: Sequence[Stored] = ()) -> None:
+        """Let no row of these versions be read any more, nor under other names declared before, in any process."""
         home, head = self.ledger, None
         with home._store.writing() as pages:
             home._check_anchor(pages)
@@ -304,6 +305,9 @@ class DurableLedger:
                 edition = pages.edition(dataset)
                 if edition is not None and not edition.closed:
                     head = home._append(pages, DatasetClosed(at=home._time(pages), dataset=dataset))
+            names = tuple(sorted({name for what in stored for name in what.names}))
+            if names:
+                head = home._append(pages, DataClosed(at=home._time(pages), names=names))
         if head is not None:
             home._anchor.advance(head, durable=True)
 
@@ -312,6 +316,13 @@ class DurableLedger:
         with self.ledger._store.reading() as pages:
             edition = pages.edition(dataset)
         return edition is not None and edition.closed
+
+    def shut(self, dataset: Dataset, stored: Stored) -> bool:
+        """Whether the rows of a version were closed under another name since the ledger knows the version."""
+        with self.ledger._store.reading() as pages:
+            closed = pages.government().closed
+            last = max((closed.get(name, 0) for name in stored.names), default=0)
+            return last > 0 and pages.declared(dataset) < last
 
     def _permitted(self, pages: Pages, datasets: Sequence[Dataset], at: str, cost: Budget) -> tuple[int, ...]:
         return approvals_of(pages, datasets, purpose=self.purpose, recipient=self.recipient, at=at, cost=cost)

@@ -16,6 +16,7 @@ from sfumato.core.one_at_a_time import one_at_a_time
 from sfumato.core.query import Dataset
 from sfumato.core.release import Release
 from sfumato.core.statement import Account
+from sfumato.core.stored import Stored, moment
 from sfumato.errors import InvalidInput, LedgerError, NotDeclared, Refused
 
 __all__ = ["MemoryLedger", "Reservation", "State", "check_next"]
@@ -79,6 +80,7 @@ class MemoryLedger:
         self._places: dict[int, tuple[int, str]] = {}
         self._answers: dict[str, Release] = {}
         self._closed: set[Dataset] = set()
+        self._shut: dict[str, int] = {}
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._home = secrets.token_hex(16)
@@ -180,14 +182,20 @@ class MemoryLedger:
             filtered = self._filter
             self._filter = BasicFilter(budget=filtered.budget, spent=filtered.spent - reservation.cost)
 
-    def close(self, datasets: Sequence[Dataset]) -> None:
-        """Let no row of these versions be read any more."""
+    def close(self, datasets: Sequence[Dataset], stored: Sequence[Stored] = ()) -> None:
+        """Let no row of these versions be read any more, nor under other names that were declared before."""
         with self._lock:
             self._closed.update(datasets)
+            self._shut.update(dict.fromkeys((name for what in stored for name in what.names), moment()))
 
     def closed(self, dataset: Dataset) -> bool:
         """Whether a version was closed."""
         return dataset in self._closed
+
+    def shut(self, dataset: Dataset, stored: Stored) -> bool:
+        """Whether the rows of a version were closed under another name since it was declared."""
+        del dataset
+        return any(self._shut.get(name, 0) > stored.since for name in stored.names)
 
     def _check_process(self) -> None:
         if os.getpid() != self._process:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engines.dialects import Dialect
-from sfumato.engines.sources.catalogues import check_duckdb_table, check_postgres_table
+from sfumato.engines.sources.catalogues import (
+    check_duckdb_table,
+    check_postgres_table,
+    duckdb_stored,
+    postgres_stored,
+    spark_stored,
+)
 from sfumato.engines.sources.duckdb_tables import usual_settings
 from sfumato.engines.sources.frames import Frame
 from sfumato.engines.sources.origins import IN_MEMORY, Origin, Settle, is_one_of
@@ -150,6 +156,21 @@ class IbisTable:
         """Nothing tells when a table was written to."""
         return None
 
+    def stored(self, engine: Any) -> Iterable[Hashable]:
+        """The tables that it names."""
+        import ibis.expr.operations as ops
+
+        found: list[Hashable] = []
+        for part in self.given.op().find(ops.DatabaseTable):
+            match self.dialect:
+                case Dialect.DUCKDB:
+                    found += duckdb_stored(engine.con, _named(part))
+                case Dialect.POSTGRES:
+                    found += postgres_stored(engine.con, _named(part)[-2:])
+                case Dialect.SPARK:
+                    found += spark_stored(engine._session, _named(part))
+        return found
+
     def place(self) -> Hashable:
         """The connection."""
         return "Ibis", id(self.given.get_backend())
@@ -193,8 +214,7 @@ class IbisTable:
         import ibis.expr.operations as ops
 
         for part in self.given.op().find(ops.DatabaseTable):
-            named = (part.namespace.catalog, part.namespace.database, part.name)
-            name = tuple(each for each in named if each is not None)
+            name = _named(part)
             columns = list(part.schema.names)
             match self.dialect:
                 case Dialect.DUCKDB:
@@ -203,6 +223,12 @@ class IbisTable:
                     check_postgres_table(engine.con, name[-2:], self.label, columns=columns)
                 case Dialect.SPARK:
                     check_spark_table(engine._session, name, self.label, unit=self.unit, columns=columns)
+
+
+def _named(table: Any) -> tuple[str, ...]:
+    """The name of a table, as far as it is said."""
+    named = (table.namespace.catalog, table.namespace.database, table.name)
+    return tuple(each for each in named if each is not None)
 
 
 @contextmanager

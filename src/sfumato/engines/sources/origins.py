@@ -44,6 +44,13 @@ class Origin(Protocol):
         """What tells one state of it from another without reading it; always the same where nothing does."""
         ...
 
+    def stored(self, engine: Any) -> Iterable[Hashable]:
+        """What its stored rows are known by, under whatever name they are declared; no row is read.
+
+        Plain values that are the same in every process. Empty where nothing is known, as of rows in memory.
+        """
+        ...
+
     def place(self) -> Hashable:
         """The engine's place: tables of one place can be opened in one session, and joined there."""
         ...
