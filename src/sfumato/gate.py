@@ -71,6 +71,14 @@ def released(
             "what a row holds. Nothing was read and nothing was spent. Mend the data and declare a new version."
         )
     asked.area.check_fit(query)
+    stored = asked.area.stored(query)
+    for dataset, what in stored.items():
+        if ledger.shut(dataset, what):
+            raise Refused(
+                f"what {dataset.name!r} reads was closed under another name, after its engine failed: whether another "
+                "question fails could tell what a row holds. Nothing was read and nothing was spent. Mend the data and "
+                "declare a new version."
+            )
 
     reservation = ledger.reserve(
         asked.charge,
@@ -87,7 +95,7 @@ def released(
     issued = datetime.now(UTC).isoformat(timespec="seconds")
     answer = _noisy(asked.area, query, mechanism)
     if answer is None:
-        ledger.close(private)
+        ledger.close(private, tuple(stored.values()))
         raise EngineFailed(
             f"the engine stopped while it read {query.dataset.name!r}. Rows may have been read, so the charge of "
             f"{reservation.cost} is kept; no number was released, and this version of the data is closed. "

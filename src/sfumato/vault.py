@@ -20,8 +20,7 @@ from sfumato.core.exact import Exact, natural, non_negative
 from sfumato.core.extras import need
 from sfumato.core.interrupts import check_outside
 from sfumato.core.limits import Limit
-from sfumato.core.one_at_a_time import one_at_a_time
-from sfumato.core.query import Mechanism, Query, check_name
+from sfumato.core.query import Dataset, Mechanism, Query, check_name
 from sfumato.core.question import Preview
 from sfumato.core.release import Release
 from sfumato.core.signature import SigningKey
@@ -519,11 +518,14 @@ class Vault:
         derived = tuple(area.derived(query))
         parts = (query, self.unit, limit, charge, mechanism, *([derived] if derived else []))
         question = canonical([encode(part) for part in parts])
+        stored = None if fresh else self._stored(question, private)
+        if stored is not None:
+            return stored
         # Who asks the same meanwhile waits for the answer, which then is a stored one; a fresh draw waits for nobody.
-        with nullcontext() if fresh else one_at_a_time((self._ledger.home, question)):
-            stored = None if fresh else self._ledger.stored(question, private)
+        with nullcontext() if fresh else self._ledger.asking(question):
+            stored = None if fresh else self._stored(question, private)
             if stored is not None:
-                return replace(stored, charged=Budget.none(), repeated=True)
+                return stored
             return released(
                 Asked(
                     query=query,
@@ -544,6 +546,11 @@ class Vault:
                 idempotency=idempotency,
                 reads=reads,
             )
+
+    def _stored(self, question: str, private: Sequence[Dataset]) -> Release | None:
+        """The answer that was given before, at no cost."""
+        stored = self._ledger.stored(question, private)
+        return None if stored is None else replace(stored, charged=Budget.none(), repeated=True)
 
     def _area(self, query: Query) -> Area[Any]:
         """The area that answers a query, once it has been checked."""

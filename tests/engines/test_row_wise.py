@@ -423,6 +423,58 @@ def test_a_stream_of_batches_is_a_query_and_refused() -> None:
     assert counted(MANY) == counted(MANY.to_batches()[0]) == counted(MANY.to_pandas()) == (5,)
 
 
+@pytest.mark.filterwarnings("ignore:.*fetch_(arrow_table|record_batch):DeprecationWarning")
+def test_a_table_of_ibis_in_memory_holds_rows_and_nothing_that_is_read_later() -> None:
+    import ibis.expr.operations as ops
+    import ibis.expr.types as ir
+    import pyarrow.dataset as ds
+    from ibis.formats.pyarrow import PyArrowTableProxy
+
+    engine = ibis.duckdb.connect()
+    table = engine.create_table("visits", MANY)
+    windowed = table.mutate(k=table.k.max())
+
+    class Holder(PyArrowTableProxy):  # type: ignore[misc, type-arg]
+        """Runs code of the caller's when it is read."""
+
+    class Held(ops.InMemoryTable):  # type: ignore[misc]
+        """The same."""
+
+    class Shown(ir.Table):
+        """The same."""
+
+        def to_pyarrow(self, **_: Any) -> pa.Table:
+            return windowed.to_pyarrow()
+
+    Shown.__module__ = ir.Table.__module__
+    schema = ibis.memtable(MANY).schema()
+    for data, made_of in (
+        (ibis.memtable(ds.dataset(windowed.to_pyarrow_batches())), "is made of a InMemoryDataset"),
+        (ibis.memtable(ds.dataset(MANY)), "is made of a InMemoryDataset"),
+        (ops.InMemoryTable(name="a", schema=schema, data=Holder(MANY)).to_expr(), "is made of a Table"),
+        (Held(name="a", schema=schema, data=PyArrowTableProxy(MANY)).to_expr(), "is made of a Table"),
+        (Shown(ibis.memtable(MANY).op()), "is a Shown"),
+    ):
+        with pytest.raises(Refused, match=f"{made_of}.*{WORDS}"):
+            counted(data)
+    assert counted(ibis.memtable(ds.dataset(MANY)), derived=True) == (5,)
+    for given in (MANY, MANY.to_pandas(), pl.from_arrow(MANY)):
+        assert counted(ibis.memtable(given)) == (5,)
+
+
+def test_a_table_of_ibis_over_an_expression_is_rows_that_ibis_has_computed_before() -> None:
+    """As with any frame: Ibis runs the expression when the table is made, and nothing of it is left to be seen."""
+    engine = ibis.duckdb.connect()
+    table = engine.create_table("visits", MANY)
+    held = ibis.memtable(table.mutate(k=table.k.max()))
+    engine.drop_table("visits")
+    assert type(held.op().data.obj) is pa.Table
+    assert counted(held) == (5,)
+    lazy = ibis.memtable(MANY).mutate(k=1)  # while a step on such a table is an expression, and no rows in memory
+    with pytest.raises(Refused, match=WORDS):
+        counted(lazy)
+
+
 def test_an_operation_of_ibis_is_known_by_what_it_is_and_not_by_its_name() -> None:
     import ibis.expr.datatypes as dt
     import ibis.expr.operations as ops

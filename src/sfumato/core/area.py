@@ -1,12 +1,13 @@
 """An area: what a vault needs of one kind of data. It knows tables, graphs and streams by the same few words."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from sfumato.core.budget import Budget
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, Mechanism, Query
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.stored import Stored
 
 __all__ = ["Answer", "Area"]
 
@@ -45,6 +46,10 @@ class Area(Protocol[Asked]):
 
     def check_fit(self, query: Asked) -> None:
         """Refuse a query that does not fit the names and types of the data; no row is read."""
+        ...
+
+    def stored(self, query: Asked) -> Mapping[Dataset, Stored]:
+        """What the private datasets that a query reads are known by, once they were checked."""
         ...
 
     def read(self, query: Asked) -> Any:

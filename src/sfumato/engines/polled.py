@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
+from sfumato.core.interrupts import FAILED, attempt
 from sfumato.engines.dialects import Dialect
 from sfumato.engines.sources.columns import quoted
 from sfumato.engines.sources.databases import DatabaseTable
@@ -30,6 +33,7 @@ SELECT EXISTS (
 ENCODINGS = ("UTF8", "LATIN1")  # others can hold what is no text, and reading it would be an error
 
 Row = tuple[int, dict[str, str | None]]
+Made = TypeVar("Made")
 
 
 def check_polled(data: DatabaseTable) -> PostgresTable:
@@ -59,19 +63,42 @@ def rows_since(
     the time with its zone, and the columns that are ``whole``; other columns hold texts, numbers or the like. The
     database must be one whose texts are texts, in UTF8 or LATIN1.
     """
-    failure: SfumatoError
-    try:
-        with origin.session() as engine:
-            _check(engine, origin, key, time, columns, whole)
-            yield from _read(engine, _relation(origin), since, key, time, columns)
-        return
-    except SfumatoError as ours:
-        failure = ours
-    except Exception:  # noqa: BLE001 - whatever an engine raises, it is not quoted
-        failure = EngineFailed(
+    with ExitStack() as until:
+        session = ExitStack()
+        until.callback(attempt, session.close)  # a connection that broke cannot be closed any better
+        engine = _begun(origin, session, lambda opened: _check(opened, origin, key, time, columns, whole))
+        found: list[Row] | None = None
+        while found is None or len(found) == ROWS:
+            after = found[-1][0] if found else None
+            found = _answered(origin, partial(_page, engine, _relation(origin), since, key, time, columns, after))
+            yield from found
+
+
+def _begun(origin: PostgresTable, session: ExitStack, check: Callable[[Any], None]) -> Any:
+    """A session whose table was checked; what the check refuses is told, since it looks at no row."""
+
+    def begun() -> tuple[Any] | SfumatoError:
+        try:
+            engine = session.enter_context(origin.session())
+            check(engine)
+        except SfumatoError as ours:
+            return ours
+        return (engine,)
+
+    made = _answered(origin, begun)
+    if isinstance(made, SfumatoError):
+        raise made
+    return made[0]
+
+
+def _answered(origin: PostgresTable, step: Callable[[], Made]) -> Made:
+    """Take a step of the engine. Whatever it raises may tell of a row, and ends here; a real Ctrl-C goes on."""
+    made = attempt(step)
+    if made is FAILED:
+        raise EngineFailed(
             f"PostgreSQL did not answer for {origin.label}; nothing more was told. {origin.advice} Then go on polling."
         )
-    raise failure
+    return made
 
 
 def _relation(origin: PostgresTable) -> str:
@@ -111,21 +138,18 @@ def _check(
         )
 
 
-def _read(engine: Any, relation: str, since: datetime, key: str, time: str, columns: Sequence[str]) -> Iterator[Row]:
+def _page(
+    engine: Any, relation: str, since: datetime, key: str, time: str, columns: Sequence[str], after: int | None
+) -> list[Row]:
+    """The next rows in the order of their keys, ``ROWS`` of them unless they are the last."""
     number, moment, *names = (quoted(name, Dialect.POSTGRES) for name in (key, time, *columns))
     texts = ", ".join(
         f"CASE WHEN pg_catalog.octet_length(CAST({name} AS TEXT)) <= {LONGEST} THEN CAST({name} AS TEXT) END"
         for name in names
     )
     first = f"{moment} >= TIMESTAMPTZ '{since.astimezone(UTC).isoformat()}'"
-    after: int | None = None
-    while True:
-        where = first if after is None else f"{first} AND {number} > {after}"
-        found = engine.con.execute(
-            f"SELECT {number}, {texts} FROM {relation} WHERE {where} ORDER BY 1 LIMIT {ROWS}"  # noqa: S608 - quoted
-        ).fetchall()
-        for place, *values in found:
-            yield int(place), dict(zip(columns, values, strict=True))
-        if len(found) < ROWS:
-            return
-        after = int(found[-1][0])
+    where = first if after is None else f"{first} AND {number} > {after}"
+    found = engine.con.execute(
+        f"SELECT {number}, {texts} FROM {relation} WHERE {where} ORDER BY 1 LIMIT {ROWS}"  # noqa: S608 - quoted
+    ).fetchall()
+    return [(int(place), dict(zip(columns, values, strict=True))) for place, *values in found]

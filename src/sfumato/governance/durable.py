@@ -4,7 +4,8 @@ Order of a charge: reserve (durable, then anchored), read and draw, store the an
 deliver. Whatever stops in between leaves the charge counted.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from fractions import Fraction
@@ -12,9 +13,11 @@ from typing import TYPE_CHECKING
 
 from sfumato.core.budget import Budget
 from sfumato.core.events import PrivacyEvent
+from sfumato.core.one_at_a_time import one_at_a_time
 from sfumato.core.query import Dataset, check_name
 from sfumato.core.release import Release
 from sfumato.core.statement import Account
+from sfumato.core.stored import Stored
 from sfumato.core.units import Unit
 from sfumato.errors import LedgerError, NotDeclared, Refused
 from sfumato.governance.balances import Balance
@@ -25,7 +28,7 @@ from sfumato.governance.books import (
     request_of,
 )
 from sfumato.governance.charging import approvals_of, lines_of, standing_lines
-from sfumato.governance.entries import Advanced, Committed, DatasetClosed, Released, Reserved, Started
+from sfumato.governance.entries import Advanced, Committed, DataClosed, DatasetClosed, Released, Reserved, Started
 from sfumato.governance.memory import Reservation, State, check_next
 from sfumato.governance.pages import Pages
 from sfumato.governance.terms import after
@@ -50,11 +53,6 @@ class DurableLedger:
     reader: Callable[[str], Release] | None = None
     purpose: str | None = None
     recipient: str | None = None
-
-    @property
-    def home(self) -> str:
-        """What tells this ledger from all others: its answers are stored for all its accounts."""
-        return self.ledger.identifier
 
     @property
     def budget(self) -> Budget:
@@ -105,6 +103,16 @@ class DurableLedger:
             with self.ledger._store.reading() as pages:
                 self._permitted(pages, datasets, self.ledger._time(pages), Budget.none())
         return self._read(text)
+
+    @contextmanager
+    def asking(self, question: str) -> Iterator[None]:
+        """Hold a canonical question against all others who ask it of this ledger, in any thread and process; they wait.
+
+        Guarantee: who comes next finds the answer stored, or the data closed; where the one before was killed, its
+        charge counts, and the next pays its own.
+        """
+        with one_at_a_time((self.ledger.identifier, question)), self.ledger._store.asking(question_key(question)):
+            yield
 
     def _read(self, text: str | None) -> Release | None:
         if text is None:
@@ -288,8 +296,8 @@ class DurableLedger:
             head = home._append(pages, Released(at=home._time(pages), charge=charge.number))
         home._anchor.advance(head, durable=False)
 
-    def close(self, datasets: Sequence[Dataset]) -> None:
-        """Let no row of these versions be read any more, in any process."""
+    def close(self, datasets: Sequence[Dataset], stored: Sequence[Stored] = ()) -> None:
+        """Let no row of these versions be read any more, nor under other names declared before, in any process."""
         home, head = self.ledger, None
         with home._store.writing() as pages:
             home._check_anchor(pages)
@@ -297,6 +305,9 @@ class DurableLedger:
                 edition = pages.edition(dataset)
                 if edition is not None and not edition.closed:
                     head = home._append(pages, DatasetClosed(at=home._time(pages), dataset=dataset))
+            names = tuple(sorted({name for what in stored for name in what.names}))
+            if names:
+                head = home._append(pages, DataClosed(at=home._time(pages), names=names))
         if head is not None:
             home._anchor.advance(head, durable=True)
 
@@ -305,6 +316,13 @@ class DurableLedger:
         with self.ledger._store.reading() as pages:
             edition = pages.edition(dataset)
         return edition is not None and edition.closed
+
+    def shut(self, dataset: Dataset, stored: Stored) -> bool:
+        """Whether the rows of a version were closed under another name since the ledger knows the version."""
+        with self.ledger._store.reading() as pages:
+            closed = pages.government().closed
+            last = max((closed.get(name, 0) for name in stored.names), default=0)
+            return last > 0 and pages.declared(dataset) < last
 
     def _permitted(self, pages: Pages, datasets: Sequence[Dataset], at: str, cost: Budget) -> tuple[int, ...]:
         return approvals_of(pages, datasets, purpose=self.purpose, recipient=self.recipient, at=at, cost=cost)

@@ -32,6 +32,7 @@ __all__ = [
     "Advanced",
     "BoardSeated",
     "Committed",
+    "DataClosed",
     "DatasetClosed",
     "DatasetDeclared",
     "Entry",
@@ -121,6 +122,20 @@ class DatasetClosed:
     VERSION: ClassVar[int] = 1
     at: str
     dataset: Dataset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataClosed:
+    """The stored rows behind a version that was closed, by digests of where they lie.
+
+    Every version that was declared before and reads one of them is closed with it, whatever it is called. One that is
+    declared later is the steward's word that the data was mended.
+    """
+
+    KIND: ClassVar[str] = "ledger.data_closed"
+    VERSION: ClassVar[int] = 1
+    at: str
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -322,6 +337,7 @@ Entry = (
     | PopulationDeclared
     | DatasetDeclared
     | DatasetClosed
+    | DataClosed
     | TermsDeclared
     | PolicyDeclared
     | WindowsDeclared
@@ -347,7 +363,7 @@ ENTRIES = Registry(
             *(units.Record, units.User, units.Family, units.Event, units.Edge, units.Node, units.Weight, units.Client),
             *(Budget, Dataset, Account, *board.DECLARATIONS, *consent.DECLARATIONS, *plans.DECLARATIONS),
             *(Proportional, BaseAndReserve, TimeWindows),
-            *(LedgerOpened, AccountOpened, PopulationDeclared, DatasetDeclared, DatasetClosed),
+            *(LedgerOpened, AccountOpened, PopulationDeclared, DatasetDeclared, DatasetClosed, DataClosed),
             *(TermsDeclared, PolicyDeclared, WindowsDeclared, BoardSeated, Acted, PlanAdopted),
             *(Reserved, Started, Advanced, Committed, Released, Expired, Recovered, Repriced),
         )

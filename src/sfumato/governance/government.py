@@ -13,6 +13,7 @@ from sfumato.governance.digest import digest_of
 from sfumato.governance.entries import (
     Acted,
     BoardSeated,
+    DataClosed,
     Entry,
     PlanAdopted,
     PolicyDeclared,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GOVERNING", "Adopted", "Government", "actor", "agreed"]
 
-GOVERNING = (BoardSeated, Acted, TermsDeclared, PolicyDeclared, WindowsDeclared, PlanAdopted, Recovered)
+GOVERNING = (BoardSeated, Acted, TermsDeclared, PolicyDeclared, WindowsDeclared, PlanAdopted, Recovered, DataClosed)
 """The entries that change it."""
 
 
@@ -59,6 +60,8 @@ class Government:
     plans: tuple[Adopted, ...] = ()
     shared: tuple[str, ...] = ()
     seated: int = 0
+    closed: dict[str, int] = field(default_factory=dict)
+    """Stored rows that were closed, by their names, and the entry that closed each last."""
     lost: Budget | None = None
     """What recoveries have charged to every balance; None where nothing was ever lost."""
     recovered: int = 0
@@ -81,6 +84,8 @@ class Government:
                 return self._shared_out(entry)
             case Recovered():
                 return replace(self._recovered(entry), recovered=number)
+            case DataClosed():
+                return replace(self, closed={**self.closed, **dict.fromkeys(entry.names, number)})
             case WindowsDeclared():
                 return replace(self, windows={**self.windows, entry.path: entry.windows})
             case PlanAdopted():

@@ -4,6 +4,7 @@ import os
 import secrets
 import threading
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
@@ -11,9 +12,11 @@ from enum import Enum
 from sfumato.accounting.filters import BasicFilter
 from sfumato.core.budget import Budget
 from sfumato.core.events import PrivacyEvent
+from sfumato.core.one_at_a_time import one_at_a_time
 from sfumato.core.query import Dataset
 from sfumato.core.release import Release
 from sfumato.core.statement import Account
+from sfumato.core.stored import Stored, moment
 from sfumato.errors import InvalidInput, LedgerError, NotDeclared, Refused
 
 __all__ = ["MemoryLedger", "Reservation", "State", "check_next"]
@@ -77,14 +80,10 @@ class MemoryLedger:
         self._places: dict[int, tuple[int, str]] = {}
         self._answers: dict[str, Release] = {}
         self._closed: set[Dataset] = set()
+        self._shut: dict[str, int] = {}
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._home = secrets.token_hex(16)
-
-    @property
-    def home(self) -> str:
-        """What tells this ledger from all others."""
-        return self._home
 
     @property
     def budget(self) -> Budget:
@@ -106,6 +105,10 @@ class MemoryLedger:
         del datasets
         with self._lock:
             return self._answers.get(key)
+
+    def asking(self, question: str) -> AbstractContextManager[None]:
+        """Hold a question against all other threads that ask it; they wait."""
+        return one_at_a_time((self._home, question))
 
     def given(self, reservation: Reservation) -> Release | None:
         """The answer that a charge was settled with: none here, where every request is a new one."""
@@ -179,14 +182,20 @@ class MemoryLedger:
             filtered = self._filter
             self._filter = BasicFilter(budget=filtered.budget, spent=filtered.spent - reservation.cost)
 
-    def close(self, datasets: Sequence[Dataset]) -> None:
-        """Let no row of these versions be read any more."""
+    def close(self, datasets: Sequence[Dataset], stored: Sequence[Stored] = ()) -> None:
+        """Let no row of these versions be read any more, nor under other names that were declared before."""
         with self._lock:
             self._closed.update(datasets)
+            self._shut.update(dict.fromkeys((name for what in stored for name in what.names), moment()))
 
     def closed(self, dataset: Dataset) -> bool:
         """Whether a version was closed."""
         return dataset in self._closed
+
+    def shut(self, dataset: Dataset, stored: Stored) -> bool:
+        """Whether the rows of a version were closed under another name since it was declared."""
+        del dataset
+        return any(self._shut.get(name, 0) > stored.since for name in stored.names)
 
     def _check_process(self) -> None:
         if os.getpid() != self._process:

@@ -13,7 +13,7 @@ from sfumato.errors import LedgerError
 from sfumato.governance import rows
 from sfumato.governance.balances import Balance
 from sfumato.governance.books import Charge, Edition, Totals, apply
-from sfumato.governance.entries import CHARGING, START, Entry, LedgerOpened, Recovered, Row
+from sfumato.governance.entries import CHARGING, START, DatasetDeclared, Entry, LedgerOpened, Recovered, Row
 from sfumato.governance.government import GOVERNING, Government
 from sfumato.governance.memory import State
 from sfumato.governance.rows import (
@@ -218,6 +218,14 @@ class Pages:
     def datasets(self, population: str) -> set[str]:
         """The names of all datasets about some people."""
         return {row.name for row in self._all(EDITION, "WHERE population = ?", (population,))}
+
+    def declared(self, dataset: Dataset) -> int:
+        """The entry that declared a version; 0 where there is none. It looks through all that declare one."""
+        for found in self._all(RECORD, "WHERE kind = ? ORDER BY number", (DatasetDeclared.KIND,)):
+            row = row_of(found)
+            if isinstance(row.entry, DatasetDeclared) and row.entry.dataset == dataset:
+                return row.number
+        return 0
 
     def append(self, entry: Entry, *, after: int | None = None) -> Row:
         """Write an entry at the end of the record, and what follows from it into the books."""

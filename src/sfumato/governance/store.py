@@ -10,7 +10,7 @@ import re
 import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sfumato.core.extras import need
 from sfumato.errors import InvalidInput, LedgerError
 from sfumato.governance import rows
+from sfumato.governance.alone import alone
 from sfumato.governance.books import Totals
 from sfumato.governance.entries import START
 from sfumato.governance.government import Government
@@ -33,12 +34,20 @@ __all__ = ["Store", "shown"]
 
 PATIENCE = 60  # seconds to wait for other writers
 
+# Who holds a question may take long, so nobody who waits is sent away; a machine that fell silent is given up.
+HELD = (
+    "SET lock_timeout TO 0; SET statement_timeout TO 0; SET tcp_keepalives_idle TO 30; "
+    "SET tcp_keepalives_interval TO 10; SET tcp_keepalives_count TO 3"
+)
+
 _connecting = threading.Lock()
+_asking: set[tuple[URL, str]] = set()  # the questions that this process holds, or waits for
 
 
 def _forked() -> None:
     global _connecting  # a lock that another thread held stays locked in a forked process
     _connecting = threading.Lock()
+    _asking.clear()
 
 
 os.register_at_fork(after_in_child=_forked)
@@ -56,6 +65,7 @@ class Store:
         self._turn = threading.Lock()
         driver: Any = self.url.get_dialect().import_dbapi()
         self._errors: tuple[type[Exception], ...] = (SQLAlchemyError, driver.Error)
+        self._apart = sa.create_engine(self.url, poolclass=sa.NullPool, connect_args=_given(self.url))
 
     @property
     def name(self) -> str:
@@ -138,6 +148,39 @@ class Store:
             pages.flush()
             with self._failing("whether it was written is not known: if it was, it counts"):
                 rows.commit(cursor.connection)
+
+    @contextmanager
+    def asking(self, question: str) -> Iterator[None]:
+        """Hold a question, by its key, against all other processes that ask it of this database; they wait.
+
+        Guarantee: who dies lets go of it: the system sees to that on SQLite, and the server on PostgreSQL, within a
+        minute where a machine fell silent. A thread that holds the question already goes on. No transaction is open
+        meanwhile, so that other questions are charged as ever. Assumes: threads of one process come one at a time.
+        """
+        held = (self.url, question)
+        with ExitStack() as stack:
+            if held not in _asking:
+                _asking.add(held)
+                stack.callback(_asking.discard, held)
+                with self._failing("nothing was changed"):
+                    stack.enter_context(self._alone(question))
+            yield
+
+    @contextmanager
+    def _alone(self, question: str) -> Iterator[None]:
+        if self.lite:
+            database = Path(str(self.url.database))
+            with alone(database.with_name(f"{database.name}-asked-{question}"), beside=database):
+                yield
+            return
+        # A connection of its own: in the pool, those who wait could keep out the one that they wait for.
+        connection = self._apart.raw_connection()
+        try:
+            number = int.from_bytes(bytes.fromhex(question)[:8], "big", signed=True)
+            rows.run(connection.cursor(), f"{HELD}; SELECT pg_advisory_lock({number})")
+            yield
+        finally:
+            connection.close()  # which lets go
 
     @contextmanager
     def _begun(self, begin: str) -> Iterator[Any]:
@@ -235,11 +278,14 @@ def _address(url: str | Path) -> URL:
     return address.set(drivername="postgresql+psycopg")
 
 
+def _given(url: URL) -> dict[str, Any]:
+    return {"timeout": PATIENCE} if url.get_backend_name() == "sqlite" else {"autocommit": True}
+
+
 def _engine(url: URL) -> sa.Engine:
     """The connections; each is told when a transaction begins, since drivers begin one after the first SELECT."""
     lite = url.get_backend_name() == "sqlite"
-    given = {"timeout": PATIENCE} if lite else {"autocommit": True}
-    engine = sa.create_engine(url, connect_args=given, pool_size=4, max_overflow=4, pool_timeout=PATIENCE)
+    engine = sa.create_engine(url, connect_args=_given(url), pool_size=4, max_overflow=4, pool_timeout=PATIENCE)
 
     @sa.event.listens_for(engine, "connect")
     def durable(connection: Any, _: object) -> None:

@@ -16,6 +16,7 @@ from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, Mechanism, Query
 from sfumato.core.question import Gate
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.stored import Stored
 from sfumato.core.units import Node, Relation, Unit, Weight
 from sfumato.engines.sources import check_derived
 from sfumato.errors import InvalidInput, NotDeclared, Refused, Unsupported
@@ -165,6 +166,11 @@ class Graphs:
         """Refuse an edge list whose columns are not there or not of the right type; no row is read."""
         held = self._holdings[query.dataset]
         held.edges.check(None if held.nodes is None else held.nodes.kind)
+
+    def stored(self, query: GraphQuery) -> dict[Dataset, Stored]:
+        """What an edge list is known by, once its columns were looked at; nothing of what is in memory."""
+        edges = self._holdings[query.dataset].edges
+        return {query.dataset: edges.rows.stored} if isinstance(edges, Table) else {}
 
     def read(self, query: GraphQuery) -> Any:
         """Read the graph, project it where the unit has a cap, and compute. Sensitive: the result is exact.

@@ -15,6 +15,7 @@ from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, Mechanism, Query
 from sfumato.core.question import Gate
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.stored import Stored
 from sfumato.core.units import Family, Relation, Unit, User
 from sfumato.engines.sources import Source, check_derived
 from sfumato.errors import InvalidInput, NotDeclared, Refused
@@ -157,6 +158,10 @@ class Tables:
     def check_fit(self, query: TableQuery) -> None:
         """Refuse a query that does not fit the names and types of the columns; no row is read."""
         check_columns(query, self._beside(query), self._unit)
+
+    def stored(self, query: TableQuery) -> dict[Dataset, Stored]:
+        """What the rows are known by, once the columns were looked at."""
+        return {dataset: self._holdings[dataset].source.stored for dataset in self.private(query)}
 
     def read(self, query: TableQuery) -> Any:
         """Add up in the engine. Sensitive: the result is exact."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engines.dialects import Dialect
-from sfumato.engines.sources.catalogues import check_duckdb_table
+from sfumato.engines.sources.catalogues import check_duckdb_table, duckdb_stored
 from sfumato.engines.sources.columns import quoted
 from sfumato.engines.sources.origins import Settle
 from sfumato.engines.sources.relations import columns_in, relation_in
@@ -54,6 +54,10 @@ class DuckDBFile:
             return None
         found = self.path.stat()
         return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+    def stored(self, engine: Any) -> Iterable[Hashable]:
+        """The table, by its file and its name there."""
+        return duckdb_stored(engine.con, ("data", *(() if len(self.name) > 1 else ("main",)), *self.name))
 
     def place(self) -> Hashable:
         """The file."""
@@ -117,6 +121,10 @@ class DuckDBConnection:
     def state(self) -> object:
         """Nothing tells when a table was written to."""
         return None
+
+    def stored(self, engine: Any) -> Iterable[Hashable]:
+        """The table, by its file, where it has one, and its name there."""
+        return duckdb_stored(engine.con, self.name)
 
     def place(self) -> Hashable:
         """The connection."""

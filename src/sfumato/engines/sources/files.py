@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import secrets
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
 from itertools import takewhile
@@ -18,7 +18,7 @@ from sfumato.engines.sources.columns import projected, quoted, sql_name
 from sfumato.engines.sources.embedded import PLACE, embedded
 from sfumato.engines.sources.logged_folders import check_no_log, check_no_logs
 from sfumato.engines.sources.origins import Origin, Settle
-from sfumato.engines.sources.stored_files import named_twice
+from sfumato.engines.sources.stored_files import named_twice, stored_as
 from sfumato.errors import EngineFailed, InvalidInput, NotDeclared, Unsupported
 
 if TYPE_CHECKING:
@@ -126,6 +126,10 @@ class ParquetFiles:
         """Which files there are, and when they were written."""
         return _seen(self.files())
 
+    def stored(self, engine: Any) -> Iterable[Hashable]:
+        """Each of its files."""
+        return [what for file in self.files() for what in stored_as(file)]
+
     def place(self) -> Hashable:
         """Beside other files and frames."""
         return PLACE
@@ -200,6 +204,10 @@ class CsvFile:
     def state(self) -> object:
         """When the file was written, and which it is."""
         return _seen([self.path])
+
+    def stored(self, engine: Any) -> Iterable[Hashable]:
+        """The file."""
+        return stored_as(self.path)
 
     def place(self) -> Hashable:
         """Beside other files and frames."""

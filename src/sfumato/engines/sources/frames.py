@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import secrets
 import weakref
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from contextlib import AbstractContextManager, ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engines.sources.columns import projected
 from sfumato.engines.sources.embedded import PLACE, connection, embedded
 from sfumato.engines.sources.origins import Settle
-from sfumato.engines.sources.polars_plans import check_lazy_frame, collected
+from sfumato.engines.sources.polars_plans import check_lazy_frame, collected, scanned
+from sfumato.engines.sources.stored_files import stored_as
 from sfumato.errors import EngineFailed, InvalidInput
 
 if TYPE_CHECKING:
@@ -43,6 +44,10 @@ class Frame:
     def state(self) -> object:
         """A copy does not change."""
         return None
+
+    def stored(self, engine: Any) -> Iterable[Hashable]:
+        """Nothing: where rows in memory came from is not known."""
+        return ()
 
     def place(self) -> Hashable:
         """Beside other frames and files."""
@@ -81,6 +86,10 @@ class LazyFrame:
     def state(self) -> object:
         """What was collected does not change."""
         return None
+
+    def stored(self, engine: Any) -> Iterable[Hashable]:
+        """The files that its plan scans, where the plan can be looked into."""
+        return [what for file in scanned(self._lazy) for what in stored_as(file)]
 
     def place(self) -> Hashable:
         """Beside other frames and files."""

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engines.dialects import Dialect
-from sfumato.engines.sources.catalogues import check_duckdb_table, check_postgres_table
+from sfumato.engines.sources.catalogues import (
+    check_duckdb_table,
+    check_postgres_table,
+    duckdb_stored,
+    postgres_stored,
+    spark_stored,
+)
 from sfumato.engines.sources.duckdb_tables import usual_settings
 from sfumato.engines.sources.frames import Frame
-from sfumato.engines.sources.origins import Origin, Settle
+from sfumato.engines.sources.origins import IN_MEMORY, Origin, Settle, is_one_of
 from sfumato.engines.sources.postgres_tables import columns_of_query, reading
 from sfumato.engines.sources.relations import columns_in, table_of
 from sfumato.engines.sources.row_wise import not_row_wise, not_the_stored_unit
@@ -35,6 +41,12 @@ DateTruncate TimestampTruncate
 ExtractYear ExtractQuarter ExtractMonth ExtractDay ExtractDayOfYear ExtractHour ExtractMinute
 """
 FUNCTIONS = frozenset(ROW_WISE.split())
+# What Ibis holds rows in memory by; it has others, for datasets, whose rows are read when they are asked for.
+HOLDERS = (
+    ("ibis.formats.pandas", "PandasDataFrameProxy"),
+    ("ibis.formats.polars", "PolarsDataFrameProxy"),
+    ("ibis.formats.pyarrow", "PyArrowTableProxy"),
+)
 ENGINES = {Dialect.DUCKDB: "DuckDB", Dialect.POSTGRES: "PostgreSQL", Dialect.SPARK: "Spark"}
 
 
@@ -51,11 +63,13 @@ def origin_of_table(table: Any, *, derived: bool = False, unit: tuple[str, ...] 
         raise Unsupported(f"an Ibis {type(table).__name__} is not a source of rows; give a table.")
     node = table.op()
     if isinstance(node, ops.InMemoryTable):
+        if not derived:
+            _only_ibis(table)
+            _only_rows(node)
         return Frame(table.to_pyarrow())
     if not derived:
         _only_row_by_row(node)
-        if type(table) is not ir.Table:  # what is cached, or a class of the caller's
-            raise not_row_wise("the Ibis table", f"is a {type(table).__name__}")
+        _only_ibis(table)
         for name in unit:
             if not _keeps(node, name):
                 raise not_the_stored_unit("the Ibis table", name)
@@ -66,6 +80,23 @@ def origin_of_table(table: Any, *, derived: bool = False, unit: tuple[str, ...] 
             "was done. Read are DuckDB, PostgreSQL and Spark; or hand over the rows as an Arrow table."
         )
     return IbisTable(given=table, dialect=Dialect(backend.name), derived=derived, unit=unit)
+
+
+def _only_ibis(table: Any) -> None:
+    """Refuse what is cached, and classes of the caller's, which may give other rows than their steps say."""
+    import ibis.expr.types as ir
+
+    if type(table) is not ir.Table:
+        raise not_row_wise("the Ibis table", f"is a {type(table).__name__}")
+
+
+def _only_rows(node: Any) -> None:
+    """Refuse a table in memory whose rows are not there yet, but come from a dataset, a stream or the caller's code."""
+    import ibis.expr.operations as ops
+
+    held = getattr(node.data, "obj", None)
+    if type(node) is not ops.InMemoryTable or not is_one_of(node.data, HOLDERS) or not is_one_of(held, IN_MEMORY):
+        raise not_row_wise("the Ibis table", f"is made of a {type(held).__name__}, which may be read by a query")
 
 
 def _only_row_by_row(node: Any) -> None:
@@ -125,6 +156,21 @@ class IbisTable:
         """Nothing tells when a table was written to."""
         return None
 
+    def stored(self, engine: Any) -> Iterable[Hashable]:
+        """The tables that it names."""
+        import ibis.expr.operations as ops
+
+        found: list[Hashable] = []
+        for part in self.given.op().find(ops.DatabaseTable):
+            match self.dialect:
+                case Dialect.DUCKDB:
+                    found += duckdb_stored(engine.con, _named(part))
+                case Dialect.POSTGRES:
+                    found += postgres_stored(engine.con, _named(part)[-2:])
+                case Dialect.SPARK:
+                    found += spark_stored(engine._session, _named(part))
+        return found
+
     def place(self) -> Hashable:
         """The connection."""
         return "Ibis", id(self.given.get_backend())
@@ -168,8 +214,7 @@ class IbisTable:
         import ibis.expr.operations as ops
 
         for part in self.given.op().find(ops.DatabaseTable):
-            named = (part.namespace.catalog, part.namespace.database, part.name)
-            name = tuple(each for each in named if each is not None)
+            name = _named(part)
             columns = list(part.schema.names)
             match self.dialect:
                 case Dialect.DUCKDB:
@@ -178,6 +223,12 @@ class IbisTable:
                     check_postgres_table(engine.con, name[-2:], self.label, columns=columns)
                 case Dialect.SPARK:
                     check_spark_table(engine._session, name, self.label, unit=self.unit, columns=columns)
+
+
+def _named(table: Any) -> tuple[str, ...]:
+    """The name of a table, as far as it is said."""
+    named = (table.namespace.catalog, table.namespace.database, table.name)
+    return tuple(each for each in named if each is not None)
 
 
 @contextmanager

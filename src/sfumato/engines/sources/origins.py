@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,7 +15,7 @@ from sfumato.errors import Unsupported
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["Origin", "Settle", "origin_of"]
+__all__ = ["IN_MEMORY", "Origin", "Settle", "is_one_of", "origin_of"]
 
 # Frames that are rows. A stream of batches may be a query that runs when it is read.
 IN_MEMORY = (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table"), ("pyarrow", "RecordBatch"))
@@ -44,6 +44,13 @@ class Origin(Protocol):
         """What tells one state of it from another without reading it; always the same where nothing does."""
         ...
 
+    def stored(self, engine: Any) -> Iterable[Hashable]:
+        """What its stored rows are known by, under whatever name they are declared; no row is read.
+
+        Plain values that are the same in every process. Empty where nothing is known, as of rows in memory.
+        """
+        ...
+
     def place(self) -> Hashable:
         """The engine's place: tables of one place can be opened in one session, and joined there."""
         ...
@@ -59,6 +66,15 @@ class Origin(Protocol):
     def table(self, engine: Any, settle: Settle, until: ExitStack) -> ir.Table:
         """The rows in a session; what was made for them is taken away when the stack is closed."""
         ...
+
+
+def is_one_of(data: object, kinds: Iterable[tuple[str, str]]) -> bool:
+    """Whether some data is of one of these classes, by package and name, and not of a class made from one.
+
+    >>> is_one_of("rows", IN_MEMORY)
+    False
+    """
+    return type(data) in {getattr(sys.modules.get(package), name, None) for package, name in kinds}
 
 
 def origin_of(
@@ -89,8 +105,7 @@ def origin_of(
         case "polars", "LazyFrame":
             return frames.LazyFrame(data, derived=derived, unit=unit)
     if hasattr(data, "__arrow_c_stream__"):
-        held = {getattr(sys.modules.get(package), name, None) for package, name in IN_MEMORY}
-        if not derived and type(data) not in held:
+        if not derived and not is_one_of(data, IN_MEMORY):
             raise not_row_wise(f"a {kind} of {module.removeprefix('_')}", "may be a query that is run when it is read")
         return frames.Frame(data)
     raise Unsupported(

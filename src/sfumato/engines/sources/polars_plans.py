@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 from sfumato.engines.sources.logged_folders import check_no_logs
@@ -75,6 +76,17 @@ def collected(lazy: Any, label: str, *, unit: Sequence[str] = ()) -> Any:
     return frame
 
 
+def scanned(lazy: Any) -> list[Path]:
+    """The files of this machine that a lazy frame scans; none where its plan cannot be looked into."""
+    import polars
+
+    try:
+        nodes = lazy._ldf.with_optimizations(polars.QueryOptFlags.none()._pyoptflags).visit()
+        return _Plan(nodes).files()
+    except (AttributeError, NotImplementedError, TypeError):
+        return []
+
+
 def _check_plan(nodes: Any, label: str, unit: Sequence[str]) -> None:
     seen: str | None
     made: str | None
@@ -100,6 +112,16 @@ class _Plan:
     def place(self) -> int:
         """Where the plan is looked at now."""
         return int(self._nodes.get_node())
+
+    def files(self) -> list[Path]:
+        """The files that are scanned from here on."""
+        node, inputs = self._nodes.view_current_node(), self._nodes.get_inputs()
+        named = [str(each) for each in node.paths] if type(node).__name__ == "Scan" else []
+        found = [path for name in named if (path := local_path(name)) is not None]
+        for each in inputs:
+            self._nodes.set_node(each)
+            found += self.files()
+        return found
 
     def keeps(self, place: int, name: str) -> bool:
         """Whether a column is the one that is stored under this name, as it is; for a plan of listed steps."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.extras import need
 from sfumato.engines.dialects import Dialect
-from sfumato.engines.sources.catalogues import check_postgres_table
+from sfumato.engines.sources.catalogues import check_postgres_table, postgres_stored
 from sfumato.engines.sources.columns import quoted
 from sfumato.engines.sources.origins import Settle
 from sfumato.engines.sources.relations import table_of
@@ -68,6 +68,10 @@ class PostgresTable:
     def state(self) -> object:
         """Nothing tells when a table was written to."""
         return None
+
+    def stored(self, engine: Any) -> Iterable[Hashable]:
+        """The table and its parts, by the numbers that the server has given them."""
+        return postgres_stored(engine.con, self.name)
 
     def place(self) -> Hashable:
         """The database, as this user reaches it."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sfumato.core.interrupts import attempt
+from sfumato.core.stored import Stored, moment
 from sfumato.engines.expressions import Type
 from sfumato.engines.sources.columns import settled
 from sfumato.engines.sources.origins import Origin, origin_of
@@ -66,6 +68,7 @@ class Source:
         self.derived = derived
         self._turn = _turn_of(self._origin)
         self._seen: tuple[object, dict[str, Type]] | None = None
+        self._since, self._names = moment(), frozenset[str]()
 
     def __repr__(self) -> str:
         return f"<Source: {self._origin.label} on {self.engine}>"
@@ -75,10 +78,15 @@ class Source:
         """The engine that reads the rows, as people call it."""
         return self._origin.engine
 
+    @property
+    def stored(self) -> Stored:
+        """What its stored rows are known by, as far as that was seen when its columns were looked at."""
+        return Stored(names=self._names, since=self._since)
+
     def columns(self) -> dict[str, Type]:
         """Names and types of the columns, without reading a row; what fails here fails before anything is charged."""
         with self._turn, ExitStack() as stack:
-            return self._or_failed(lambda: self._held(self._begun(stack)))
+            return self._or_failed(lambda: self._looked_at(self._begun(stack)))
 
     @contextmanager
     def opened(self) -> Iterator[ir.Table]:
@@ -88,6 +96,11 @@ class Source:
 
     def _begun(self, stack: ExitStack) -> Any:
         return stack.enter_context(self._origin.session())
+
+    def _looked_at(self, engine: Any) -> dict[str, Type]:
+        held = self._held(engine)
+        self._names = frozenset(sha256(repr(each).encode()).hexdigest() for each in self._origin.stored(engine))
+        return held
 
     def _held(self, engine: Any) -> dict[str, Type]:
         before = self._origin.state()

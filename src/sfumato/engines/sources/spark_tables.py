@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engines.dialects import Dialect
+from sfumato.engines.sources.catalogues import spark_stored
 from sfumato.engines.sources.columns import quoted
 from sfumato.engines.sources.origins import Settle
 from sfumato.engines.sources.relations import columns_in, relation_in
@@ -50,6 +51,10 @@ class SparkTable:
     def state(self) -> object:
         """Nothing tells when a table was written to."""
         return None
+
+    def stored(self, engine: Any) -> Iterable[Hashable]:
+        """The table by its whole name; of a frame, nothing."""
+        return spark_stored(self._spark, self.name) if self.name else ()
 
     def place(self) -> Hashable:
         """The session."""

@@ -1,10 +1,10 @@
 """Files by what they are, not by how they are spelled: a file that is read twice counts each of its records twice."""
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-__all__ = ["local_path", "named_twice"]
+__all__ = ["local_path", "named_twice", "stored_as"]
 
 
 def local_path(name: str) -> Path | None:
@@ -22,6 +22,13 @@ def local_path(name: str) -> Path | None:
     if address.scheme != "file" or address.netloc or address.query or address.fragment:
         return None
     return Path(unquote(address.path))
+
+
+def stored_as(file: Path) -> tuple[Hashable, ...]:
+    """What a file is known by, however it is spelled: where it is, and which it is on its disk; it is not opened."""
+    whole = file.resolve()
+    found = whole.stat() if whole.exists() else None
+    return (("path", str(whole)), *([] if found is None else [("file", found.st_dev, found.st_ino)]))
 
 
 def named_twice(files: Iterable[Path]) -> bool:

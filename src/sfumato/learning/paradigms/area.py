@@ -13,6 +13,7 @@ from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, Mechanism, Query
 from sfumato.core.question import Gate
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.stored import Stored
 from sfumato.core.units import Family, Record, Relation, Unit, User
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.learning import EXAMPLE_QUERIES
@@ -211,6 +212,10 @@ class Lessons:
 
     def check_fit(self, query: ExampleQuery) -> None:
         """Nothing is left to check: the shapes were, when the question was made."""
+
+    def stored(self, query: ExampleQuery) -> dict[Dataset, Stored]:
+        """Nothing: where examples in memory came from is not known."""
+        return {}
 
     def read(self, query: ExampleQuery) -> Any:
         """Read the examples and compute. Sensitive: the result is exact.

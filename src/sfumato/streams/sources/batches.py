@@ -4,10 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 from sfumato.core.exact import natural
+from sfumato.core.interrupts import FAILED, attempt
 from sfumato.engines.dialects import Dialect
 from sfumato.engines.sources.columns import quoted
 from sfumato.engines.sources.spark_tables import our_settings
-from sfumato.errors import InvalidInput, Refused
+from sfumato.errors import EngineFailed, InvalidInput, Refused, SfumatoError
 from sfumato.streams.sources.open_stream import Answer, OpenStream, declared, has_ended, is_of_people, tell
 
 __all__ = ["each_batch"]
@@ -53,6 +54,11 @@ def each_batch(
     natural(first, "first", least=0)
     least = 0 if query.lower == 0 else -query.each
 
+    def read(batch: Any) -> Any:
+        if people:
+            return _people(batch, str(person), amount, group, groups, query.each)
+        return _numbers(batch, amount, group, groups, least, query.each)
+
     def step(batch: Any, number: int) -> None:
         with stream.uninterrupted():  # the same batch again, in another thread, waits and finds that it was told
             counted(batch, number)
@@ -66,17 +72,37 @@ def each_batch(
                 f"this stream begins with batch {first} and was given batch {number}; nothing was told. Its checkpoint "
                 f"has been used before: say first={number}, or take a new one."
             )
-        with our_settings(batch.sparkSession):
-            if people:
-                held = _people(batch, str(person), amount, group, groups, query.each)
-            else:
-                held = _numbers(batch, amount, group, groups, least, query.each)
+        held = _answered(batch, lambda: read(batch))
         while stream.steps < place and not has_ended(stream):
             found = tell(stream, held if stream.steps + 1 == place else None)
             if told is not None:
                 told(stream.steps, found)
 
     return step
+
+
+def _answered(batch: Any, read: Callable[[], Any]) -> Any:
+    """Let Spark count. Whatever it raises may tell of a row, and ends here; a real Ctrl-C goes on.
+
+    What this module refuses is told: it looks at the columns.
+    """
+
+    def answered() -> tuple[Any] | SfumatoError:
+        try:
+            with our_settings(batch.sparkSession):
+                return (read(),)
+        except SfumatoError as ours:
+            return ours
+
+    found = attempt(answered)
+    if isinstance(found, SfumatoError):
+        raise found
+    if found is FAILED:
+        raise EngineFailed(
+            "Spark could not count a batch; nothing was told of it, and the charge counts. Check what the batches are "
+            "made from, and start the query again: the batch is repeated."
+        )
+    return found[0]
 
 
 def _people(batch: Any, person: str, amount: str | None, group: str | None, groups: tuple[str, ...], each: int) -> Any:
