@@ -24,14 +24,14 @@ def vault_of(budget: int = 10) -> sf.Vault:
     return sf.Vault(unit=sf.user("id", relation="add/remove"), budget=sf.Budget(epsilon=budget), name="clinic")
 
 
-def press_after_the_charge(vault: sf.Vault) -> threading.Thread:
-    """Press Ctrl-C a moment after the engine began to read."""
+def press_after_the_charge(vault: sf.Vault, moment: float) -> threading.Thread:
+    """Press Ctrl-C a moment after the charge, when the engine begins to read."""
 
     def press() -> None:
         deadline = time.monotonic() + 20
         while vault.spent.epsilon == 0 and time.monotonic() < deadline:
-            time.sleep(0.01)
-        time.sleep(0.3)
+            time.sleep(0.001)
+        time.sleep(moment)
         os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=press)
@@ -43,7 +43,9 @@ def filled(connection: Any, rows: int) -> None:
     connection.execute(f"CREATE OR REPLACE VIEW numbers AS SELECT range % 20 AS id FROM range({rows})")
 
 
-def test_ctrl_c_while_duckdb_reads_keeps_the_charge_and_closes_nothing() -> None:
+@pytest.mark.parametrize("moment", [0.003, 0.01, 0.015, 0.02, 0.025, 0.03, 0.04, 0.3])
+def test_ctrl_c_while_duckdb_reads_keeps_the_charge_and_closes_nothing(moment: float) -> None:
+    """Pressed between two calls of the engine, it left a query running for whose end the closing waited."""
     connection, vault = duckdb.connect(), vault_of()
     filled(connection, ENDLESS)
     table = vault.table(
@@ -54,7 +56,7 @@ def test_ctrl_c_while_duckdb_reads_keeps_the_charge_and_closes_nothing() -> None
         derived=True,
     )
     question = table.count()
-    pressed = press_after_the_charge(vault)
+    pressed = press_after_the_charge(vault, moment)
     with pytest.raises(KeyboardInterrupt) as caught:
         question.release(epsilon=1)
     pressed.join()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.engines.dialects import Dialect
 from sfumato.engines.sources.catalogues import check_duckdb_table, duckdb_stored
 from sfumato.engines.sources.columns import quoted
+from sfumato.engines.sources.embedded import ended
 from sfumato.engines.sources.origins import Settle
 from sfumato.engines.sources.relations import columns_in, relation_in
 from sfumato.errors import EngineFailed, Refused
@@ -79,7 +80,7 @@ class DuckDBFile:
             engine.raw_sql(f"ATTACH '{path}' AS data (READ_ONLY, TYPE duckdb)")
             yield engine
         finally:
-            engine.disconnect()
+            ended(engine.con)
 
     def held(self, engine: Any) -> dict[str, Any]:
         """Read from the catalogue, which also says whether rows are stored under the name."""
@@ -142,7 +143,7 @@ class DuckDBConnection:
             cursor.execute("BEGIN TRANSACTION READ ONLY")
             yield engine
         finally:
-            cursor.close()  # which ends the transaction
+            ended(cursor)  # and with it the transaction
 
     def held(self, engine: Any) -> dict[str, Any]:
         """Read from the catalogue, which also says whether rows are stored under the name."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["PLACE", "connection", "embedded"]
+__all__ = ["PLACE", "connection", "embedded", "ended"]
 
 PLACE = "the embedded engine"
 # By process: an engine's threads do not survive a fork, so a child starts its own and leaves its parent's untouched.
@@ -35,4 +35,10 @@ def embedded() -> Iterator[Any]:
     try:
         yield ibis.duckdb.from_connection(cursor)
     finally:
-        cursor.close()
+        ended(cursor)
+
+
+def ended(cursor: Any) -> None:
+    """Close a connection and stop what Ctrl-C left running on it; closing alone would wait for the end of the query."""
+    cursor.interrupt()
+    cursor.close()
