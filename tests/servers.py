@@ -27,6 +27,11 @@ QUICK = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off",
 UNCLOSED = r"unclosed <socket.*laddr=.'127\.0\.0\.1'.*raddr=.'127\.0\.0\.1'"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put what needs Spark in front, so that one worker has all of it and one session of Spark is enough."""
+    items.sort(key=lambda item: not ("spark" in getattr(item, "fixturenames", ()) or "spark" in item.name.lower()))
+
+
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
     """The URL of an empty database on a private server that only this machine reaches."""

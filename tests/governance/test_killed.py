@@ -13,18 +13,20 @@ from tests.governance.spender import COST, finished, run, started
 THIRD = Fraction(1, 3)
 
 
-def test_kill_at_every_step_of_a_charge(home: Home) -> None:
+@pytest.mark.parametrize("stride", [4, pytest.param(1, marks=pytest.mark.long)])
+def test_kill_at_every_step_of_a_charge(home: Home, stride: int) -> None:
+    """In `make test` at every fourth step, others each time."""
     furnished(home).close()
     code, words = run(home, "whole", 0)
     assert (code, words[:2]) == (0, ["reserved", "committed"])
     steps, counted, seen = int(words[2]), THIRD, set()
     assert steps > 40
-    for step in range(1, steps + 1):
+    for step in range(1 + secrets.randbelow(stride), steps + 1, stride):
         request = f"killed at {step}"
         code, words = run(home, request, step)
         assert code == -9
         ledger = home.open()
-        if step % 10 == 0 or step == steps:
+        if step % 10 < stride or step == steps:
             assert ledger.verify() == ()
         levels = {balance.epsilon_spent for balance in ledger.balances()}
         assert len(levels) == 1  # all levels or none
@@ -44,11 +46,12 @@ def test_kill_at_every_step_of_a_charge(home: Home) -> None:
             assert state is State.COMMITTED
         seen.add((moved, state))
         ledger.close()
-    # Not counted; counted and open; counted and answered: the steps met all three.
-    assert seen == {(0, State.RESERVED), (THIRD, State.RESERVED), (THIRD, State.COMMITTED)}
+    # Not counted; counted and open; counted and answered: all steps together meet all three.
+    possible = {(0, State.RESERVED), (THIRD, State.RESERVED), (THIRD, State.COMMITTED)}
+    assert seen == possible if stride == 1 else seen <= possible
 
 
-@pytest.mark.parametrize("kills", [24, pytest.param(500, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kills", [12, pytest.param(500, marks=pytest.mark.long)])
 def test_eight_spenders_at_once_that_are_killed_anywhere(home: Home, kills: int) -> None:
     """Rounds of eight, nine in ten of them killed, at every step in turn, until this many were and a cap is reached."""
     fits = max(8, kills * 9 // 16)  # below the other caps, and reached after most of the kills

@@ -80,7 +80,7 @@ def spots(steps: int, stride: int) -> range:
     return range(1 + secrets.randbelow(stride), steps + 1, stride)
 
 
-@pytest.mark.parametrize("stride", [24, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("stride", [60, pytest.param(1, marks=pytest.mark.long)])
 def test_kill_at_any_step_of_a_stream_of_totals(home: Home, tmp_path: Path, stride: int) -> None:
     code, words = run(home, tmp_path / "whole", 0)
     assert (code, words[3]) == (0, "closed")

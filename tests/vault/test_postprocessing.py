@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import textwrap
+import typing
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 import sfumato as sf
 from sfumato import errors
 from sfumato.core.budget import default_delta
+from sfumato.core.release import Release
 from sfumato.reports.explain import explain
 from sfumato.reports.page import page
 from sfumato.reports.plots import intervals
@@ -54,7 +56,12 @@ def test_a_step_that_is_handed_rows_is_rejected(step: Callable[[object], object]
 
 
 @pytest.mark.claim("S4-01")
-def test_and_so_it_is_by_its_type(tmp_path: Path) -> None:
+def test_and_so_it_is_by_its_type() -> None:
+    assert typing.get_type_hints(page)["release"] is Release
+
+
+@pytest.mark.long
+def test_a_checker_of_types_refuses_rows(tmp_path: Path) -> None:
     code = """
         import pandas as pd
         from sfumato.reports.page import page
