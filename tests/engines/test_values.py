@@ -142,6 +142,7 @@ def at_the_limits() -> list[Asked]:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.no_cover  # measuring would double its time
 def test_what_is_as_deep_and_large_as_is_let_through_runs_everywhere(source: Source, slow: bool) -> None:
     asked = at_the_limits()[::14] if slow else at_the_limits()

@@ -78,6 +78,7 @@ def counts(body: dict[str, Any]) -> list[int]:
     return values
 
 
+@pytest.mark.long
 def test_a_year_is_caught_up_and_what_follows_from_it_is_computed(clinic: Clinic, ledger: Ledger) -> None:
     adopted = adopt(ledger, clinic.write_plan(HEAD + MONTHS + QUARTERS))
     assert [line.source for line in adopted.schedule.lines] == [Source.OWN, Source.DERIVED]
@@ -153,6 +154,7 @@ def test_data_that_comes_late_is_released_when_it_comes(clinic: Clinic, ledger: 
     assert ledger.balance(ACCOUNT).epsilon_spent == 3
 
 
+@pytest.mark.long
 def test_a_period_that_is_not_over_waits_though_its_data_is_there(clinic: Clinic, ledger: Ledger) -> None:
     file = clinic.write_plan(HEAD + FIXED)
     adopt(ledger, file)
@@ -263,6 +265,7 @@ def test_a_new_version_of_a_plan_does_not_release_a_period_again(clinic: Clinic,
     assert ledger.balance(ACCOUNT).epsilon_spent == 1 + 2 + 2
 
 
+@pytest.mark.long
 def test_a_week_needs_days_that_an_older_plan_released(clinic: Clinic, ledger: Ledger) -> None:
     """The first week of 2025 begins in 2024: without a plan of that year it is told, and never made of five days."""
     base = HEAD + FIXED.replace("months", "days").replace("monthly", "daily").replace("epsilon = 1", "epsilon = 0.1")
@@ -382,6 +385,7 @@ def test_a_stored_answer_that_the_ledger_hands_out_for_a_key_is_held_to_the_ques
     assert not clinic.out.exists()
 
 
+@pytest.mark.long
 def test_periods_that_answered_another_version_s_question_are_kept_and_not_added_up(
     clinic: Clinic, ledger: Ledger
 ) -> None:

@@ -79,6 +79,7 @@ def farthest(first: list[int], law: list[float]) -> float:
     return max(abs(sum(one <= step + 1 for one in first) / len(first) - claim) for step, claim in enumerate(law))
 
 
+@pytest.mark.long
 def test_cusum_raises_false_alarms_and_is_late_as_often_as_its_noise_says() -> None:
     """Ten steady steps, then a change: the law of the first alarm within the DKW band, α = 1e-8.
 
