@@ -21,10 +21,10 @@ def outside(mass: _Mass, margin: int) -> Fraction:
     return (2 * mass.beyond(margin) / mass.all).high
 
 
+@pytest.mark.parametrize("n", [4, pytest.param(5, marks=pytest.mark.long)])
 @pytest.mark.parametrize("leaves", [None, 2, 3])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(2)])
-def test_bounds_hold_for_every_small_graph(leaves: int | None, epsilon: Fraction) -> None:
-    n = 5
+def test_bounds_hold_for_every_small_graph(leaves: int | None, epsilon: Fraction, n: int) -> None:
     ladder = Ladder.calibrated(nodes=n, leaves=leaves, epsilon=epsilon, share=Fraction(1, 2))
     law = LadderBound(epsilon=ladder.epsilon, widest=ladder.widest)
     assert ladder.widest == (n - 2 if leaves is None else 2 * comb(n - 2, leaves - 1))

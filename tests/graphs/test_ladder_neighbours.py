@@ -89,7 +89,11 @@ def neighbours(n: int, leaves: int | None) -> list[tuple[Made, Made]]:
 @pytest.mark.claim("S0-10")
 @pytest.mark.claim("S0-14")
 @pytest.mark.parametrize(
-    ("n", "leaves"), [(n, leaves) for n in (3, 4, 5, 6) for leaves in (None, 2, 3) if leaves is None or leaves < n]
+    ("n", "leaves"),
+    [
+        *((n, leaves) for n in (3, 4, 5) for leaves in (None, 2, 3) if leaves is None or leaves < n),
+        *(pytest.param(6, leaves, marks=pytest.mark.long) for leaves in (None, 2, 3)),
+    ],
 )
 def test_no_number_tells_neighbours_apart_by_more_than_epsilon(n: int, leaves: int | None) -> None:
     pairs = neighbours(n, leaves)

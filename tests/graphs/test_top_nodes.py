@@ -137,14 +137,16 @@ def test_the_loss_follows_from_what_moves() -> None:
 COUNTS = [3, 1, 3, 0, 2, 2]
 
 
-@pytest.mark.parametrize("choices", [1, 2, 3])
-def test_every_set_has_exactly_its_probability(choices: int) -> None:
+@pytest.mark.parametrize(
+    ("nodes", "choices"), [(4, 1), (3, 2), *(pytest.param(4, some, marks=pytest.mark.long) for some in (2, 3))]
+)
+def test_every_set_has_exactly_its_probability(nodes: int, choices: int) -> None:
     """All words of 4 bits: masses from below, and the rest is what is still open."""
-    counts, scale = COUNTS[:4], Fraction(3, 2)
+    counts, scale = COUNTS[:nodes], Fraction(3, 2)
     exponents = [count / scale for count in counts]
     masses, unresolved = enumerated(lambda words: sample_subset(exponents, choices, words), width=4, depth=3)
     assert unresolved < Fraction(1, 2)
-    sets = list(combinations(range(4), choices))
+    sets = list(combinations(range(nodes), choices))
     weights = [enclosures.exp(sum((exponents[i] for i in chosen), Fraction(0))) for chosen in sets]
     low, high = sum(w.low for w in weights), sum(w.high for w in weights)
     for chosen, weight_ in zip(sets, weights, strict=True):
@@ -155,7 +157,7 @@ def test_every_set_has_exactly_its_probability(choices: int) -> None:
 
 
 @pytest.mark.claim("S0-16")
-@pytest.mark.parametrize("choices", [2, 3, 5])
+@pytest.mark.parametrize("choices", [2, *(pytest.param(some, marks=pytest.mark.long) for some in (3, 5))])
 def test_draws_follow_the_law_at_six_nodes_and_a_wrong_scale_fails(choices: int) -> None:
     """χ² at α = 1e-9 against the enumeration of all sets, 2,000 draws; twice the scale is seen."""
     rule = TopSet(candidates=6, choices=choices, scale=Fraction(1), monotone=True)
@@ -178,8 +180,8 @@ def test_degrees_far_apart_and_many_alike() -> None:
     assert sample_subset([Fraction(10**9), Fraction(0), Fraction(10**9)], 2, words) == (0, 2)
     assert sample_subset([Fraction(0)] * 5, 5, words) == (0, 1, 2, 3, 4)
     assert sample_subset([Fraction(0)] * 5, 0, words) == ()
-    alike = Counter(place for _ in range(2_000) for place in sample_subset([Fraction(7)] * 300, 3, words))
-    assert max(alike.values()) < 65  # 20 are expected; one of 300 has more with probability below 1e-11
+    alike = Counter(place for _ in range(300) for place in sample_subset([Fraction(7)] * 300, 3, words))
+    assert max(alike.values()) < 25  # 3 are expected; one of 300 has more with probability below 1e-12
     mixed = [Fraction(0)] * 2_000 + [Fraction(40)] * 3
     assert len(sample_subset(mixed, 5, words)) == 5
     assert {2000, 2001, 2002} <= set(sample_subset(mixed, 5, words))  # missed with probability below e^-30

@@ -41,7 +41,7 @@ def shipped(graph: Graph, n: int, most: int) -> int:
 
 
 @pytest.mark.claim("S0-10")
-@pytest.mark.parametrize("n", [4, 5, 6])
+@pytest.mark.parametrize("n", [4, 5, pytest.param(6, marks=pytest.mark.long)])
 def test_no_node_moves_the_extension_further_than_stated(n: int) -> None:
     """Every kind of graph and every node of it; the optimum itself moves by D(D − 1)/2, what is released by 1 more."""
     reached = 0

@@ -1,5 +1,7 @@
 """Random tables, predicates, keys, limits and units: the engine counts as by hand, and the claim of Count holds."""
 
+import os
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -20,7 +22,8 @@ ZIPS = ["", "a", "A", "a ", "e\u0301", "\u00e9", "区", "\U0001f469\u200d\u2695"
 WARDS = [0, 1, -1, 2**63 - 1, -(2**63)]
 IDS = {True: ["", " ", "a", "A", "\u00e9", "e\u0301", "7", "\x1f"], False: [0, -1, 7, 2**63 - 1, -(2**63)]}
 NEWCOMERS = {True: ("newcomer", "another"), False: (1001, 1002)}
-few = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+LONG = os.environ.get("SFUMATO_LONG") == "1"
+few = settings(max_examples=150 if LONG else 40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def visits(*, text: bool) -> st.SearchStrategy[Visit]:
@@ -111,7 +114,7 @@ def test_any_plan_counts_as_by_hand_and_obeys_its_claim(
         assert violations(lambda _: counts, claim, around=around, relation=relation) == []
 
 
-@settings(parent=few, max_examples=40)
+@settings(parent=few, max_examples=40 if LONG else 10)
 @given(where=st.none() | predicates, keys=key_columns(), limit=limits, rows=tables(text=True, most=30))
 def test_the_counts_of_one_table_are_in_the_order_of_the_product_with_empty_cells_as_0(
     where: Expression | None, keys: tuple[KeyColumn, ...], limit: Limit, rows: Rows

@@ -1,5 +1,7 @@
 """The fuzzer of the query language finds no neighbours that move a question beyond its claim."""
 
+import os
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 
@@ -12,13 +14,13 @@ from tests.laws.scenarios import share_for
 
 pytestmark = pytest.mark.no_cover  # thousands of plans: measuring coverage would double their time
 
-PLANS, MANY = 2_000, 50_000
+PLANS, MANY = 500, 50_000
+LONG = os.environ.get("SFUMATO_LONG") == "1"
 PARTS = 4  # which workers share
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-def test_two_thousand_plans_obey_their_claims(part: int) -> None:
-    assert hunt(PLANS // PARTS) >= PLANS // PARTS, part
+def test_five_hundred_plans_obey_their_claims() -> None:
+    assert hunt(PLANS) >= PLANS
 
 
 @pytest.mark.long
@@ -27,7 +29,7 @@ def test_fifty_thousand_plans_obey_their_claims(part: int) -> None:
     assert hunt(MANY // PARTS) >= MANY // PARTS, part
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12 if LONG else 3, deadline=None, suppress_health_check=list(HealthCheck))
 @given(batch=batches(4))
 def test_a_question_alone_on_one_table_has_the_same_numbers(batch: Batch) -> None:
     """The path of a release: one question in the words of the caller, one table, no column of worlds."""

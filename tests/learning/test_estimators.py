@@ -17,7 +17,7 @@ parts.package("torch")
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
-from sfumato.learning import DPClassifier, DPRegressor, Features  # noqa: E402
+from sfumato.learning import DPClassifier, DPRegressor, Features, features, units  # noqa: E402
 from sfumato.learning.units import kept_rows  # noqa: E402
 
 RECORDS, PATIENTS = sf.record(relation="add/remove"), sf.user("patient", relation="add/remove")
@@ -302,7 +302,6 @@ X, Y = np.zeros((4, 2)), np.array([0, 1, 0, 1])
     ("x", "y", "words"),
     [
         (X, Y[:, None], "y must have one value for each row"),
-        (X, Y[:, None].tolist(), "y is a list of lists"),
         (X, iter(Y), "y must have one value"),
         (X, Y.astype(str), "y holds text"),
         (X, Y.astype("S"), "y holds bytes"),
@@ -459,6 +458,19 @@ def test_a_cell_that_raises_is_a_missing_one_and_nobody_is_told(what: type[BaseE
     assert len(spy.rows()[0]) == 1
     assert Features(words={"a": ["x"]})({"a": [bad, "x"]}).tolist() == [[0.0], [1.0]]
     assert kept_rows([bad, "p"], 1, b"key").tolist() == [[1]]
+
+
+def test_what_has_no_code_of_its_own_is_read_without_guarding_each_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    def guarded(work: Any) -> Any:
+        raise AssertionError
+
+    for where in (features, units):
+        monkeypatch.setattr(where, "attempt", guarded)
+    assert [features.row_of(row, 2) for row in ([1, 2], (3, "x"), [1])] == [[1, 2], [3, "x"], None]
+    np.testing.assert_array_equal(features.numbers([1, 2.5, "3", None, "x"]), [1, 2.5, 3, np.nan, np.nan])
+    assert Features(words={"a": ["x", 1]})({"a": ["x", 1.0, None]}).tolist() == [[1, 0], [0, 1], [0, 0]]
+    ids = [7, 7.0, "7", b"7", None, 1.5, float("nan"), float("inf"), 2.0**53]
+    assert kept_rows(ids, 2, b"key").tolist() == [[0, 1], [2, -1], [3, -1]]
 
 
 @pytest.mark.parametrize("what", [ValueError, KeyboardInterrupt])

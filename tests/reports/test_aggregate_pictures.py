@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import pytest
@@ -12,15 +13,12 @@ import sfumato as sf
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.reports import plots
 from sfumato.reports.columns import columns_of, magnitude
-from sfumato.reports.plots import saving
 from sfumato.reports.plots.law_of_noise import Carried, shares
-from sfumato.reports.plots.theme import THEMES
 from tests import parts
 from tests.reports.aggregates import five, mean_of, table
-from tests.reports.pixels import Picture
+from tests.reports.drawn import LOOKS, Drawn
 from tests.reports.test_plots import rows, texts
 
-LANGUAGES = ("en", "zh")
 NAMES = {"visits", "sex", "sbp", "total", "sd", "old", "age", "region", "mean"}
 
 
@@ -44,12 +42,15 @@ PICTURES: dict[str, Callable[[str, str], Any]] = {
 }
 
 
-@pytest.mark.parametrize("theme", sorted(THEMES))
-@pytest.mark.parametrize("language", LANGUAGES)
+@cache
+def drawn_as(name: str, language: str, theme: str) -> Drawn:
+    return Drawn.of(PICTURES[name](language, theme), theme)
+
+
+@pytest.mark.parametrize(("language", "theme"), LOOKS)
 @pytest.mark.parametrize("name", PICTURES)
 def test_it_is_drawn_whole_and_not_blank(name: str, language: str, theme: str) -> None:
-    picture = Picture.read(saving.png(PICTURES[name](language, theme), scale=0.6))
-    marked = picture.marked(THEMES[theme].paper)
+    marked = drawn_as(name, language, theme).marked()
     assert 0.01 < marked.mean() < 0.7
     for edge in (marked[:6], marked[-6:], marked[:, :6], marked[:, -6:]):
         assert not edge.any(), "something is cut off"
@@ -60,7 +61,7 @@ def test_it_is_drawn_whole_and_not_blank(name: str, language: str, theme: str) -
 
 @pytest.mark.parametrize("name", PICTURES)
 def test_chinese_pictures_say_everything_in_chinese(name: str) -> None:
-    words = " ".join(texts(PICTURES[name]("zh", "light")))
+    words = " ".join(drawn_as(name, "zh", "dark").texts)
     assert set(re.findall(r"[A-Za-z]{2,}", words)) <= NAMES
     assert re.search(r"[\u4e00-\u9fff]{4}", words)
 

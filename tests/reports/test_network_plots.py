@@ -15,13 +15,13 @@ from sfumato.core.release import Release
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.graphs.graph import Graph
 from sfumato.reports import plots
-from sfumato.reports.plots import fonts, saving
+from sfumato.reports.plots import fonts
 from sfumato.reports.plots.degree_counts import counts_of, widening
 from sfumato.reports.plots.graph_statistics import charged, statistics_of
 from sfumato.reports.plots.theme import THEMES
 from tests import parts
+from tests.reports.drawn import LOOKS, Drawn
 from tests.reports.made import release as table_release
-from tests.reports.pixels import Picture
 from tests.reports.test_plots import rows, texts
 
 EDGES = [(one, (one + step) % 60) for one in range(60) for step in (1, 2, 5)] + [(0, other) for other in range(9, 40)]
@@ -95,10 +95,15 @@ PICTURES: dict[str, Callable[[str, str], Any]] = {
 }
 
 
-@pytest.mark.parametrize(("language", "theme"), [("en", "light"), ("zh", "dark")])
+@cache
+def drawn_as(name: str, language: str, theme: str) -> Drawn:
+    return Drawn.of(PICTURES[name](language, theme), theme)
+
+
+@pytest.mark.parametrize(("language", "theme"), LOOKS)
 @pytest.mark.parametrize("name", PICTURES)
 def test_it_is_drawn_whole_and_not_blank(name: str, language: str, theme: str) -> None:
-    marked = Picture.read(saving.png(PICTURES[name](language, theme), scale=0.6)).marked(THEMES[theme].paper)
+    marked = drawn_as(name, language, theme).marked()
     assert 0.01 < marked.mean() < 0.6
     for edge in (marked[:6], marked[-6:], marked[:, :6], marked[:, -6:]):
         assert not edge.any(), "something is cut off"
@@ -107,7 +112,7 @@ def test_it_is_drawn_whole_and_not_blank(name: str, language: str, theme: str) -
 
 @pytest.mark.parametrize("name", PICTURES)
 def test_chinese_pictures_say_everything_in_chinese(name: str) -> None:
-    words = " ".join(texts(PICTURES[name]("zh", "light")))
+    words = " ".join(drawn_as(name, "zh", "dark").texts)
     assert re.findall(r"[A-Za-z]{2,}", words) == []
     assert re.search(r"[\u4e00-\u9fff]{4}", words)
     assert fonts.missing(words) == ""
@@ -115,9 +120,7 @@ def test_chinese_pictures_say_everything_in_chinese(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in PICTURES if name != "matrix"])
 def test_only_colours_of_the_theme_are_used(name: str) -> None:
-    drawn = saving.svg(PICTURES[name]("en", "dark"))
-    used = set(re.findall(r'(?:fill|stroke)="(?!none|transparent)([^"]*)"', drawn))
-    palette = THEMES["dark"]
+    used, palette = drawn_as(name, "zh", "dark").colours, THEMES["dark"]
     assert used <= {getattr(palette, role) for role in palette.__slots__}
 
 

@@ -12,12 +12,12 @@ from sfumato.core.release import Release
 from sfumato.demo.building import building
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.reports import page, plots
-from sfumato.reports.plots import fonts, saving
+from sfumato.reports.plots import fonts
 from sfumato.reports.plots.theme import THEMES
 from sfumato.streams.post import consistent, forecast, smoothed
 from tests import parts
+from tests.reports.drawn import LOOKS, Drawn
 from tests.reports.made import release as table_release
-from tests.reports.pixels import Picture
 from tests.reports.test_plots import rows, texts
 
 NAMES = {"en": "occupancy", "zh": "占用"}
@@ -90,23 +90,26 @@ PICTURES: dict[str, Callable[[str, str], Any]] = {
 }
 
 
-@pytest.mark.parametrize(("language", "theme"), [("en", "light"), ("zh", "dark")])
+@cache
+def drawn_as(name: str, language: str, theme: str) -> Drawn:
+    return Drawn.of(PICTURES[name](language, theme), theme)
+
+
+@pytest.mark.parametrize(("language", "theme"), LOOKS)
 @pytest.mark.parametrize("name", PICTURES)
 def test_it_is_drawn_whole_and_not_blank(name: str, language: str, theme: str) -> None:
-    chart, palette = PICTURES[name](language, theme), THEMES[theme]
-    marked = Picture.read(saving.png(chart, scale=0.5)).marked(palette.paper)
+    drawn, palette = drawn_as(name, language, theme), THEMES[theme]
+    marked = drawn.marked(0.5)
     assert 0.01 < marked.mean() < 0.6
     for edge in (marked[:6], marked[-6:], marked[:, :6], marked[:, -6:]):
         assert not edge.any(), "something is cut off"
     assert marked[:50, : marked.shape[1] // 2].any(axis=1).sum() >= 8, "the title is missing"
-    if theme == "dark":
-        used = set(re.findall(r'(?:fill|stroke)="(?!none|transparent)([^"]*)"', saving.svg(chart)))
-        assert used <= {getattr(palette, role) for role in palette.__slots__}
+    assert drawn.colours <= {getattr(palette, role) for role in palette.__slots__}
 
 
 @pytest.mark.parametrize("name", PICTURES)
 def test_chinese_pictures_say_everything_in_chinese(name: str) -> None:
-    words = " ".join(texts(PICTURES[name]("zh", "light")))
+    words = " ".join(drawn_as(name, "zh", "dark").texts)
     assert re.findall(r"[A-Za-z]{2,}", words) == []
     assert re.search(r"[\u4e00-\u9fff]{4}", words)
     assert fonts.missing(words) == ""
@@ -144,7 +147,7 @@ def test_a_long_series_is_thinned_and_says_so() -> None:
 
 
 def test_what_a_smoothed_band_leaves_open_is_written_on_it() -> None:
-    words = " ".join(texts(PICTURES["smoothed"]("en", "light")))
+    words = " ".join(drawn_as("smoothed", "en", "light").texts)
     assert "what the same smoothing makes of the exact series" in words
     assert "its bias, is in neither band" in words
     assert "if the series goes on as it went" in " ".join(texts(plots.series(forecast(totals(), steps=12, season=24))))

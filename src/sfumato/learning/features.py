@@ -191,7 +191,7 @@ def row_of(row: Any, width: int) -> list[Any] | None:
         found = cells(row) if is_column(row) else []
         return found if len(found) == width else None
 
-    found = attempt(taken)
+    found = taken() if type(row) in (list, tuple) else attempt(taken)
     return None if found is FAILED else found
 
 

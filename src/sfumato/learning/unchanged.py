@@ -257,13 +257,19 @@ def _facts(kind: type) -> tuple[bool, type | None, tuple[str, ...]]:
     home = class_home(kind)
     library = home.partition(".")[0]
     foreign = library in LIBRARIES and library not in ENTERED and not home.startswith("sfumato.learning.")
-    if foreign or any(keeps_accounts(class_home(base)) for base in kind.__mro__):
+    if foreign or any(_keeps_accounts(class_home(base)) for base in kind.__mro__):
         return False, None, ()
     slots = tuple(name for base in kind.__mro__ for name in _slots(base))
     return True, kind if caller_module(class_home(kind)) else None, slots
 
 
-def keeps_accounts(home: str) -> bool:
+def slots_kept(kind: type) -> tuple[str, ...] | None:
+    """The slots of objects of a class whose attributes are put back; None for a class where they are not."""
+    entered, _, slots = _facts(kind)
+    return slots if entered else None
+
+
+def _keeps_accounts(home: str) -> bool:
     """Whether a module is one of this library that must not forget: what was charged, drawn, told or put aside."""
     return home.startswith("sfumato.") and (not home.startswith("sfumato.learning.") or home in KEEPERS)
 

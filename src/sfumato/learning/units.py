@@ -330,8 +330,10 @@ def _who(value: Any) -> Id | None:
     def read() -> Id | None:
         return None if isinstance(value, float) and abs(value) >= WHOLE else canonical_id(value)
 
-    if type(value) in (str, bytes, int):
+    if type(value) in (str, bytes, int, type(None)):
         return value  # type: ignore[no-any-return]
+    if type(value) is float:
+        return int(value) if value.is_integer() and abs(value) < WHOLE else None
     found = attempt(read)  # a refusal, or whatever the id raises, would tell of it after the charge
     return None if found is FAILED else found
 

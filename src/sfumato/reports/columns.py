@@ -74,7 +74,7 @@ class Column:
             return False
         return self.measure is None or isinstance(self.measure, RowCount | PersonCount)
 
-    @property
+    @cached_property
     def whole(self) -> bool:
         """Whether all its numbers and their ends are whole numbers."""
         ends = [end for pair in self.ends or () for end in pair]

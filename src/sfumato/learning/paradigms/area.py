@@ -44,17 +44,18 @@ class _Holding:
     targets: Any
     ids: list[Id | None] | None
     number: int | None
-    ensembles: dict[str, tuple[Train, int, int, str]] = field(default_factory=dict)
-    questions: dict[str, Any] = field(default_factory=dict)
-    models: dict[str, tuple[tuple[Any, Any, str], ...]] = field(default_factory=dict)
+    secret: Callable[[], bytes]
+    ensembles: dict[str, tuple[Train, tuple[int, int, str]]] = field(default_factory=dict)
+    questions: dict[str, tuple[Any, str]] = field(default_factory=dict)
+    models: dict[str, tuple[list[Any], str]] = field(default_factory=dict)
 
     def voted(self, ensemble: str, asked: str) -> str:
-        """The digest of teachers and questions as they are now."""
-        return content_of(self.ensembles[ensemble][0], self.questions[asked])
+        """The digest of teachers and questions as they are now, and of a secret: nobody learns them by trying."""
+        return content_of(self.secret(), self.ensembles[ensemble][0], self.questions[asked][0])
 
     def examined(self, models: str) -> str:
-        """The digest of models as they are now."""
-        return content_of(*(ready for _, ready, _ in self.models[models]))
+        """The digest of models as they are now, with the secret as well."""
+        return content_of(self.secret(), *self.models[models][0])
 
     @property
     def numeric(self) -> bool:
@@ -79,25 +80,20 @@ class _Keeper:
                 "which part a record belongs to is told by its name and never by its place; nothing was done. Declare "
                 "the examples with ids=…."
             )
-        _kept(self._held.ensembles, name, (train, parts, classes, content_of(train)), _same)
+        _kept(self._held.ensembles, name, train, (parts, classes, content_of(train)))
 
     def ask(self, name: str, questions: Any) -> int:
         """Keep public questions under a name; how many there are."""
         taken = public_questions(questions)
-        _kept(self._held.questions, name, taken, _same)
+        _kept(self._held.questions, name, taken, content_of(taken))
         return len(taken)
 
     def examine(self, name: str, models: Sequence[Any]) -> int:
         """Keep models under a name, each tried on zeros; how many there are."""
-        from sfumato.learning.paradigms.predictions import rehearsed, same_model
+        from sfumato.learning.paradigms.predictions import rehearsed
 
-        def same(one: Sequence[Any], other: Sequence[Any]) -> bool:
-            return len(one) == len(other) and all(
-                a[0] is b[0] and same_model(a[1], b[1]) and a[2] == b[2] for a, b in zip(one, other, strict=True)
-            )
-
-        ready = [(model, rehearsed(model, self._held.inputs)) for model in models]
-        _kept(self._held.models, name, tuple((*each, content_of(each[1])) for each in ready), same)
+        ready = [rehearsed(model, self._held.inputs) for model in models]
+        _kept(self._held.models, name, ready, content_of(*models))
         return len(models)
 
     def voted(self, ensemble: str, asked: str) -> str:
@@ -142,7 +138,7 @@ class Lessons:
         if isinstance(self._unit, User | Family) and ids is None:
             raise NotDeclared("persons are protected: say who each example is of, ids=…. Nothing was done.")
         who = None if ids is None else canonical_ids(ids)
-        held = _Holding(inputs=_taken(inputs), targets=_taken(targets), ids=who, number=number)
+        held = _Holding(inputs=_taken(inputs), targets=_taken(targets), ids=who, number=number, secret=self._secret)
         if not held.inputs.shape or not held.targets.shape:
             raise InvalidInput("inputs and targets are rows, one for each example; nothing was done.")
         if len({len(held.inputs), len(held.targets)} | (set() if held.ids is None else {len(held.ids)})) != 1:
@@ -177,13 +173,15 @@ class Lessons:
             case TeacherVotes() | ConfidentVotes():
                 known = query.ensemble in held.ensembles and query.asked in held.questions
                 fits = known and (
-                    held.ensembles[query.ensemble][1:3] == (query.parts, query.classes)
-                    and len(held.questions[query.asked]) == query.questions
+                    held.ensembles[query.ensemble][1][:2] == (query.parts, query.classes)
+                    and len(held.questions[query.asked][0]) == query.questions
                     and query.content == held.voted(query.ensemble, query.asked)
                 )
             case LearningCurve():
-                fits = len(held.models.get(query.models, ())) == query.epochs and query.number == held.number
-                fits = fits and query.content == held.examined(query.models)
+                known = query.models in held.models and query.number == held.number
+                fits = known and (
+                    len(held.models[query.models][0]) == query.epochs and query.content == held.examined(query.models)
+                )
             case CloserModel():
                 fits = query.number == held.number
             case LogisticWeights():
@@ -235,7 +233,7 @@ class Lessons:
                 from sfumato.learning.paradigms.predictions import right
 
                 places = self._places(held)
-                return [right(model, held.inputs, held.targets, places) for _, model, _ in held.models[query.models]]
+                return [right(model, held.inputs, held.targets, places) for model in held.models[query.models][0]]
             case CloserModel():
                 from sfumato.learning.paradigms.predictions import class_of
 
@@ -256,13 +254,13 @@ class Lessons:
 
     def _votes(self, query: TeacherVotes | ConfidentVotes, held: _Holding) -> list[list[int]]:
         """Train every teacher on its own part and count the votes. Sensitive."""
-        train, parts, classes, _ = held.ensembles[query.ensemble]
+        train, (parts, classes, _) = held.ensembles[query.ensemble]
         secret = self._secret()
         places: list[list[int]] = [[] for _ in range(parts)]
         for place, person in enumerate(held.ids or ()):
             if person is not None:
                 places[part_of(person, parts, secret)].append(place)
-        questions = held.questions[query.asked]
+        questions, _ = held.questions[query.asked]
         votes = [
             vote(train, held.inputs[own], held.targets[own], questions, classes=classes, seed=seed_of(part, secret))
             for part, own in enumerate(places)
@@ -317,13 +315,7 @@ def _above(target: Any) -> bool:
     return attempt(lambda: bool(float(target) > 0)) is True
 
 
-def _same(one: Any, other: Any) -> bool:
-    if not hasattr(one, "shape"):
-        return bool(one == other)
-    return type(one) is type(other) and one.shape == other.shape and bool((one == other).all())
-
-
-def _kept(names: dict[str, Any], name: str, what: Any, same: Callable[[Any, Any], bool]) -> None:
-    """Keep something under a public name, which stays what it is; stored answers go by its content as well."""
-    if not same(names.setdefault(name, what), what):
+def _kept(names: dict[str, Any], name: str, what: Any, content: Any) -> None:
+    """Keep something under a public name, which stays what it is: what has another content is refused."""
+    if names.setdefault(name, (what, content))[1] != content:
         raise Refused(f"{name!r} is the name of something else here; nothing was done. Give it another name.")

@@ -1,221 +1,223 @@
 """What a question is asked with, as one digest: code, weights, arrays. Two processes find the same for the same."""
 
-import copyreg
+import dis
 import functools
 import hashlib
+import re
 import secrets
-from collections import deque
-from collections.abc import Iterator
+import struct
+import sys
+from collections import OrderedDict, defaultdict, deque
+from decimal import Decimal
+from fractions import Fraction
 from types import (
     BuiltinFunctionType,
+    ClassMethodDescriptorType,
     CodeType,
     FunctionType,
     GetSetDescriptorType,
     MemberDescriptorType,
+    MethodDescriptorType,
     MethodType,
+    MethodWrapperType,
     ModuleType,
+    WrapperDescriptorType,
 )
 from typing import Any
 
-from sfumato.learning.unchanged import (
-    caller_module,
-    cell_content,
-    class_home,
-    function_home,
-    global_names,
-    keeps_accounts,
-)
+from sfumato.core.interrupts import FAILED, attempt
+from sfumato.learning.unchanged import caller_module, cell_content, class_home, function_home, slots_kept
 
 __all__ = ["content_of"]
 
-PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, range, type(...), type(NotImplemented)})
-UNSEEN = (tuple, frozenset, CodeType)  # whether two of these are one object can differ between processes
-SHOWN = frozenset({"dtype", "device", "layout", "memory_format"})  # of torch and NumPy: told by how they are shown
-LEFT_OUT = frozenset({"__dict__", "__weakref__", "__doc__", "__module__", "__firstlineno__", "__static_attributes__"})
-GENERATORS = frozenset(
-    {("random", "Random"), ("_random", "Random"), ("torch", "Generator")}
-    | {("numpy", name) for name in ("Generator", "BitGenerator", "RandomState")}
+SHOWN = frozenset({type(None), bool, float, complex, str, bytes, range, type(...), type(NotImplemented)})
+SHOWN |= {Fraction, Decimal}
+PARTS: dict[type, tuple[str, ...]] = {
+    MethodType: ("__self__", "__func__"),
+    BuiltinFunctionType: ("__name__", "__self__"),
+    MethodWrapperType: ("__name__", "__self__"),
+    **dict.fromkeys((MethodDescriptorType, WrapperDescriptorType), ("__objclass__", "__name__")),
+    **dict.fromkeys((ClassMethodDescriptorType, GetSetDescriptorType), ("__objclass__", "__name__")),
+    MemberDescriptorType: ("__objclass__", "__name__"),
+    functools.partial: ("func", "args", "keywords"),
+    functools._lru_cache_wrapper: ("__wrapped__",),
+    property: ("fget", "fset", "fdel"),
+    staticmethod: ("__func__",),
+    classmethod: ("__func__",),
+    slice: ("start", "stop", "step"),
+}
+CODE = (
+    *("co_consts", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_code", "co_exceptiontable"),
+    *("co_flags", "co_argcount", "co_posonlyargcount", "co_kwonlyargcount"),
 )
+NO_MATTER = (tuple, frozenset, CodeType)  # whether two of these are one object can differ between processes
+LOADS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
+BOOKKEEPING = frozenset({"_abc_impl"}) | {
+    f"__{name}__"
+    for name in (
+        *("dict", "weakref", "doc", "module", "firstlineno", "static_attributes", "slotnames", "orig_bases"),
+        *("annotations", "annotations_cache", "annotate", "annotate_func", "parameters"),
+        *("dataclass_fields", "dataclass_params"),
+    )
+}
+"""Of classes: kept by Python for itself, and some of it only once somebody looks."""
+_EMPTY = object()
 _NAMELESS: dict[int, tuple[object, str]] = {}
 
 
 def content_of(*what: object) -> str:
     """The SHA-256 of code or data and of all that it reaches, so that stored answers go by what was asked.
 
-    Of functions and classes of the caller it takes code, defaults, closures and the globals that they name, of those of
+    Of functions and classes of the caller it takes code, defaults, closures and the globals that they read, of those of
     a library their names; of objects class and attributes; of tensors and arrays types, shapes and numbers. What cannot
-    be looked into (a lock, an object of an extension) has a name of its own in each process: answers of another
-    process are never taken for its own, and are paid for again. So they are under another version of Python. Where a
-    generator of random numbers stands is no part of it.
+    be looked into (a lock, a generator of random numbers, an object of an extension or of this library, a module of the
+    caller) has a name of its own in each process: answers of another process are never taken for its own, and are paid
+    for again. So they are under another version of Python.
 
-    Guarantee: what differs in any of this has another digest. Assumes: libraries behave alike under the same names;
-    what is read from files or the environment stays what it is. Public: all of it; it must not hang on private rows.
+    Guarantee: what differs in any of this has another digest, and nothing that an object does or raises gets out. Taken
+    in is only what :class:`~sfumato.learning.unchanged.Unchanged` puts back, so code that saw data leaves no trace in a
+    digest. Assumes: libraries behave alike under the same names; what is imported or read by code while it runs stays
+    what it is. Public: all of it; it must not hang on private rows.
 
     >>> content_of(lambda x: x + 1) == content_of(lambda x: x + 1), content_of(lambda x: x + 1) == content_of(None)
     (True, False)
     """
-    walk = _Walk()
-    for each in what:
-        walk.take(each)
-    return walk.found.hexdigest()
+    found = [attempt(lambda each=each: _digest(each)) for each in what]  # type: ignore[misc]
+    return _digest([_nameless(each) if own is FAILED else own for each, own in zip(what, found, strict=True)])
 
 
-class _Walk:
-    """One walk over objects, in one order; what was met before is told by when that was."""
-
-    def __init__(self) -> None:
-        self.found = hashlib.sha256()
-        self.seen: dict[int, tuple[int, object]] = {}
-
-    def say(self, *words: object) -> None:
-        """Take in some words, each with its length, so that none runs into the next."""
-        for word in words:
-            own = word if isinstance(word, bytes) else str(word).encode("utf-8", "surrogatepass")
-            self.found.update(b"%d:" % len(own))
-            self.found.update(own)
-
-    def take(self, one: Any) -> None:
-        """Take in an object and all that it reaches."""
-        todo: deque[Any] = deque([one])
-        while todo:
-            each = todo.popleft()
-            if type(each) in PLAIN:
-                self.say(type(each).__name__, repr(each))
-            elif id(each) in self.seen:
-                self.say("again", self.seen[id(each)][0])
-            else:
-                if not isinstance(each, UNSEEN):
-                    self.seen[id(each)] = len(self.seen), each  # held on to: no other object gets its number
-                todo.extendleft(reversed(list(self._parts(each))))
-
-    def _parts(self, one: Any) -> Iterator[Any]:
-        """Say what an object is by itself, and give its parts in order."""
-        match one:
-            case ModuleType():
-                self.say("module", one.__name__)
-            case CodeType():
-                self.say(
-                    "code", one.co_code, one.co_flags, one.co_argcount, one.co_kwonlyargcount, one.co_exceptiontable
-                )
-                yield from (one.co_consts, one.co_names, one.co_varnames, one.co_freevars, one.co_cellvars)
-            case FunctionType():
-                yield from self._function(one)
-            case type():
-                yield from self._class(one)
-            case MethodType():
-                self.say("method")
-                yield from (one.__self__, one.__func__)
-            case functools.partial():
-                self.say("partial")
-                yield from (one.func, one.args, one.keywords, vars(one))
-            case functools._lru_cache_wrapper():
-                self.say("cached")
-                yield one.__wrapped__
-            case property():
-                self.say("property")
-                yield from (one.fget, one.fset, one.fdel)
-            case staticmethod() | classmethod():
-                self.say(type(one).__name__)
-                yield one.__func__
-            case _:
-                yield from self._object(one)
-
-    def _function(self, one: FunctionType) -> Iterator[Any]:
-        home = function_home(one)
-        if caller_module(home):
-            names = [name for name in global_names(one.__code__) if name in one.__globals__]
-            self.say("function", len(names), *names)
-            yield one.__code__
-            yield from (one.__globals__[name] for name in names)
+def _digest(one: Any) -> str:
+    """Walk over an object and all that it reaches in one order; what was met before is told by when that was."""
+    found, seen, todo = hashlib.sha256(), dict[int, tuple[int, object]](), [one]
+    while todo:
+        each = todo.pop()
+        if id(each) in seen:
+            words, parts = ["again", seen[id(each)][0]], None
         else:
-            self.say("function of a library", home, one.__qualname__)
-        yield from (one.__defaults__, one.__kwdefaults__, [cell_content(cell) for cell in one.__closure__ or ()])
-
-    def _class(self, one: type) -> Iterator[Any]:
-        self.say("class", one.__module__, one.__qualname__)
-        if caller_module(class_home(one)):
-            own = {name: value for name, value in vars(one).items() if name not in LEFT_OUT and not _is_slot(value)}
-            yield from (own, one.__bases__)
-
-    def _object(self, one: Any) -> Iterator[Any]:
-        """Containers, arrays and tensors by what they hold; others by class and attributes."""
-        kind = type(one)
-        if any(keeps_accounts(class_home(base)) for base in kind.__mro__):
-            self.say("of this library", kind.__module__, kind.__qualname__)
-            return
-        if any(base.__name__ in SHOWN and base.__module__ in ("torch", "numpy") for base in kind.__mro__):
-            self.say("shown", kind.__module__, repr(one))
-            return
-        if any((base.__module__.partition(".")[0], base.__name__) in GENERATORS for base in kind.__mro__):
-            self.say("generator", kind.__module__, kind.__qualname__)
-            return
-        if isinstance(one, BuiltinFunctionType):
-            self.say("builtin", one.__module__, one.__qualname__)
-            yield one.__self__
-            return
-        yield kind
-        held = _held(one)
-        if held is None:
-            self.say("nameless", _nameless(one))
-            return
-        self.say(*held[0])
-        yield from held[1]
+            words, parts = _made_of(each, type(each))
+            if parts is not None and not issubclass(type(each), NO_MATTER):
+                seen[id(each)] = len(seen), each  # held on to: no other object gets its number
+        for word in (len(words), *words, len(parts or ())):
+            own = word if type(word) is bytes else str(word).encode("utf-8", "surrogatepass")
+            found.update(b"%d:" % len(own) + own)
+        todo.extend(reversed(parts or ()))
+    return found.hexdigest()
 
 
-def _held(one: Any) -> tuple[list[Any], list[Any]] | None:
-    """What an object is made of: words and parts; None where it cannot be looked into."""
-    own = [value for value in (getattr(one, "__dict__", None),) if type(value) is dict and value]
-    own += [getattr(one, name, None) for base in type(one).__mro__ for name in _slots(base)]
-    match one:
-        case list() | tuple() | deque():
-            return ["sequence", len(one)], [*own, *one]
-        case dict():
-            return ["mapping", len(one)], [*own, getattr(one, "default_factory", None), *one.keys(), *one.values()]
-        case set() | frozenset():
-            return ["set", *sorted(content_of(each) for each in one)], own  # in an order that hangs on no hash
-    if hasattr(one, "detach") and hasattr(one, "requires_grad"):
-        return _tensor(one, own)
-    if hasattr(one, "dtype") and hasattr(one, "tobytes") and hasattr(one, "shape"):
-        plain = not one.dtype.hasobject
-        return ["array", one.dtype, one.shape, one.tobytes() if plain else b""], own if plain else [*own, *one.flat]
-    return _reduced(one, own)
+def _made_of(one: Any, kind: type) -> tuple[list[Any], list[Any] | None]:
+    """The words that say what an object is by itself, and its parts; a plain value has None."""
+    if kind is int:
+        return ["int", hex(one)], None
+    if kind in SHOWN:
+        return [kind.__name__, repr(one)], None
+    if kind is re.Pattern:
+        return ["pattern", repr(one.pattern), one.flags], None
+    if kind is CodeType:
+        return ["code"], [getattr(one, name) for name in CODE]
+    if kind in PARTS:
+        return [kind.__name__], [getattr(one, name) for name in PARTS[kind]]
+    if kind is FunctionType:
+        return _function(one)
+    if issubclass(kind, type):
+        return _class(one)
+    return _listed(one, kind) or _numbers(one, kind) or _object(one, kind)
 
 
-def _tensor(one: Any, own: list[Any]) -> tuple[list[Any], list[Any]] | None:
-    import torch
+def _function(one: FunctionType) -> tuple[list[Any], list[Any]]:
+    home, closed = function_home(one), [cell_content(cell) for cell in one.__closure__ or ()]
+    given = [one.__defaults__, one.__kwdefaults__, *closed]
+    if not caller_module(home):
+        return ["function of a library", home, one.__qualname__], given
+    names = [name for name in _read(one.__code__) if name in one.__globals__]
+    return ["function", *names], [one.__code__, one.__dict__, *given, *(one.__globals__[name] for name in names)]
 
-    try:
-        flat = one.detach().cpu().contiguous().reshape(-1)
-        held = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
-    except (RuntimeError, TypeError, NotImplementedError):  # sparse, quantised, of a device without memory
+
+@functools.lru_cache(maxsize=4096)
+def _read(code: CodeType) -> tuple[str, ...]:
+    """The global names that a function reads, those of functions inside it as well; names of attributes are none."""
+    own = (each.argval for each in dis.get_instructions(code) if each.opname in LOADS)
+    inside = (name for each in code.co_consts if isinstance(each, CodeType) for name in _read(each))
+    return tuple(dict.fromkeys((*own, *inside)))
+
+
+def _class(one: type) -> tuple[list[Any], list[Any]]:
+    words = ["class", one.__module__, one.__qualname__]
+    if not _is_callers(one):
+        return words, []
+    own = {name: value for name, value in vars(one).items() if name not in BOOKKEEPING}
+    return [*words, *own], [*own.values(), *one.__bases__, type(one)]
+
+
+def _listed(one: Any, kind: type) -> tuple[list[Any], None] | None:
+    """A module of a library, or what one lists under its name, such as a function of C: by that name."""
+    if issubclass(kind, ModuleType):
+        name = one.__name__
+        return (["module", name], None) if sys.modules.get(name) is one and not caller_module(name) else None
+    if _is_callers(kind):
         return None
-    return ["tensor", one.dtype, tuple(one.shape), one.requires_grad, held], own
-
-
-def _reduced(one: Any, own: list[Any]) -> tuple[list[Any], list[Any]] | None:
-    """An object as it would be pickled: that fails where there is more in it than attributes."""
-    kind = type(one)
-    try:
-        way = copyreg.dispatch_table.get(kind)
-        found = one.__reduce_ex__(4) if way is None else way(one)
-    except Exception:  # noqa: BLE001 - whatever a class says to being pickled, it is not looked into then
+    home, name = getattr(one, "__module__", None) or kind.__module__, getattr(one, "__name__", None)
+    if type(home) is not str or type(name) is not str or caller_module(home):
         return None
-    home = str(getattr(one, "__module__", None) or kind.__module__)
-    if isinstance(found, str) and not caller_module(home):
-        return ["global", home, found], []
-    if not isinstance(found, tuple):
-        return None
-    usual = way is None and kind.__reduce_ex__ is object.__reduce_ex__ and kind.__reduce__ is object.__reduce__
-    more = [] if usual and not hasattr(kind, "__getnewargs_ex__") and not hasattr(kind, "__getnewargs__") else found
-    return ["object"], [*own, *more[:3], *(list(items or ()) for items in more[3:5])]
+    return (["listed", home, name], None) if getattr(sys.modules.get(home), name, None) is one else None
 
 
-def _slots(base: type) -> list[str]:
-    return [name for name, value in vars(base).items() if isinstance(value, MemberDescriptorType)]
+def _numbers(one: Any, kind: type) -> tuple[list[Any], list[Any] | None] | None:
+    """Arrays and tensors, where their libraries are in use; not of a class of the caller, whose methods would run."""
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    if numpy is not None and issubclass(kind, numpy.dtype):
+        return ["dtype", repr(one)], None
+    scalar = numpy is not None and issubclass(kind, numpy.generic) and not _is_callers(kind)
+    if numpy is not None and (kind is numpy.ndarray or scalar):
+        words = ["array", repr(one.dtype), one.shape]
+        if not one.dtype.hasobject:
+            return [*words, one.tobytes()], None if scalar else []
+        return (words, list(one.flat)) if one.dtype == object else None
+    if torch is not None and kind in (torch.dtype, torch.device, torch.layout, torch.memory_format):
+        return [kind.__name__, repr(one)], None
+    if torch is not None and kind in (torch.Tensor, torch.nn.Parameter):
+        try:
+            flat = one.detach().cpu().contiguous().reshape(-1)
+            held = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
+        except (RuntimeError, TypeError):  # sparse, quantised, of a device without memory
+            return None
+        return [kind.__name__, one.dtype, tuple(one.shape), one.requires_grad, held], []
+    return None
 
 
-def _is_slot(value: object) -> bool:
-    return isinstance(value, MemberDescriptorType | GetSetDescriptorType)
+def _object(one: Any, kind: type) -> tuple[list[Any], list[Any] | None]:
+    """Containers by what they hold, others by their attributes; by a name of its own where there can be more in it."""
+    words, parts = _contained(one, kind)
+    slots = slots_kept(kind)
+    if kind is not object and not words and (slots is None or not _is_open(kind, len(slots))):
+        return ["nameless", _nameless(one)], None
+    own = [one.__dict__] if kind.__dictoffset__ else []
+    return ["object", *words], [kind, *parts, *own, *(getattr(one, name, _EMPTY) for name in slots or ())]
+
+
+def _contained(one: Any, kind: type) -> tuple[list[Any], list[Any]]:
+    """What is in a container, by the ways of Python's own class and never those of a class that the caller wrote."""
+    if issubclass(kind, dict):
+        own: Any = OrderedDict if issubclass(kind, OrderedDict) else dict
+        made = [one.default_factory] if issubclass(kind, defaultdict) else []
+        return ["mapping", dict.__len__(one)], [*made, *own.keys(one), *own.values(one)]
+    for base in (list, tuple, deque):
+        if issubclass(kind, base):
+            most = [one.maxlen] if base is deque else []
+            return ["sequence", base.__len__(one)], [*most, *base.__iter__(one)]
+    for members in (set, frozenset):
+        if issubclass(kind, members):
+            return ["set", *sorted(_digest(each) for each in members.__iter__(one))], []  # an order without hashes
+    return [], []
+
+
+def _is_callers(kind: type) -> bool:
+    return caller_module(class_home(kind))
+
+
+def _is_open(kind: type, slots: int) -> bool:
+    """Whether objects of a class are their attributes and nothing else: they have no memory of another kind."""
+    places = slots + (kind.__dictoffset__ > 0) + (kind.__weakrefoffset__ > 0)
+    return not kind.__itemsize__ and kind.__basicsize__ <= object.__basicsize__ + places * struct.calcsize("P")
 
 
 def _nameless(one: object) -> str:

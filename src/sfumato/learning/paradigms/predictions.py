@@ -11,7 +11,7 @@ from sfumato.learning.paradigms.own_rows import own
 from sfumato.learning.shielded import shielded
 from sfumato.learning.unchanged import Unchanged
 
-__all__ = ["class_of", "is_module", "rehearsed", "right", "same_model"]
+__all__ = ["class_of", "is_module", "rehearsed", "right"]
 
 
 def is_module(model: object) -> bool:
@@ -33,18 +33,6 @@ def rehearsed(model: Any, like: Any) -> Any:
             "a record of zeros; nothing was read and nothing was spent. Give a function from a record to its class."
         )
     return ready
-
-
-def same_model(one: Any, other: Any) -> bool:
-    """Whether two models that are ready are one object; of copies of one module, whether they have the same weights."""
-    if type(one) is not type(other) or not is_module(one):
-        return one is other
-    import torch
-
-    here, there = one.state_dict(), other.state_dict()
-    return here.keys() == there.keys() and all(
-        isinstance(here[name], torch.Tensor) and torch.equal(here[name], there[name]) for name in here
-    )
 
 
 def right(model: Any, inputs: Any, targets: Any, places: Sequence[int]) -> int:
