@@ -43,9 +43,16 @@ def rgb(colour: str) -> str:
     return f"rgb({', '.join(str(int(colour[place : place + 2], 16)) for place in (1, 3, 5))})"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1200, 390])
-def test_it_opens_offline_without_a_request_or_a_complaint(visit: Open, report: Path, scheme: str, width: int) -> None:
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (1200, "light"),
+        (390, "dark"),
+        pytest.param(1200, "dark", marks=pytest.mark.long),
+        pytest.param(390, "light", marks=pytest.mark.long),
+    ],
+)
+def test_it_opens_offline_without_a_request_or_a_complaint(visit: Open, report: Path, width: int, scheme: str) -> None:
     with visit(report, width=width, scheme=scheme) as seen:
         shown = seen.page
         assert shown.locator("figure svg").count() == 6

@@ -188,6 +188,7 @@ def provided(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
+@pytest.mark.long
 def test_every_example_of_the_help_runs(run, tmp_path, monkeypatch):
     parts.package("vl_convert")
     in_turn = sorted(ALL, key=lambda path: LAST.index(path[0]) if path and path[0] in LAST else -1)

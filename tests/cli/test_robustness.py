@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from sfumato.cli.exits import Exit
 from sfumato.demo import network
 
+LONG = os.environ.get("SFUMATO_LONG") == "1"
 SCRIPT = "import sys; sys.argv[0] = 'sfumato'; from sfumato.cli import main; main()"
 
 
@@ -134,7 +135,7 @@ WORDS = st.lists(
 
 
 @given(words=WORDS)
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150 if LONG else 40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_words_make_a_traceback(run, place, words):
     with contextlib.chdir(place):
         outcome = run(*words)
@@ -162,7 +163,13 @@ def test_a_failure_of_the_system_is_said(run, place, monkeypatch):
     assert outcome.stderr == "sfumato: disk: No space left on device. The command was not finished.\n"
 
 
-@pytest.mark.parametrize("words", ["explain ili.json", "units ili.json", "verify ili.json --json"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "explain ili.json",
+        *(pytest.param(words, marks=pytest.mark.long) for words in ("units ili.json", "verify ili.json --json")),
+    ],
+)
 def test_a_reader_that_goes_away_is_no_error_of_ours(place, words):
     reading, writing = os.pipe()
     os.close(reading)

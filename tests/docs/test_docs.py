@@ -197,6 +197,7 @@ def test_the_picture_shows_what_the_code_draws() -> None:
     assert [row["group"] for row in rows] == list(REGIONS)
 
 
+@pytest.mark.long  # make docs builds it as strictly
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     pytest.importorskip("mkdocstrings", reason="the site needs the docs extra")
     site = tmp_path / "site"
