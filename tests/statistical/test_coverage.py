@@ -150,8 +150,9 @@ def test_the_true_ratio_is_left_possible_as_often_as_stated(
         assert low / size <= float(level) + 0.03 + 5 / sqrt(size)
 
 
-def test_whole_intervals_of_ratios() -> None:
-    level, size, law = Fraction(9, 10), 150, LAWS[2]
+@pytest.mark.parametrize("size", [50, pytest.param(150, marks=pytest.mark.long)])
+def test_whole_intervals_of_ratios(size: int) -> None:
+    level, law = Fraction(9, 10), LAWS[2]
     drawn = draw(law, 2 * size).reshape(-1, 2)
     hits = 0
     for noisy, other in (drawn + np.array([60, 240])).tolist():
