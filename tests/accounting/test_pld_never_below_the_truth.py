@@ -184,7 +184,7 @@ def laplace_atoms(shift: int, scale: Fraction) -> list[tuple[object, object]]:
     return [(laws[k - shift], laws[k]) for k in range(-150, 150 + shift)]
 
 
-@pytest.mark.parametrize(("shift", "scale"), [(1, 2), (3, 4), (4, 1)])
+@pytest.mark.parametrize(("shift", "scale"), [(1, 2), (3, 4), pytest.param(4, 1, marks=pytest.mark.long)])
 def test_the_discrete_laplace_is_exact_and_one_shifted_place_is_the_worst(shift, scale):
     event = DiscreteLaplace(l1=Fraction(shift), scale=Fraction(scale))
     for epsilon in (Fraction(0), Fraction(1, 7), Fraction(1, 2), Fraction(shift, 2 * scale)):

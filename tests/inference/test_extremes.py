@@ -76,15 +76,16 @@ def test_figures_without_noise_divide_like_numbers() -> None:
     assert (one / (one * 0)).interval() == [(-math.inf, math.inf)] * 2
 
 
-def test_joint_ratios_that_share_noise_share_their_doubt() -> None:
+@pytest.mark.parametrize("many", [5, pytest.param(50, marks=pytest.mark.long)])
+def test_joint_ratios_that_share_noise_share_their_doubt(many: int) -> None:
     law = DiscreteLaplace(scale=Fraction(2))
     total = Form(Fraction(1000), {Noise("t", 0, law): Fraction(1)})
     parts = tuple(
         Form(Fraction(100), {Noise("r", place, law): Fraction(1), Noise("t", 0, law): Fraction(-1)})
-        for place in range(50)
+        for place in range(many)
     )
-    ratio = Ratio(over=parts, under=(total,) * 50, labels={}, measure="ratio", sources=())
-    assert ratio.interval(joint=True)[0] == ratio_ends(parts[0], total, 1 - Fraction(1, 20) / 50)
+    ratio = Ratio(over=parts, under=(total,) * many, labels={}, measure="ratio", sources=())
+    assert ratio.interval(joint=True)[0] == ratio_ends(parts[0], total, 1 - Fraction(1, 20) / many)
 
 
 def test_two_releases_with_one_identifier_that_differ_are_refused() -> None:

@@ -1,6 +1,7 @@
 """The spread of linear combinations: never above the truth, and hardly below it."""
 
 import math
+import os
 from fractions import Fraction
 
 import numpy as np
@@ -54,6 +55,7 @@ LAWS = st.one_of(
     st.builds(RoundedGaussian, sigma=st.sampled_from([Fraction(1, 5), Fraction(1), Fraction(7, 2), Fraction(12)])),
     st.builds(DiscreteGaussian, sigma_squared=st.sampled_from([Fraction(1, 9), Fraction(2), Fraction(50)])),
 )
+MANY = 60 if os.environ.get("SFUMATO_LONG") == "1" else 15
 COEFFICIENTS = st.sampled_from(
     [Fraction(1), Fraction(-1), Fraction(2), Fraction(1, 3), Fraction(-7, 10), Fraction(5, 4)]
 )
@@ -61,7 +63,7 @@ TERMS = st.lists(st.tuples(COEFFICIENTS, LAWS), min_size=1, max_size=2)
 
 
 @given(terms=TERMS, share=st.sampled_from([0, Fraction(1, 3), 1, 2, 3, 5]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=MANY, deadline=None)
 def test_what_lies_within_is_the_truth_rounded_down(terms: Terms, share: Fraction) -> None:
     chances, spread = truth(terms), Spread(terms)
     distance = Fraction(share) * Fraction(spread.deviation).limit_denominator(1000)
@@ -76,7 +78,7 @@ def test_what_lies_within_is_the_truth_rounded_down(terms: Terms, share: Fractio
 @given(
     terms=TERMS, confidence=st.sampled_from([Fraction(1, 2), Fraction(9, 10), Fraction(19, 20), Fraction(999, 1000)])
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=MANY, deadline=None)
 def test_a_margin_covers_and_is_hardly_too_wide(terms: Terms, confidence: Fraction) -> None:
     chances, spread = truth(terms), Spread(terms)
     margin = spread.margin(confidence)

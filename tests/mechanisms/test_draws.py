@@ -107,7 +107,7 @@ def test_an_unusable_score_is_refused() -> None:
         NoisyMax.calibrated(sensitivity=1, epsilon=1).choose([], SystemWords())
 
 
-@pytest.mark.parametrize("monotone", [False, True])
+@pytest.mark.parametrize("monotone", [pytest.param(False, marks=pytest.mark.long), True])
 def test_the_running_watch_alarms_as_often_as_its_law_says(monotone: bool) -> None:
     """P(alarm), value 5 below the threshold: 20,000 watches, Hoeffding at α = 1e-9; a 6th of the noise shows."""
     run = SparseVector.calibrated(sensitivity=1, alarms=1, epsilon=1, monotone=monotone)

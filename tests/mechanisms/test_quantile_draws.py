@@ -28,7 +28,9 @@ def spread_out(table: tuple[int, ...]) -> tuple[list[int], list[int]]:
     return sorted(counts), [counts[value] for value in sorted(counts)]
 
 
-@pytest.mark.parametrize("table", [(), (0, 3), (1, 1, 2), (3, 3)], ids=str)
+@pytest.mark.parametrize(
+    "table", [(), (3, 3), *(pytest.param(some, marks=pytest.mark.long) for some in ((0, 3), (1, 1, 2)))], ids=str
+)
 def test_one_quantile_is_drawn_with_exactly_its_probability(table: tuple[int, ...]) -> None:
     mechanism = QuantileChoice(quantiles=(QUARTER,), steps=3, parts=1, epsilon=Fraction(3, 2))
     values, counts = spread_out(table)
@@ -86,7 +88,11 @@ def test_blocks_within_a_limit_are_all_and_only_those(
 
 
 @pytest.mark.parametrize(
-    ("table", "parts", "epsilon"), [((0, 0, 1, 2, 2, 2), 2, Fraction(2)), ((1,) * 40 + (2,) * 4, 4, Fraction(1, 2))]
+    ("table", "parts", "epsilon"),
+    [
+        ((0, 0, 1, 2, 2, 2), 2, Fraction(2)),
+        pytest.param((1,) * 40 + (2,) * 4, 4, Fraction(1, 2), marks=pytest.mark.long),
+    ],
 )
 def test_drawn_slots_follow_the_joint_law_and_another_rate_is_noticed(table, parts: int, epsilon: Fraction) -> None:
     """By Hoeffding's inequality a frequency of 40,000 draws strays by more than 0.0164 with probability below 1e-9;

@@ -31,7 +31,11 @@ def landscape(excesses: list[int], lengths: list[int]) -> Landscape:
     return Landscape(slots=len(excesses), within=within, excess=lambda slot: excesses[slot])
 
 
-@pytest.mark.parametrize("rate", [Fraction(1), Fraction(1, 3), Fraction(7, 10)], ids=str)
+@pytest.mark.parametrize(
+    "rate",
+    [Fraction(1, 3), *(pytest.param(some, marks=pytest.mark.long) for some in (Fraction(1), Fraction(7, 10)))],
+    ids=str,
+)
 @pytest.mark.parametrize(("excesses", "lengths"), CASES, ids=str)
 def test_every_slot_has_exactly_its_probability(excesses: list[int], lengths: list[int], rate: Fraction) -> None:
     seen = landscape(excesses, lengths)

@@ -41,7 +41,7 @@ TIMES = 2_000
 FEWER = {
     "laplace": {"mean": 1_000, "proportion": 1_000, "ratio": 1_000, "variance": 150, "covariance": 100}
     | {"standard deviation": 150, "correlation": 20},
-    "gaussian": {"variance": 400, "standard deviation": 400, "covariance": 300, "correlation": 60},
+    "gaussian": {"variance": 150, "standard deviation": 150, "covariance": 100, "correlation": 20},
 }
 X = Ranged(value=col("x").node, low=Fraction(0), high=Fraction(10))
 Y = Ranged(value=col("y").node, low=Fraction(-1), high=Fraction(3))
