@@ -67,6 +67,35 @@ def test_a_step_that_can_fail_on_one_row_is_refused(step: Any) -> None:
         Source(step(table))
 
 
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda t: t.mutate(m=t.day.truncate("Y")),
+        lambda t: t.mutate(m=t.at.truncate("Y")),
+        lambda t: t.mutate(m=t.day.try_cast("timestamp('UTC')")),
+    ],
+)
+def test_a_step_that_fails_on_days_at_the_end_of_the_calendar_is_refused(step: Any) -> None:
+    engine = ibis.duckdb.connect()
+    day = "DATE '290309-12-22 (BC)' AS day, TIMESTAMP '290309-12-22 (BC) 00:00' AS at"
+    engine.raw_sql(f"CREATE TABLE t AS SELECT {day}")
+    with pytest.raises(Refused, match=r"cannot be shown to be row-wise.*Nothing was read"):
+        Source(step(engine.table("t")))
+
+
+def test_a_cast_that_only_tries_is_refused_on_postgres_where_it_would_fail(postgres_url: str) -> None:
+    engine = ibis.connect(postgres_url.replace("postgresql+psycopg://", "postgres://"))
+    try:
+        engine.create_table("tried", pa.table({"id": ["p", "7"]}), overwrite=True)
+        table = engine.table("tried")
+        with pytest.raises(Refused, match=r"has a cast that may fail on a row.*Nothing was read"):
+            Source(table.mutate(n=table.id.try_cast("int64")))
+        assert rows(Source(table.mutate(n=table.id.length()))) == [{"id": "p", "n": 1}, {"id": "7", "n": 1}]
+        engine.drop_table("tried")
+    finally:
+        engine.disconnect()
+
+
 def test_ibis_on_other_engines_or_without_rows_is_refused(tmp_path: Path) -> None:
     engine = ibis.polars.connect()
     with pytest.raises(Unsupported, match="tables on 'polars' are not read"):

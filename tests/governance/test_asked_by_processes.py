@@ -12,6 +12,7 @@ import pytest
 from sfumato.core.budget import Budget
 from sfumato.errors import LedgerError, Refused
 from sfumato.governance.ledger import Ledger
+from sfumato.governance.store import Store
 from tests.governance.asker import ask, asked
 from tests.governance.homes import ACCOUNT, Home, furnished, sqlite_home
 
@@ -103,3 +104,12 @@ def test_nothing_is_left_of_a_question_that_was_answered(home: Home) -> None:
     until = time.monotonic() + 10  # the server lets go a moment after its client has
     while home.execute(LOCKS) != [(0,)]:
         assert time.monotonic() < until
+
+
+def test_a_question_is_held_beside_the_ledger_itself_by_whatever_link_it_was_named(tmp_path: Path) -> None:
+    home, link = tmp_path / "home" / "ledger.db", tmp_path / "link.db"
+    home.parent.mkdir()
+    home.touch()
+    link.symlink_to(home)
+    with Store(link).asking("00"):
+        assert [file.name for file in home.parent.iterdir() if "asked" in file.name] == ["ledger.db-asked-00"]

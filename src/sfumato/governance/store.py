@@ -169,7 +169,7 @@ class Store:
     @contextmanager
     def _alone(self, question: str) -> Iterator[None]:
         if self.lite:
-            database = Path(str(self.url.database))
+            database = Path(str(self.url.database)).resolve()  # one file by whatever link it was named
             with alone(database.with_name(f"{database.name}-asked-{question}"), beside=database):
                 yield
             return
