@@ -94,12 +94,17 @@ def released(
         return given
     issued = datetime.now(UTC).isoformat(timespec="seconds")
     answer = _noisy(asked.area, query, mechanism)
-    if answer is None:
-        ledger.close(private, tuple(stored.values()))
+    if answer is None and ledger.close(private, stored):
         raise EngineFailed(
             f"the engine stopped while it read {query.dataset.name!r}. Rows may have been read, so the charge of "
             f"{reservation.cost} is kept; no number was released, and this version of the data is closed. "
             "Check the data, then declare it as a new version."
+        )
+    # Of questions that are asked at once, one tells that it failed: what became of the others would tell more.
+    if answer is None or any(ledger.closed(each) for each in private) or any(map(ledger.shut, stored, stored.values())):
+        raise Refused(
+            f"what {query.dataset.name!r} reads was closed meanwhile, after its engine failed. The charge of "
+            f"{reservation.cost} is kept; no number was released. Mend the data and declare a new version."
         )
     statement = Statement(
         identifier=secrets.token_hex(16),

@@ -1,5 +1,6 @@
 """Ibis tables: row-wise steps on a table are taken over; steps in which people meet are refused."""
 
+import datetime
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,36 @@ def test_a_cast_that_only_tries_is_refused_on_postgres_where_it_would_fail(postg
         engine.drop_table("tried")
     finally:
         engine.disconnect()
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda t: t.filter(t.day.isin([t.id])),
+        lambda t: t.filter(t.id.isin([datetime.date(2020, 1, 1)])),
+        lambda t: t.filter(t.n.isin([t.id])),
+        lambda t: t.filter(t.sum > 0.5),
+        lambda t: t.mutate(m=t.sum.nullif(t.part)),
+        lambda t: t.mutate(m=t.day < t.at),
+        lambda t: t.mutate(m=ibis.coalesce(t.fine, t.at)),
+        lambda t: t.mutate(m=t.day.truncate("Y")),
+        lambda t: t.mutate(m=t.at.truncate("Y")),
+        lambda t: t.mutate(m=t.day.try_cast("timestamp('UTC')")),
+    ],
+)
+def test_a_cast_that_an_engine_makes_by_itself_is_refused(step: Any) -> None:
+    """DuckDB brings both sides of a comparison to one type, and stops at a value that has no place in it."""
+    engine = ibis.duckdb.connect()
+    engine.raw_sql(
+        "CREATE TABLE t AS SELECT 'p' AS id, 1 AS n, DATE '290309-12-22 (BC)' AS day, 1::DECIMAL(38, 0)"
+        " AS sum, 0.5::DECIMAL(38, 37) AS part, TIMESTAMP '290309-12-22 (BC) 00:00' AS at, NULL::TIMESTAMP_NS AS fine"
+    )
+    table = engine.table("t")
+    with pytest.raises(Refused, match=r"cannot be shown to be row-wise.*Nothing was read"):
+        Source(step(table))
+    kept = (table.n > 0.5) & (table.id == "p") & (table.day < ibis.date("2020-01-01")) & table.sum.notnull()
+    taken = table.filter(kept, table.at < ibis.timestamp("2020-01-01"), table.sum.try_cast("float64") > 0)
+    assert len(rows(Source(taken.mutate(m=table.id.cases(("p", 1), else_=None)).select("id", "m")))) == 1
 
 
 def test_ibis_on_other_engines_or_without_rows_is_refused(tmp_path: Path) -> None:

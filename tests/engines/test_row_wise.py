@@ -2,6 +2,8 @@
 
 # ruff: noqa: S608 - SQL of our own
 from collections.abc import Callable
+from datetime import date, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -560,3 +562,52 @@ def test_a_graph_in_a_view_is_refused_or_vouched_for() -> None:
     release = vault.graph(data, name="met", version="2", nodes=3, derived=True).edges().release(epsilon=10_000)
     assert release.values == (2,)
     assert [dataset.edition for dataset in release.statement.derived] == ["2"]
+
+
+STORED = pl.DataFrame(
+    {
+        "id": ["a", "b", "c"],
+        "k": [1, 1, 0],
+        "at": [100, 200, 300],
+        "paid": [Decimal("1.50"), Decimal("2.50"), Decimal("3.50")],
+        "day": [date(2020, 1, 1)] * 3,
+        "size": [0.5, 1.5, 2.5],
+        "both": [[1, 2]] * 3,
+    }
+)
+ONLY_THIS_ROW = pl.col("id") == "b"
+MAY_FAIL: dict[str, Callable[[Any], Any]] = {
+    "decimal by zero": lambda t: t.filter(
+        pl.lit(Decimal(1)) / pl.when(ONLY_THIS_ROW).then(Decimal(0)).otherwise(Decimal(1)) > 0
+    ),
+    "decimals overflow": lambda t: t.filter(pl.col("paid") * pl.col("paid") > 0),
+    "a day without a text": lambda t: t.filter(
+        pl.when(ONLY_THIS_ROW).then(10**9).otherwise(0).cast(pl.Date, strict=False).cast(pl.String, strict=False) != ""
+    ),
+    "text of a day": lambda t: t.filter(pl.col("day").cast(pl.String, strict=False) != ""),
+    "a list of another length": lambda t: t.with_columns(both=pl.col("both").cast(pl.Array(pl.Int64, 2), strict=False)),
+    "days added up": lambda t: t.filter(pl.col("day") - pl.col("day") == timedelta(0)),
+}
+
+
+@pytest.mark.parametrize("step", MAY_FAIL.values(), ids=MAY_FAIL)
+def test_a_step_of_polars_that_may_fail_on_one_row_is_refused(step: Any, tmp_path: Path) -> None:
+    """The leak: whether the engine failed told what one person's row holds, without noise."""
+    STORED.write_parquet(tmp_path / "stored.parquet")
+    for lazy in (STORED.lazy(), pl.scan_parquet(tmp_path / "stored.parquet")):
+        with pytest.raises(Refused, match=WORDS):
+            counted(step(lazy))
+
+
+def test_steps_of_polars_that_fail_on_no_row_are_taken(tmp_path: Path) -> None:
+    STORED.write_parquet(tmp_path / "stored.parquet")
+    for lazy in (STORED.lazy(), pl.scan_parquet(tmp_path / "stored.parquet")):
+        made = (
+            lazy.with_columns(
+                k=pl.col("k") * pl.col("at") // pl.col("at"), text=pl.col("at").cast(pl.String, strict=False)
+            )
+            .filter(pl.col("text").cast(pl.Int64, strict=False) > 0, pl.col("day") > date(2019, 1, 1))
+            .filter(pl.col("size").is_in([0.5, 1.5, 2.5]), pl.col("paid") == Decimal("1.50"))
+            .select("id", pl.when(pl.col("k") > 0).then(pl.col("k")).otherwise(None).alias("k"))
+        )
+        assert counted(made) == (1,)

@@ -285,9 +285,9 @@ def test_a_closed_version_is_closed_for_everybody(home: Home) -> None:
     newer = Dataset(name="visits", edition="2026-11")
     ledger.declare_dataset(newer, population="patients", cap=Budget(epsilon=100, delta="1/1000"))
     account = ledger.account(ACCOUNT, unit=PATIENT)
-    account.close([VISITS])
+    account.close([VISITS], {})
     head = ledger.head()
-    account.close([VISITS, Dataset(name="nobody's", edition="1")])
+    account.close([VISITS, Dataset(name="nobody's", edition="1")], {})
     assert ledger.head() == head
     other = home.account()
     assert (other.closed(VISITS), other.closed(newer)) == (True, False)

@@ -64,7 +64,7 @@ def test_the_ledger_in_memory_counts_alike() -> None:
     counted(ledger, ledger.reserve(HALF))
     other = ledger.reserve(HALF)
     ledger.advance(other, 0, "a")  # each charge has a count of its own
-    ledger.close([VISITS])
+    ledger.close([VISITS], {})
     with pytest.raises(Refused, match="was closed"):
         ledger.advance(other, 1, "b", datasets=[VISITS])
 
@@ -126,7 +126,7 @@ def test_what_was_not_started_has_no_count_and_a_closed_version_ends_one(home: H
     with pytest.raises(Refused, match="may not be read"):
         account.advance(queued, 0, "a", datasets=[VISITS])
     account.advance(charge, 0, "a", datasets=[VISITS])
-    account.close([VISITS])
+    account.close([VISITS], {})
     with pytest.raises(Refused, match="may not be read"):
         account.advance(charge, 1, "b", datasets=[VISITS])
     assert account.ledger.verify() == ()

@@ -144,7 +144,7 @@ def test_a_stream_of_a_closed_dataset_tells_nothing_more(state: bool, tmp_path: 
     total.add(1)
     watch.check(1)
     before = shown(total)
-    home._ledger.close([stream.dataset])
+    home._ledger.close([stream.dataset], {})
     for tell in (lambda: total.add(1), lambda: watch.check(1)):
         with pytest.raises(errors.Refused, match="its dataset was closed"):
             tell()

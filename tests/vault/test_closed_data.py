@@ -2,7 +2,9 @@
 
 import os
 import shutil
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -139,3 +141,52 @@ def test_a_durable_ledger_closes_the_file_for_every_vault_and_every_name_declare
     ledger.declare_dataset(Dataset(name="other", edition="2"), population="patients", cap=roomy)
     answered(declare(later, name="other", version="2"))
     assert ledger.verify() == ()
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_of_questions_under_way_at_once_one_tells_that_the_engine_failed(
+    durable: bool,
+    vault: sf.Vault,
+    declare: Declare,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if durable:
+        ledger = furnished(sqlite_home(tmp_path), project=sf.Budget(epsilon=1))
+        ledger.declare_dataset(Dataset(name="other", edition="1"), population="patients", cap=sf.Budget(epsilon=1))
+        vault = Vault(unit=PATIENT, ledger=ledger, account=ACCOUNT)
+    table = declare(vault, name=VISITS.name, version=VISITS.edition)
+    other = declare(vault, name="other", version="1")
+    under_way, read = threading.Barrier(4), Tables.read
+
+    def fails(self: Tables, query: Any) -> Any:
+        under_way.wait()
+        if query.where is None:
+            raise ValueError("an engine's words")
+        return read(self, query)
+
+    def ask(question: Any) -> type:
+        try:
+            return type(question.release(epsilon="1/100"))
+        except (EngineFailed, Refused) as refusal:
+            return type(refusal)
+
+    monkeypatch.setattr(Tables, "read", fails)
+    questions = [table.count(), table.group_by("region").count(), other.count(), other.group_by("region").count()]
+    with ThreadPoolExecutor(4) as threads:
+        told = list(threads.map(ask, questions))
+    assert sorted(each.__name__ for each in told) == ["EngineFailed", "Refused", "Refused", "Refused"]
+
+
+def test_a_question_that_ends_after_its_data_was_closed_tells_nothing(
+    vault: sf.Vault, declare: Declare, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, read = declare(vault), Tables.read
+
+    def closed_meanwhile(self: Tables, query: Any) -> Any:
+        assert vault._ledger.close([table.dataset], {})
+        return read(self, query)
+
+    monkeypatch.setattr(Tables, "read", closed_meanwhile)
+    with pytest.raises(Refused, match=r"closed meanwhile.*is kept; no number was released"):
+        table.group_by("region").count().release(epsilon="1/100")

@@ -4,7 +4,7 @@ Order of a charge: reserve (durable, then anchored), read and draw, store the an
 deliver. Whatever stops in between leaves the charge counted.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -296,20 +296,23 @@ class DurableLedger:
             head = home._append(pages, Released(at=home._time(pages), charge=charge.number))
         home._anchor.advance(head, durable=False)
 
-    def close(self, datasets: Sequence[Dataset], stored: Sequence[Stored] = ()) -> None:
-        """Let no row of these versions be read any more, nor under other names declared before, in any process."""
+    def close(self, datasets: Sequence[Dataset], stored: Mapping[Dataset, Stored]) -> bool:
+        """Let no row of these versions, nor under other names declared before, be read any more; False if closed."""
         home, head = self.ledger, None
         with home._store.writing() as pages:
             home._check_anchor(pages)
+            first = not any(_shut(pages, dataset, what) for dataset, what in stored.items())
             for dataset in datasets:
                 edition = pages.edition(dataset)
+                first = first and not (edition is not None and edition.closed)
                 if edition is not None and not edition.closed:
                     head = home._append(pages, DatasetClosed(at=home._time(pages), dataset=dataset))
-            names = tuple(sorted({name for what in stored for name in what.names}))
+            names = tuple(sorted({name for what in stored.values() for name in what.names}))
             if names:
                 head = home._append(pages, DataClosed(at=home._time(pages), names=names))
         if head is not None:
             home._anchor.advance(head, durable=True)
+        return first
 
     def closed(self, dataset: Dataset) -> bool:
         """Whether a version was closed."""
@@ -320,9 +323,7 @@ class DurableLedger:
     def shut(self, dataset: Dataset, stored: Stored) -> bool:
         """Whether the rows of a version were closed under another name since the ledger knows the version."""
         with self.ledger._store.reading() as pages:
-            closed = pages.government().closed
-            last = max((closed.get(name, 0) for name in stored.names), default=0)
-            return last > 0 and pages.declared(dataset) < last
+            return _shut(pages, dataset, stored)
 
     def _permitted(self, pages: Pages, datasets: Sequence[Dataset], at: str, cost: Budget) -> tuple[int, ...]:
         return approvals_of(pages, datasets, purpose=self.purpose, recipient=self.recipient, at=at, cost=cost)
@@ -346,6 +347,12 @@ class DurableLedger:
             filter_cap=balance.filter_cap,
             filter_spent=balance.filter_spent,
         )
+
+
+def _shut(pages: Pages, dataset: Dataset, stored: Stored) -> bool:
+    closed = pages.government().closed
+    last = max((closed.get(name, 0) for name in stored.names), default=0)
+    return last > 0 and pages.declared(dataset) < last
 
 
 def _same(pages: Pages, known: Charge, asked: Reserved) -> Account:

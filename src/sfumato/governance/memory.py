@@ -3,7 +3,7 @@
 import os
 import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -182,11 +182,13 @@ class MemoryLedger:
             filtered = self._filter
             self._filter = BasicFilter(budget=filtered.budget, spent=filtered.spent - reservation.cost)
 
-    def close(self, datasets: Sequence[Dataset], stored: Sequence[Stored] = ()) -> None:
-        """Let no row of these versions be read any more, nor under other names that were declared before."""
+    def close(self, datasets: Sequence[Dataset], stored: Mapping[Dataset, Stored]) -> bool:
+        """Let no row of these versions be read any more, nor under other names declared before; False if closed."""
         with self._lock:
+            first = self._closed.isdisjoint(datasets) and not any(map(self.shut, stored, stored.values()))
             self._closed.update(datasets)
-            self._shut.update(dict.fromkeys((name for what in stored for name in what.names), moment()))
+            self._shut.update(dict.fromkeys((name for what in stored.values() for name in what.names), moment()))
+            return first
 
     def closed(self, dataset: Dataset) -> bool:
         """Whether a version was closed."""

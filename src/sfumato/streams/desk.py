@@ -135,7 +135,7 @@ class Desk:
 
     def fail_stream(self, opened: Opened) -> None:
         """Close the data of a stream whose engine failed: whether another one fails could tell what a row holds."""
-        self.ledger.close([opened.query.dataset])
+        self.ledger.close([opened.query.dataset], {})
 
     def _opened(
         self, query: Query, mechanism: Mechanism, limit: Limit | None, spend: Budget, key: str | None, find: Any

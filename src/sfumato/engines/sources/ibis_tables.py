@@ -47,6 +47,7 @@ HOLDERS = (
     ("ibis.formats.polars", "PolarsDataFrameProxy"),
     ("ibis.formats.pyarrow", "PyArrowTableProxy"),
 )
+MICROSECONDS = 6  # digits; with more, not all days have a place
 ENGINES = {Dialect.DUCKDB: "DuckDB", Dialect.POSTGRES: "PostgreSQL", Dialect.SPARK: "Spark"}
 
 
@@ -114,6 +115,23 @@ def _only_row_by_row(node: Any) -> None:
     for part in node.find(ops.Value):
         if type(part) not in functions:
             raise not_row_wise("the Ibis table", f"uses {type(part).__name__}")
+        given = [each for value in part.args for each in (value if isinstance(value, tuple) else (value,))]
+        case = isinstance(part, ops.SimpleCase)  # what comes out is of another type than what is compared
+        for side in ((part.base, *part.cases), (*part.results, part.default)) if case else (given,):
+            kinds = {_met_as(each.dtype) for each in side if isinstance(each, ops.Value)} - {bool}
+            if len(kinds) > 1:
+                raise not_row_wise("the Ibis table", f"has a {type(part).__name__} of two types, of which one is cast")
+
+
+def _met_as(kind: Any) -> object:
+    """What types have in common that meet without a cast that can fail on a row; others meet nothing."""
+    if kind.is_timestamp():
+        return kind.timezone, (kind.scale or 0) > MICROSECONDS
+    if kind.is_null() or kind.is_boolean():
+        return bool
+    if kind.is_integer() or kind.is_floating():
+        return float
+    return type(kind) if kind.is_string() or kind.is_date() or kind.is_time() or kind.is_uuid() else object()
 
 
 def _keeps(node: Any, name: str) -> bool:

@@ -26,6 +26,7 @@ FUNCTIONS = {
     "fill_null",
 }
 MEMBER = "BooleanFunction.IsIn"
+ARITHMETIC = {f"Operator.{name}" for name in ("Plus", "Minus", "Multiply", "TrueDivide", "FloorDivide", "Modulus")}
 STRICT = 0  # the option of a cast that raises where a value has no place in the new type
 
 
@@ -33,8 +34,9 @@ def check_lazy_frame(lazy: Any, label: str, *, unit: Sequence[str] = ()) -> None
     """Refuse a lazy frame with a step that is not known to look at one row at a time; no row is read.
 
     Known are scans of Parquet and IPC files and of frames, filters, and columns computed from columns, constants,
-    comparisons, arithmetic, casts and when/then. What this version of Polars does not let us see is refused too, and so
-    are columns of the ``unit`` that are not the stored ones.
+    comparisons, arithmetic of whole numbers and floats, casts between these, truth values and text, and when/then:
+    steps that fail on no row, whatever it holds (a decimal overflows, a day may have no text). What this version of
+    Polars does not let us see is refused too, and so are columns of the ``unit`` that are not the stored ones.
     """
     import polars
 
@@ -88,6 +90,8 @@ def scanned(lazy: Any) -> list[Path]:
 
 
 def _check_plan(nodes: Any, label: str, unit: Sequence[str]) -> None:
+    import polars
+
     seen: str | None
     made: str | None
     try:
@@ -95,7 +99,7 @@ def _check_plan(nodes: Any, label: str, unit: Sequence[str]) -> None:
         root = plan.place()
         seen = plan.odd()
         made = None if seen is not None else next((name for name in unit if not plan.keeps(root, name)), None)
-    except (AttributeError, NotImplementedError, TypeError):
+    except (AttributeError, NotImplementedError, TypeError, polars.exceptions.PolarsError):
         seen, made = "a step that cannot be looked into", None
     if seen is not None:
         raise not_row_wise(label, f"has {seen}")
@@ -108,6 +112,7 @@ class _Plan:
 
     def __init__(self, nodes: Any) -> None:
         self._nodes = nodes
+        self._below: int = nodes.get_node()  # the node whose columns the parts of a step are computed from
 
     def place(self) -> int:
         """Where the plan is looked at now."""
@@ -148,11 +153,12 @@ class _Plan:
 
     def odd(self) -> str | None:
         """The first step that is not on the list, in words; None where there is none."""
-        node = self._nodes.view_current_node()
+        node, inputs = self._nodes.view_current_node(), self._nodes.get_inputs()
+        self._below = inputs[0] if inputs else self.place()
         wrong = self._odd_step(node)
         if wrong is not None:
             return wrong
-        for place in self._nodes.get_inputs():
+        for place in inputs:
             self._nodes.set_node(place)
             wrong = self.odd()
             if wrong is not None:
@@ -200,8 +206,13 @@ class _Plan:
                 return None if isinstance(part.value, PLAIN) else "a list of values in a column"
             case "BinaryExpr":
                 inner = [part.left, part.right]
+                left, right = map(self._type, inner)
+                if left != right or (str(part.op) in ARITHMETIC and not left.is_integer() and not left.is_float()):
+                    return f"{part.op} of {left} and {right}, which may fail on a row"
             case "Cast" if part.options == STRICT:
                 return "a strict cast, which may fail on a row (say strict=False)"
+            case "Cast" if not (_is_simple(self._type(part.expr)) and _is_simple(self._type(place))):
+                return f"a cast of {self._type(part.expr)} to {self._type(place)}, which may fail on a row"
             case "Cast" | "Alias":
                 inner = [part.expr]
             case "Ternary":
@@ -210,11 +221,22 @@ class _Plan:
                 inner = list(part.input)
             case "Function" if str(part.function_data[0]) == MEMBER and self._is_list(part.input[1]):
                 inner = [part.input[0]]
+                if self._type(part.input[1]).inner != self._type(part.input[0]):
+                    return "a list of another type than its column, of which one is cast"
             case "Function":
                 return f"the function {part.function_data[0]}"
             case _:
                 return f"a column by {kind}"
         return next((wrong for each in inner if (wrong := self._odd_part(each))), None)
+
+    def _type(self, place: int) -> Any:
+        """The type of a part, worked out from the columns below its step."""
+        here = self.place()
+        self._nodes.set_node(self._below)
+        try:
+            return self._nodes.get_dtype(place)
+        finally:
+            self._nodes.set_node(here)
 
     def _is_list(self, place: int) -> bool:
         """Whether something is a constant list."""
@@ -222,3 +244,10 @@ class _Plan:
         if type(part).__name__ != "Literal":
             return False
         return isinstance(part.value, list) and all(isinstance(value, PLAIN) for value in part.value)
+
+
+def _is_simple(kind: Any) -> bool:
+    """Whether values of a type are cast to others of these without a failure: what has no place becomes null."""
+    import polars
+
+    return bool(kind.is_integer() or kind.is_float() or kind in (polars.Boolean, polars.String, polars.Null))
