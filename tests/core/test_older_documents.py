@@ -57,7 +57,27 @@ STATEMENT_1 = {
 }
 STATEMENT_2 = STATEMENT_1 | {"version": 2, "found": []}
 JOIN_1 = {"kind": "join", "version": 1, "dataset": DATASET_1, "on": [["hospital", "code"]], "public": True}
+VOTES_1 = {
+    "kind": "query.teacher_votes",
+    "version": 1,
+    "dataset": DATASET_1,
+    "ensemble": "wards",
+    "parts": 5,
+    "classes": 2,
+    "asked": "scans of May",
+    "questions": 9,
+}
+CONFIDENT_1 = VOTES_1 | {"kind": "query.confident_votes", "answers": 3, "threshold": 4, "share": "1/5"}
+CURVE_1 = {
+    "kind": "query.learning_curve",
+    "version": 1,
+    "dataset": DATASET_1,
+    "models": "by epoch",
+    "epochs": 5,
+    "number": 100,
+}
 OLDER: list[dict[str, Any]] = [KEYS_1, COUNT_1, ACCOUNT_1, STATEMENT_1, STATEMENT_2, JOIN_1]
+OLDER += [VOTES_1, CONFIDENT_1, CURVE_1]
 older = pytest.mark.parametrize("body", OLDER, ids=lambda body: f"{body['kind']} {body['version']}")
 
 
@@ -76,7 +96,7 @@ def test_what_was_not_there_yet_is_what_it_always_meant() -> None:
     assert statement.query == count
     assert (statement.found, statement.derived) == ((), ())
     assert DECLARATIONS.decode(STATEMENT_2) == statement
-    assert DECLARATIONS.decode(JOIN_1).content is None
+    assert {DECLARATIONS.decode(body).content for body in (JOIN_1, VOTES_1, CONFIDENT_1, CURVE_1)} == {None}
     assert statement.values == (3, -1)
     assert statement.account.method == "basic"
     assert (statement.account.order, statement.account.filter_cap, statement.account.filter_spent) == (None, None, None)
@@ -85,7 +105,8 @@ def test_what_was_not_there_yet_is_what_it_always_meant() -> None:
 
 @older
 def test_an_older_document_may_not_lack_what_it_had_then(body: dict[str, Any]) -> None:
-    always = {"query.count": {"where", "by"}, "statement": {"found"}}  # these had a default by then
+    # What had a default by then.
+    always = {"query.count": {"where", "by"}, "statement": {"found"}, "query.confident_votes": {"share"}}
     optional = always.get(body["kind"], set())
     for name in set(body) - {"kind", "version"} - optional:
         less = {key: value for key, value in body.items() if key != name}

@@ -2,7 +2,7 @@
 
 One process loads everything and forks a child for each run, before any engine was started. In each folder but the last
 a child kills itself at one of the steps of its first release. In the last one there are two children, both of which
-draw the first answer before either stores it. The exit codes are printed as JSON.
+ask the first question before either has its answer. The exit codes are printed as JSON.
 """
 
 import json
@@ -73,7 +73,7 @@ def arm(step: str) -> None:
 
 
 def meet(folder: Path) -> None:
-    """Wait, with an answer drawn and not stored, until the other process is as far."""
+    """Wait, with a question that has no stored answer, until the other process is as far."""
     (folder / f"here-{os.getpid()}").touch()
     for _ in range(2000):
         if len(list(folder.glob("here-*"))) == 2:
@@ -109,7 +109,7 @@ def main(folders: list[Path]) -> list[int]:
     wait = on_call(1, lambda: meet(both))
 
     def ready() -> None:
-        around(DurableLedger, "commit", before=wait, after=None)
+        around(DurableLedger, "asking", before=wait, after=None)
 
     return killed + [ended(child) for child in [started(both, ready, out) for out in ("one", "two")]]
 
