@@ -5,6 +5,7 @@ import json
 import re
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -99,7 +100,7 @@ def test_on_a_terminal_the_chart_grows(monkeypatch):
     console = Console(file=heard, force_terminal=True, width=150, height=40, highlight=False)
     monkeypatch.setattr(stream, "terminal", lambda **_: console)
     waits = []
-    monkeypatch.setattr(stream.time, "sleep", waits.append)
+    monkeypatch.setattr(stream, "time", SimpleNamespace(sleep=waits.append))  # not that of other threads
     stream.demo(epsilon="1", steps=6, people=30, fast=False, as_json=False)
     text = heard.getvalue()
     assert waits == [stream.FRAME] * 6
