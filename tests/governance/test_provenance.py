@@ -192,7 +192,7 @@ def test_charges_without_an_answer_are_listed_by_what_became_of_them(lite: Home)
     tenth = Budget(epsilon="1/10")
     other = [Dataset(name="visits", edition="2026-11")]
     account.reserve(tenth, datasets=other)
-    account.close(other)
+    account.close(other, {})
     account.release(account.reserve(tenth, datasets=[VISITS], queued=True))
     account.reserve(tenth, datasets=[VISITS], lasts=timedelta(minutes=1))
     account.reserve(tenth, datasets=[VISITS], queued=True, lasts=timedelta(minutes=1))
