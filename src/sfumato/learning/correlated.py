@@ -337,7 +337,7 @@ class CorrelatedCourse:
     def state(self) -> dict[str, Any]:
         """The key of the buckets, how many units there are, exact sums and what was told.
 
-        Sensitive: it belongs in a sealed checkpoint. Public: how much room it takes, which hangs on the step alone.
+        Sensitive: it belongs in a sealed checkpoint. Public: how much room it takes, which depends on the step alone.
         """
         import numpy as np
         import torch

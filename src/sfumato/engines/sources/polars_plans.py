@@ -26,7 +26,9 @@ FUNCTIONS = {
     "fill_null",
 }
 MEMBER = "BooleanFunction.IsIn"
-ARITHMETIC = {f"Operator.{name}" for name in ("Plus", "Minus", "Multiply", "TrueDivide", "FloorDivide", "Modulus")}
+# Of values of any one type; every other operator computes, and only with whole numbers and floats does it never fail.
+COMPARING = {f"Operator.{name}" for name in ("Eq", "EqValidity", "NotEq", "NotEqValidity", "Lt", "LtEq", "Gt", "GtEq")}
+COMPARING |= {f"Operator.{name}" for name in ("And", "Or", "Xor", "LogicalAnd", "LogicalOr")}
 STRICT = 0  # the option of a cast that raises where a value has no place in the new type
 
 
@@ -207,7 +209,7 @@ class _Plan:
             case "BinaryExpr":
                 inner = [part.left, part.right]
                 left, right = map(self._type, inner)
-                if left != right or (str(part.op) in ARITHMETIC and not left.is_integer() and not left.is_float()):
+                if left != right or (str(part.op) not in COMPARING and not left.is_integer() and not left.is_float()):
                     return f"{part.op} of {left} and {right}, which may fail on a row"
             case "Cast" if part.options == STRICT:
                 return "a strict cast, which may fail on a row (say strict=False)"
@@ -219,6 +221,8 @@ class _Plan:
                 inner = [part.predicate, part.truthy, part.falsy]
             case "Function" if str(part.function_data[0]) in FUNCTIONS:
                 inner = list(part.input)
+                if any(self._type(each) != self._type(inner[0]) for each in inner):
+                    return "a function of two types, of which one is cast"
             case "Function" if str(part.function_data[0]) == MEMBER and self._is_list(part.input[1]):
                 inner = [part.input[0]]
                 if self._type(part.input[1]).inner != self._type(part.input[0]):

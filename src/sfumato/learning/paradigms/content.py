@@ -77,7 +77,7 @@ def content_of(*what: object) -> str:
     Guarantee: what differs in any of this has another digest, and nothing that an object does or raises gets out. Taken
     in is only what :class:`~sfumato.learning.unchanged.Unchanged` puts back, so code that saw data leaves no trace in a
     digest. Assumes: libraries behave alike under the same names; what is imported or read by code while it runs stays
-    what it is. Public: all of it; it must not hang on private rows.
+    what it is. Public: all of it; it must not depend on private rows.
 
     >>> content_of(lambda x: x + 1) == content_of(lambda x: x + 1), content_of(lambda x: x + 1) == content_of(None)
     (True, False)
