@@ -100,6 +100,8 @@ def test_a_cast_that_only_tries_is_refused_on_postgres_where_it_would_fail(postg
 @pytest.mark.parametrize(
     "step",
     [
+        lambda t: t.filter((t.n > 0).isin([t.id])),
+        lambda t: t.filter(t.id.isin([t.n > 0])),
         lambda t: t.filter(t.day.isin([t.id])),
         lambda t: t.filter(t.id.isin([datetime.date(2020, 1, 1)])),
         lambda t: t.filter(t.n.isin([t.id])),

@@ -115,23 +115,34 @@ def _only_row_by_row(node: Any) -> None:
     for part in node.find(ops.Value):
         if type(part) not in functions:
             raise not_row_wise("the Ibis table", f"uses {type(part).__name__}")
-        given = [each for value in part.args for each in (value if isinstance(value, tuple) else (value,))]
-        case = isinstance(part, ops.SimpleCase)  # what comes out is of another type than what is compared
-        for side in ((part.base, *part.cases), (*part.results, part.default)) if case else (given,):
-            kinds = {_met_as(each.dtype) for each in side if isinstance(each, ops.Value)} - {bool}
+        for side in _meeting(part):
+            kinds = {_met_as(each.dtype) for each in side if isinstance(each, ops.Value) and not each.dtype.is_null()}
             if len(kinds) > 1:
                 raise not_row_wise("the Ibis table", f"has a {type(part).__name__} of two types, of which one is cast")
+
+
+def _meeting(part: Any) -> tuple[tuple[Any, ...], ...]:
+    """The values that meet in a function: all of them, but what decides does not meet what comes out."""
+    import ibis.expr.operations as ops
+
+    match part:
+        case ops.SimpleCase():
+            return (part.base, *part.cases), (*part.results, part.default)
+        case ops.SearchedCase():
+            return part.cases, (*part.results, part.default)
+        case ops.IfElse():
+            return ((part.true_expr, part.false_null_expr),)
+    return (tuple(each for value in part.args for each in (value if isinstance(value, tuple) else (value,))),)
 
 
 def _met_as(kind: Any) -> object:
     """What types have in common that meet without a cast that can fail on a row; others meet nothing."""
     if kind.is_timestamp():
         return kind.timezone, (kind.scale or 0) > MICROSECONDS
-    if kind.is_null() or kind.is_boolean():
-        return bool
     if kind.is_integer() or kind.is_floating():
         return float
-    return type(kind) if kind.is_string() or kind.is_date() or kind.is_time() or kind.is_uuid() else object()
+    alone = kind.is_string() or kind.is_boolean() or kind.is_date() or kind.is_time() or kind.is_uuid()
+    return type(kind) if alone else object()
 
 
 def _keeps(node: Any, name: str) -> bool:
