@@ -352,16 +352,18 @@ class Vault:
         ids: object = None,
         number: int | None = None,
     ) -> Examples:
-        """Declare examples for learning: inputs, their targets, and whose they are (arrays, tensors or lists).
+        """Declare examples for learning: inputs, their targets, and whose they are.
 
-        They are taken over as they are now, and nothing is spent. Of all values only ``ids`` are looked at, each by
-        itself, to tell persons apart: what is no id by its type is refused. ``number`` is the public number of
-        persons, or of records, that shares and means are over. Where it is asked about records, of each person the
-        first one counts; teachers are trained on all of them.
+        Inputs and targets are arrays, tensors or data frames, taken over as they are now; nothing is spent. Of all
+        values only ``ids`` are looked at, each by itself, to tell persons apart: a record whose id is null, or is
+        neither text, bytes nor a whole number, counts for nobody. ``number`` is the public number of persons,
+        or of records, that shares and means are over. Where it is asked about records, of each person the first one
+        counts; teachers are trained on all of them.
 
         >>> import sfumato as sf
+        >>> import numpy as np
         >>> vault = Vault(unit=sf.record(relation="replace"), budget=sf.Budget(epsilon=1), name="trial")
-        >>> test = vault.examples([[0.2], [0.8]], [0, 1], name="test set", version="1")
+        >>> test = vault.examples(np.array([[0.2], [0.8]]), np.array([0, 1]), name="test set", version="1")
         >>> str(test.accuracy(lambda record: record[0] > 0.5, name="a rule").preview(epsilon=1))[:30]
         '1 number(s) at ε = 1: each wit'
         """

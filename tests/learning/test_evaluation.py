@@ -246,6 +246,21 @@ def test_nothing_is_closed_while_a_question_is_under_way() -> None:
     assert evaluator.close().values == (told.count,)
 
 
+@pytest.mark.parametrize("fails", [True, False])
+def test_of_questions_at_once_one_tells_that_the_engine_failed(fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluator = vault().evaluator(data=held([1.0] * 60), evaluations=2, **SPEND)
+
+    def meanwhile(self: Evaluator, model: Any) -> int:
+        assert self._gate.fail_stream(self._opened)  # that of another evaluator of the same data
+        if fails:
+            raise SystemExit("row 4321")
+        return 60
+
+    monkeypatch.setattr(Evaluator, "_exact", meanwhile)
+    with pytest.raises(Refused, match="this charge is settled, or its dataset was closed; nothing was told"):
+        evaluator.ask(Sign())
+
+
 def test_an_evaluator_is_not_copied() -> None:
     evaluator = vault().evaluator(data=held([1.0] * 60), evaluations=1, **SPEND)
     for way in (copy.copy, copy.deepcopy, pickle.dumps):

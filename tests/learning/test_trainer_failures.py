@@ -149,6 +149,20 @@ def test_what_ends_the_engine_is_not_passed_on_and_not_resumed(
     assert home.spent == sf.Budget(**SPEND)
 
 
+def test_of_runs_at_once_one_tells_that_its_engine_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    home = vault()
+
+    def broken(self: Run, *given: Any) -> Any:
+        assert self._gate.fail_stream(self._opened)  # that of another run, in the meantime
+        raise SystemExit("row 4321")
+
+    monkeypatch.setattr(Run, "_batches", broken)
+    with pytest.raises(errors.Refused, match="its dataset was closed; nothing was told") as told:
+        trainer(home).fit(steps=2, **SPEND)
+    assert told.value.__context__ is None
+    assert home.spent == sf.Budget(**SPEND)
+
+
 def test_what_learning_raises_ends_the_run_for_good(tmp_path: Path) -> None:
     """Else each resumption would draw the step anew, for whoever reads the gradients of a failing optimiser."""
     seen: list[Tensor] = []

@@ -13,7 +13,7 @@ package("torch")
 
 import torch  # noqa: E402
 
-from sfumato.learning import Units  # noqa: E402
+from sfumato.learning import Units, triplets  # noqa: E402
 from sfumato.learning.units import kept_rows  # noqa: E402
 
 KEY = b"k" * 32
@@ -106,20 +106,38 @@ def test_the_declared_number_is_not_the_real_one() -> None:
     assert Units(torch.zeros(0, 1), torch.zeros(0), number=5, name="x", version="1").laid(KEY).number == 0
 
 
-@pytest.mark.parametrize("frame", ["pandas", "polars", "numpy", "list"])
-def test_data_frames_columns_and_lists(frame: str) -> None:
+@pytest.mark.parametrize("frame", ["pandas", "polars", "numpy"])
+def test_data_frames_and_columns(frame: str) -> None:
     rows = {"age": [40, 50, 60], "bmi": [20.5, 30.5, 25.0]}
     made: Any = np.array([[40, 20.5], [50, 30.5], [60, 25.0]])
-    target: Any = [0, 1, 1]
+    target: Any = np.array([0, 1, 1])
     if frame in ("pandas", "polars"):
         package(frame)
         made = __import__(frame).DataFrame(rows)
         target = __import__(frame).Series(target)
-    laid = Units(made.tolist() if frame == "list" else made, target, **FACTS).laid(KEY)
+    laid = Units(made, target, **FACTS).laid(KEY)
     assert laid.inputs[0].dtype == torch.float32
     assert laid.inputs[0].tolist() == [[40, 20.5], [50, 30.5], [60, 25.0]]
     assert laid.targets.tolist() == [0, 1, 1]
     assert laid.targets.dtype == torch.int64
+
+
+def test_a_list_is_refused_for_its_type_would_depend_on_a_value() -> None:
+    kinds = [Units(np.array(rows), np.zeros(2), **FACTS)._inputs[0].dtype for rows in ([[1], [2]], [[1], [2.5]])]
+    assert kinds[0] != kinds[1]  # as an analyst would see it, at the first loss that takes one of them alone
+    for rows in ([[1], [2]], [[1], [2.5]], [[1], ["x"]], [[1], []]):
+        with pytest.raises(errors.InvalidInput, match="whose type is stated"):
+            Units(rows, np.zeros(2), **FACTS)
+        with pytest.raises(errors.InvalidInput, match="whose type is stated"):
+            Units(np.zeros((2, 1)), rows, **FACTS)
+
+
+@pytest.mark.parametrize("odd", [0.5, 1e300, [1], object(), 1j])
+def test_an_odd_id_of_a_group_is_nobody_and_never_refused(odd: Any) -> None:
+    groups = triplets(9)
+    made = Units.of_groups(np.zeros((3, 2)), np.zeros(3), ids=["a", "b", odd], groups=groups, name="x", version="1")
+    nobody = Units.of_groups(np.zeros((3, 2)), np.zeros(3), ids=["a", "b", None], groups=groups, name="x", version="1")
+    assert made.laid(KEY).number == nobody.laid(KEY).number
 
 
 def test_made_up_units_have_the_shape_of_real_ones_and_none_of_their_values() -> None:

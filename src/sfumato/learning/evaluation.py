@@ -287,9 +287,10 @@ class Evaluator:
     def _counted(self, model: "nn.Module") -> int:
         """The exact count. Sensitive."""
         found = attempt(lambda: self._silently(model))
+        if found is not FAILED or not self._gate.fail_stream(self._opened):
+            self._gate.check_stream(self._opened)  # of questions at once, one tells that it failed; all others this
         if found is not FAILED:
             return found
-        self._gate.fail_stream(self._opened)
         raise EngineFailed(
             f"the engine stopped while it read {self._query.dataset.name!r}. Rows were read, so the charge of "
             f"{self._opened.charged} is kept; nothing was released, and this version of the data is closed. Check the "

@@ -175,12 +175,14 @@ class Run(Surviving):
         if found is not FAILED:
             return found
         closed = self._closed_data()
+        if closed is False:  # another one failed before: that is told once, and of this run what any other is told
+            self._gate.check_stream(self._opened)
         raise EngineFailed(
             f"the engine stopped while it read {self._run.dataset.name!r}. Rows were read, so the charge of "
             f"{self._opened.charged} is kept; no further weight was released, and "
             + (
                 "this version of the data is closed. Check the data, then declare it as a new version."
-                if closed
+                if closed is not None
                 else "the run cannot be resumed. Its data could not be closed as well: close it in the ledger."
             )
         )
@@ -189,17 +191,16 @@ class Run(Surviving):
         with silence():
             return self._clipped()
 
-    def _closed_data(self) -> bool:
-        """Close the data of a run that failed; where that cannot be done its state is removed. Whether it was done."""
+    def _closed_data(self) -> bool | None:
+        """Close the data of a run that failed: whether this was the first to do so, None where it cannot be done.
+
+        Where it cannot be done the state of the run is removed.
+        """
         try:
-            self._gate.fail_stream(self._opened)
+            return self._gate.fail_stream(self._opened)
         except Exception:  # noqa: BLE001 - a ledger that cannot be written to: the other way is left
-            done = False
-        else:
-            done = True
-        if not done:
             self._bury()
-        return done
+        return None
 
     def _bury(self) -> None:
         """See to it that nobody goes on from any state of this run: its place in the count is taken, the file gone."""

@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.exact import natural
-from sfumato.core.interrupts import FAILED, attempt
 from sfumato.core.query import Dataset
 from sfumato.core.units import Record, Unit, User
 from sfumato.errors import InvalidInput, NotDeclared, Refused
-from sfumato.learning.paradigms.persons import Id, canonical_id, canonical_ids
+from sfumato.learning.paradigms.persons import Id, canonical_ids, whose
 from sfumato.learning.paradigms.placed_groups import PlacedGroups, members, seated
 from sfumato.learning.training import KINDS
 
@@ -20,9 +19,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-__all__ = ["Laid", "Units", "listed_ids"]
-
-WHOLE = 2**53  # floats of this size and beyond are not told apart from their neighbours
+__all__ = ["Laid", "Units", "listed_ids", "typed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +165,7 @@ class Units:
             raise InvalidInput("groups are PlacedGroups, such as learning.triplets(…) makes them; nothing was done.")
         number = len(groups.groups) if number is None else number
         made = cls(inputs, targets, number=number, name=name, version=version, kind="group", times=groups.affected)
-        made._ids = listed_ids(canonical_ids(ids))
+        made._ids = listed_ids([whose(each) for each in listed_ids(ids)])
         made._check_rows()
         listed = None if roster is None else tuple(canonical_ids(roster))
         if listed is not None and (len(listed) != groups.places or None in listed or len(set(listed)) != len(listed)):
@@ -242,6 +239,21 @@ class Units:
         return Laid(inputs, targets, len(kept), torch.from_numpy(kept), torch.from_numpy(present))
 
 
+def typed(rows: Any) -> Any:
+    """Rows whose type is stated, as they are; a list is refused, for its type would depend on every value in it.
+
+    >>> import numpy as np
+    >>> typed(np.zeros(2)).dtype
+    dtype('float64')
+    """
+    if isinstance(rows, list | tuple) or not (hasattr(rows, "dtype") or hasattr(rows, "__array__")):
+        raise InvalidInput(
+            "inputs and targets are arrays, tensors or data frames, whose type is stated: that of a list depends on "
+            "every value in it. Nothing was read and nothing was spent. Say np.array(rows, dtype=...)."
+        )
+    return rows
+
+
 def listed_ids(ids: Any) -> "npt.NDArray[Any]":
     """Ids as one array with a place for each row, none of them changed; refused by type and shape alone.
 
@@ -305,7 +317,7 @@ def _owners(ids: "npt.NDArray[Any]") -> "tuple[list[Id], npt.NDArray[np.int64]]"
     import numpy as np
 
     values, place = np.unique(ids, return_inverse=True) if ids.dtype != object else _distinct(ids)
-    found = [_who(each) for each in values.tolist()]
+    found = [whose(each) for each in values.tolist()]
     people = sorted({each for each in found if each is not None}, key=_order)
     number: dict[Id | None, int] = {each: person for person, each in enumerate(people)}
     owners = np.array([number.get(each, -1) for each in found], dtype=np.int64)
@@ -317,25 +329,11 @@ def _distinct(ids: "npt.NDArray[Any]") -> "tuple[npt.NDArray[Any], npt.NDArray[n
     import numpy as np
 
     seen: dict[Id | None, int] = {}
-    place = np.array([seen.setdefault(_who(each), len(seen)) for each in ids], dtype=np.int64)
+    place = np.array([seen.setdefault(whose(each), len(seen)) for each in ids], dtype=np.int64)
     values = np.empty(len(seen), dtype=object)
     for each, spot in seen.items():
         values[spot] = each
     return values, place
-
-
-def _who(value: Any) -> Id | None:
-    """Who an id is, by itself; None for nobody. Floats beyond exact whole numbers, and anything odd, are nobody."""
-
-    def read() -> Id | None:
-        return None if isinstance(value, float) and abs(value) >= WHOLE else canonical_id(value)
-
-    if type(value) in (str, bytes, int, type(None)):
-        return value  # type: ignore[no-any-return]
-    if type(value) is float:
-        return int(value) if value.is_integer() and abs(value) < WHOLE else None
-    found = attempt(read)  # a refusal, or whatever the id raises, would tell of it after the charge
-    return None if found is FAILED else found
 
 
 def _order(who: Id) -> tuple[int, Any]:
@@ -361,7 +359,7 @@ def _tensor(part: Any) -> "Tensor":
     if isinstance(part, torch.Tensor):
         found = part.detach()
     else:
-        array = np.asarray(part)
+        array = np.asarray(typed(part))
         if array.dtype.kind not in "biuf":
             raise InvalidInput("units to train on are numbers; nothing was read. Encode text and dates first.")
         found = torch.from_numpy(np.ascontiguousarray(array if array.flags.writeable else array.copy()))

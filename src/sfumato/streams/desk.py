@@ -133,9 +133,13 @@ class Desk:
         check_outside()
         self.ledger.check_running(opened.reservation, datasets=[opened.query.dataset])
 
-    def fail_stream(self, opened: Opened) -> None:
-        """Close the data of a stream whose engine failed: whether another one fails could tell what a row holds."""
-        self.ledger.close([opened.query.dataset], {})
+    def fail_stream(self, opened: Opened) -> bool:
+        """Close the data of a stream whose engine failed; False if it was closed already, which is then all to tell.
+
+        Whether another one fails could tell what a row holds, and so could how many of those under way fail.
+        """
+        first: bool = self.ledger.close([opened.query.dataset], {})
+        return first
 
     def _opened(
         self, query: Query, mechanism: Mechanism, limit: Limit | None, spend: Budget, key: str | None, find: Any

@@ -88,8 +88,8 @@ class StreamGate(Protocol):
         """Move the counter of a stream forward, or refuse: another state has taken this place."""
         ...
 
-    def fail_stream(self, opened: Opened) -> None:
-        """Close the data of a stream whose engine failed."""
+    def fail_stream(self, opened: Opened) -> bool:
+        """Close the data of a stream whose engine failed; False if it was closed already, which is then all to tell."""
         ...
 
     def check_stream(self, opened: Opened) -> None:

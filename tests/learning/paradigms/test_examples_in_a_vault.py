@@ -217,7 +217,7 @@ def test_accounts_that_count_renyi_losses_can_be_charged(method: str) -> None:
 def test_of_each_person_the_first_record_counts() -> None:
     held = vault(sf.user("id", relation="replace"))
     ids = [0, 0, 0, 1, None, float("nan")]
-    examples = held.examples(np.zeros((6, 1)), [1, 0, 0, 0, 1, 1], ids=ids, name="t", version="1", number=2)
+    examples = held.examples(np.zeros((6, 1)), np.array([1, 0, 0, 0, 1, 1]), ids=ids, name="t", version="1", number=2)
     query = examples.accuracy(lambda record: 1, name="always one").query
     assert held._lessons.read(query) == [1]
 
@@ -256,12 +256,12 @@ def test_declarations_that_lack_something_are_refused() -> None:
     with pytest.raises(InvalidInput, match="at least one model"):
         declared(vault()).learning_curve([], name="none")
     with pytest.raises(InvalidInput, match="rows of numbers"):
-        vault().examples(np.zeros((4, 2, 2)), [1, 0, 1, 0], name="x").logistic_regression(regularisation=1)
+        vault().examples(np.zeros((4, 2, 2)), np.array([1, 0, 1, 0]), name="x").logistic_regression(regularisation=1)
 
 
 def test_what_is_declared_is_taken_over_as_it_is() -> None:
     held, inputs = vault(), np.ones((4, 1))
-    examples = held.examples(inputs, [1, 1, 1, 1], name="x", version="1")
+    examples = held.examples(inputs, np.ones(4, dtype=int), name="x", version="1")
     query = examples.accuracy(lambda record: int(record[0]), name="itself").query
     inputs[:] = 0
     assert held._lessons.read(query) == [4]

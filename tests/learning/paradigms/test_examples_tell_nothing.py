@@ -107,6 +107,17 @@ def test_nobody_is_no_person_and_what_is_no_id_is_refused_before_a_charge() -> N
         canonical_ids("ann")
 
 
+@pytest.mark.parametrize("odd", [0.5, float("inf"), [1], {}, object(), 1j])
+def test_an_odd_id_is_nobody_when_examples_are_declared(odd: Any) -> None:
+    def places(last: Any) -> Any:
+        held = vault(sf.user("id", relation="add/remove"))
+        examples = held.examples(np.ones((3, 1)), np.ones(3), ids=[1, 2, last], name="t", version="1", number=3)
+        return held._lessons._places(held._lessons._holdings[examples.dataset])
+
+    assert places(odd) == places(None) == [0, 1]
+    assert places(3) == [0, 1, 2]
+
+
 def test_nulls_of_data_frames_are_nobody() -> None:
     parts.package("pandas")
     import pandas as pd
@@ -117,12 +128,12 @@ def test_nulls_of_data_frames_are_nobody() -> None:
 
 @pytest.mark.parametrize(
     "inputs",
-    [[["1"], [""]], np.array([[1], [10**400]], dtype=object), np.ones((2, 1), complex)],
+    [np.array([["1"], [""]]), np.array([[1], [10**400]], dtype=object), np.ones((2, 1), complex)],
     ids=["text", "objects", "complex"],
 )
 def test_inputs_that_are_no_numbers_by_type_are_refused_before_a_charge(inputs: Any) -> None:
     held = vault()
-    examples = held.examples(inputs, [1, 0], ids=[1, 2], name="t", version="1", number=2)
+    examples = held.examples(inputs, np.array([1, 0]), ids=[1, 2], name="t", version="1", number=2)
     with pytest.raises(InvalidInput, match="rows of numbers"):
         examples.logistic_regression(regularisation=1)
     assert held.spent.epsilon == 0
@@ -147,7 +158,7 @@ def test_a_penalty_beyond_all_doubles_is_refused(wrong: Any) -> None:
 def test_a_target_above_zero_is_of_the_one_class_and_all_else_of_the_other() -> None:
     def weights(target: Any) -> Any:
         held = vault()
-        examples = held.examples(np.ones((2, 1)), [target] * 2, ids=[1, 2], name="t", version="1", number=2)
+        examples = held.examples(np.ones((2, 1)), np.array([target] * 2), ids=[1, 2], name="t", version="1", number=2)
         return held._lessons.read(examples.logistic_regression(regularisation=1).query)
 
     assert weights(0.7) == weights(1.0) != weights(-0.7)
@@ -188,7 +199,7 @@ def test_no_log_and_no_descriptor_gets_out(capfd: pytest.CaptureFixture[str], ca
 
     disabled = logging.root.manager.disable
     held = vault(sf.record(relation="replace"))
-    query = held.examples(np.ones((2, 1)), [1, 1], name="t", version="1").accuracy(loud, name="loud").query
+    query = held.examples(np.ones((2, 1)), np.array([1, 1]), name="t", version="1").accuracy(loud, name="loud").query
     assert capfd.readouterr() != ("", ""), "on the record of zeros, which is nobody's, it is heard"
     caplog.clear()
     try:
@@ -203,7 +214,7 @@ def test_no_log_and_no_descriptor_gets_out(capfd: pytest.CaptureFixture[str], ca
 
 
 def test_the_handle_of_an_analyst_has_no_way_to_read() -> None:
-    examples = vault().examples(np.eye(3), [0, 1, 1], ids=[1, 2, 3], name="t", version="1", number=3)
+    examples = vault().examples(np.eye(3), np.array([0, 1, 1]), ids=[1, 2, 3], name="t", version="1", number=3)
     assert not hasattr(examples, "area")
     ways = {name for name in dir(examples.keeper) if not name.startswith("_")}
     assert ways == {"teach", "ask", "examine", "voted", "examined"}  # the last two: digests of what was laid there
@@ -215,7 +226,9 @@ def test_a_module_without_scores_of_two_classes_is_refused_before_a_charge(wide:
     from torch import nn
 
     model = nn.Linear(3, 1) if wide else nn.Sequential(nn.Linear(3, 1), nn.Flatten(0))
-    examples = vault().examples(np.eye(3, dtype=np.float32), [0, 1, 1], ids=[1, 2, 3], name="t", version="1", number=3)
+    examples = vault().examples(
+        np.eye(3, dtype=np.float32), np.array([0, 1, 1]), ids=[1, 2, 3], name="t", version="1", number=3
+    )
     with pytest.raises(InvalidInput, match="two or more classes"):
         examples.accuracy(model, name="m")
     two = nn.Linear(3, 2)

@@ -229,8 +229,8 @@ def test_records_without_a_name_have_no_part() -> None:
     area = lessons(record(relation="add/remove"))
     examples = area.declare(
         None,  # type: ignore[arg-type]
-        [[1.0]],
-        [1],
+        np.ones((1, 1)),
+        np.ones(1),
         ids=None,
         name="scans",
         version="1",

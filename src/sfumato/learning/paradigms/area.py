@@ -23,10 +23,11 @@ from sfumato.learning.paradigms.examples import Examples
 from sfumato.learning.paradigms.learning_curves import LearningCurve
 from sfumato.learning.paradigms.output_perturbation import LogisticWeights
 from sfumato.learning.paradigms.own_rows import public_questions
-from sfumato.learning.paradigms.persons import Id, canonical_ids, persons
+from sfumato.learning.paradigms.persons import Id, persons, whose
 from sfumato.learning.paradigms.teachers import Train, counted, part_of, seed_of, vote
 from sfumato.learning.paradigms.voting import ConfidentVotes, TeacherVotes
 from sfumato.learning.silence import silence
+from sfumato.learning.units import listed_ids, typed
 
 if TYPE_CHECKING:
     from sfumato.noise import Words
@@ -137,7 +138,7 @@ class Lessons:
             natural(number, "number", most=2**40)
         if isinstance(self._unit, User | Family) and ids is None:
             raise NotDeclared("persons are protected: say who each example is of, ids=…. Nothing was done.")
-        who = None if ids is None else canonical_ids(ids)
+        who = None if ids is None else [whose(each) for each in listed_ids(ids)]
         held = _Holding(inputs=_taken(inputs), targets=_taken(targets), ids=who, number=number, secret=self._secret)
         if not held.inputs.shape or not held.targets.shape:
             raise InvalidInput("inputs and targets are rows, one for each example; nothing was done.")
@@ -298,7 +299,7 @@ def _taken(given: Any) -> Any:
         return given.detach().clone()
     import numpy as np
 
-    return np.array(given)
+    return np.array(typed(given))
 
 
 def _doubles(rows: Any) -> Any:

@@ -7,15 +7,17 @@ from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
 
+from sfumato.core.interrupts import FAILED, attempt
 from sfumato.core.limits import Limit
 from sfumato.core.units import Family, Record, Unit, User, describe
 from sfumato.errors import InvalidInput, Unsupported
 
-__all__ = ["Id", "canonical_id", "canonical_ids", "persons"]
+__all__ = ["Id", "canonical_id", "canonical_ids", "persons", "whose"]
 
 Id = str | int | bytes
 """Who somebody is, in the one form in which ids are compared: equal if and only if they are one person."""
 
+WHOLE = 2**53  # floats of this size and beyond are not told apart from their neighbours
 NULLS = ("NAType", "NaTType", "MaskedConstant")  # of libraries that need not be there
 
 
@@ -56,7 +58,7 @@ def canonical_id(value: Any) -> Id | None:
 
 
 def canonical_ids(ids: Iterable[Any]) -> list[Id | None]:
-    """The ids of records, each as :func:`canonical_id` writes it.
+    """Public ids, such as those of a roster, each as :func:`canonical_id` writes it. For ids of data: :func:`whose`.
 
     >>> canonical_ids(["ann", None, 3.0])
     ['ann', None, 3]
@@ -64,6 +66,26 @@ def canonical_ids(ids: Iterable[Any]) -> list[Id | None]:
     if isinstance(ids, str | bytes):
         raise InvalidInput("ids are one for each record, and this is one text; nothing was done.")
     return [canonical_id(each) for each in (ids.tolist() if hasattr(ids, "tolist") else ids)]
+
+
+def whose(value: Any) -> Id | None:
+    """Who an id of the data is, by itself; None for nobody. Never refused: a refusal would tell of one record.
+
+    Floats beyond exact whole numbers, and anything odd, are nobody. Sensitive: the result.
+
+    >>> [whose(value) for value in ("ann", 3.0, 0.5, 1e300, object())]
+    ['ann', 3, None, None, None]
+    """
+
+    def read() -> Id | None:
+        return None if isinstance(value, float) and abs(value) >= WHOLE else canonical_id(value)
+
+    if type(value) in (str, bytes, int, type(None)):
+        return value  # type: ignore[no-any-return]
+    if type(value) is float:
+        return int(value) if value.is_integer() and abs(value) < WHOLE else None
+    found = attempt(read)
+    return None if found is FAILED else found
 
 
 def persons(unit: Unit, limit: Limit | None) -> int:
