@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 from sfumato.core.extras import need
 from sfumato.core.release import Release
-from sfumato.errors import MissingExtra
+from sfumato.errors import MissingExtra, Unsupported
 from sfumato.reports.catalogue import message
 from sfumato.reports.plots import draw
 from sfumato.reports.plots.narrow import narrowed
@@ -33,14 +33,14 @@ class Drawing:
 
 
 def drawing(release: Release, kind: str, language: str) -> Drawing | None:
-    """A plot for the page; nothing where the ``plots`` extra is missing.
+    """A plot for the page; nothing where the ``plots`` extra is missing, or where there is nothing to draw.
 
     Public: all of it. What is drawn is XML with its text escaped, which a page may hold as it is.
     """
     try:
         need("vl_convert", "pip install 'sfumato[plots]'")
         spec = draw(release, kind, language, "light").to_dict()
-    except MissingExtra:
+    except (MissingExtra, Unsupported):
         return None
     title = spec.pop("title")
     spec["padding"] = PADDING

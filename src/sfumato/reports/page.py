@@ -19,23 +19,19 @@ from sfumato.core.query import Dataset
 from sfumato.core.release import Release, only_release
 from sfumato.core.statement import Statement
 from sfumato.errors import InvalidInput
-from sfumato.laws import LadderBound
-from sfumato.learning.training import Training
 from sfumato.reports.amounts import amount
 from sfumato.reports.browser import find, print_pdf
 from sfumato.reports.catalogue import LANGUAGES, message, messages
 from sfumato.reports.columns import Column, columns_of, magnitude, shared_margins
 from sfumato.reports.drawings import Drawing, drawing, paint
 from sfumato.reports.particulars import asked, particulars
-from sfumato.reports.plots.series import MOST_PANELS
+from sfumato.reports.plots.pictured import glance_of, plot_of
 from sfumato.reports.publication import Draft, Grounds, Publication, standing
 from sfumato.reports.rendering import Markup, render
 from sfumato.reports.sheet import Sheet, sheet
 from sfumato.reports.snippet import snippet
 from sfumato.reports.words import AUDIENCES, Span
 from sfumato.reports.words.figures import one_line, span_figure
-from sfumato.streams.alarms import Alarms
-from sfumato.streams.total import RunningTotal
 
 __all__ = ["file_name", "page", "pdf", "snippet", "write"]
 
@@ -204,7 +200,6 @@ def _part(shown: Publication | Draft, language: str) -> Part:
     if any(value < 0 for column in columns if column.counts for value in column.values):
         words.append(message(language, "page.negative"))
     facts = tuple((name, one_line(fact)) for name, fact in particulars(release, language))
-    drawn = ["people", "noise"] if _one_law(said, columns) else ["people"]
     return Part(
         language=language,
         title=_text(language, "page.title", dataset=said.dataset.name, edition=said.dataset.edition),
@@ -218,7 +213,7 @@ def _part(shown: Publication | Draft, language: str) -> Part:
         picture=_picture(release, columns, language),
         table=sheet(release, language, most=MOST_ROWS) if columns else None,
         meaning=tuple(words),
-        drawings=tuple(drawing(release, kind, language) for kind in drawn),
+        drawings=tuple(drawing(release, kind, language) for kind in ("people", "noise")),
         readers=tuple(
             (reader, tuple(_paragraphs(shown, language, reader))) for reader in AUDIENCES if reader != "public"
         ),
@@ -239,23 +234,10 @@ def _heading(columns: Sequence[Column]) -> str:
 
 
 def _picture(release: Release, columns: Sequence[Column], language: str) -> Drawing | None:
-    """The numbers as a picture; none where there are too many, none at all, or where names were chosen."""
-    match release.statement.query:
-        case Alarms():
-            return drawing(release, "alarms", language)
-        case RunningTotal(groups=groups):
-            drawn = columns[0].values and len(groups) <= MOST_PANELS
-            return drawing(release, "series", language) if drawn else None
-        case Training():
-            return drawing(release, "training", language)
-    measured = not any(column.chosen for column in columns)
-    return drawing(release, "intervals", language) if measured and len(columns[0].values) <= MOST_POINTS else None
-
-
-def _one_law(said: Statement, columns: Sequence[Column]) -> bool:
-    """Whether all numbers err by one law, which can be drawn."""
-    measured = not any(column.chosen for column in columns)
-    return measured and not isinstance(said.law, LadderBound) and not isinstance(said.query, RunningTotal | Training)
+    """The picture that the query names; none where there is more than can be seen, or nothing to draw."""
+    plot = plot_of(release.statement.query)
+    crowded = plot == "intervals" and bool(columns) and len(columns[0].values) > MOST_POINTS
+    return None if crowded else drawing(release, plot, language)
 
 
 def _amounts(said: Statement, language: str) -> Iterator[Card]:
@@ -266,10 +248,10 @@ def _amounts(said: Statement, language: str) -> Iterator[Card]:
 
 
 def _margins(release: Release, language: str) -> Iterator[Card]:
-    """The margin of each number; where there are several columns, of the first few. Of a model, its size."""
-    if isinstance(release.statement.query, Training):
-        words = message(language, "page.glance_weights")
-        yield Card(figure=f"{release.statement.query.parameters:,}", words=words)
+    """The figures that the query names; else the margin of each number or, of several columns, of the first few."""
+    first = glance_of(release.statement.query)
+    if first:
+        yield from (Card(figure=figure, words=message(language, words)) for figure, words in first)
         return
     shared = shared_margins(release)
     if shared is not None:

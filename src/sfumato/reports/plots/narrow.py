@@ -48,7 +48,7 @@ def _slimmer(spec: Spec) -> Spec:
     """One panel: its width cut, and with it the places that were counted from its right edge."""
     width = spec.get("width") or max((layer.get("width", 0) for layer in spec.get("layer", ())), default=0)
     if any("axis" in x and x["axis"] is None for x in _channels(spec, "x")):  # drawn to scale, such as dots
-        return _louder(spec)
+        return _louder(spec) if width > 1.5 * MOST else spec
     rows = any(y.get("type") == "nominal" and y.get("axis", True) is not None for y in _channels(spec, "y"))
     return _cut(spec, width, WITH_NAMES if rows else min(width, MOST))
 
