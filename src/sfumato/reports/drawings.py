@@ -18,7 +18,7 @@ from sfumato.reports.rendering import Markup
 __all__ = ["Drawing", "drawing", "paint"]
 
 WASH = {"light": "#f5f7fa", "dark": "#1d2126"}  # behind what should stand out a little from the paper
-PADDING = 4
+PADDING = {"left": 12, "right": 12, "top": 4, "bottom": 4}  # letters are wider in some fonts of readers than in ours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,9 +48,11 @@ def _slimmer(spec: Spec) -> Spec:
     """One panel: its width cut, and with it the places that were counted from its right edge."""
     width = spec.get("width") or max((layer.get("width", 0) for layer in spec.get("layer", ())), default=0)
     if any("axis" in x and x["axis"] is None for x in _channels(spec, "x")):  # drawn to scale, such as dots
-        return _louder(spec) if width > 1.5 * MOST else spec
+        louder: Spec = _louder(spec) if width > 1.5 * MOST else spec
+        return louder
     rows = any(y.get("type") == "nominal" and y.get("axis", True) is not None for y in _channels(spec, "y"))
-    return _cut(spec, width, WITH_NAMES if rows else min(width, MOST))
+    slim: Spec = _cut(spec, width, WITH_NAMES if rows else min(width, MOST))
+    return slim
 
 
 def _cut(part: Any, before: float, after: float) -> Any:
