@@ -8,6 +8,7 @@ Names that need torch are imported when they are first used.
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from sfumato.core.data_kind import DataKind
 from sfumato.learning.adaptive import AdaptiveClip, AdaptiveSums
 from sfumato.learning.correlated import Correlated, CorrelatedSums
 from sfumato.learning.evaluation import Evaluations
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXAMPLE_QUERIES",
+    "KIND",
     "QUERIES",
     "TRAINING_QUERIES",
     "AdaptiveClip",
@@ -110,6 +112,8 @@ QUERIES: tuple[Any, ...] = (
     *EXAMPLE_QUERIES,
     ConfidentMax,
 )
+
+KIND = DataKind(name="learning", declarations=QUERIES, messages=None, plots={})
 
 _HOME = {
     "LogitRelease": "sfumato.learning.paradigms.attention_logits",
