@@ -114,9 +114,8 @@ def main(words: Sequence[str] | None = None) -> int:
     elif asked.sizes:
         counted = sizes(found)
         print(*(f"{name:12} {files:4} files {lines:6} lines" for name, (files, lines) in counted.items()), sep="\n")
-        print(
-            f"{'all':12} {sum(it[0] for it in counted.values()):4} files {sum(it[1] for it in counted.values()):6} lines"
-        )
+        files, lines = (sum(column) for column in zip(*counted.values(), strict=True))
+        print(f"{'all':12} {files:4} files {lines:6} lines")
     elif asked.check:
         if page(found) != PAGE.read_text(encoding="utf-8"):
             print(f"{PAGE.relative_to(ROOT)} is stale: run scripts/structure.py and commit it")
