@@ -4,16 +4,17 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sfumato.core.area import Answer, Area
+from sfumato.core.area import Area
 from sfumato.core.budget import Budget
 from sfumato.core.certificate import Certificate
 from sfumato.core.events import PrivacyEvent
 from sfumato.core.guarantees import Guarantee
 from sfumato.core.interrupts import FAILED, attempt
+from sfumato.core.ledger import AccountLedger
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Mechanism, Query
+from sfumato.core.query import Answer, Dataset, DrawnMechanism, Query
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.signature import SigningKey
@@ -24,10 +25,6 @@ from sfumato.noise import SystemWords
 from sfumato.reports.presenter import Reports
 from sfumato.reports.waiting import waiting
 from sfumato.version import __version__
-
-if TYPE_CHECKING:
-    from sfumato.governance.durable import DurableLedger
-    from sfumato.governance.memory import MemoryLedger
 
 __all__ = ["Asked", "released"]
 
@@ -43,7 +40,7 @@ class Asked:
     private: Sequence[Dataset]
     derived: tuple[Dataset, ...]
     sensitivity: Sensitivity
-    mechanism: Mechanism
+    mechanism: DrawnMechanism
     event: PrivacyEvent
     guarantee: Guarantee
     charge: Budget
@@ -53,7 +50,7 @@ class Asked:
 def released(
     asked: Asked,
     *,
-    ledger: "MemoryLedger | DurableLedger",
+    ledger: AccountLedger,
     key: SigningKey,
     idempotency: str | None,
     reads: tuple[str, str] | None,
@@ -142,7 +139,7 @@ def released(
     return release
 
 
-def _noisy(area: Area[Any], query: Query, mechanism: Mechanism) -> Answer | None:
+def _noisy(area: Area[Any], query: Query, mechanism: DrawnMechanism) -> Answer | None:
     """Read and draw; None where that failed. Exact numbers, and an engine's words that may quote data, end here.
 
     A real Ctrl-C is no failure of the engine: it ends in ``KeyboardInterrupt``, the charge counts and the data stay
@@ -152,7 +149,7 @@ def _noisy(area: Area[Any], query: Query, mechanism: Mechanism) -> Answer | None
     def answered() -> Answer:
         with waiting(f"reading {query.dataset.name}"):
             exact = area.read(query)
-        return area.draw(mechanism, exact, SystemWords())
+        return mechanism.draw(exact, SystemWords())
 
     answer = attempt(answered)
     return None if answer is FAILED else answer

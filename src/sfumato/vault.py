@@ -19,8 +19,9 @@ from sfumato.core.documents import canonical, check_types, encode
 from sfumato.core.exact import Exact, natural, non_negative
 from sfumato.core.extras import need
 from sfumato.core.interrupts import check_outside
+from sfumato.core.ledger import AccountLedger
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Mechanism, Query, check_name
+from sfumato.core.query import Dataset, Mechanism, Query, ReleasedQuery, check_name
 from sfumato.core.question import Preview
 from sfumato.core.release import Release
 from sfumato.core.signature import SigningKey
@@ -132,7 +133,7 @@ class Vault:
         self._unit = unit
         self._name = name
         self._key = key if isinstance(key, SigningKey) else SigningKey.new() if key is None else SigningKey.load(key)
-        self._ledger = MemoryLedger(account=name, budget=budget) if durable is None else durable
+        self._ledger: AccountLedger = durable or MemoryLedger(account=name, budget=budget)
         self._tables = Tables(unit=unit, name=name, budget=budget)
         self._graphs = Graphs(unit=unit, name=name)
         self._lessons = Lessons(unit=unit, name=name, secret=lambda: derived_secret(self._key, "parts of teachers"))
@@ -431,9 +432,9 @@ class Vault:
         self, query: Query, spend: Budget, *, confidence: Exact = Fraction(19, 20), rows: int | None = None
     ) -> Preview:
         """Say what error to expect; opens no data and spends nothing."""
-        area = self._area(query)
+        area, asked = self._area(query)
         sensitivity = query.sensitivity(self.unit, area.limit(query))
-        mechanism = area.mechanism(query, sensitivity, spend)
+        mechanism = asked.mechanism(sensitivity, self.unit, spend)
         level = level_of(confidence)
         if rows is not None:
             natural(rows, "rows")
@@ -465,11 +466,11 @@ class Vault:
         column: str | None = None,
     ) -> Fraction:
         """Find the least ε that keeps a margin, at a δ that may be spent; opens no data and spends nothing."""
-        area = self._area(query)
+        area, asked = self._area(query)
         sensitivity = query.sensitivity(self.unit, area.limit(query))
 
         def mechanism(epsilon: Fraction) -> Mechanism:
-            return area.mechanism(query, sensitivity, Budget(epsilon=epsilon, delta=delta))
+            return asked.mechanism(sensitivity, self.unit, Budget(epsilon=epsilon, delta=delta))
 
         if query.measure is not None and query.size is not None and isinstance(margin, int):
             numbers = query.size if joint else 1
@@ -510,10 +511,10 @@ class Vault:
         """
         check_outside()
         spend = Budget.asked(epsilon=spend.epsilon, delta=spend.delta)
-        area = self._area(query)
+        area, asked = self._area(query)
         limit, private = area.limit(query), area.private(query)
         sensitivity = query.sensitivity(self.unit, limit)
-        mechanism = area.mechanism(query, sensitivity, spend)
+        mechanism = asked.mechanism(sensitivity, self.unit, spend)
         event = mechanism.loss(sensitivity)
         guarantee = promised(event, spend)
         charge = cost(guarantee)
@@ -554,13 +555,13 @@ class Vault:
         stored = self._ledger.stored(question, private)
         return None if stored is None else replace(stored, charged=Budget.none(), repeated=True)
 
-    def _area(self, query: Query) -> Area[Any]:
+    def _area(self, query: Query) -> tuple[Area[Any], ReleasedQuery]:
         """The area that answers a query, once it has been checked."""
         for area in self._areas:
             if area.answers(query):
                 area.check(query)
                 check_types(query, "the question")
-                return area
+                return area, query
         raise Unsupported(f"this vault cannot answer {type(query).__name__}; nothing was read and nothing was spent.")
 
 

@@ -117,7 +117,7 @@ def test_kill_at_any_step_of_a_stream_of_totals(home: Home, tmp_path: Path, stri
 
 
 def _charges(ledger: Any) -> list[Any]:
-    with ledger._store.reading() as pages:
+    with ledger.record.reading() as pages:
         return list(pages.charges())
 
 

@@ -7,9 +7,9 @@ import pytest
 
 import sfumato as sf
 from sfumato import errors
+from sfumato.core.ledger import State
 from sfumato.core.query import Dataset
 from sfumato.governance.entries import Reserved
-from sfumato.governance.memory import State
 from sfumato.reports.verify import verify
 from sfumato.tables import Table
 from sfumato.vault import Vault

@@ -1,26 +1,21 @@
 """An area: what a vault needs of one kind of data. It knows tables, graphs and streams by the same few words."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeGuard, TypeVar
 
-from sfumato.core.budget import Budget
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Mechanism, Query
-from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.query import Dataset, Query, ReleasedQuery
 from sfumato.core.stored import Stored
 
-__all__ = ["Answer", "Area"]
+__all__ = ["Area"]
 
 Asked = TypeVar("Asked", contravariant=True)
-
-Answer = tuple[tuple[int, ...], tuple[tuple[str | int | bool, ...], ...]]
-"""The noisy numbers, and the keys that were found."""
 
 
 class Area(Protocol[Asked]):
     """Declared data of one kind, and how its queries are answered. Nothing here charges; the vault does."""
 
-    def answers(self, query: Query) -> bool:
+    def answers(self, query: Query) -> TypeGuard[ReleasedQuery]:
         """Whether this query is one of this area; told by its exact class, since a subclass could say anything."""
         ...
 
@@ -40,10 +35,6 @@ class Area(Protocol[Asked]):
         """Those of them of which the steward vouches that each row depends on the rows of one unit only."""
         ...
 
-    def mechanism(self, query: Asked, moved: Sensitivity, spend: Budget) -> Mechanism:
-        """The mechanism with the least error that a spend allows."""
-        ...
-
     def check_fit(self, query: Asked) -> None:
         """Refuse a query that does not fit the names and types of the data; no row is read."""
         ...
@@ -54,8 +45,4 @@ class Area(Protocol[Asked]):
 
     def read(self, query: Asked) -> Any:
         """Read the data, after the charge. Sensitive: the result is exact and must meet noise before anyone sees it."""
-        ...
-
-    def draw(self, mechanism: Mechanism, exact: Any, words: Any) -> Answer:
-        """Draw the answer from what was read; ``words`` are random bits. Sensitive: ``exact``."""
         ...

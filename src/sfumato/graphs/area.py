@@ -7,15 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
-from sfumato.core.area import Answer
-from sfumato.core.budget import Budget
 from sfumato.core.exact import Exact, positive
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Mechanism, Query
+from sfumato.core.query import Dataset, Query, ReleasedQuery
 from sfumato.core.question import Gate
-from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.stored import Stored
 from sfumato.core.units import Node, Relation, Unit, Weight
 from sfumato.engines.sources import check_derived
@@ -35,7 +32,6 @@ from sfumato.graphs.source import Edges, Table, edges_of, graph_of
 
 if TYPE_CHECKING:
     from sfumato.graphs.adjacency import Adjacency
-    from sfumato.noise import Words
 
 __all__ = ["Graphs"]
 
@@ -126,7 +122,7 @@ class Graphs:
         self._holdings[dataset] = holding
         return Graph(gate=gate, dataset=dataset, unit=self._unit, shape=shape, called=holding.called, bound=largest)
 
-    def answers(self, query: Query) -> bool:
+    def answers(self, query: Query) -> TypeGuard[ReleasedQuery]:
         """Whether this is a question about graphs; a subclass could state a sensitivity of its own."""
         return type(query) in GRAPH_QUERIES
 
@@ -158,10 +154,6 @@ class Graphs:
         """The graph, where it was declared as derived."""
         return [query.dataset] if self._holdings[query.dataset].derived else []
 
-    def mechanism(self, query: GraphQuery, moved: Sensitivity, spend: Budget) -> Mechanism:
-        """The mechanism with the least error that a spend allows."""
-        return query.mechanism(moved, self._unit, spend)
-
     def check_fit(self, query: GraphQuery) -> None:
         """Refuse an edge list whose columns are not there or not of the right type; no row is read."""
         held = self._holdings[query.dataset]
@@ -183,13 +175,6 @@ class Graphs:
         if isinstance(query, ByChosenCap):
             return query.in_the_way(held.graph(None, self._secret)), self._at_caps(query, held)
         return query.exact(held.graph(query.cap(self._unit), self._secret))
-
-    def draw(self, mechanism: Mechanism, exact: Any, words: "Words") -> Answer:
-        """Draw the answer from what was computed. Sensitive: ``exact``."""
-        if not hasattr(mechanism, "choose"):
-            return mechanism.add_noise(exact, words), ()  # type: ignore[attr-defined]
-        chosen = mechanism.choose(exact, words)
-        return chosen if isinstance(chosen, tuple) else (chosen,), ()
 
     def _at_caps(self, query: ByChosenCap, held: _Holding) -> Callable[[int], list[int]]:
         """What is asked under a cap that is not chosen yet. Sensitive."""

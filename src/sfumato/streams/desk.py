@@ -12,6 +12,7 @@ from sfumato.core.certificate import Certificate
 from sfumato.core.documents import Registry, canonical, check_types, encode
 from sfumato.core.events import PrivacyEvent
 from sfumato.core.interrupts import check_outside
+from sfumato.core.ledger import AccountLedger
 from sfumato.core.limits import Limit
 from sfumato.core.query import Mechanism, Query
 from sfumato.core.release import Presenter, Release
@@ -39,14 +40,13 @@ class Desk:
     """
 
     unit: Unit
-    ledger: Any
+    ledger: AccountLedger
     key: SigningKey
     presenter: Presenter
     declarations: Registry
     queries: tuple[type, ...] = (RunningTotal, Alarms)
     what: str = "stream"
     counters: Counters = field(init=False)
-    memory: str = field(init=False, default_factory=lambda: secrets.token_hex(16))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "counters", Counters(self.ledger, what=self.what))
@@ -116,7 +116,6 @@ class Desk:
             presenter=self.presenter,
         )
         self.ledger.commit(opened.reservation, opened.question, release)
-        self.counters.end(opened.reservation, opened.question, release)
         return release
 
     def stream_secret(self, purpose: str) -> bytes:
@@ -138,8 +137,7 @@ class Desk:
 
         Whether another one fails could tell what a row holds, and so could how many of those under way fail.
         """
-        first: bool = self.ledger.close([opened.query.dataset], {})
-        return first
+        return self.ledger.close([opened.query.dataset], {})
 
     def _opened(
         self, query: Query, mechanism: Mechanism, limit: Limit | None, spend: Budget, key: str | None, find: Any
@@ -154,7 +152,7 @@ class Desk:
             guarantee=guarantee,
             question=question,
             issued=datetime.now(UTC).isoformat(timespec="seconds"),
-            home=reservation.account.ledger if self.counters.durable else self.memory,
+            home=self.ledger.home,
             reservation=reservation,
         )
 

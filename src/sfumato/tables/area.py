@@ -6,30 +6,25 @@ from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeGuard
 
-from sfumato.core.area import Answer
 from sfumato.core.budget import Budget
 from sfumato.core.exact import Exact, natural, rational
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Mechanism, Query
+from sfumato.core.query import Dataset, Query, ReleasedQuery
 from sfumato.core.question import Gate
-from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.stored import Stored
 from sfumato.core.units import Family, Relation, Unit, User
 from sfumato.engines.sources import Source, check_derived
 from sfumato.errors import InvalidInput, NotDeclared, Refused
-from sfumato.tables.answering import TABLE_QUERIES, TableQuery, check_parts, drawn, mechanism_for
 from sfumato.tables.contribution import contribution
 from sfumato.tables.execution import Beside, check_columns, exact_numbers
 from sfumato.tables.keys import KeyValue, keys_of
 from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.aggregate import Aggregate
+from sfumato.tables.question_parts import TABLE_QUERIES, TableQuery, check_parts
 from sfumato.tables.schema import Schema
 from sfumato.tables.table import Table
-
-if TYPE_CHECKING:
-    from sfumato.noise import Words
 
 __all__ = ["Tables"]
 
@@ -113,7 +108,7 @@ class Tables:
         self._public[table.dataset] = table
         return table
 
-    def answers(self, query: Query) -> bool:
+    def answers(self, query: Query) -> TypeGuard[ReleasedQuery]:
         """Whether this is a question about tables; a subclass could state a sensitivity of its own."""
         return type(query) in TABLE_QUERIES
 
@@ -151,10 +146,6 @@ class Tables:
         """Those of them that were declared as derived."""
         return [dataset for dataset in self.private(query) if self._holdings[dataset].source.derived]
 
-    def mechanism(self, query: TableQuery, moved: Sensitivity, spend: Budget) -> Mechanism:
-        """The mechanism with the least error that a spend allows."""
-        return mechanism_for(query, moved, self._unit, spend)
-
     def check_fit(self, query: TableQuery) -> None:
         """Refuse a query that does not fit the names and types of the columns; no row is read."""
         check_columns(query, self._beside(query), self._unit)
@@ -167,10 +158,6 @@ class Tables:
         """Add up in the engine. Sensitive: the result is exact."""
         limit = self._holdings[query.dataset].limit
         return exact_numbers(query, self._beside(query), unit=self._unit, limit=limit, secret=self._secret)
-
-    def draw(self, mechanism: Mechanism, exact: Any, words: "Words") -> Answer:
-        """Draw the answer from what the engine found. Sensitive: ``exact``."""
-        return drawn(mechanism, exact, words)
 
     def _check_known(self, dataset: Dataset, known: bool) -> None:  # noqa: FBT001 - reads as one sentence
         if not known:

@@ -3,16 +3,13 @@
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeGuard
 
-from sfumato.core.area import Answer
-from sfumato.core.budget import Budget
 from sfumato.core.exact import natural
 from sfumato.core.interrupts import attempt
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Mechanism, Query
+from sfumato.core.query import Dataset, Query, ReleasedQuery
 from sfumato.core.question import Gate
-from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.stored import Stored
 from sfumato.core.units import Family, Record, Relation, Unit, User
 from sfumato.errors import InvalidInput, NotDeclared, Refused
@@ -28,9 +25,6 @@ from sfumato.learning.paradigms.teachers import Train, counted, part_of, seed_of
 from sfumato.learning.paradigms.voting import ConfidentVotes, TeacherVotes
 from sfumato.learning.silence import silence
 from sfumato.learning.units import listed_ids, typed
-
-if TYPE_CHECKING:
-    from sfumato.noise import Words
 
 __all__ = ["Lessons"]
 
@@ -158,7 +152,7 @@ class Lessons:
             numeric=held.numeric,
         )
 
-    def answers(self, query: Query) -> bool:
+    def answers(self, query: Query) -> TypeGuard[ReleasedQuery]:
         """Whether this is a question about examples; a subclass could state a sensitivity of its own."""
         return type(query) in EXAMPLE_QUERIES
 
@@ -205,10 +199,6 @@ class Lessons:
         """None: examples are rows in memory."""
         return []
 
-    def mechanism(self, query: ExampleQuery, moved: Sensitivity, spend: Budget) -> Mechanism:
-        """The mechanism with the least error that a spend allows."""
-        return query.mechanism(moved, self._unit, spend)
-
     def check_fit(self, query: ExampleQuery) -> None:
         """Nothing is left to check: the shapes were, when the question was made."""
 
@@ -246,12 +236,6 @@ class Lessons:
                 return list(query.exact(counts))
             case LogisticWeights():
                 return list(self._weights(query, held))
-
-    def draw(self, mechanism: Mechanism, exact: Any, words: "Words") -> Answer:
-        """Draw the answer from what was computed. Sensitive: ``exact``."""
-        if hasattr(mechanism, "choose"):
-            return mechanism.choose(exact, words), ()
-        return mechanism.add_noise(exact, words), ()  # type: ignore[attr-defined]
 
     def _votes(self, query: TeacherVotes | ConfidentVotes, held: _Holding) -> list[list[int]]:
         """Train every teacher on its own part and count the votes. Sensitive."""

@@ -1,24 +1,30 @@
 """The largest groups of public keys: which they are, and in which order."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from sfumato.core.answers import whole_answer
+from sfumato.core.budget import Budget
 from sfumato.core.exact import natural
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law
+from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Relation, Unit
 from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput
 from sfumato.inference.chosen import Chosen
+from sfumato.mechanisms import TopChoice
 from sfumato.tables.contribution import contribution, joint_reach
 from sfumato.tables.grouping import cells_of, check_grouping, check_size, labels_of
 from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys, KeyValue
 from sfumato.tables.queries.count import ONE_ROW
+
+if TYPE_CHECKING:
+    from sfumato.core.statement import Statement
 
 __all__ = ["TopGroups"]
 
@@ -79,6 +85,21 @@ class TopGroups:
     def monotone(unit: Unit) -> bool:
         """Whether a unit moves all counts in one direction."""
         return unit.relation is Relation.ADD_REMOVE
+
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
+        """One choice after the other; a δ is not used."""
+        return TopChoice.calibrated(
+            choices=self.choices,
+            sensitivity=int(moved.linf.value) if moved.linf is not None else 0,
+            epsilon=spend.epsilon,
+            monotone=self.monotone(unit),
+        )
+
+    def check_answer(self, said: "Statement") -> Iterator[tuple[str, str]]:
+        """Different places of declared groups."""
+        yield from whole_answer(said)
+        if not all(0 <= place < self.cells for place in said.values) or len(set(said.values)) != len(said.values):
+            yield "values", "must be different places of groups that are declared"
 
     def columns(self, release: Release) -> Mapping[str, Chosen]:
         """The keys of the chosen groups."""
