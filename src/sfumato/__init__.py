@@ -7,6 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from sfumato import errors
+from sfumato.core.data_kind import announce
 from sfumato.version import __version__
 
 if TYPE_CHECKING:
@@ -96,6 +97,9 @@ __all__ = [
     "weight",
     "when",
 ]
+
+
+announce("sfumato.kinds")
 
 
 def __getattr__(name: str) -> Any:
