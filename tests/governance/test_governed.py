@@ -488,7 +488,7 @@ def test_a_retry_under_its_key_is_charged_once_and_gets_the_same_answer(home: Ho
     with pytest.raises(Refused, match="used for another request"):
         ask("monday", "1/5")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sfumato.gate._noisy", _stopped)
+        patch.setattr("sfumato.gate.release.ReleaseGate._noisy", _stopped)
         with pytest.raises(KeyboardInterrupt):
             ask("cut off")
     open_charge = ledger.head().head.number

@@ -62,7 +62,7 @@ def test_a_run_that_fails_keeps_its_charge_open_and_counted(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr("sfumato.tables.area.exact_numbers", broken)
+    monkeypatch.setattr("sfumato.tables.store.exact_numbers", broken)
     with pytest.raises(errors.EngineFailed, match="is kept"):
         declare(Vault(unit=PATIENT, ledger=ledger, account=ACCOUNT)).count().release(epsilon="1/4")
     assert ledger.balance("hospital").spent == sf.Budget(epsilon="1/4")

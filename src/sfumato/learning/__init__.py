@@ -113,7 +113,13 @@ QUERIES: tuple[Any, ...] = (
     ConfidentMax,
 )
 
-KIND = DataKind(name="learning", declarations=QUERIES, messages=None, plots={})
+KIND = DataKind(
+    name="learning",
+    declarations=QUERIES,
+    messages=None,
+    plots={},
+    store="sfumato.learning.paradigms.store:ExampleStore",
+)
 
 _HOME = {
     "LogitRelease": "sfumato.learning.paradigms.attention_logits",

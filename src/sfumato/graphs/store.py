@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from sfumato.core.exact import Exact, positive
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, Query, ReleasedQuery
-from sfumato.core.question import Gate
 from sfumato.core.stored import Stored
 from sfumato.core.units import Node, Relation, Unit, Weight
 from sfumato.engines.sources import check_derived
 from sfumato.errors import InvalidInput, NotDeclared, Refused, Unsupported
+from sfumato.gate.setting import Setting
 from sfumato.graphs import GRAPH_QUERIES, QUERIES
 from sfumato.graphs.graph import Graph
 from sfumato.graphs.moves import check_unit
@@ -33,7 +33,7 @@ from sfumato.graphs.source import Edges, Table, edges_of, graph_of
 if TYPE_CHECKING:
     from sfumato.graphs.adjacency import Adjacency
 
-__all__ = ["Graphs"]
+__all__ = ["GraphStore"]
 
 PLAIN = frozenset((str, int, bool, Fraction, NoneType, Direction, CountWay, Way))
 
@@ -71,31 +71,52 @@ class _Holding:
             return self.read[cap]
 
 
-class Graphs:
+class GraphStore:
     """Declared graphs, and the secret that orders their edges for the projection."""
 
-    def __init__(self, *, unit: Unit, name: str) -> None:
-        self._unit, self._name = unit, name
+    def __init__(self, setting: Setting) -> None:
+        self._gate, self._unit, self._name = setting.gate, setting.unit, setting.name
         self._holdings: dict[Dataset, _Holding] = {}
         self._secret = secrets.token_bytes(16)
 
     def declare(
         self,
-        gate: Gate,
         data: object,
         *,
-        name: str | None,
-        version: str | None,
-        nodes: object,
-        directed: bool,
-        source: str,
-        target: str,
-        weight: str | None,
-        bound: Exact | None,
+        name: str | None = None,
+        version: str | None = None,
+        nodes: object = None,
+        directed: bool = False,
+        source: str = "source",
+        target: str = "target",
+        weight: str | None = None,
+        bound: Exact | None = None,
         counts: str | None = None,
         derived: bool = False,
     ) -> Graph:
-        """Keep a graph and hand out what an analyst asks it with; no row is read."""
+        """Declare a graph: an edge list (Parquet, CSV, plain text, Arrow, a data frame, an Ibis table, a database), an
+        array or a list of pairs, a SciPy matrix, a NetworkX or igraph graph.
+
+        A file is not opened; what is in memory is taken over as it is now. Nothing is counted and nothing is spent.
+
+        ``nodes`` says how many nodes there are, called 0, 1, …, or lists their names: a public fact under edge and
+        weight units and under replace, where pairs outside it do not count. Where nodes come and go it is secret:
+        leave it out, or list the names of all nodes, which then stay private. ``source``, ``target`` and ``weight``
+        name columns; weights are held to 0 … ``bound``. A loop is no edge, a pair that is listed twice is one, and a
+        row without both ends or with a weight that is no number above 0 does not count.
+
+        Edges are read into memory after the charge, except where ``counts`` is ``engine``: then the engine counts what
+        it can (edges, degrees, stars, triangles), and the edges stay where they are. So it is for tables on PostgreSQL
+        and Spark, unless ``counts`` is ``memory``. The numbers are the same.
+
+        ``derived`` is as for a table: the steward's word that each row depends on one protected unit only.
+
+        >>> import sfumato as sf
+        >>> vault = sf.Vault(unit=sf.edge(relation="add/remove"), budget=sf.Budget(epsilon=1), name="contacts")
+        >>> wards = vault.graph([("A", "B"), ("B", "C")], name="wards", version="1", nodes=["A", "B", "C"])
+        >>> wards.degrees().query.labels()
+        {'node': ('A', 'B', 'C')}
+        """
         if name is None:
             raise NotDeclared("a graph needs a public name, which its releases state. Say name='contacts'.")
         dataset = Dataset(name=name, edition=secrets.token_hex(8) if version is None else version)
@@ -120,7 +141,9 @@ class Graphs:
         table = engine_counts(edges, known, counts)
         holding = _Holding(edges=edges, shape=shape, nodes=known, bound=largest, counts=table, derived=derived)
         self._holdings[dataset] = holding
-        return Graph(gate=gate, dataset=dataset, unit=self._unit, shape=shape, called=holding.called, bound=largest)
+        return Graph(
+            gate=self._gate, dataset=dataset, unit=self._unit, shape=shape, called=holding.called, bound=largest
+        )
 
     def answers(self, query: Query) -> TypeGuard[ReleasedQuery]:
         """Whether this is a question about graphs; a subclass could state a sensitivity of its own."""
