@@ -20,7 +20,7 @@ from sfumato.core.question import Preview
 from sfumato.core.release import Release
 from sfumato.core.signature import SigningKey
 from sfumato.core.units import Unit
-from sfumato.errors import InvalidInput, NotDeclared
+from sfumato.errors import InvalidInput, NotDeclared, Unsupported
 from sfumato.gate.notary import Notary
 from sfumato.gate.release import ReleaseGate
 from sfumato.gate.setting import Setting
@@ -137,6 +137,13 @@ class Vault:
     examples = _declares("learning", ExampleStore.declare)
     trainer = _declares("learning", ExampleStore.trainer)
     evaluator = _declares("learning", ExampleStore.evaluator)
+
+    def declare(self, kind: str, *given: Any, **said: Any) -> Any:
+        """Declare data of any kind that is registered, by its name: what :meth:`table` is for tables."""
+        check_outside()
+        if kind not in self._stores:
+            raise Unsupported(f"a vault keeps no {kind!r}; nothing was done. Kinds: {', '.join(self._stores)}.")
+        return self._stores[kind].declare(*given, **said)
 
     @property
     def unit(self) -> Unit:

@@ -16,7 +16,7 @@ from sfumato.errors import InvalidInput
 
 __all__ = ["DataKind", "DataStore", "announce", "kinds", "register"]
 
-Asked = TypeVar("Asked", contravariant=True)
+Asked = TypeVar("Asked", bound=Query, contravariant=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -82,7 +82,11 @@ def kinds() -> tuple[DataKind, ...]:
 
 @runtime_checkable
 class DataStore(Protocol[Asked]):
-    """Declared data of one kind, and how its queries are answered. Nothing here charges; the gate does."""
+    """Declared data of one kind, and how its queries are answered. Nothing here charges; the gate does.
+
+    A store that inherits from this says what it answers, checks and reads; the rest is then that of rows in memory: one
+    dataset for each query, no limit, no columns to check, and nothing known of where the rows lie.
+    """
 
     def answers(self, query: Query) -> TypeGuard[ReleasedQuery]:
         """Whether this query is one of this store; told by its exact class, since a subclass could say anything."""
@@ -94,23 +98,26 @@ class DataStore(Protocol[Asked]):
 
     def limit(self, query: Asked) -> Limit | None:
         """How much of each person counts in the data that is asked."""
-        ...
+        return None
 
     def private(self, query: Asked) -> Sequence[Dataset]:
         """The private datasets that a query reads."""
-        ...
+        return [query.dataset]
 
     def derived(self, query: Asked) -> Sequence[Dataset]:
         """Those of them of which the steward vouches that each row depends on the rows of one unit only."""
-        ...
+        return ()
 
     def check_fit(self, query: Asked) -> None:
         """Refuse a query that does not fit the names and types of the data; no row is read."""
-        ...
+        return
 
     def stored(self, query: Asked) -> Mapping[Dataset, Stored]:
-        """What the private datasets that a query reads are known by, once they were checked."""
-        ...
+        """What the private datasets that a query reads are known by, once they were checked.
+
+        Whatever lies in a file or a database must say its name here: data are closed by it.
+        """
+        return {}
 
     def read(self, query: Asked) -> Any:
         """Read the data, after the charge. Sensitive: the result is exact and must meet noise before anyone sees it."""
