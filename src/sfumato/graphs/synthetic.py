@@ -1,11 +1,10 @@
 """A private synthetic graph: noisy pairs above a threshold (top-m filter), and graphs with released degrees."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
-from sfumato.core.answers import whole_answer
 from sfumato.core.budget import Budget
 from sfumato.core.exact import natural
 from sfumato.core.limits import Limit
@@ -19,15 +18,13 @@ from sfumato.graphs.moves import check_unit
 from sfumato.graphs.pairs import pair_count, places
 from sfumato.graphs.shape import Shape
 from sfumato.inference.chosen import Chosen
-from sfumato.inference.figure import Derived
+from sfumato.inference.derived import Derived
 from sfumato.mechanisms.noisy_cells import MOST_CELLS, NoisyCells
 from sfumato.mechanisms.norms import known
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
-
-    from sfumato.core.statement import Statement
 
 __all__ = ["COUNT_STEP", "PAIR_STEP", "SyntheticGraph", "ends_of", "from_degrees", "graph_of"]
 
@@ -122,17 +119,6 @@ class SyntheticGraph:
         one = COUNT_STEP + PAIR_STEP
         replaced = isinstance(unit, Edge) and unit.relation is Relation.REPLACE and self.cells > 1
         return Sensitivity.of(l0=2, l1=max(one, 2 * PAIR_STEP) if replaced else one, linf=PAIR_STEP)
-
-    def check_answer(self, said: "Statement") -> Iterator[tuple[str, str]]:
-        """A count, a threshold and pairs in order, drawn with the steps that the sensitivity is in."""
-        yield from whole_answer(said)
-        if not isinstance(said.mechanism, NoisyCells) or said.mechanism.cells != self.cells:
-            yield "mechanism.cells", "must be the pairs of the query's nodes"
-        elif (said.mechanism.count_step, said.mechanism.cell_step) != (COUNT_STEP, PAIR_STEP):
-            yield "mechanism.cell_step", "must be the steps of the sensitivity"
-        shown = said.values[2:]
-        if len(said.values) < 2 or list(shown) != sorted({cell for cell in shown if 0 <= cell < self.cells}):
-            yield "values", "must be a count, a threshold, and pairs in order"
 
     def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """Noisy cells; a δ is not used."""

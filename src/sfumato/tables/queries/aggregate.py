@@ -14,7 +14,7 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Relation, Unit
 from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput, Refused
-from sfumato.inference.figure import Derived
+from sfumato.inference.derived import Derived
 from sfumato.mechanisms.advisor import least_noise
 from sfumato.tables.blocks import Block, blocks_of
 from sfumato.tables.contribution import contribution, joint_reach

@@ -1,9 +1,9 @@
 """Keys that nobody declared: which values enough people share, found privately."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from sfumato.core.budget import Budget
 from sfumato.core.limits import Limit
@@ -14,15 +14,12 @@ from sfumato.core.units import Relation, Unit
 from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.inference.chosen import Chosen
-from sfumato.inference.figure import Derived
+from sfumato.inference.derived import Derived
 from sfumato.inference.shown import ShownCounts
 from sfumato.mechanisms import NoisyThreshold, OptimalSelection
 from sfumato.tables.contribution import contribution
 from sfumato.tables.joins import Join
 from sfumato.tables.keys import KeyValue
-
-if TYPE_CHECKING:
-    from sfumato.core.statement import Statement
 
 __all__ = ["FoundKeys"]
 
@@ -97,19 +94,6 @@ class FoundKeys:
                 "Nothing was done. Say find_keys(..., counted=True)."
             )
         return OptimalSelection.calibrated(keys=keys, epsilon=spend.epsilon, delta=spend.delta)
-
-    def check_answer(self, said: "Statement") -> Iterator[tuple[str, str]]:
-        """Different keys, each with its number where they are counted, none below the threshold."""
-        keys, mechanism = said.found, said.mechanism
-        if not all(len(key) == len(self.over) for key in keys) or len(set(keys)) != len(keys):
-            yield "found", "must hold different keys, one part for each column"
-        if len(said.values) != (len(keys) if self.counted else 0):
-            yield "values", "must hold one number for each key that was counted"
-        wanted = NoisyThreshold if self.counted else OptimalSelection
-        if type(mechanism) is not wanted:
-            yield "mechanism.kind", f"must be {wanted.KIND} for this query"
-        if isinstance(mechanism, NoisyThreshold) and not all(value >= mechanism.threshold for value in said.values):
-            yield "values", "must not lie below the threshold"
 
     def columns(self, release: Release) -> Mapping[str, Derived]:
         """The keys that were found, and how many persons have each."""

@@ -1,11 +1,10 @@
 """Quantiles of a value, in all or by group over public keys, chosen from a lattice by their rank."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from sfumato.core.answers import whole_answer
 from sfumato.core.budget import Budget
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, DrawnMechanism, Law
@@ -21,9 +20,6 @@ from sfumato.tables.grouping import cells_of, check_grouping, check_size, labels
 from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys, KeyValue
 from sfumato.tables.measures import Ranged
-
-if TYPE_CHECKING:
-    from sfumato.core.statement import Statement
 
 __all__ = ["Quantiles", "level_name"]
 
@@ -100,16 +96,6 @@ class Quantiles:
         return QuantileChoice.calibrated(
             quantiles=self.levels, steps=self.lattice.steps, sensitivity=moved, epsilon=spend.epsilon
         )
-
-    def check_answer(self, said: "Statement") -> Iterator[tuple[str, str]]:
-        """Places on the lattice, which do not fall from one quantile to the next."""
-        yield from whole_answer(said)
-        many = len(self.levels)
-        groups = [said.values[at : at + many] for at in range(0, len(said.values), many)]
-        if not all(0 <= place <= self.lattice.steps for place in said.values):
-            yield "values", "must be places on the query's lattice"
-        elif not all(list(group) == sorted(group) for group in groups):
-            yield "values", "must not fall from one quantile to the next"
 
     def columns(self, release: Release) -> Mapping[str, Chosen]:
         """The quantiles by name."""

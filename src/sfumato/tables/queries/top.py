@@ -1,11 +1,10 @@
 """The largest groups of public keys: which they are, and in which order."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from sfumato.core.answers import whole_answer
 from sfumato.core.budget import Budget
 from sfumato.core.exact import natural
 from sfumato.core.limits import Limit
@@ -22,9 +21,6 @@ from sfumato.tables.grouping import cells_of, check_grouping, check_size, labels
 from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys, KeyValue
 from sfumato.tables.queries.count import ONE_ROW
-
-if TYPE_CHECKING:
-    from sfumato.core.statement import Statement
 
 __all__ = ["TopGroups"]
 
@@ -94,12 +90,6 @@ class TopGroups:
             epsilon=spend.epsilon,
             monotone=self.monotone(unit),
         )
-
-    def check_answer(self, said: "Statement") -> Iterator[tuple[str, str]]:
-        """Different places of declared groups."""
-        yield from whole_answer(said)
-        if not all(0 <= place < self.cells for place in said.values) or len(set(said.values)) != len(said.values):
-            yield "values", "must be different places of groups that are declared"
 
     def columns(self, release: Release) -> Mapping[str, Chosen]:
         """The keys of the chosen groups."""
