@@ -503,7 +503,7 @@ def test_a_retry_under_its_key_is_charged_once_and_gets_the_same_answer(home: Ho
 def test_two_that_finish_the_same_request_deliver_one_answer(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     import pyarrow as pa
 
-    from sfumato.tables import area as module
+    from sfumato.tables import store as module
 
     ledger = furnished(home, project=Budget(epsilon=100))
     rows, limit = pa.table({"patient_id": [1, 1, 2]}), sf.Limit(groups=1, rows_per_group=2)

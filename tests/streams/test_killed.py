@@ -137,7 +137,7 @@ def test_a_step_that_was_drawn_keeps_its_input(tmp_path: Path, where: str, monke
         raise Killed
 
     from sfumato.governance.durable import DurableLedger
-    from sfumato.streams import sealed
+    from sfumato.gate import sealed
 
     move = DurableLedger.advance
     if where == "drawn":  # written beside, not renamed
