@@ -136,8 +136,8 @@ def test_a_step_that_was_drawn_keeps_its_input(tmp_path: Path, where: str, monke
     def killed(*_: Any, **__: Any) -> None:
         raise Killed
 
-    from sfumato.governance.durable import DurableLedger
     from sfumato.gate import sealed
+    from sfumato.governance.durable import DurableLedger
 
     move = DurableLedger.advance
     if where == "drawn":  # written beside, not renamed
