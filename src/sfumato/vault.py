@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+from weakref import ref
 
 from sfumato.core.budget import Budget
 from sfumato.core.data_kind import DataStore, kinds
@@ -125,7 +126,7 @@ class Vault:
         self._name = name
         self._ledger: AccountLedger = durable or MemoryLedger(account=name, budget=budget)
         self._notary = Notary(unit=unit, ledger=self._ledger, key=signing, presenter=Reports())
-        setting = Setting(name=name, gate=self, notary=self._notary, declarations=DECLARATIONS)
+        setting = Setting(name=name, vault=ref(self), notary=self._notary, declarations=DECLARATIONS)
         self._stores = {kind.name: kind.opened(setting) for kind in kinds() if kind.store is not None}
         answering = tuple(store for store in self._stores.values() if isinstance(store, DataStore))
         self._gate = ReleaseGate(notary=self._notary, stores=answering, watched=waiting)

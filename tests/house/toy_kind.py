@@ -51,12 +51,12 @@ class Jars(DataStore[Beads]):
     """The jars of one vault."""
 
     def __init__(self, setting: Setting) -> None:
-        self.gate, self.jars = setting.gate, dict[Dataset, Sequence[Any]]()
+        self.setting, self.jars = setting, dict[Dataset, Sequence[Any]]()
 
     def declare(self, beads: Sequence[Any], *, name: str, version: str = "1") -> Question:
         dataset = Dataset(name=name, edition=version)
         self.jars[dataset] = beads
-        return Question(query=Beads(dataset=dataset), gate=self.gate)
+        return Question(query=Beads(dataset=dataset), gate=self.setting.gate)
 
     def answers(self, query: Query) -> TypeGuard[ReleasedQuery]:
         return type(query) is Beads

@@ -1,6 +1,8 @@
 """Charge before read, store before deliver, and what becomes of a charge when something fails."""
 
+import gc
 import threading
+import weakref
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
@@ -291,3 +293,18 @@ def test_a_question_of_another_vault_is_refused(vault: Vault, declare: Declare) 
         other.release(question.query, sf.Budget(epsilon=1), fresh=False)
     with pytest.raises(errors.Unsupported, match="cannot answer"):
         vault.release("count everything", sf.Budget(epsilon=1), fresh=False)  # type: ignore[arg-type]
+
+
+def test_what_a_vault_holds_is_let_go_with_it() -> None:
+    vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=1), name="trial")
+    table = vault.table(pa.table({"a": [1]}), name="rows", version="1")
+    held, store = weakref.ref(vault), weakref.ref(vault._stores["tables"])
+    gc.disable()
+    try:
+        del vault
+        assert table.gate is held()  # a table keeps its vault
+        del table
+        assert held() is None
+        assert store() is None
+    finally:
+        gc.enable()

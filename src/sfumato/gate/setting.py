@@ -1,11 +1,13 @@
 """What a vault gives to the store of each kind of data."""
 
 from dataclasses import dataclass
+from weakref import ReferenceType
 
 from sfumato.core.budget import Budget
 from sfumato.core.documents import Registry
 from sfumato.core.question import Gate
 from sfumato.core.units import Unit
+from sfumato.errors import Refused
 from sfumato.gate.notary import Notary
 from sfumato.gate.sealed import derived_secret
 from sfumato.gate.session import SessionGate
@@ -17,13 +19,21 @@ __all__ = ["Setting"]
 class Setting:
     """The vault that a store belongs to: who is protected, what it is called, how sessions are opened.
 
-    ``gate`` is the vault itself, which questions are handed to.
+    The vault itself is held weakly: what it holds is let go together with it, and not when garbage is collected.
     """
 
     name: str
-    gate: Gate
+    vault: "ReferenceType[Gate]"
     notary: Notary
     declarations: Registry
+
+    @property
+    def gate(self) -> Gate:
+        """The vault, which questions are handed to; for as long as there is one."""
+        vault = self.vault()
+        if vault is None:
+            raise Refused("the vault of this store is gone; nothing was done. Make another one.")
+        return vault
 
     @property
     def unit(self) -> Unit:

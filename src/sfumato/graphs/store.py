@@ -75,7 +75,7 @@ class GraphStore:
     """Declared graphs, and the secret that orders their edges for the projection."""
 
     def __init__(self, setting: Setting) -> None:
-        self._gate, self._unit, self._name = setting.gate, setting.unit, setting.name
+        self._setting, self._unit, self._name = setting, setting.unit, setting.name
         self._holdings: dict[Dataset, _Holding] = {}
         self._secret = secrets.token_bytes(16)
 
@@ -142,7 +142,7 @@ class GraphStore:
         holding = _Holding(edges=edges, shape=shape, nodes=known, bound=largest, counts=table, derived=derived)
         self._holdings[dataset] = holding
         return Graph(
-            gate=self._gate, dataset=dataset, unit=self._unit, shape=shape, called=holding.called, bound=largest
+            gate=self._setting.gate, dataset=dataset, unit=self._unit, shape=shape, called=holding.called, bound=largest
         )
 
     def answers(self, query: Query) -> TypeGuard[ReleasedQuery]:

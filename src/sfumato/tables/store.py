@@ -41,7 +41,7 @@ class TableStore:
     """Declared tables: private ones with their limits, and public ones to join them with."""
 
     def __init__(self, setting: Setting) -> None:
-        self._gate, self._unit, self._name, self._budget = setting.gate, setting.unit, setting.name, setting.budget
+        self._setting, self._unit, self._name, self._budget = setting, setting.unit, setting.name, setting.budget
         self._holdings: dict[Dataset, _Holding] = {}
         self._public: dict[Dataset, PublicTable] = {}
         self._secret = secrets.token_hex(16)
@@ -113,7 +113,9 @@ class TableStore:
         single = limit is None or (limit.groups, limit.rows_per_group) == (1, 1)
         source = Source(data, types, derived=derived, unit=_told_by(self._unit))
         self._holdings[dataset] = _Holding(source=source, limit=limit, number=number)
-        return Table(gate=self._gate, dataset=dataset, keys=declared, bounds=ranges, number=number if single else None)
+        return Table(
+            gate=self._setting.gate, dataset=dataset, keys=declared, bounds=ranges, number=number if single else None
+        )
 
     def public(self, data: object, *, name: str | None = None, version: str = "1") -> PublicTable:
         """Declare a public table, to be joined with private ones: a Parquet or CSV file, or a data frame.

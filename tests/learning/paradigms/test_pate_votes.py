@@ -146,8 +146,12 @@ def parity(inputs: Any, targets: Any, seed: int) -> Callable[[Any], list[int]]:
     return lambda questions: [int(targets.sum() + place) % 3 for place in range(len(questions))]
 
 
+HELD: list[Vault] = []  # a store lives as long as its vault
+
+
 def lessons(unit: Unit = ADDED) -> ExampleStore:
-    store: ExampleStore = Vault(unit=unit, budget=Budget(epsilon=1), name="trial")._stores["learning"]
+    HELD.append(Vault(unit=unit, budget=Budget(epsilon=1), name="trial"))
+    store: ExampleStore = HELD[-1]._stores["learning"]
     store._secret = lambda: b"a key"  # type: ignore[assignment]
     return store
 

@@ -111,7 +111,7 @@ class ExampleStore:
     """Declared examples, and the secret that tells which part of them a person belongs to."""
 
     def __init__(self, setting: Setting) -> None:
-        self._gate, self._unit, self._name = setting.gate, setting.unit, setting.name
+        self._setting, self._unit, self._name = setting, setting.unit, setting.name
         self._secret = partial(setting.secret, "parts of teachers")
         self._sessions = setting.sessions(TRAINING_QUERIES, what="training run")
         self._holdings: dict[Dataset, _Holding] = {}
@@ -167,7 +167,7 @@ class ExampleStore:
         self._holdings[dataset] = held
         return Examples(
             keeper=_Keeper(held),
-            gate=self._gate,
+            gate=self._setting.gate,
             dataset=dataset,
             number=held.number,
             shape=tuple(held.inputs.shape[1:]),
