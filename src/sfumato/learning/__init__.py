@@ -116,8 +116,8 @@ QUERIES: tuple[Any, ...] = (
 KIND = DataKind(
     name="learning",
     declarations=QUERIES,
-    messages=None,
-    plots={},
+    messages="sfumato.learning",
+    plots={"training": "sfumato.learning.plots.training_curve:training"},
     store="sfumato.learning.paradigms.store:ExampleStore",
 )
 
