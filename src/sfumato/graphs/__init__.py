@@ -74,4 +74,4 @@ GRAPH_QUERIES = (
 )
 QUERIES = (*GRAPH_QUERIES, Shape)
 
-KIND = DataKind(name="graphs", declarations=QUERIES, messages=None, plots={})
+KIND = DataKind(name="graphs", declarations=QUERIES, messages="sfumato.graphs", plots={})

@@ -115,7 +115,7 @@ QUERIES: tuple[Any, ...] = (
     ConfidentMax,
 )
 
-KIND = DataKind(name="learning", declarations=QUERIES, messages=None, plots={})
+KIND = DataKind(name="learning", declarations=QUERIES, messages="sfumato.learning", plots={})
 
 _HOME = {
     "LogitRelease": "sfumato.learning.paradigms.attention_logits",

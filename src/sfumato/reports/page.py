@@ -18,21 +18,18 @@ from sfumato.core.release import Release, only_release
 from sfumato.core.statement import Statement
 from sfumato.errors import InvalidInput
 from sfumato.laws import LadderBound
-from sfumato.learning.training import Training
 from sfumato.reports.amounts import amount
 from sfumato.reports.browser import find, print_pdf
 from sfumato.reports.catalogue import LANGUAGES, message, messages
-from sfumato.reports.columns import Column, columns_of, magnitude, shared_margins
+from sfumato.reports.columns import Column, columns_of, described, magnitude, shared_margins
 from sfumato.reports.drawings import drawing, paint
 from sfumato.reports.particulars import asked, particulars
-from sfumato.reports.plots.series import MOST_PANELS
 from sfumato.reports.publication import Draft, Grounds, Publication, standing
 from sfumato.reports.sheet import sheet
 from sfumato.reports.snippet import snippet
 from sfumato.reports.words import AUDIENCES, Span
 from sfumato.reports.words.figures import one_line, span_figure
-from sfumato.streams.alarms import Alarms
-from sfumato.streams.total import RunningTotal
+from sfumato.reports.words.rendering import render
 
 __all__ = ["file_name", "page", "pdf", "snippet", "write"]
 
@@ -199,21 +196,16 @@ def _heading(columns: Sequence[Column]) -> str:
 
 def _picture(release: Release, columns: Sequence[Column], language: str) -> str:
     """The numbers as a picture; none where there are too many, none at all, or where names were chosen."""
-    match release.statement.query:
-        case Alarms():
-            return drawing(release, "alarms", language)
-        case RunningTotal(groups=groups):
-            drawn = columns[0].values and len(groups) <= MOST_PANELS
-            return drawing(release, "series", language) if drawn else ""
-        case Training():
-            return drawing(release, "training", language)
+    description = described(release.statement)
+    if description.plot != "intervals":
+        return drawing(release, description.plot, language) if description.pictured else ""
     measured = not any(column.chosen for column in columns)
     return drawing(release, "intervals", language) if measured and len(columns[0].values) <= MOST_POINTS else ""
 
 
 def _one_law(said: Statement) -> bool:
     """Whether all numbers err by one law, which can be drawn."""
-    return not isinstance(said.law, LadderBound) and not isinstance(said.query, RunningTotal | Training)
+    return not isinstance(said.law, LadderBound) and described(said).scattered is None
 
 
 def _glance(release: Release, language: str) -> Iterator[str]:
@@ -235,8 +227,9 @@ def _glance(release: Release, language: str) -> Iterator[str]:
 
 def _margins(release: Release, language: str) -> Iterator[tuple[str, str]]:
     """The margin of each number; where there are several columns, of the first few. Of a model, its size."""
-    if isinstance(release.statement.query, Training):
-        yield f"{release.statement.query.parameters:,}", _text(language, "page.glance_weights")
+    glance = described(release.statement).glance
+    if glance:
+        yield from ((render(figure, language), _text(language, words)) for figure, words in glance)
         return
     shared = shared_margins(release)
     if shared is not None:

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from html import escape
 
 from sfumato.core.release import Release
-from sfumato.core.units import Family, User
 from sfumato.reports.catalogue import message
 from sfumato.reports.columns import Column, columns_of
 from sfumato.reports.particulars import column
-from sfumato.reports.words.measured import said
+from sfumato.reports.words.rendering import render
 
 __all__ = ["sheet"]
 
@@ -50,13 +49,12 @@ def sheet(release: Release, language: str, *, most: int) -> str:
 
 def _heads(release: Release, columns: Sequence[Column], language: str) -> list[str]:
     """The names of the columns, with what each of them is."""
-    persons = isinstance(release.statement.unit, User | Family)
     heads = []
     for each in columns:
-        if each.measure is None:
+        if each.measured is None:
             heads.append(escape(each.name if each.figure is not None else column(each.name, language)))
         else:
-            words = said(each.measure, language, persons=persons)
+            words = render(each.measured.words, language)
             heads.append(f"{escape(each.name)}<br><small>{escape(words)}</small>")
     ends = [escape(column(end, language)) for end in ("low", "high")]
     return [*heads, *ends] if len(columns) == 1 and not columns[0].chosen else heads

@@ -33,4 +33,4 @@ __all__ = [
 STREAM_QUERIES = (RunningTotal, Alarms)
 QUERIES = (*STREAM_QUERIES, SeriesNoise, Pattern, Toeplitz, Buffers, Tree, Rows, Doubling)
 
-KIND = DataKind(name="streams", declarations=QUERIES, messages=None, plots={})
+KIND = DataKind(name="streams", declarations=QUERIES, messages="sfumato.streams", plots={})

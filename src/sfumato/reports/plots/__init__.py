@@ -9,7 +9,7 @@ from typing import Any
 
 from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput, Unsupported
-from sfumato.learning.training import Training
+from sfumato.reports.columns import described
 from sfumato.reports.plots.alarms_over_time import alarms
 from sfumato.reports.plots.belief_curve import belief, people
 from sfumato.reports.plots.burning_down import burn_down
@@ -28,8 +28,6 @@ from sfumato.reports.plots.table_of_intervals import intervals
 from sfumato.reports.plots.training_curve import Trials, accuracies, training
 from sfumato.reports.plots.trajectories import Curve, advantages, trajectories
 from sfumato.reports.plots.weight_matrix import matrix
-from sfumato.streams.alarms import Alarms
-from sfumato.streams.total import RunningTotal
 
 __all__ = [
     "KINDS",
@@ -87,15 +85,11 @@ def draw(
     The ``intervals`` of a stream go by step: a series on its bands, or alarms over time. A model has none: it is drawn
     as ε by step.
     """
-    query = only_release(release).statement.query
-    if kind == "intervals" and column is None and isinstance(query, RunningTotal | Alarms):
-        kind = "alarms" if isinstance(query, Alarms) else "series"
-    if kind == "intervals" and column is None and isinstance(query, Training):
-        kind = "training"
-    if kind == "noise" and isinstance(query, Training):
-        raise Unsupported("the noise of a model is in its weights; nothing was drawn. Draw its training.")
-    if kind == "noise" and isinstance(query, RunningTotal):
-        raise Unsupported("the noise of a total hangs on its step; nothing was drawn. Draw the series with its bands.")
+    description = described(only_release(release).statement)
+    if kind == "intervals" and column is None:
+        kind = description.plot
+    if kind == "noise" and description.scattered is not None:
+        raise Unsupported(description.scattered)
     if kind not in KINDS:
         raise Unsupported(f"there is no plot {kind!r}; the plots are {', '.join(KINDS)}. Nothing was drawn.")
     if column is not None and kind not in OF_COLUMNS:
