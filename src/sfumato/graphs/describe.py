@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from sfumato.accounting.basic import compose, cost
+from sfumato.accounting.basic import cost
+from sfumato.accounting.composition import compose
 from sfumato.core.budget import Budget
 from sfumato.core.description import Counted, Description, Form, Paragraph, Word, phrase, plain
 from sfumato.core.guarantees import Approximate, Pure

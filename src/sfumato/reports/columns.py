@@ -16,7 +16,7 @@ from sfumato.core.statement import Statement
 from sfumato.errors import InvalidInput, Unsupported
 
 if TYPE_CHECKING:
-    from sfumato.inference.figure import Derived
+    from sfumato.inference.derived import Derived
 
 __all__ = [
     "CONFIDENCE",

@@ -15,7 +15,7 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.statement import Statement
 from sfumato.core.units import Relation, Unit
 from sfumato.errors import InvalidInput, Unsupported
-from sfumato.inference.figure import Derived
+from sfumato.inference.derived import Derived
 from sfumato.mechanisms.sparse_vector import SparseVector
 from sfumato.streams.describe import alarms
 from sfumato.streams.protected import check_protected

@@ -112,7 +112,8 @@ class RunningTotal:
         """The totals with their intervals."""
         from sfumato.streams.series import Series
 
-        return {"total": Series.of(release)}
+        told = self.told if self.kept else 0
+        return {"total": Series.of(release, told=told, groups=max(1, len(self.groups)))}
 
     check_answer = check_fit
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.core.query import Law
 from sfumato.engines.gauges import Everyone, Powers, Products, Signed
-from sfumato.inference.figure import level_of
+from sfumato.inference.derived import level_of
 from sfumato.inference.form import Form, Noise
 from sfumato.tables.blocks import Block, key_of
 from sfumato.tables.measures import Association, Average, Measure, Proportion, Quotient, Ranged, Total, Variation

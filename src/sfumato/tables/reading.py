@@ -8,7 +8,8 @@ from fractions import Fraction
 from sfumato.core.query import Law
 from sfumato.core.release import Release
 from sfumato.engines.gauges import Everyone, Powers, Products, Signed
-from sfumato.inference.figure import Derived, Figure
+from sfumato.inference.derived import Derived
+from sfumato.inference.figure import Figure
 from sfumato.inference.form import Form, Noise
 from sfumato.inference.moments import Correlation, Covariance, Moments, Variance, sums_of
 from sfumato.inference.ratio import Ratio

@@ -21,7 +21,7 @@ from sfumato.graphs.describe import by_sentence
 from sfumato.graphs.queries.by_ladder import SHARE, check_local
 from sfumato.graphs.queries.local_stars import star_count
 from sfumato.graphs.shape import Shape
-from sfumato.inference.figure import Derived
+from sfumato.inference.derived import Derived
 from sfumato.inference.laddered import LadderCount, LadderRatio
 from sfumato.mechanisms.ladder import Ladder, Ladders, edges_of
 

@@ -20,7 +20,7 @@ from sfumato.graphs.adjacency import Adjacency
 from sfumato.graphs.describe import network
 from sfumato.graphs.queries.by_ladder import ByLadder
 from sfumato.graphs.queries.stars import MOST_LEAVES, check_count
-from sfumato.inference.figure import Derived
+from sfumato.inference.derived import Derived
 
 __all__ = ["LocalStars", "star_count"]
 

@@ -17,7 +17,7 @@ from sfumato.core.units import Unit
 from sfumato.graphs.adjacency import Adjacency
 from sfumato.graphs.describe import network
 from sfumato.graphs.queries.by_ladder import ByLadder
-from sfumato.inference.figure import Derived
+from sfumato.inference.derived import Derived
 
 __all__ = ["Triangles"]
 

@@ -16,7 +16,7 @@ from sfumato.core.statement import Statement
 from sfumato.core.units import Relation, Unit
 from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput, Refused
-from sfumato.inference.figure import Derived
+from sfumato.inference.derived import Derived
 from sfumato.tables import describe
 from sfumato.tables.blocks import Block, blocks_of
 from sfumato.tables.contribution import contribution, joint_reach
