@@ -180,9 +180,8 @@ class Description:
     what values were held to, ``aside`` names columns that are told elsewhere than among the margins. ``counts`` says
     that all numbers count rows or persons, ``once`` that each of a public number of units counts exactly once.
     ``height`` is by how much one row moves the numbers that were drawn.
-    ``plot`` is the picture of the answer, shown on its page where ``pictured``; ``scattered`` says why no one law of
-    noise can be drawn, where that is so. ``glance`` are figures that stand first, each with the key of its words,
-    where they are not margins.
+    ``plot`` is the picture of the answer; ``scattered`` says why no one law of noise can be drawn, where that is so.
+    ``glance`` are figures that stand first, each with the key of its words, where they are not margins.
     """
 
     form: Form
@@ -202,7 +201,6 @@ class Description:
     once: bool = False
     height: int = 1
     plot: str = "intervals"
-    pictured: bool = True
     scattered: str | None = None
     glance: tuple[tuple[Word, str], ...] = ()
 

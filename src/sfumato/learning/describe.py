@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["accuracies", "examined", "trained"]
 
 SHOWN = 16  # signs of the digest of the weights
-SCATTERED = "the noise of a model is in its weights; nothing was drawn. Draw its training."
+SCATTERED = "the noise of a model is in its weights"
 
 
 def trained(

@@ -17,12 +17,11 @@ from sfumato.streams.tree import Tree
 if TYPE_CHECKING:
     from sfumato.core.statement import Statement
 
-__all__ = ["MOST_PANELS", "alarms", "level_of", "running_total", "slack_of"]
+__all__ = ["alarms", "level_of", "running_total", "slack_of"]
 
 ROLES = ("unit", "member", "this", "that", "another", "yours", "thing", "several", "trait", "traits", "example", "case")
 ONE_SIDE = Fraction(39, 40)  # each of two noises, so that both hold in 95 of 100
-MOST_PANELS = 12  # that a page shows of the groups of a stream
-SCATTERED = "the noise of a total hangs on its step; nothing was drawn. Draw the series with its bands."
+SCATTERED = "the noise of a total depends on its step"
 
 
 class Steps(Protocol):
@@ -77,7 +76,6 @@ def running_total(query: Steps, said: "Statement", *, horizon: int, groups: tupl
         facts=_facts(query, said) | facts,
         counts=False,
         plot="series",
-        pictured=bool(numbers) and len(groups) <= MOST_PANELS,
         scattered=SCATTERED,
     )
 

@@ -15,11 +15,12 @@ from sfumato.reports.particulars import protected
 from sfumato.reports.plots.labels import clean
 from sfumato.reports.plots.theme import Palette, dressed, palette
 from sfumato.reports.words.rendering import render
-from sfumato.streams.describe import MOST_PANELS, level_of
+from sfumato.streams.describe import level_of
 from sfumato.streams.total import RunningTotal
 
 __all__ = ["Course", "course", "event_and_person", "lines", "series"]
 
+MOST_PANELS = 12
 MOST_POINTS = 600  # of one line: more cannot be told apart on paper
 WIDTH, HEIGHT, SMALL = 600, 260, 110
 Row = dict[str, Any]
@@ -86,7 +87,7 @@ def series(given: Release | Derived, language: str = "en", theme: str = "light",
     found, colours = course(given), palette(theme)
     later = None if then is None else course(then)
     if len(found.groups) > MOST_PANELS:
-        raise InvalidInput(
+        raise Unsupported(
             f"{len(found.groups)} groups do not fit one picture; nothing was drawn. Draw some: release['total'].at(…)."
         )
     sources = given.sources if isinstance(given, Derived) else (given,)
