@@ -147,6 +147,8 @@ class Column:
 @lru_cache(maxsize=8)
 def described(said: Statement) -> Description:
     """What the query of a statement says of its answer."""
+    if not hasattr(said.query, "describe"):
+        raise Unsupported(f"there is no text yet for a {said.query.KIND}; nothing was made.")
     return said.query.describe(said)
 
 
