@@ -15,10 +15,10 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.statement import Statement
 from sfumato.core.units import Relation, Unit
 from sfumato.errors import InvalidInput
+from sfumato.mechanisms.pattern import Pattern
 from sfumato.streams.choice import strategy_for
 from sfumato.streams.describe import running_total
 from sfumato.streams.noise import SeriesNoise
-from sfumato.streams.pattern import Pattern
 from sfumato.streams.protected import check_protected
 from sfumato.streams.tree import Tree
 

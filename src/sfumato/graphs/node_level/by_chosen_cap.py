@@ -11,7 +11,7 @@ from sfumato.core.description import Description
 from sfumato.core.exact import natural, positive
 from sfumato.core.finding import check_fit
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law, Mechanism
+from sfumato.core.query import Dataset, DrawnMechanism, Law, Mechanism
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.statement import Statement
@@ -120,7 +120,7 @@ class ByChosenCap:
         most = self.moves(unit, self.most)
         return Sensitivity.of(l0=self.numbers, l1=most, l2_squared=most**2, linf=most)
 
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """The choice with its share of ε, and noise with the rest."""
         choice = spend.epsilon * self.share
         return self.noise(unit, choice, spend.epsilon - choice)

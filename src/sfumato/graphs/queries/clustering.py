@@ -10,7 +10,7 @@ from sfumato.core.description import Description
 from sfumato.core.exact import non_negative
 from sfumato.core.finding import check_numbers
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law, Mechanism
+from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.statement import Statement
@@ -113,7 +113,7 @@ class Clustering:
         most = check_local(unit, self.shape) - 2
         return Sensitivity.of(l0=2, l1=3 * most, l2_squared=5 * most**2, linf=2 * most)
 
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """Two ladders with half of ε each."""
         nodes = check_local(unit, self.shape)
         return Ladders(

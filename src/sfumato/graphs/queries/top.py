@@ -11,7 +11,7 @@ from sfumato.core.description import Description
 from sfumato.core.exact import natural
 from sfumato.core.finding import check_fit
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law, Mechanism
+from sfumato.core.query import Dataset, DrawnMechanism, Law, Mechanism
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.statement import Statement
@@ -135,7 +135,7 @@ class TopNodes:
         """Whether a unit moves all degrees in one direction: an edge that is not exchanged for another does."""
         return not (isinstance(unit, Edge) and unit.relation is Relation.REPLACE)
 
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """One choice of a set, or one of each node after the other."""
         if self.way is Way.JOINT:
             steps = int(moved.l1.value) if moved.l1 is not None else 0
