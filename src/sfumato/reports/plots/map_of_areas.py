@@ -13,7 +13,7 @@ from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import message
 from sfumato.reports.columns import Column, magnitude, one_of
 from sfumato.reports.plots.areas import Area, areas_of
-from sfumato.reports.plots.labels import clean
+from sfumato.reports.plots.labels import clean, listing
 from sfumato.reports.plots.theme import Palette, dressed, palette
 from sfumato.reports.words.rendering import render
 
@@ -180,7 +180,7 @@ def _notes(blank: int, absent: Sequence[str], language: str) -> list[str]:
     if blank:
         notes.append(message(language, "map.blank_one" if blank == 1 else "map.blank_many", areas=f"{blank:,}"))
     if absent:
-        names = ", ".join(clean(label) for label in absent[:LISTED])
+        names = listing([clean(label) for label in absent[:LISTED]], language)
         more = len(absent) - LISTED
         word = "map.absent_more" if more > 0 else "map.absent"
         notes.append(message(language, word, names=names, more=f"{more:,}"))

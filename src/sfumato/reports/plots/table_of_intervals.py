@@ -11,7 +11,7 @@ from sfumato.errors import InvalidInput
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import message
 from sfumato.reports.columns import Column, drawable, magnitude, plain, shared_margins
-from sfumato.reports.plots.labels import clean, distinct, labels_of
+from sfumato.reports.plots.labels import clean, distinct, labels_of, listing
 from sfumato.reports.plots.theme import Palette, dressed, palette
 from sfumato.reports.words.rendering import render
 
@@ -210,7 +210,7 @@ def _title(release: Release, chosen: Sequence[Column], keys: Sequence[str], lang
     facts = {"dataset": clean(release.statement.dataset.name), "columns": clean(" × ".join(keys))}
     if release.statement.query.measure is not None:
         return message(language, "plot.title_by" if keys else "plot.title", **facts)
-    facts["names"] = clean(", ".join(each.name for each in chosen))
+    facts["names"] = clean(listing([each.name for each in chosen], language))
     return message(language, "plot.title_columns_by" if keys else "plot.title_columns", **facts)
 
 
