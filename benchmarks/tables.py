@@ -234,7 +234,7 @@ def _errors(seed: int, relation: str, measure: str, runs: int) -> "np.ndarray[tu
             labels={},
             sources=(),
         )
-        return float(reader.column(query.measures[0]).values[0])
+        return float(query.measures[0].estimate(reader).values[0])
 
     return np.array([told() - truth for _ in range(runs)])
 

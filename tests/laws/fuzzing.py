@@ -29,20 +29,18 @@ from sfumato.core.units import Relation
 from sfumato.engines import bounded
 from sfumato.engines.expressions import Date, Expression, Type, Value, col, possible_values, written
 from sfumato.engines.gauges import Gauge, Rows
+from sfumato.tables.clamped import Ranged
 from sfumato.tables.execution import key_column
 from sfumato.tables.keys import Keys
-from sfumato.tables.measures import (
-    Association,
-    Average,
-    Measure,
-    PersonCount,
-    Proportion,
-    Quotient,
-    Ranged,
-    RowCount,
-    Total,
-    Variation,
-)
+from sfumato.tables.measure import Measure
+from sfumato.tables.measures.association import Association
+from sfumato.tables.measures.average import Average
+from sfumato.tables.measures.person_count import PersonCount
+from sfumato.tables.measures.proportion import Proportion
+from sfumato.tables.measures.quotient import Quotient
+from sfumato.tables.measures.row_count import RowCount
+from sfumato.tables.measures.total import Total
+from sfumato.tables.measures.variation import Variation
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
 from tests.engines import corners, fuzz

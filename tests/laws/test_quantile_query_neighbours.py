@@ -21,8 +21,8 @@ from sfumato.engines.expressions import col
 from sfumato.engines.lattice import Lattice
 from sfumato.engines.quantile_counts import rows_by_value
 from sfumato.engines.totals import brought_out
+from sfumato.tables.clamped import Ranged
 from sfumato.tables.keys import Keys
-from sfumato.tables.measures import Ranged
 from sfumato.tables.queries.quantiles import Quantiles
 from tests.laws.neighbours import Neighbours, Rows, Visit, around_couples, around_persons, around_records, owned
 from tests.laws.plans import loaded

@@ -21,21 +21,19 @@ from sfumato.engines.expressions import Expression, col, greatest, when
 from sfumato.engines.gauges import Gauge
 from sfumato.engines.sources import Source
 from sfumato.engines.totals import brought_out
+from sfumato.tables.clamped import Ranged
 from sfumato.tables.contribution import contribution, joint_reach
 from sfumato.tables.execution import key_column
 from sfumato.tables.keys import Keys, keys_of
-from sfumato.tables.measures import (
-    Association,
-    Average,
-    Measure,
-    PersonCount,
-    Proportion,
-    Quotient,
-    Ranged,
-    RowCount,
-    Total,
-    Variation,
-)
+from sfumato.tables.measure import Measure
+from sfumato.tables.measures.association import Association
+from sfumato.tables.measures.average import Average
+from sfumato.tables.measures.person_count import PersonCount
+from sfumato.tables.measures.proportion import Proportion
+from sfumato.tables.measures.quotient import Quotient
+from sfumato.tables.measures.row_count import RowCount
+from sfumato.tables.measures.total import Total
+from sfumato.tables.measures.variation import Variation
 from sfumato.tables.queries.aggregate import Aggregate
 from tests.engines import corners
 from tests.engines.loading import in_postgres, on

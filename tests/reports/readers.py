@@ -17,18 +17,16 @@ from sfumato.reports.words import Facts, Kind, Margins, Source, Span, Subject
 from sfumato.reports.words.choices import Found, Top
 from sfumato.reports.words.facts import Quantile
 from sfumato.reports.words.streams import Course
-from sfumato.tables.measures import (
-    Association,
-    Average,
-    Measure,
-    PersonCount,
-    Proportion,
-    Quotient,
-    Ranged,
-    RowCount,
-    Total,
-    Variation,
-)
+from sfumato.tables.clamped import Ranged
+from sfumato.tables.measure import Measure
+from sfumato.tables.measures.association import Association
+from sfumato.tables.measures.average import Average
+from sfumato.tables.measures.person_count import PersonCount
+from sfumato.tables.measures.proportion import Proportion
+from sfumato.tables.measures.quotient import Quotient
+from sfumato.tables.measures.row_count import RowCount
+from sfumato.tables.measures.total import Total
+from sfumato.tables.measures.variation import Variation
 
 VISITS = Dataset(name="visits", edition="2026-10")
 DELTA = Fraction(1, 10**6)

@@ -17,17 +17,15 @@ from sfumato import laws, noise
 from sfumato.core.query import Law
 from sfumato.engines.expressions import col
 from sfumato.tables.blocks import blocks_of
-from sfumato.tables.measures import (
-    Association,
-    Average,
-    Measure,
-    Proportion,
-    Quotient,
-    Ranged,
-    RowCount,
-    Total,
-    Variation,
-)
+from sfumato.tables.clamped import Ranged
+from sfumato.tables.measure import Measure
+from sfumato.tables.measures.association import Association
+from sfumato.tables.measures.average import Average
+from sfumato.tables.measures.proportion import Proportion
+from sfumato.tables.measures.quotient import Quotient
+from sfumato.tables.measures.row_count import RowCount
+from sfumato.tables.measures.total import Total
+from sfumato.tables.measures.variation import Variation
 from sfumato.tables.reading import Reader
 from tests.laws import gauge_by_hand as by_hand
 
@@ -86,7 +84,9 @@ def covered(name: str, law: Law, times: int, *, wider: Fraction = Fraction(1)) -
                     labels={"cell": tuple(range(times))}, sources=())  # fmt: skip
     # What the lattice rounds away is no noise: half a step of each row.
     room = 1e-3 * abs(truth) / sqrt(ROWS) if name != "count" else 0.0
-    return sum(float(low) - room <= truth <= float(high) + room for low, high in reader.column(measure).interval(LEVEL))
+    return sum(
+        float(low) - room <= truth <= float(high) + room for low, high in measure.estimate(reader).interval(LEVEL)
+    )
 
 
 def refuted(hits: int, times: int) -> bool:

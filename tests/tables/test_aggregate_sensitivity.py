@@ -9,8 +9,14 @@ from sfumato.core.query import Dataset
 from sfumato.core.units import Relation, Unit, family, record, user
 from sfumato.engines.expressions import col
 from sfumato.errors import Refused
+from sfumato.tables.clamped import Ranged
 from sfumato.tables.keys import Keys
-from sfumato.tables.measures import Average, Measure, PersonCount, Ranged, RowCount, Total, Variation
+from sfumato.tables.measure import Measure
+from sfumato.tables.measures.average import Average
+from sfumato.tables.measures.person_count import PersonCount
+from sfumato.tables.measures.row_count import RowCount
+from sfumato.tables.measures.total import Total
+from sfumato.tables.measures.variation import Variation
 from sfumato.tables.queries.aggregate import Aggregate
 
 pytestmark = pytest.mark.kills

@@ -19,19 +19,17 @@ from sfumato.engines.gauges import Everyone, Gauge, Persons, Powers, Products, R
 from sfumato.engines.lattice import Lattice
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.tables.blocks import ROOT, STEPS, Key, _reach, blocks_of
+from sfumato.tables.clamped import Ranged
 from sfumato.tables.contribution import Contribution, Move, Reach, contribution, joint_reach
-from sfumato.tables.measures import (
-    Association,
-    Average,
-    Measure,
-    PersonCount,
-    Proportion,
-    Quotient,
-    Ranged,
-    RowCount,
-    Total,
-    Variation,
-)
+from sfumato.tables.measure import Measure
+from sfumato.tables.measures.association import Association
+from sfumato.tables.measures.average import Average
+from sfumato.tables.measures.person_count import PersonCount
+from sfumato.tables.measures.proportion import Proportion
+from sfumato.tables.measures.quotient import Quotient
+from sfumato.tables.measures.row_count import RowCount
+from sfumato.tables.measures.total import Total
+from sfumato.tables.measures.variation import Variation
 from tests.laws import gauge_by_hand as by_hand
 
 pytestmark = pytest.mark.kills

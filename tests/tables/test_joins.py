@@ -16,10 +16,11 @@ from sfumato.core.units import family, record, user
 from sfumato.engines.expressions import EXPRESSIONS, col
 from sfumato.engines.sources import Source
 from sfumato.errors import InvalidInput, NotDeclared, Refused
+from sfumato.tables.clamped import Ranged
 from sfumato.tables.execution import Beside, check_columns, exact_numbers
 from sfumato.tables.joins import Join, check_joins, prefixed
 from sfumato.tables.keys import Keys
-from sfumato.tables.measures import Ranged, Total
+from sfumato.tables.measures.total import Total
 from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count

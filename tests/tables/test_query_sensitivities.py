@@ -11,9 +11,9 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Unit, family, record, user
 from sfumato.engines.expressions import col
 from sfumato.errors import Refused
+from sfumato.tables.clamped import Ranged
 from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys
-from sfumato.tables.measures import Ranged
 from sfumato.tables.queries.found_keys import FoundKeys
 from sfumato.tables.queries.marginals import Marginals
 from sfumato.tables.queries.quantiles import Quantiles

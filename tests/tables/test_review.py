@@ -85,7 +85,7 @@ def test_a_preview_is_not_smaller_than_the_error_at_the_end_of_the_range(case: s
             labels={},
             sources=(),
         )
-        column: Any = reader.column(query.measures[0])
+        column: Any = query.measures[0].estimate(reader)
         if "covariance" in case:
             value = float(column.scale) * column.moments[0].estimate()
         else:

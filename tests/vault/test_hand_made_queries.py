@@ -17,9 +17,11 @@ from sfumato.core.query import Dataset
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.engines.expressions import col
 from sfumato.tables.answering import TABLE_QUERIES
+from sfumato.tables.clamped import Ranged
 from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys
-from sfumato.tables.measures import PersonCount, Ranged, Total
+from sfumato.tables.measures.person_count import PersonCount
+from sfumato.tables.measures.total import Total
 from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.core.exact import decimal_up
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput, Unsupported
-from sfumato.tables.measures import Association, Average, Measure, PersonCount, Proportion, RowCount, Variation
+from sfumato.tables.measure import Measure
 from sfumato.tables.queries.aggregate import Aggregate
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Column:
         """Whether it counts rows or persons."""
         if self.chosen:
             return False
-        return self.measure is None or isinstance(self.measure, RowCount | PersonCount)
+        return self.measure is None or self.measure.counts
 
     @cached_property
     def whole(self) -> bool:
@@ -112,7 +112,7 @@ class Column:
     def places(self) -> int:
         """How many digits after the point say something: two of the smallest margin; counts have none."""
         finest = min((half for half in self.told if half > 0), default=None)
-        if self.whole or isinstance(self.measure, RowCount | PersonCount):
+        if self.whole or (self.measure is not None and self.measure.counts):
             return 0
         if finest is None:
             sizes = [abs(float(value)) for value in self.values if value and math.isfinite(value)]
@@ -244,21 +244,9 @@ def _ends(figure: "Derived") -> tuple[tuple[Number, Number], ...] | None:
 
 def _possible(measure: Measure | None) -> tuple[float, float]:
     """What a measure can be at all, a little narrower against rounding; an interval of all of it says nothing."""
-    low, high = -math.inf, math.inf
-    match measure:
-        case Average(of=of):
-            low, high = float(of.low), float(of.high)
-        case Proportion():
-            low, high = 0.0, 1.0
-        case Variation(of=of, root=root):
-            low, high = 0.0, float(of.width / 2 if root else of.width**2 / 4)
-        case Association(scaled=True):
-            low, high = -1.0, 1.0
-        case Association(first=first, second=second):
-            high = float(first.width * second.width / 4)
-            low = -high
-        case _:
-            return low, high
+    low, high = (-math.inf, math.inf) if measure is None else measure.possible
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return low, high
     slack = (high - low) * 1e-9
     return low + slack, high - slack
 

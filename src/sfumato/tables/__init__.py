@@ -1,5 +1,6 @@
 """Tables: what can be asked of rows about people."""
 
+from sfumato.tables.clamped import Ranged
 from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys
 from sfumato.tables.measures import MEASURES
@@ -13,4 +14,4 @@ from sfumato.tables.table import Table
 
 __all__ = ["QUERIES", "Aggregate", "Count", "FoundKeys", "Keys", "Marginals", "Quantiles", "Table", "TopGroups"]
 
-QUERIES = (Count, Aggregate, Quantiles, FoundKeys, TopGroups, Marginals, Join, Keys, *MEASURES)
+QUERIES = (Count, Aggregate, Quantiles, FoundKeys, TopGroups, Marginals, Join, Keys, Ranged, *MEASURES)

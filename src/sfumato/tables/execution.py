@@ -21,9 +21,10 @@ from sfumato.engines.quantile_counts import lattice_counts
 from sfumato.engines.sources import Source, check_one_place, opened_together
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.tables.answering import TableQuery
+from sfumato.tables.clamped import Ranged
 from sfumato.tables.joins import Join, prefixed
 from sfumato.tables.keys import Keys
-from sfumato.tables.measures import Measure, Proportion, Ranged, RowCount, ranges_of
+from sfumato.tables.measure import Measure
 from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.found_keys import FoundKeys
@@ -199,9 +200,9 @@ def _check_person(column: str, columns: dict[str, Type]) -> None:
 
 
 def _check_measure(measure: Measure, columns: dict[str, Type]) -> None:
-    if isinstance(measure, RowCount | Proportion) and measure.condition is not None:
-        check(measure.condition, columns)
-    for of in ranges_of(measure):
+    for condition in measure.conditions:
+        check(condition, columns)
+    for of in measure.ranges:
         _check_number(measure.name, of, columns)
 
 

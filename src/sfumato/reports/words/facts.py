@@ -32,7 +32,8 @@ from sfumato.reports.words.networks import asked, bound_of, cap_of, corners_of, 
 from sfumato.reports.words.streams import Course, course_of
 from sfumato.streams.alarms import Alarms
 from sfumato.streams.total import RunningTotal
-from sfumato.tables.measures import Measure, PersonCount, Ranged, RowCount
+from sfumato.tables.clamped import Ranged
+from sfumato.tables.measure import Measure
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
 from sfumato.tables.queries.found_keys import FoundKeys
@@ -120,7 +121,9 @@ class Subject:
         """Whether all numbers count rows or persons."""
         if self.course is not None:
             return False
-        return self.measure == "count" and all(isinstance(measure, RowCount | PersonCount) for measure in self.measures)
+        return self.measure == "count" and all(
+            isinstance(measure, Measure) and measure.counts for measure in self.measures
+        )
 
     def __post_init__(self) -> None:
         natural(self.numbers, "numbers", least=0 if self.kind in MAY_BE_EMPTY else 1)

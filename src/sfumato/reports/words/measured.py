@@ -5,23 +5,11 @@ from fractions import Fraction
 from functools import reduce
 
 from sfumato.core.exact import fraction_text
-from sfumato.engines.expressions import Expression
 from sfumato.reports.catalogue import LANGUAGES, message
 from sfumato.reports.conditions import condition, value
 from sfumato.reports.words.facts import Quantile
-from sfumato.tables.measures import (
-    Association,
-    Average,
-    Measure,
-    PersonCount,
-    Proportion,
-    Quotient,
-    Ranged,
-    RowCount,
-    Total,
-    Variation,
-    ranges_of,
-)
+from sfumato.tables.clamped import Ranged
+from sfumato.tables.measure import Measure
 
 __all__ = ["listed", "measured", "one_line", "plain", "ranges", "said", "spaced"]
 
@@ -29,6 +17,8 @@ __all__ = ["listed", "measured", "one_line", "plain", "ranges", "said", "spaced"
 def said(measure: Measure | Quantile, language: str, *, persons: bool = True) -> str:
     """What one column is; where single rows are protected, persons are rows.
 
+    >>> from sfumato.tables.measures.person_count import PersonCount
+    >>> from sfumato.tables.measures.row_count import RowCount
     >>> said(PersonCount(name="n"), "en"), said(RowCount(name="n"), "zh")
     ('the number of persons', '记录行数')
     """
@@ -36,32 +26,14 @@ def said(measure: Measure | Quantile, language: str, *, persons: bool = True) ->
     def of(given: Ranged) -> str:
         return one_line(value(given.value, language))
 
-    def where(expression: Expression) -> str:
-        return one_line(condition(expression, language))
-
-    match measure:
-        case RowCount(condition=expression) if expression is not None:
-            return message(language, "measure.rows_where", condition=where(expression))
-        case PersonCount() if persons:
-            return message(language, "measure.persons")
-        case RowCount() | PersonCount():
-            return message(language, "measure.rows")
-        case Total():
-            return message(language, "measure.sum", value=of(measure.of))
-        case Average():
-            return message(language, "measure.mean", value=of(measure.of))
-        case Variation(root=root):
-            return message(language, "measure.deviation" if root else "measure.variance", value=of(measure.of))
-        case Quantile(level=level):
-            name = "measure.median" if level == Fraction(1, 2) else "measure.quantile"
-            return message(language, name, value=of(measure.of), percent=plain(100 * level))
-        case Proportion():
-            return message(language, "measure.share", condition=where(measure.condition))
-        case Quotient():
-            return message(language, "measure.ratio", over=of(measure.over), under=of(measure.under))
-        case Association(scaled=scaled):
-            name = "measure.correlation" if scaled else "measure.covariance"
-            return message(language, name, first=of(measure.first), second=of(measure.second))
+    if isinstance(measure, Quantile):
+        name = "measure.median" if measure.level == Fraction(1, 2) else "measure.quantile"
+        return message(language, name, value=of(measure.of), percent=plain(100 * measure.level))
+    parts = {
+        name: of(part) if isinstance(part, Ranged) else one_line(condition(part, language))
+        for name, part in measure.parts.items()
+    }
+    return message(language, measure.words if persons else measure.words_of_rows, **parts)
 
 
 def measured(measures: Sequence[Measure | Quantile], language: str, *, persons: bool = True) -> str:
@@ -77,7 +49,7 @@ def measured(measures: Sequence[Measure | Quantile], language: str, *, persons: 
 
 def ranges(measures: Sequence[Measure | Quantile], language: str) -> Iterator[tuple[str, str, str]]:
     """Each value that was held to a range, once: the value, its least and its most."""
-    held = [(measure.of,) if isinstance(measure, Quantile) else ranges_of(measure) for measure in measures]
+    held = [(measure.of,) if isinstance(measure, Quantile) else measure.ranges for measure in measures]
     for each in dict.fromkeys(each for some in held for each in some):
         yield one_line(value(each.value, language)), plain(each.low), plain(each.high)
 

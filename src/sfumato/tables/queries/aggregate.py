@@ -13,14 +13,15 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Relation, Unit
 from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput, Refused
-from sfumato.inference.figure import Derived
+from sfumato.inference.figure import Derived, level_of
+from sfumato.inference.form import Form
 from sfumato.tables.blocks import Block, blocks_of
 from sfumato.tables.contribution import contribution, joint_reach
-from sfumato.tables.expectation import expected
+from sfumato.tables.expectation import Preview
 from sfumato.tables.grouping import cells_of, check_grouping, check_size, labels_of
 from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys, KeyValue
-from sfumato.tables.measures import Measure
+from sfumato.tables.measure import Measure
 from sfumato.tables.reading import Reader
 
 __all__ = ["Aggregate"]
@@ -104,11 +105,15 @@ class Aggregate:
         """The measures as figures with intervals, by name."""
         said = release.statement
         reader = self._reader(said.values, law=said.law, identifier=said.identifier, sources=(release,))
-        return {measure.name: reader.column(measure) for measure in self.measures}
+        return {measure.name: measure.estimate(reader) for measure in self.measures}
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """The margin to expect of each measure, in groups of so many rows; without rows, of those that need none."""
-        return expected(self, law, confidence, joint=joint, rows=rows if self.number is None else self.number)
+        level = level_of(confidence, [Form(Fraction(0), {})] * (self.cells if joint else 1))
+        known = rows if self.number is None else self.number
+        preview = Preview(blocks=self.blocks, law=law, level=level, rows=known, public=self.number is not None)
+        margins = {measure.name: measure.margin(preview) for measure in self.measures}
+        return {name: margin for name, margin in margins.items() if margin is not None}
 
     def _reader(self, values: Sequence[int], *, law: Law, identifier: str, sources: tuple[Release, ...]) -> Reader:
         return Reader(

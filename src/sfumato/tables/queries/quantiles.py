@@ -14,11 +14,11 @@ from sfumato.engines.expressions import Expression
 from sfumato.engines.lattice import Lattice
 from sfumato.inference.chosen import Chosen
 from sfumato.mechanisms.quantile import QuantileChoice
+from sfumato.tables.clamped import Ranged
 from sfumato.tables.contribution import contribution
 from sfumato.tables.grouping import cells_of, check_grouping, check_size, labels_of
 from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys, KeyValue
-from sfumato.tables.measures import Ranged
 
 __all__ = ["Quantiles", "level_name"]
 

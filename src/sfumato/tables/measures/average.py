@@ -1,0 +1,71 @@
+"""The mean of a value."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from sfumato.engines.expressions import Term
+from sfumato.inference.figure import Derived
+from sfumato.tables.clamped import Ranged, ranged
+from sfumato.tables.expectation import Preview
+from sfumato.tables.measure import Asked, Measure
+from sfumato.tables.needs import PowersOf
+from sfumato.tables.reading import Reader
+
+__all__ = ["Average", "mean"]
+
+
+def mean(value: str | Term) -> Asked:
+    """The mean over the rows that have a value.
+
+    >>> import sfumato as sf
+    >>> from sfumato.demo.clinic import visits
+    >>> visits().agg(sbp=sf.mean("sbp")).query.measures[0].KIND
+    'measure.mean'
+    """
+    return Asked(lambda name, bounds: Average(name=name, of=ranged(value, bounds)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Average(Measure):
+    """The mean of a value over the rows that have one."""
+
+    KIND: ClassVar[str] = "measure.mean"
+    VERSION: ClassVar[int] = 1
+    ASKED: ClassVar = {"mean": mean}
+    SQL: ClassVar = {"AVG": "mean"}
+    of_public_number: ClassVar[bool] = True
+    name: str
+    of: Ranged
+
+    @property
+    def needs(self) -> tuple[PowersOf]:
+        """The number of rows that have the value, and its sum."""
+        return (PowersOf(self.of, 1),)
+
+    def estimate(self, reader: Reader) -> Derived:
+        """The noisy sum over the noisy number, or over the public one."""
+        sums = reader.sums(self.of)
+        if reader.number is not None:
+            return reader.figure(self.name, [form.scaled(Fraction(1, reader.number or 1)) for form in sums])
+        return reader.ratio(self.name, sums, reader.numbers(self.of), within=self.possible)
+
+    def margin(self, preview: Preview) -> Fraction | None:
+        """In a group of so many rows, whose values all lie at the bound that is worse."""
+        if not preview.rows:
+            return None
+        if preview.public:
+            return preview.margin([weight / preview.rows for weight in preview.sum_weights(self.of)])
+        block = preview.block(*self.needs)
+        spots = [Fraction(place, block.degree) for place in range(block.degree + 1)]
+        return preview.margin([self.of.width * spot / (block.height * preview.rows) for spot in spots])
+
+    @property
+    def words(self) -> str:
+        """The mean."""
+        return "measure.mean"
+
+    @property
+    def possible(self) -> tuple[float, float]:
+        """The range of the value."""
+        return float(self.of.low), float(self.of.high)

@@ -1,0 +1,55 @@
+"""The sum of one value over the sum of another."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sfumato.engines.expressions import Term
+from sfumato.inference.figure import Derived
+from sfumato.tables.clamped import Ranged, ranged
+from sfumato.tables.expectation import Preview
+from sfumato.tables.measure import Asked, Measure
+from sfumato.tables.needs import SumOf
+from sfumato.tables.reading import Reader
+
+__all__ = ["Quotient", "ratio"]
+
+
+def ratio(over: str | Term, under: str | Term) -> Asked:
+    """The sum of one value over the sum of another.
+
+    >>> import sfumato as sf
+    >>> from sfumato.demo.clinic import visits
+    >>> visits().agg(by_age=sf.ratio("sbp", "age")).query.measures[0].KIND
+    'measure.ratio'
+    """
+    return Asked(lambda name, bounds: Quotient(name=name, over=ranged(over, bounds), under=ranged(under, bounds)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quotient(Measure):
+    """The sum of one value over the sum of another."""
+
+    KIND: ClassVar[str] = "measure.ratio"
+    VERSION: ClassVar[int] = 1
+    ASKED: ClassVar = {"ratio": ratio}
+    name: str
+    over: Ranged
+    under: Ranged
+
+    @property
+    def needs(self) -> tuple[SumOf, SumOf]:
+        """Both sums."""
+        return SumOf(self.over), SumOf(self.under)
+
+    def estimate(self, reader: Reader) -> Derived:
+        """One noisy sum over the other."""
+        return reader.ratio(self.name, reader.sums(self.over), reader.sums(self.under), within=self.possible)
+
+    def margin(self, preview: Preview) -> None:
+        """It depends on both sums, and cannot be told beforehand."""
+        return
+
+    @property
+    def words(self) -> str:
+        """The ratio."""
+        return "measure.ratio"
