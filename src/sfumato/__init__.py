@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from sfumato import errors
+from sfumato.core.data_kind import announce
 from sfumato.version import __version__
 
 if TYPE_CHECKING:
@@ -93,6 +94,9 @@ __all__ = [
     "weight",
     "when",
 ]
+
+
+announce("sfumato.kinds")
 
 
 def __getattr__(name: str) -> Any:

@@ -780,12 +780,12 @@ def attention_has_30_percent_less_noise(original: Any) -> Any:
     return noise
 
 
-@broken("sfumato.learning.paradigms.regulariser:_trained", claims=["S3-11"])
+@broken("examples.regulariser:_trained", claims=["S3-11"])
 def a_study_of_noise_trains_without_it(original: Any) -> Any:
     return lambda data, steps, clip, noise: original(data, steps, clip, None)
 
 
-@broken("sfumato.learning.paradigms.regulariser:_trained", claims=["S3-11"])
+@broken("examples.regulariser:_trained", claims=["S3-11"])
 def losses_on_new_records_are_those_on_the_training_records(original: Any) -> Any:
     def trained(*args: Any) -> Any:
         train_loss, _, train_accuracy, test_accuracy = original(*args)

@@ -25,7 +25,7 @@ DOCS = REPOSITORY / "docs"
 TOP = tuple(REPOSITORY / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"))
 PAGES = (*TOP, *sorted(DOCS.rglob("*.md")))
 FENCE = re.compile(r"^```(?P<language>\w+)[^\n]*\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
-SOURCE_PATH = re.compile(r"`((?:src|tests|docs|claims|benchmarks|scripts)/[\w./-]+\.\w+)`")
+SOURCE_PATH = re.compile(r"`((?:src|tests|docs|claims|benchmarks|scripts|examples)/[\w./-]+\.\w+)`")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
-from sfumato.demo import contacts, proteins
+from examples import contacts, proteins
 from sfumato.errors import BudgetExceeded, Refused
 from tests import parts
 from tests.docs.networks import IMAGES, PROTEINS, WARDS, run

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sfumato.demo import bicycles, levels, messages, meters, occupancy
+from examples import bicycles, levels, messages, meters, occupancy
 from sfumato.errors import InvalidInput
 from sfumato.streams.meters import meter_of
 from sfumato.streams.pattern import Pattern

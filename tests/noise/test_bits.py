@@ -41,8 +41,6 @@ NO_NOISE = {
     "learning/draws.py": ["torch.random"],
     "learning/unchanged.py": ["numpy.random"] * 3,
     "learning/paradigms/teachers.py": ["numpy.random"] * 3 + ["torch.random"],
-    # invented data of a study
-    "learning/paradigms/regulariser.py": ["np.random"],
 }
 
 

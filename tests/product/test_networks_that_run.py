@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
-from sfumato.demo import contacts, proteins
+from examples import contacts, proteins
 from sfumato.reports.verify import verify
 
 LARGE = sf.Budget(epsilon=10**6)

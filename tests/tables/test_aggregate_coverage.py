@@ -2,7 +2,10 @@
 
 The exact totals are fixed; each repetition is a cell of its own, with noise of its own, drawn by the mechanism's
 sampler. Too few hits are refuted by an exact binomial test at α = 1e-9, twenty tests in all. The twin draws noise 30%
-too wide and must be refuted by the same test. Where an interval takes long to compute, the short run draws fewer.
+too wide and must be refuted by the same test. Where an interval takes long to compute, the short run draws fewer, and
+sees less: with probability 99%, intervals that cover at most 90.3% of the time are refuted from 2,000 draws, 88.0% from
+1,000, 72.7% from 150, 66.8% from 100 and 23.8% from 20 (a gross fault only); the long run always draws
+2,000.
 """
 
 import os

@@ -136,15 +136,25 @@ def parse(text: str) -> Json:
     return value
 
 
+def by_kind(classes: Iterable[type]) -> dict[str, type]:
+    """Document classes by their kind; two of one kind are refused."""
+    found: dict[str, type] = {}
+    for cls in classes:
+        if cls.KIND in found:  # type: ignore[attr-defined]
+            raise InvalidInput(f"two declarations share the kind {cls.KIND!r}")  # type: ignore[attr-defined]
+        found[cls.KIND] = cls  # type: ignore[attr-defined]
+    return found
+
+
 class Registry:
     """The explicit list of document classes that a reader knows, by kind."""
 
     def __init__(self, classes: Iterable[type]) -> None:
-        self._classes: dict[str, type] = {}
-        for cls in classes:
-            if cls.KIND in self._classes:  # type: ignore[attr-defined]
-                raise InvalidInput(f"two declarations share the kind {cls.KIND!r}")  # type: ignore[attr-defined]
-            self._classes[cls.KIND] = cls  # type: ignore[attr-defined]
+        self._listed = by_kind(classes)
+
+    @property
+    def _classes(self) -> dict[str, type]:
+        return self._listed
 
     @property
     def kinds(self) -> frozenset[str]:

@@ -4,6 +4,7 @@
 mechanism; reading them needs no data and no NumPy.
 """
 
+from sfumato.core.data_kind import DataKind
 from sfumato.graphs.ergm.statistics import NetworkStatistics
 from sfumato.graphs.node_level.by_chosen_cap import ChosenEdges, ChosenHistogram
 from sfumato.graphs.node_level.triangles import ChosenTriangles, NodeTriangles
@@ -24,6 +25,7 @@ from sfumato.graphs.synthetic import SyntheticGraph
 
 __all__ = [
     "GRAPH_QUERIES",
+    "KIND",
     "QUERIES",
     "BlockEdges",
     "ChosenEdges",
@@ -71,3 +73,5 @@ GRAPH_QUERIES = (
     NodeTriangles,
 )
 QUERIES = (*GRAPH_QUERIES, Shape)
+
+KIND = DataKind(name="graphs", declarations=QUERIES, messages=None, plots={})

@@ -8,6 +8,7 @@ Names that need torch are imported when they are first used.
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from sfumato.core.data_kind import DataKind
 from sfumato.learning.adaptive import AdaptiveClip, AdaptiveSums
 from sfumato.learning.correlated import Correlated, CorrelatedSums
 from sfumato.learning.evaluation import Evaluations
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from sfumato.learning.paradigms.logit_clipping import ClippedLogits
     from sfumato.learning.paradigms.placed_groups import PlacedGroups, seated
     from sfumato.learning.paradigms.private_mean import private_mean, private_mean_event
-    from sfumato.learning.paradigms.regulariser import regulariser_study
     from sfumato.learning.paradigms.triplets import own_pairs, triplets
     from sfumato.learning.refusals import check_uncoupled
     from sfumato.learning.scattering import Scattering, group_normalised
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXAMPLE_QUERIES",
+    "KIND",
     "QUERIES",
     "TRAINING_QUERIES",
     "AdaptiveClip",
@@ -94,7 +95,6 @@ __all__ = [
     "private_mean",
     "private_mean_event",
     "public_negatives",
-    "regulariser_study",
     "seated",
     "triplet_margin",
     "triplets",
@@ -112,6 +112,8 @@ QUERIES: tuple[Any, ...] = (
     *EXAMPLE_QUERIES,
     ConfidentMax,
 )
+
+KIND = DataKind(name="learning", declarations=QUERIES, messages=None, plots={})
 
 _HOME = {
     "LogitRelease": "sfumato.learning.paradigms.attention_logits",
@@ -149,7 +151,6 @@ _HOME = {
     "Teachers": "sfumato.learning.paradigms.examples",
     "floored": "sfumato.learning.paradigms.distillation",
     "lesson": "sfumato.learning.paradigms.examples",
-    "regulariser_study": "sfumato.learning.paradigms.regulariser",
     "ClippedSum": "sfumato.learning.engine",
     "Engine": "sfumato.learning.engine",
     "check_uncoupled": "sfumato.learning.refusals",

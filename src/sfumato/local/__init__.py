@@ -6,6 +6,7 @@ Declarations and the client need the standard library alone; what works on array
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from sfumato.core.data_kind import DataKind
 from sfumato.local.client import Client, read_report, write_report
 from sfumato.local.collection import ORACLES, Collection, UserCost, collection_from_json
 from sfumato.local.hadamard import HadamardResponse
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from sfumato.local.aggregate import MeanEstimate, Shares, counts, estimate_mean, estimate_shares
     from sfumato.local.simulate import mean_reports, reports
 
+KIND = DataKind(name="local", declarations=(), messages=None, plots={})
+
 _HOME = {
     "MeanEstimate": "aggregate",
     "Shares": "aggregate",
@@ -35,6 +38,7 @@ _HOME = {
 }
 
 __all__ = [
+    "KIND",
     "MEANS",
     "ORACLES",
     "Client",

@@ -1,7 +1,8 @@
 """One catalogue of messages for each language: the same identifiers in all, with the same facts, and nothing empty.
 
-The files lie in ``messages``, a few groups in each: ``en.toml``, ``audiences.en.toml`` and so on. What is missing or
-empty in any language stops every text at the door, so that no page is ever published with a hole in it.
+The files lie in ``messages``, a few groups in each: ``en.toml``, ``audiences.en.toml`` and so on; each kind of data has
+such a folder of its own. What is missing or empty in any language stops every text at the door, so that no page is ever
+published with a hole in it.
 """
 
 import string
@@ -10,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import resources
 
+from sfumato.core.data_kind import DataKind, kinds
 from sfumato.errors import Refused, Unsupported
 
 __all__ = ["LANGUAGES", "counted", "message", "messages", "read"]
@@ -39,7 +41,7 @@ def messages(language: str) -> Mapping[str, str]:
     """All messages of a language, by identifier."""
     if language not in LANGUAGES:
         raise Unsupported(f"there is no text in {language!r}; the languages are en and zh-Hans (zh for short).")
-    return _catalogues()[LANGUAGES[language]]
+    return _catalogues(kinds())[LANGUAGES[language]]
 
 
 def read(files: Mapping[str, Iterable[str]]) -> dict[str, dict[str, str]]:
@@ -83,11 +85,13 @@ def _facts(words: str) -> set[str]:
 
 
 @cache
-def _catalogues() -> dict[str, dict[str, str]]:
-    folder = resources.files("sfumato.reports").joinpath("messages")
+def _catalogues(known: tuple[DataKind, ...]) -> dict[str, dict[str, str]]:
+    """The messages of the reports themselves and of every kind of data."""
     files: dict[str, list[str]] = {language: [] for language in sorted(set(LANGUAGES.values()))}
-    for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        language = file.name.removesuffix(".toml").rpartition(".")[2]
-        if file.name.endswith(".toml"):
-            files[language].append(file.read_text("utf-8"))
+    for package in ("sfumato.reports", *(kind.messages for kind in known if kind.messages is not None)):
+        folder = resources.files(package).joinpath("messages")
+        for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
+            language = file.name.removesuffix(".toml").rpartition(".")[2]
+            if file.name.endswith(".toml"):
+                files[language].append(file.read_text("utf-8"))
     return read(files)

@@ -4,6 +4,7 @@
 needs no data and no NumPy.
 """
 
+from sfumato.core.data_kind import DataKind
 from sfumato.streams.alarms import Alarms
 from sfumato.streams.buffers import Buffers
 from sfumato.streams.doubling import Doubling
@@ -15,6 +16,7 @@ from sfumato.streams.total import RunningTotal
 from sfumato.streams.tree import Tree
 
 __all__ = [
+    "KIND",
     "QUERIES",
     "STREAM_QUERIES",
     "Alarms",
@@ -30,3 +32,5 @@ __all__ = [
 
 STREAM_QUERIES = (RunningTotal, Alarms)
 QUERIES = (*STREAM_QUERIES, SeriesNoise, Pattern, Toeplitz, Buffers, Tree, Rows, Doubling)
+
+KIND = DataKind(name="streams", declarations=QUERIES, messages=None, plots={})

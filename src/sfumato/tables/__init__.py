@@ -1,5 +1,7 @@
 """Tables: what can be asked of rows about people."""
 
+from sfumato.core.data_kind import DataKind
+from sfumato.engines.expressions import EXPRESSIONS
 from sfumato.tables.clamped import Ranged
 from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys
@@ -12,6 +14,8 @@ from sfumato.tables.queries.quantiles import Quantiles
 from sfumato.tables.queries.top import TopGroups
 from sfumato.tables.table import Table
 
-__all__ = ["QUERIES", "Aggregate", "Count", "FoundKeys", "Keys", "Marginals", "Quantiles", "Table", "TopGroups"]
+__all__ = ["KIND", "QUERIES", "Aggregate", "Count", "FoundKeys", "Keys", "Marginals", "Quantiles", "Table", "TopGroups"]
 
 QUERIES = (Count, Aggregate, Quantiles, FoundKeys, TopGroups, Marginals, Join, Keys, Ranged, *MEASURES)
+
+KIND = DataKind(name="tables", declarations=(*QUERIES, *EXPRESSIONS), messages=None, plots={})

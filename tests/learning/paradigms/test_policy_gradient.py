@@ -15,10 +15,10 @@ package("torch")
 import torch  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 
+from examples.toy_mdp import CLINIC, World, exact_return, policy, trajectories  # noqa: E402
 from sfumato.learning import ClippedSum, Engine  # noqa: E402
 from sfumato.learning.paradigms.group_losses import policy_gradient  # noqa: E402
 from sfumato.learning.paradigms.private_mean import private_mean, private_mean_event  # noqa: E402
-from sfumato.learning.paradigms.toy_mdp import CLINIC, World, exact_return, policy, trajectories  # noqa: E402
 
 NUMBER, CLIP = 50, 0.5
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.demo import contacts, proteins
+from examples import contacts, proteins
 from sfumato.errors import InvalidInput
 
 

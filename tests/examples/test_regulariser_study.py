@@ -2,8 +2,8 @@
 
 import pytest
 
+from examples.regulariser import regulariser_study
 from sfumato.errors import InvalidInput
-from sfumato.learning import regulariser_study
 from tests import parts
 
 

@@ -1,0 +1,57 @@
+"""The registry of kinds of data: each once, in one order, and nothing heavy behind it."""
+
+import subprocess
+import sys
+
+import pytest
+
+from sfumato.core import data_kind
+from sfumato.core.data_kind import DataKind, kinds, register
+from sfumato.errors import InvalidInput
+
+
+@pytest.fixture(autouse=True)
+def as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds()
+    monkeypatch.setattr(data_kind, "_known", dict(data_kind._known))
+
+
+def kind(name: str, **plots: str) -> DataKind:
+    return DataKind(name=name, declarations=(), messages=None, plots=plots)
+
+
+def test_the_kinds_that_come_with_it_are_listed_by_name() -> None:
+    assert [each.name for each in kinds()] == ["graphs", "learning", "local", "streams", "tables"]
+
+
+def test_the_order_is_that_of_names_whoever_comes_first() -> None:
+    register(kind("zebras"))
+    register(kind("ants"))
+    names = [each.name for each in kinds()]
+    assert names == sorted(names)
+    assert {"zebras", "ants"} <= set(names)
+
+
+def test_a_second_kind_of_one_name_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="'tables' is registered already; nothing was changed"):
+        register(kind("tables"))
+
+
+def test_a_second_plot_of_one_name_is_refused() -> None:
+    register(kind("ants", trails="ants.plots:trails"))
+    with pytest.raises(InvalidInput, match="trails: another kind has a plot of this name"):
+        register(kind("bees", trails="bees.plots:trails"))
+
+
+@pytest.mark.parametrize("place", ["ants.plots", "ants.plots:", ":trails", "ants:tra ils"])
+def test_a_plot_says_where_its_function_is(place: str) -> None:
+    with pytest.raises(InvalidInput, match="not module:function"):
+        kind("ants", trails=place)
+
+
+def test_asking_for_the_kinds_imports_nothing_heavy() -> None:
+    heavy = ("torch", "ibis", "duckdb", "numpy", "pyarrow", "altair")
+    code = "import sys, sfumato; from sfumato.core.data_kind import kinds; assert len(kinds()) == 5\n"
+    code += f"print([name for name in {heavy!r} if name in sys.modules])"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "[]"
