@@ -93,7 +93,7 @@ class Schema:
     def to_toml(self) -> str:
         """Write the schema as TOML; reading it again gives the same schema."""
         limit = self.limit
-        parts = {
+        parts: dict[str, dict[str, Any]] = {
             "dataset": {"name": self.name, "version": self.edition, "derived": self.derived or None},
             "unit": {"column": self.unit, "number": self.number, "population": self.population},
             "limit": {} if limit is None else {"groups": limit.groups, "rows_per_group": limit.rows_per_group},
