@@ -104,10 +104,10 @@ def randomised_response_at_twice_epsilon(original: Any) -> Any:
     return lambda self, truth: [2 * exponent for exponent in original(self, truth)]
 
 
-@broken("sfumato.accounting.basic:compose", claims=["S4-02", "S4-03"])
+@broken("sfumato.accounting.composition:compose", claims=["S4-02", "S4-03"])
 def composition_by_the_maximum(original: Any) -> Any:
     def compose(events: Any) -> Any:
-        from sfumato.accounting.basic import counted
+        from sfumato.accounting.counted import counted
         from sfumato.core.guarantees import Pure
 
         parts = [original(event) for event in counted(events)]

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.accounting.basic import compose
+from sfumato.accounting.composition import compose
 from sfumato.core.adversary import belief
 from sfumato.core.question import Question
 from sfumato.mechanisms import RandomizedResponse

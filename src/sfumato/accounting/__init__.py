@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Literal, get_args
 
 from sfumato.accounting import advanced, optimal, zcdp
-from sfumato.accounting.basic import compose, loss_of
 from sfumato.accounting.calibrate import calibrate_rate, calibrate_sigma, calibrate_steps, plan
+from sfumato.accounting.composition import compose, loss_of
 from sfumato.accounting.counted import counted
 from sfumato.accounting.filters import BasicFilter, RDPFilter, ZCDPFilter, open_filter
 from sfumato.accounting.gaussian import classical_sigma, gaussian_delta, gaussian_sigma

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
 
-from sfumato.accounting.basic import loss_of
+from sfumato.accounting.composition import loss_of
 from sfumato.accounting.counted import counted
 from sfumato.core import enclosures
 from sfumato.core.events import PrivacyEvent

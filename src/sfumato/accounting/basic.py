@@ -1,75 +1,23 @@
-"""Basic composition: losses add. Needs neither NumPy nor SciPy, so that a certificate can be checked with little.
+"""What one release is charged. Only noise on samples needs NumPy and SciPy, for its curve has no closed form."""
 
-Only the promise of noise on samples does, whose curve has no closed form: see :func:`promised`.
-"""
-
-from collections.abc import Iterable
-from fractions import Fraction
-
-from sfumato.accounting.counted import counted
-from sfumato.accounting.subsampling import fixed_size, poisson
+from sfumato.accounting.composition import compose, stated
 from sfumato.core import enclosures
 from sfumato.core.budget import Budget
 from sfumato.core.events import (
-    BoundedRange,
-    Composed,
     DiscreteGaussian,
-    DiscreteLaplace,
-    FixedSizeSampled,
     Gaussian,
     PoissonSampled,
     PrivacyEvent,
-    RandomizedResponse,
     Repeated,
     Stated,
 )
 from sfumato.core.guarantees import GDP, RDP, ZCDP, Approximate, Guarantee, Pure
-from sfumato.errors import Refused, Unsupported
+from sfumato.errors import Refused
 
-__all__ = ["compose", "cost", "loss_of", "promised"]
+__all__ = ["cost", "promised"]
 
 MOST = 10**7  # steps on samples that are accounted for: whoever checks a certificate does it, who did not choose them
 FINE = 5e-5  # of an ε that calibration found with the same
-
-
-def compose(events: PrivacyEvent | Iterable[PrivacyEvent]) -> Pure | Approximate:
-    """Add up the ε and δ of events on the same units, exactly.
-
-    Guarantee: (Σε, Σδ)-DP for all together, also when each event was chosen after seeing the outputs before it.
-    Proof: docs/proofs/basic_composition.md
-
-    >>> compose([DiscreteLaplace(l1=Fraction(1), scale=Fraction(10))] * 10)
-    Pure(epsilon=Fraction(1, 1))
-    """
-    epsilon, delta = Fraction(0), Fraction(0)
-    for event, times in counted(events).items():
-        each, own = loss_of(event)
-        epsilon, delta = epsilon + times * each, delta + times * own
-    if delta == 0:
-        return Pure(epsilon=epsilon)
-    return Approximate(epsilon=epsilon, delta=min(Fraction(1), delta))
-
-
-def loss_of(event: PrivacyEvent) -> tuple[Fraction, Fraction]:
-    """The ε and δ of one event, if it has them; sampled ones are amplified.
-
-    >>> loss_of(BoundedRange(epsilon=Fraction(1, 2)))
-    (Fraction(1, 2), Fraction(0, 1))
-    """
-    match event:
-        case DiscreteLaplace():
-            return event.l1 / event.scale, Fraction(0)
-        case BoundedRange() | RandomizedResponse():
-            return event.epsilon, Fraction(0)
-        case Repeated() | Composed():
-            return _stated(compose(event))
-        case Stated():
-            return _stated(event.guarantee)
-        case PoissonSampled():
-            return _stated(poisson(compose(event.event), event.rate))
-        case FixedSizeSampled():
-            return _stated(fixed_size(compose(event.event), size=event.size, population=event.population))
-    raise _unsupported(event.KIND)
 
 
 def promised(event: PrivacyEvent, asked: Budget) -> Pure | Approximate:
@@ -137,21 +85,5 @@ def cost(guarantee: Pure | Approximate) -> Budget:
     >>> cost(Pure(epsilon=Fraction(1, 2)))
     Budget(epsilon=Fraction(1, 2), delta=Fraction(0, 1))
     """
-    epsilon, delta = _stated(guarantee)
+    epsilon, delta = stated(guarantee)
     return Budget(epsilon=epsilon, delta=delta)
-
-
-def _stated(guarantee: Guarantee) -> tuple[Fraction, Fraction]:
-    match guarantee:
-        case Pure():
-            return guarantee.epsilon, Fraction(0)
-        case Approximate():
-            return guarantee.epsilon, guarantee.delta
-    raise _unsupported(guarantee.KIND)
-
-
-def _unsupported(kind: str) -> Unsupported:
-    return Unsupported(
-        f"{kind} has no ε and δ of its own that could be added up; nothing was accounted. "
-        "Convert it at a δ of your choice, or use another accountant."
-    )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from sfumato.accounting import zcdp
-from sfumato.accounting.basic import compose
+from sfumato.accounting.composition import compose
 from sfumato.core.budget import Budget
 from sfumato.core.events import PrivacyEvent
 from sfumato.core.exact import Exact, positive, probability

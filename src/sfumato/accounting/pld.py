@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from sfumato.accounting import lattice, windows
-from sfumato.accounting.basic import compose
+from sfumato.accounting.composition import compose
 from sfumato.accounting.counted import counted
 from sfumato.accounting.floats import ELEMENTARY, Array, float_down, float_up
 from sfumato.accounting.profiles import NUDGE, Pair, gaussian, pair_of

@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from sfumato.accounting.basic import loss_of
+from sfumato.accounting.composition import loss_of
 from sfumato.accounting.counted import counted
 from sfumato.accounting.elementary import ELEMENTARY
 from sfumato.core.events import (

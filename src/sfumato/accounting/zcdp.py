@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sfumato.accounting.basic import loss_of
+from sfumato.accounting.composition import loss_of
 from sfumato.accounting.counted import counted
 from sfumato.core.events import (
     BoundedRange,

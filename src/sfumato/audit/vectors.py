@@ -163,7 +163,7 @@ def measured(mechanism: MatrixNoise, counts: Sequence[int]) -> Draw:
     """The release of a matrix mechanism: A·x and noise, as often as asked."""
     import numpy as np
 
-    from sfumato.mechanisms.matrix.measurement import system_draw
+    from sfumato.mechanisms.matrix.lattice import system_draw
 
     exact = [sum(entry * count for entry, count in zip(row, counts, strict=True)) for row in mechanism.strategy]
     draw = system_draw(mechanism.norm)

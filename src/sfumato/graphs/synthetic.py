@@ -18,7 +18,7 @@ from sfumato.graphs.moves import check_unit
 from sfumato.graphs.pairs import pair_count, places
 from sfumato.graphs.shape import Shape
 from sfumato.inference.chosen import Chosen
-from sfumato.inference.figure import Derived
+from sfumato.inference.derived import Derived
 from sfumato.mechanisms.noisy_cells import MOST_CELLS, NoisyCells
 from sfumato.mechanisms.norms import known
 

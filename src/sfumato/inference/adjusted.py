@@ -14,7 +14,8 @@ from typing import Any
 from sfumato.core.exact import Exact, natural
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput
-from sfumato.inference.figure import Derived, Figure, Label, figure
+from sfumato.inference.derived import Derived, Label
+from sfumato.inference.figure import Figure, figure
 
 __all__ = ["Adjusted", "nearest_table", "non_negative", "rising", "rising_medians", "whole_table"]
 

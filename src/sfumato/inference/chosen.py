@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from sfumato.core.exact import Exact
 from sfumato.core.release import Release
 from sfumato.errors import Unsupported
-from sfumato.inference.figure import Derived, Label
+from sfumato.inference.derived import Derived, Label
 
 __all__ = ["Chosen"]
 

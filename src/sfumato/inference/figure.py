@@ -1,95 +1,22 @@
 """Figures: sums, differences, multiples and means of releases, with the error that follows from their noise."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Union
+from typing import TYPE_CHECKING, Union
 
-from sfumato.core import enclosures
-from sfumato.core.exact import Exact, probability, rational
-from sfumato.core.extras import need
+from sfumato.core.exact import Exact, rational
 from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput
+from sfumato.inference.derived import Derived, Label, joined, level_of
 from sfumato.inference.form import Form, Noise
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from sfumato.inference.ratio import Ratio
 
 __all__ = ["Derived", "Figure", "figure", "same_shape"]
 
-Label = str | int | bool
 Operand = Union["Figure", Release, Exact]
-
-
-class Derived:
-    """What figures and ratios share: numbers with labels and intervals, as tables."""
-
-    __slots__ = ()
-
-    labels: Mapping[str, tuple[Label, ...]]
-    measure: str
-    sources: tuple[Release, ...]
-    measured: ClassVar[bool] = True
-    """Whether the numbers carry noise of a known law, and so have intervals."""
-
-    @property
-    def values(self) -> tuple[Any, ...]:
-        """The numbers as they were computed."""
-        raise NotImplementedError
-
-    def explain(self, language: str = "en", audience: str = "public") -> str:
-        """Say in plain words what was computed from which releases, how exact it is and what is promised."""
-        if not self.sources:
-            raise InvalidInput("a figure of constants alone has nothing to explain.")
-        return self.sources[0].presenter.explain_figure(self, language, audience)
-
-    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Any, Any]]:
-        """Low and high for each number; with ``joint`` all of them hold at once with this confidence."""
-        raise NotImplementedError
-
-    def _picked(self, labels: Mapping[str, Label]) -> tuple[list[int], dict[str, tuple[Label, ...]]]:
-        """The places of the numbers whose labels are the given ones, and the labels that are left."""
-        unknown = [name for name in labels if name not in self.labels]
-        kept = [
-            place
-            for place in range(len(self.values))
-            if not unknown and all(self.labels[name][place] == value for name, value in labels.items())
-        ]
-        if not kept:
-            raise InvalidInput(f"no number here is about {labels}; the labels are {', '.join(self.labels) or 'none'}.")
-        left = {
-            name: tuple(column[place] for place in kept) for name, column in self.labels.items() if name not in labels
-        }
-        return kept, left
-
-    def to_arrow(self, confidence: Exact = Fraction(19, 20)) -> "pa.Table":
-        """Labels, numbers and intervals as an Arrow table."""
-        import pyarrow as pa
-
-        lows, highs = zip(*self.interval(confidence), strict=True)
-        columns: dict[str, Sequence[Any]] = {**self.labels}
-        whole = all(isinstance(value, int) for value in (*self.values, *lows, *highs))
-        for name, column in ((self.measure, self.values), ("low", lows), ("high", highs)):
-            columns[name] = column if whole else [float(value) for value in column]
-        return pa.table({name: list(column) for name, column in columns.items()})
-
-    def to_pandas(self, confidence: Exact = Fraction(19, 20)) -> Any:
-        """The same table for pandas, which must be installed."""
-        need("pandas", "pip install pandas")
-        return self.to_arrow(confidence).to_pandas()
-
-    def to_polars(self, confidence: Exact = Fraction(19, 20)) -> Any:
-        """The same table for Polars, which must be installed."""
-        return need("polars", "pip install polars").from_arrow(self.to_arrow(confidence))
-
-    def __str__(self) -> str:
-        names = list(zip(*self.labels.values(), strict=True)) or [()]
-        return "\n".join(
-            f"{' · '.join(map(str, name))}{': ' if name else ''}{_short(value)} ({_short(low)} to {_short(high)})"
-            for name, value, (low, high) in zip(names, self.values, self.interval(), strict=True)
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -168,7 +95,14 @@ class Figure(Derived):
         if isinstance(other, Figure | Release):
             from sfumato.inference.ratio import Ratio
 
-            return Ratio.of(self, figure(other))
+            left, right = same_shape(self, figure(other))
+            return Ratio(
+                over=left.forms,
+                under=right.forms,
+                labels=left.labels,
+                measure="ratio",
+                sources=joined(left.sources, right.sources),
+            )
         divisor = rational(other, "divisor")
         if divisor == 0:
             raise InvalidInput("nothing can be divided by 0; nothing was computed.")
@@ -240,42 +174,9 @@ def same_shape(left: Figure, right: Figure) -> tuple[Figure, Figure]:
     )
 
 
-def joined(left: tuple[Release, ...], right: tuple[Release, ...]) -> tuple[Release, ...]:
-    """All releases of two figures, each once."""
-    known = {release.statement.identifier: release.statement for release in left}
-    for release in right:
-        if known.setdefault(release.statement.identifier, release.statement) != release.statement:
-            raise InvalidInput(
-                "two releases have one identifier and say different things: one of them is forged. "
-                "Nothing was computed."
-            )
-    seen = {release.statement.identifier for release in left}
-    return (*left, *(release for release in right if release.statement.identifier not in seen))
-
-
-def level_of(confidence: Exact, forms: Sequence[Form]) -> Fraction:
-    """The confidence that each of several numbers needs so that all hold at once.
-
-    Numbers without a common noise are independent: the root of the level. Others share their doubt equally.
-    """
-    level = probability(confidence, "confidence")
-    if level in (0, 1):
-        raise InvalidInput(f"confidence = {level} has no interval; give one between 0 and 1, such as 0.95.")
-    if len(forms) <= 1:
-        return level
-    noises = [noise for form in forms for noise in form.noises]
-    if len(set(noises)) < len(noises):
-        return 1 - (1 - level) / len(forms)
-    return min(enclosures.exp(enclosures.log(level).high / len(forms)).high, 1 - (1 - level) / len(forms))
-
-
 def _repeated(one: Figure, like: Figure) -> Figure:
     return Figure(forms=one.forms * len(like.forms), labels=like.labels, measure=one.measure, sources=one.sources)
 
 
 def _plain(value: Fraction) -> int | Fraction:
     return int(value) if value.denominator == 1 else value
-
-
-def _short(value: float | Fraction) -> str:
-    return str(value) if isinstance(value, int) else f"{float(value):.6g}"

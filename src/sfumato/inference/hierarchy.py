@@ -10,7 +10,8 @@ from fractions import Fraction
 
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput
-from sfumato.inference.figure import Figure, Label, figure, joined
+from sfumato.inference.derived import Label, joined
+from sfumato.inference.figure import Figure, figure
 from sfumato.inference.form import Form
 
 __all__ = ["consistent"]

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from sfumato.core.exact import Exact
 from sfumato.core.release import Release
-from sfumato.inference.figure import Derived, Label
+from sfumato.inference.derived import Derived, Label
 from sfumato.laws.margins import level_of
 from sfumato.mechanisms.ladder import Ladder
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 from sfumato.core.exact import Exact, probability
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput
-from sfumato.inference.figure import Derived, Label
+from sfumato.inference.derived import Derived, Label
 from sfumato.inference.form import Form, Noise
 from sfumato.inference.ratio import ratio_ends
 

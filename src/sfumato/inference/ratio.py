@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from sfumato.core.exact import Exact
 from sfumato.core.release import Release
-from sfumato.inference.figure import Derived, Figure, Label, joined, level_of, same_shape
+from sfumato.inference.derived import Derived, Label, level_of
 from sfumato.inference.fine import combined, fine, width_of
 from sfumato.inference.form import Form
 
@@ -35,18 +35,6 @@ class Ratio(Derived):
     sources: tuple[Release, ...]
     within: tuple[float, float] = (-math.inf, math.inf)
     """What the true ratio is known to lie between; an interval is cut there."""
-
-    @classmethod
-    def of(cls, over: Figure, under: Figure) -> "Ratio":
-        """The ratio of two figures about the same things, or of anything to one number."""
-        left, right = same_shape(over, under)
-        return cls(
-            over=left.forms,
-            under=right.forms,
-            labels=left.labels,
-            measure="ratio",
-            sources=joined(left.sources, right.sources),
-        )
 
     @property
     def values(self) -> tuple[float, ...]:

@@ -12,7 +12,7 @@ from math import ceil
 from sfumato.core import enclosures
 from sfumato.core.exact import Exact
 from sfumato.core.release import Release
-from sfumato.inference.figure import Derived, Label
+from sfumato.inference.derived import Derived, Label
 from sfumato.laws.margins import level_of
 
 __all__ = ["ShownCounts"]

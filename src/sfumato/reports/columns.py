@@ -16,7 +16,7 @@ from sfumato.tables.measure import Measure
 from sfumato.tables.queries.aggregate import Aggregate
 
 if TYPE_CHECKING:
-    from sfumato.inference.figure import Derived
+    from sfumato.inference.derived import Derived
 
 __all__ = [
     "CONFIDENCE",

@@ -11,7 +11,7 @@ from sfumato.reports.words import Facts, Margins, write
 from sfumato.reports.words.facts import CONFIDENCE
 
 if TYPE_CHECKING:
-    from sfumato.inference.figure import Derived
+    from sfumato.inference.derived import Derived
 
 __all__ = ["explain", "explain_figure"]
 

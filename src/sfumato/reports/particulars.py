@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from functools import reduce
 
-from sfumato.accounting.basic import compose, cost
+from sfumato.accounting.basic import cost
+from sfumato.accounting.composition import compose
 from sfumato.core import enclosures
 from sfumato.core.budget import LONGEST_TEXT, Budget
 from sfumato.core.exact import decimal_up, fraction_text

@@ -6,7 +6,7 @@ from typing import Any
 
 from sfumato.core.release import Release
 from sfumato.inference import Figure, figure
-from sfumato.inference.figure import Derived
+from sfumato.inference.derived import Derived
 from sfumato.reports import page, plots
 from sfumato.reports.explain import explain, explain_figure
 from sfumato.reports.publication import Grounds

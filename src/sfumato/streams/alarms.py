@@ -12,7 +12,7 @@ from sfumato.core.query import Dataset, Law, Mechanism
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Relation, Unit
 from sfumato.errors import InvalidInput, Unsupported
-from sfumato.inference.figure import Derived
+from sfumato.inference.derived import Derived
 from sfumato.mechanisms.sparse_vector import SparseVector
 from sfumato.streams.protected import check_protected
 

@@ -8,11 +8,10 @@ from typing import Any
 from sfumato.core.exact import Exact
 from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput
-from sfumato.inference.figure import Derived
+from sfumato.inference.derived import Derived
 from sfumato.laws.margins import level_of
 from sfumato.streams.margins import Margins
 from sfumato.streams.noise import SeriesNoise
-from sfumato.streams.total import RunningTotal
 
 __all__ = ["Series"]
 
@@ -30,21 +29,20 @@ class Series(Derived):
     sources: tuple[Release, ...]
 
     @classmethod
-    def of(cls, release: Release) -> "Series":
-        """Work out the totals of a release."""
+    def of(cls, release: Release, *, told: int, groups: int) -> "Series":
+        """Work out the totals of a release, of so many steps that were told and so many groups."""
         import numpy as np
 
         from sfumato.streams.readers import reader_of
 
         said = only_release(release).statement
-        mechanism, query = said.mechanism, said.query
-        if not isinstance(mechanism, SeriesNoise) or not isinstance(query, RunningTotal):
+        mechanism = said.mechanism
+        if not isinstance(mechanism, SeriesNoise):
             raise InvalidInput("this is no release of a stream of totals; nothing was done.")
-        told, groups = query.told if query.kept else 0, max(1, len(query.groups))
         numbers = np.array(said.values, dtype=np.int64).reshape(-1, groups)
         read = [reader_of(mechanism.strategy).read(numbers[:, place], told) for place in range(groups)]
         totals, squares, sizes = (np.stack(part, axis=1).ravel().tolist() for part in zip(*read, strict=True))
-        labels = {name: tuple(column) for name, column in query.labels().items()}
+        labels = {name: tuple(column) for name, column in said.query.labels().items()}
         return cls(
             totals=tuple(totals),
             squares=tuple(squares),

@@ -108,7 +108,8 @@ class RunningTotal:
         """The totals with their intervals."""
         from sfumato.streams.series import Series
 
-        return {"total": Series.of(release)}
+        told = self.told if self.kept else 0
+        return {"total": Series.of(release, told=told, groups=max(1, len(self.groups)))}
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """Not told by the law of one measurement."""

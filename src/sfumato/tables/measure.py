@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from sfumato.core.query import check_name
 from sfumato.engines.expressions import Expression
-from sfumato.inference.figure import Derived
+from sfumato.inference.derived import Derived
 from sfumato.tables.clamped import Bounds, Ranged
 from sfumato.tables.expectation import Preview
 from sfumato.tables.needs import Need

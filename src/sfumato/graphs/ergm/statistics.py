@@ -16,7 +16,8 @@ from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.graphs.adjacency import Adjacency
 from sfumato.graphs.moves import check_unit
 from sfumato.graphs.shape import Shape
-from sfumato.inference.figure import Derived, Figure
+from sfumato.inference.derived import Derived
+from sfumato.inference.figure import Figure
 from sfumato.inference.form import Form, Noise
 from sfumato.mechanisms.advisor import least_noise
 

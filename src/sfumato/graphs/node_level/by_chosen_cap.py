@@ -21,7 +21,8 @@ from sfumato.graphs.node_level.caps import caps_up_to, in_the_way
 from sfumato.graphs.query import check_size
 from sfumato.graphs.shape import Direction, Shape
 from sfumato.inference.adjusted import Adjusted
-from sfumato.inference.figure import Derived, Figure
+from sfumato.inference.derived import Derived
+from sfumato.inference.figure import Figure
 from sfumato.inference.form import Form, Noise
 from sfumato.mechanisms.chosen_cap import ChosenCap
 

@@ -16,7 +16,7 @@ from sfumato.graphs.moves import check_unit
 from sfumato.graphs.node_level.by_chosen_cap import ByChosenCap, counted
 from sfumato.graphs.queries.one_number import OneNumber
 from sfumato.graphs.shape import Shape
-from sfumato.inference.figure import Derived
+from sfumato.inference.derived import Derived
 
 __all__ = ["ChosenTriangles", "NodeTriangles", "triangle_moves"]
 

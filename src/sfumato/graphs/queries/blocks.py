@@ -17,7 +17,8 @@ from sfumato.errors import InvalidInput, Refused
 from sfumato.graphs.adjacency import Adjacency
 from sfumato.graphs.moves import cap_of, check_unit
 from sfumato.graphs.shape import Shape
-from sfumato.inference.figure import Derived, Figure
+from sfumato.inference.derived import Derived
+from sfumato.inference.figure import Figure
 from sfumato.inference.form import Form, Noise
 from sfumato.mechanisms.matrix.declaration import MatrixNoise
 from sfumato.mechanisms.matrix.rational import all_least_squares

@@ -15,7 +15,8 @@ from sfumato.core.units import Node, Unit
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.graphs.moves import check_unit
 from sfumato.graphs.shape import Shape
-from sfumato.inference.figure import Derived, Figure, figure
+from sfumato.inference.derived import Derived
+from sfumato.inference.figure import Figure, figure
 from sfumato.inference.form import Form, Noise
 from sfumato.inference.laddered import LadderCount
 from sfumato.laws.ladder import LadderBound

@@ -17,7 +17,7 @@ from sfumato.graphs.adjacency import Adjacency
 from sfumato.graphs.queries.by_ladder import SHARE, check_local
 from sfumato.graphs.queries.local_stars import star_count
 from sfumato.graphs.shape import Shape
-from sfumato.inference.figure import Derived
+from sfumato.inference.derived import Derived
 from sfumato.inference.laddered import LadderCount, LadderRatio
 from sfumato.mechanisms.ladder import Ladder, Ladders, edges_of
 

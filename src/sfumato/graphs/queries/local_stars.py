@@ -16,7 +16,7 @@ from sfumato.core.units import Unit
 from sfumato.graphs.adjacency import Adjacency
 from sfumato.graphs.queries.by_ladder import ByLadder
 from sfumato.graphs.queries.stars import MOST_LEAVES, check_count
-from sfumato.inference.figure import Derived
+from sfumato.inference.derived import Derived
 
 __all__ = ["LocalStars", "star_count"]
 

@@ -9,7 +9,8 @@ from sfumato.core.query import Law, Mechanism
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Unit
-from sfumato.inference.figure import Derived, figure
+from sfumato.inference.derived import Derived
+from sfumato.inference.figure import figure
 from sfumato.mechanisms.advisor import least_noise
 
 __all__ = ["OneNumber"]

@@ -29,7 +29,8 @@ from sfumato.graphs.pagerank import (
 from sfumato.graphs.queries.degrees import Degrees
 from sfumato.graphs.query import check_size
 from sfumato.graphs.shape import Shape
-from sfumato.inference.figure import Derived, Figure
+from sfumato.inference.derived import Derived
+from sfumato.inference.figure import Figure
 from sfumato.inference.form import Form, Noise
 from sfumato.mechanisms.advisor import least_noise
 

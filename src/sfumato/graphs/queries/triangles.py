@@ -13,7 +13,7 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Unit
 from sfumato.graphs.adjacency import Adjacency
 from sfumato.graphs.queries.by_ladder import ByLadder
-from sfumato.inference.figure import Derived
+from sfumato.inference.derived import Derived
 
 __all__ = ["Triangles"]
 

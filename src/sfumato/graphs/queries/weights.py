@@ -18,7 +18,8 @@ from sfumato.graphs.moves import cap_of, check_unit
 from sfumato.graphs.pairs import check_pairs, pair_count, pairs, places
 from sfumato.graphs.shape import Shape
 from sfumato.graphs.source import WEIGHT_STEPS
-from sfumato.inference.figure import Derived, Figure
+from sfumato.inference.derived import Derived
+from sfumato.inference.figure import Figure
 from sfumato.inference.form import Form, Noise
 from sfumato.mechanisms.advisor import least_noise
 

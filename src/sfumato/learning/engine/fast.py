@@ -11,7 +11,8 @@ from sfumato.learning.engine.bounds import Budget
 from sfumato.learning.engine.clipping import factors
 from sfumato.learning.engine.layers import Direct, Part, Shape, part_of, with_views
 from sfumato.learning.engine.losses import Kind, Loss, unit_losses
-from sfumato.learning.engine.record import Site, recording
+from sfumato.learning.engine.record import Site
+from sfumato.learning.engine.recording import recording
 
 __all__ = ["KEEP", "Changed", "fast_sum"]
 

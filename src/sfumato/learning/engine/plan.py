@@ -13,7 +13,8 @@ from torch.utils._pytree import tree_leaves, tree_map
 from sfumato.learning.engine.fast import Changed, fast_sum
 from sfumato.learning.engine.layers import unfit
 from sfumato.learning.engine.losses import Kind, Loss, unit_losses
-from sfumato.learning.engine.record import Site, recording
+from sfumato.learning.engine.record import Site
+from sfumato.learning.engine.recording import recording
 from sfumato.learning.engine.semantics import semantic_sum
 from sfumato.learning.refusals import invented
 from sfumato.learning.stilled import other_weights, without_dropout

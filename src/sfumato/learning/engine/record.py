@@ -1,15 +1,12 @@
 """What layers see and where their output gradients will pass, written down during one forward pass."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 from torch.autograd.graph import GradientEdge, get_gradient_edge
 from torch.nn import functional as F
 
-__all__ = ["Call", "Record", "Site", "recording"]
+__all__ = ["Call", "Record", "Site"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,27 +49,3 @@ class Record:
         output = F.linear(inputs, weight, bias)
         self.note(site, inputs, output)
         return output
-
-
-@contextmanager
-def recording(layers: dict[str, nn.Module]) -> Iterator[Record]:
-    """Write down the calls of these layers while the block runs."""
-    from sfumato.learning.engine.layers import forward_of
-
-    record = Record()
-    with ExitStack() as stack:
-        for name, layer in layers.items():
-            own = forward_of(layer, name, record)
-            if own is not None:
-                layer.forward = own
-                stack.callback(layer.__dict__.pop, "forward", None)
-            else:
-                stack.callback(layer.register_forward_hook(_hook(record, Site(layer=name)), with_kwargs=True).remove)
-        yield record
-
-
-def _hook(record: Record, site: Site) -> Any:
-    def hook(layer: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any], output: Tensor) -> None:
-        record.note(site, inputs[0] if inputs else named["input"], output)
-
-    return hook

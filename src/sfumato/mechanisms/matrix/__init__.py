@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.matrix.binary_tree import tree
     from sfumato.mechanisms.matrix.buffered import Buffered, BufferedNoise, Stream
     from sfumato.mechanisms.matrix.declaration import MatrixNoise
-    from sfumato.mechanisms.matrix.lattice import Matrix
-    from sfumato.mechanisms.matrix.measurement import Draw, Measurement
+    from sfumato.mechanisms.matrix.lattice import Draw, Matrix, Measurement
     from sfumato.mechanisms.matrix.optimal import Certificate
     from sfumato.mechanisms.matrix.workloads import Workload, all_range, degrees, given, identity, prefix
 
@@ -22,10 +21,10 @@ _HOME = {
     "Buffered": "buffered",
     "BufferedNoise": "buffered",
     "Certificate": "optimal",
-    "Draw": "measurement",
+    "Draw": "lattice",
     "Matrix": "lattice",
     "MatrixNoise": "declaration",
-    "Measurement": "measurement",
+    "Measurement": "lattice",
     "Stream": "buffered",
     "Workload": "workloads",
     "all_range": "workloads",

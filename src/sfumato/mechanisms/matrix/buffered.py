@@ -21,7 +21,7 @@ from sfumato.laws.unstated import Unstated
 from sfumato.mechanisms.norms import known
 
 if TYPE_CHECKING:
-    from sfumato.mechanisms.matrix.measurement import Draw
+    from sfumato.mechanisms.matrix.lattice import Draw
     from sfumato.mechanisms.matrix.workloads import Floats, Integers
 
 __all__ = ["Buffered", "BufferedNoise", "Stream"]

@@ -6,27 +6,32 @@ the declaration of that is what a certificate holds. Proof: docs/proofs/matrix.m
 """
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import qr
 
+from sfumato.core.events import DiscreteGaussian, DiscreteLaplace
 from sfumato.core.exact import Exact, natural, positive
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Edge, Event, Record, Relation, Unit, describe
 from sfumato.errors import InvalidInput, Refused, WrongNorm
 from sfumato.mechanisms.matrix import gls, toeplitz
-from sfumato.mechanisms.matrix.declaration import Norm
-from sfumato.mechanisms.matrix.measurement import Measurement
+from sfumato.mechanisms.matrix.declaration import MatrixNoise, Norm, noise_event
 from sfumato.mechanisms.matrix.optimal import Certificate, lower_bound, optimum
 from sfumato.mechanisms.matrix.p_identity import p_identity
-from sfumato.mechanisms.matrix.workloads import Floats, Integers, Workload, prefix, whole
+from sfumato.mechanisms.matrix.workloads import Floats, Integers, Workload, given, named, prefix, whole
 from sfumato.mechanisms.norms import known
 
-__all__ = ["Matrix"]
+__all__ = ["Draw", "Matrix", "Measurement", "system_draw"]
 
 BITS = 20
+Draw = Callable[[Fraction, int], Integers]
+"""Draws ``size`` independent whole numbers for a parameter: σ² of the discrete Gaussian, or the Laplace scale."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -145,7 +150,7 @@ class Matrix:
         ]
         return Sensitivity.of(l1=max(l1 for l1, _ in moves), l2_squared=max(squared for _, squared in moves))
 
-    def measure(self, *, sigma_squared: Exact | None = None, scale: Exact | None = None) -> Measurement:
+    def measure(self, *, sigma_squared: Exact | None = None, scale: Exact | None = None) -> "Measurement":
         """Choose the noise on A·x, in units of 1: ``sigma_squared`` for an l2 strategy, ``scale`` for an l1 one."""
         noise, unit = (sigma_squared, 4**self.bits) if self.norm == "l2" else (scale, 2**self.bits)
         if noise is None or None not in (sigma_squared, scale):
@@ -153,19 +158,114 @@ class Matrix:
             raise InvalidInput(f"an {self.norm} strategy takes its noise as {wanted} alone; nothing was done.")
         return Measurement(matrix=self, noise=positive(noise, "noise") * unit)
 
-    def for_rho(self, *, rho: Exact, unit: Unit) -> Measurement:
+    def for_rho(self, *, rho: Exact, unit: Unit) -> "Measurement":
         """The least Gaussian noise with ρ-zCDP for ``unit``: σ² = l2²/(2ρ), exactly."""
         if self.norm != "l2":
             raise WrongNorm("ρ calibrates Gaussian noise and this is an l1 strategy; nothing was done.")
         moved = known(self.sensitivity(unit).l2, "l2")
         return Measurement(matrix=self, noise=moved.squared / (2 * positive(rho, "rho")))
 
-    def for_epsilon(self, *, epsilon: Exact, unit: Unit) -> Measurement:
+    def for_epsilon(self, *, epsilon: Exact, unit: Unit) -> "Measurement":
         """The least Laplace noise with pure ε for ``unit``: scale = l1/ε, exactly."""
         if self.norm != "l1":
             raise WrongNorm("a pure ε calibrates Laplace noise and this is an l2 strategy; nothing was done.")
         moved = known(self.sensitivity(unit).l1, "l1")
         return Measurement(matrix=self, noise=moved.value / positive(epsilon, "epsilon"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Measurement:
+    """y = A·x + z in units of 2^−bits: z is discrete Gaussian with σ² = ``noise``, or discrete Laplace with that scale.
+
+    Guarantee: x at l1 distance d become whole numbers at distance d·(largest column of A) in the strategy's norm; the
+    event states that exactly, for the rounded A and the discrete law that run.
+    Assumes: x is a vector of whole numbers. Public: strategy and noise. Sensitive: x. Proof: docs/proofs/matrix.md
+
+    >>> Matrix.square_root(3, bits=3).measure(sigma_squared=4).loss(Sensitivity.of(l1=1))
+    DiscreteGaussian(l2_squared=Fraction(89, 1), sigma_squared=Fraction(256, 1))
+    """
+
+    matrix: Matrix
+    noise: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "noise", positive(self.noise, "noise"))
+
+    def loss(self, moved: Sensitivity) -> DiscreteGaussian | DiscreteLaplace:
+        """The event for a unit that moves x, the vector of counts, by at most ``moved``; its l1 bound must be known."""
+        far = known(moved.l1, "l1").value
+        size = (far if self.matrix.norm == "l1" else far**2) * self.matrix.largest
+        return noise_event(self.matrix.norm, size, self.noise)
+
+    def event(self, unit: Unit) -> DiscreteGaussian | DiscreteLaplace:
+        """The event for one ``unit`` that counts in one cell, by the exact sensitivity of A."""
+        moved = self.matrix.sensitivity(unit)
+        size = known(moved.l1, "l1").value if self.matrix.norm == "l1" else known(moved.l2, "l2").squared
+        return noise_event(self.matrix.norm, size, self.noise)
+
+    @property
+    def declaration(self) -> MatrixNoise:
+        """What runs, as a document: it can be written down, signed, and read again without NumPy."""
+        asked = self.matrix.workload
+        return MatrixNoise(
+            strategy=_rows(self.matrix.strategy),
+            bits=self.matrix.bits,
+            norm=self.matrix.norm,
+            noise=self.noise,
+            workload=asked.form,
+            questions=_rows(asked.matrix) if asked.form == "given" else (),
+        )
+
+    @classmethod
+    def declared(cls, said: MatrixNoise) -> "Measurement":
+        """The run that a declaration describes."""
+        asked = given(said.questions) if said.workload == "given" else named(said.workload, said.columns)
+        found = Matrix(
+            workload=asked,
+            strategy=np.array(said.strategy),
+            bits=said.bits,
+            norm="l1" if said.norm == "l1" else "l2",
+            bound=lower_bound(asked.gram),
+        )
+        return cls(matrix=found, noise=said.noise)
+
+    @property
+    def variance(self) -> float:
+        """The variance of each z, in units of 1."""
+        size = float(self.noise)
+        if self.matrix.norm == "l2":
+            return size / 4.0**self.matrix.bits  # the discrete Gaussian's variance is never above σ²
+        q = np.exp(-1 / size)
+        return float(2 * q / (1 - q) ** 2 / 4.0**self.matrix.bits)
+
+    @property
+    def covariance(self) -> Floats:
+        """The covariance of the answers."""
+        return gls.covariance(self.matrix.workload.matrix, self._strategy) * self.variance
+
+    def observe(self, x: npt.ArrayLike, *, draw: Draw | None = None) -> npt.NDArray[np.object_]:
+        """A·x + z, whole numbers in lattice units: this is the release, what follows is post-processing.
+
+        Python's whole numbers do not overflow, so no size of a count can make this fail or wrap.
+        """
+        exact = self.matrix.strategy.astype(object) @ _whole(x, self.matrix.workload.columns, "x")
+        drawn = (draw or system_draw(self.matrix.norm))(self.noise, len(exact))
+        return np.asarray(exact + _whole(drawn, len(exact), "the noise"))
+
+    def estimate(self, observed: npt.ArrayLike) -> Floats:
+        """The answers to the workload by least squares with the rounded strategy; sees nothing but the release."""
+        y = np.asarray(observed, dtype=np.float64) / 2.0**self.matrix.bits
+        gram = self.matrix.workload.gram.astype(np.float64)
+        counts = gls.inverse(gls.information(self._strategy), gram) @ (self._strategy.T @ y)
+        return self.matrix.workload.apply(np.asarray(counts))
+
+    def answer(self, x: npt.ArrayLike, *, draw: Draw | None = None) -> Floats:
+        """Observe, then estimate."""
+        return self.estimate(self.observe(x, draw=draw))
+
+    @property
+    def _strategy(self) -> Floats:
+        return self.matrix.strategy / 2.0**self.matrix.bits
 
 
 def _within(workload: Workload, strategy: Floats, bits: int) -> Integers:
@@ -199,3 +299,30 @@ def _best(rounded: Matrix) -> Matrix:
 
 def _rank(workload: Workload) -> int:
     return int(np.linalg.matrix_rank(workload.gram.astype(np.float64), hermitian=True))
+
+
+def _rows(matrix: Integers) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(row) for row in matrix.tolist())
+
+
+def _whole(values: npt.ArrayLike, size: int, name: str) -> npt.NDArray[np.object_]:
+    array = np.asarray(values)
+    numbers = array.astype(object)
+    if array.shape != (size,) or any(isinstance(one, bool) or not isinstance(one, int) for one in numbers):
+        raise InvalidInput(f"{name} must be {size} whole numbers; nothing was released.")
+    return numbers
+
+
+def system_draw(norm: str) -> Draw:
+    """The exact samplers on the operating system's randomness.
+
+    >>> len(system_draw("l1")(Fraction(3), 2))
+    2
+    """
+    if norm == "l1":
+        from sfumato.noise import discrete_laplace
+
+        return lambda scale, size: discrete_laplace(scale=scale, size=size)
+    from sfumato.noise import discrete_gaussian
+
+    return lambda sigma_squared, size: discrete_gaussian(sigma_squared=sigma_squared, size=size)

@@ -11,7 +11,8 @@ from sfumato.core.release import Release, only_release
 from sfumato.core.statement import Statement
 from sfumato.errors import Unsupported
 from sfumato.inference.adjusted import Adjusted
-from sfumato.inference.figure import Figure, level_of
+from sfumato.inference.derived import level_of
+from sfumato.inference.figure import Figure
 from sfumato.inference.form import Form, Noise
 from sfumato.inference.ratio import Ratio
 from sfumato.mechanisms import Gaussian, Laplace

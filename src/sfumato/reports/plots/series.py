@@ -7,7 +7,7 @@ from typing import Any
 from sfumato.core.extras import need
 from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput, Unsupported
-from sfumato.inference.figure import Derived
+from sfumato.inference.derived import Derived
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import counted, message
 from sfumato.reports.columns import CONFIDENCE

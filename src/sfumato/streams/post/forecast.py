@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sfumato.core.exact import Exact, natural
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput
-from sfumato.inference.figure import Derived, Label
+from sfumato.inference.derived import Derived, Label
 from sfumato.laws.margins import level_of
 from sfumato.streams.post.measurements import Measured
 

@@ -10,7 +10,7 @@ from sfumato import laws
 from sfumato.core.exact import Exact
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput
-from sfumato.inference.figure import Derived, Label
+from sfumato.inference.derived import Derived, Label
 from sfumato.laws.margins import level_of
 from sfumato.streams.buffers import Buffers
 from sfumato.streams.noise import SeriesNoise

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sfumato.core.exact import natural
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput
-from sfumato.inference.figure import Label
+from sfumato.inference.derived import Label
 from sfumato.streams.post.linear import Linear, Part
 from sfumato.streams.post.measurements import MOST, Measured
 

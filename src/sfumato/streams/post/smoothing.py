@@ -13,7 +13,7 @@ from sfumato import laws
 from sfumato.core.exact import Exact, natural
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput
-from sfumato.inference.figure import Label
+from sfumato.inference.derived import Label
 from sfumato.laws.margins import level_of
 from sfumato.streams.post.linear import Linear, Part
 from sfumato.streams.post.measurements import Measured

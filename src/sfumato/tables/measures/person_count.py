@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from sfumato.inference.figure import Derived
+from sfumato.inference.derived import Derived
 from sfumato.tables.expectation import Preview
 from sfumato.tables.measure import Asked, Measure
 from sfumato.tables.needs import CountPersons

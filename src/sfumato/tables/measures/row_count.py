@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput
-from sfumato.inference.figure import Derived
+from sfumato.inference.derived import Derived
 from sfumato.tables.expectation import Preview
 from sfumato.tables.measure import Asked, Measure
 from sfumato.tables.needs import CountRows

@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.engines.expressions import Term
-from sfumato.inference.figure import Derived
+from sfumato.inference.derived import Derived
 from sfumato.tables.clamped import Ranged, ranged
 from sfumato.tables.expectation import Preview
 from sfumato.tables.measure import Asked, Measure

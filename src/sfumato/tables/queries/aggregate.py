@@ -13,7 +13,7 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Relation, Unit
 from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput, Refused
-from sfumato.inference.figure import Derived, level_of
+from sfumato.inference.derived import Derived, level_of
 from sfumato.inference.form import Form
 from sfumato.tables.blocks import Block, blocks_of
 from sfumato.tables.contribution import contribution, joint_reach

@@ -11,7 +11,8 @@ from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Unit
 from sfumato.engines.expressions import Expression
-from sfumato.inference.figure import Derived, figure
+from sfumato.inference.derived import Derived
+from sfumato.inference.figure import figure
 from sfumato.tables.contribution import Move, Reach, contribution, joint_reach
 from sfumato.tables.grouping import cells_of, check_grouping, check_size, labels_of
 from sfumato.tables.joins import Join

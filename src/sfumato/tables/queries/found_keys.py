@@ -13,7 +13,7 @@ from sfumato.core.units import Relation, Unit
 from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput
 from sfumato.inference.chosen import Chosen
-from sfumato.inference.figure import Derived
+from sfumato.inference.derived import Derived
 from sfumato.inference.shown import ShownCounts
 from sfumato.mechanisms import NoisyThreshold
 from sfumato.tables.contribution import contribution

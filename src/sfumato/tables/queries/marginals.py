@@ -13,7 +13,8 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Unit
 from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput
-from sfumato.inference.figure import Derived, figure
+from sfumato.inference.derived import Derived
+from sfumato.inference.figure import figure
 from sfumato.tables.contribution import contribution, joint_reach
 from sfumato.tables.grouping import cells_of, check_grouping, check_size
 from sfumato.tables.joins import Join

@@ -2,16 +2,14 @@
 
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from sfumato.learning.engine.layers import attention, conv, embedding, linear, norm, recurrent
 from sfumato.learning.engine.layers.part import Direct, Part, Shape
-
-if TYPE_CHECKING:
-    from sfumato.learning.engine.record import Record, Site
+from sfumato.learning.engine.record import Record, Site
 
 __all__ = ["Direct", "Part", "Shape", "forward_of", "part_of", "rule_of", "unfit", "with_views"]
 
@@ -35,14 +33,14 @@ def unfit(layer: nn.Module) -> str | None:
     return reason
 
 
-def forward_of(layer: nn.Module, name: str, record: "Record") -> Callable[..., Any] | None:
+def forward_of(layer: nn.Module, name: str, record: Record) -> Callable[..., Any] | None:
     """A forward pass to use in place of the layer's own, for layers with several matrices."""
     rule = rule_of(layer)
     return rule.forward(layer, name, record) if rule is not None and hasattr(rule, "forward") else None
 
 
 def part_of(
-    layer: nn.Module, site: "Site", inputs: list[Tensor], gradients: list[Tensor], shape: Shape, trained: set[str]
+    layer: nn.Module, site: Site, inputs: list[Tensor], gradients: list[Tensor], shape: Shape, trained: set[str]
 ) -> Part:
     """The share of one site from all its calls; ``trained`` are the names of the model's trained parameters."""
     rule = rule_of(layer)

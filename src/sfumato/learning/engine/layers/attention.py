@@ -2,14 +2,13 @@
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-if TYPE_CHECKING:
-    from sfumato.learning.engine.record import Record
+from sfumato.learning.engine.record import Record, Site
 
 __all__ = ["TYPES", "forward", "third", "unfit"]
 
@@ -30,9 +29,8 @@ def third(name: str, at: int) -> str:
     return f"{name} {at}"
 
 
-def forward(layer: Any, name: str, record: "Record") -> Callable[..., Any]:
+def forward(layer: Any, name: str, record: Record) -> Callable[..., Any]:
     """The layer's forward pass, with each product written down."""
-    from sfumato.learning.engine.record import Site
 
     def project(inputs: Tensor, at: int) -> Tensor:
         width = layer.embed_dim

@@ -1,13 +1,12 @@
 """Cells of recurrent networks: two matrices each, used at every step."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-if TYPE_CHECKING:
-    from sfumato.learning.engine.record import Record
+from sfumato.learning.engine.record import Record, Site
 
 __all__ = ["TYPES", "forward", "unfit"]
 
@@ -19,9 +18,8 @@ def unfit(layer: nn.Module) -> str | None:
     return None
 
 
-def forward(cell: Any, name: str, record: "Record") -> Callable[..., Any]:
+def forward(cell: Any, name: str, record: Record) -> Callable[..., Any]:
     """The cell's forward pass, with both products written down."""
-    from sfumato.learning.engine.record import Site
 
     def products(inputs: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
         return (
