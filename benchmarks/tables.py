@@ -204,9 +204,9 @@ def _errors(seed: int, relation: str, measure: str, runs: int) -> "np.ndarray[tu
     from sfumato.engines.sources import Source
     from sfumato.noise import SystemWords
     from sfumato.tables.answering import drawn, mechanism_for
+    from sfumato.tables.estimators import Reader
     from sfumato.tables.execution import Beside, exact_numbers
     from sfumato.tables.queries.quantiles import Quantiles
-    from sfumato.tables.reading import Reader
 
     values = np.random.default_rng(seed).lognormal(3, 1, 10_000)  # makes fictional rows, never noise
     held, rows = np.clip(values, 0, 200), pa.table({"value": values})

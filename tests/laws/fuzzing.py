@@ -28,7 +28,7 @@ from sfumato.core.query import Dataset
 from sfumato.core.units import Relation
 from sfumato.engines import bounded
 from sfumato.engines.expressions import Date, Expression, Type, Value, col, possible_values, written
-from sfumato.engines.gauges import Gauge, Rows
+from sfumato.engines.sufficient_statistics import Gauge, Rows
 from sfumato.tables.clamped import Ranged
 from sfumato.tables.execution import key_column
 from sfumato.tables.keys import Keys

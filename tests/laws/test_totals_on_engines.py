@@ -18,8 +18,8 @@ from sfumato.core.query import Dataset
 from sfumato.core.units import Relation
 from sfumato.engines.bounded import Share, bounded_totals, totals_by_cell
 from sfumato.engines.expressions import Expression, col, greatest, when
-from sfumato.engines.gauges import Gauge
 from sfumato.engines.sources import Source
+from sfumato.engines.sufficient_statistics import Gauge
 from sfumato.engines.totals import brought_out
 from sfumato.tables.clamped import Ranged
 from sfumato.tables.contribution import contribution, joint_reach

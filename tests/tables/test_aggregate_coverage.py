@@ -19,8 +19,8 @@ from scipy.stats import binomtest
 from sfumato import laws, noise
 from sfumato.core.query import Law
 from sfumato.engines.expressions import col
-from sfumato.tables.blocks import blocks_of
 from sfumato.tables.clamped import Ranged
+from sfumato.tables.estimators import Reader
 from sfumato.tables.measure import Measure
 from sfumato.tables.measures.association import Association
 from sfumato.tables.measures.average import Average
@@ -29,7 +29,7 @@ from sfumato.tables.measures.quotient import Quotient
 from sfumato.tables.measures.row_count import RowCount
 from sfumato.tables.measures.total import Total
 from sfumato.tables.measures.variation import Variation
-from sfumato.tables.reading import Reader
+from sfumato.tables.statistic_plan import blocks_of
 from tests.laws import gauge_by_hand as by_hand
 
 pytestmark = pytest.mark.no_cover  # thousands of plans: measuring coverage would double their time

@@ -15,10 +15,9 @@ import pytest
 from sfumato.core.limits import Limit
 from sfumato.core.units import Relation, family, record, user
 from sfumato.engines.expressions import col
-from sfumato.engines.gauges import Everyone, Gauge, Persons, Powers, Products, Rows, Signed, Split
 from sfumato.engines.lattice import Lattice
+from sfumato.engines.sufficient_statistics import Everyone, Gauge, Persons, Powers, Products, Rows, Signed, Split
 from sfumato.errors import InvalidInput, NotDeclared, Refused
-from sfumato.tables.blocks import ROOT, STEPS, Key, _reach, blocks_of
 from sfumato.tables.clamped import Ranged
 from sfumato.tables.contribution import Contribution, Move, Reach, contribution, joint_reach
 from sfumato.tables.measure import Measure
@@ -30,6 +29,7 @@ from sfumato.tables.measures.quotient import Quotient
 from sfumato.tables.measures.row_count import RowCount
 from sfumato.tables.measures.total import Total
 from sfumato.tables.measures.variation import Variation
+from sfumato.tables.statistic_plan import ROOT, STEPS, Key, _reach, blocks_of
 from tests.laws import gauge_by_hand as by_hand
 
 pytestmark = pytest.mark.kills

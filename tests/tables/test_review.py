@@ -14,7 +14,7 @@ from sfumato.engines.expressions import Type
 from sfumato.errors import InvalidInput, Refused, Unsupported
 from sfumato.mechanisms import Laplace
 from sfumato.noise import SystemWords
-from sfumato.tables.reading import Reader
+from sfumato.tables.estimators import Reader
 from sfumato.tables.schema import ColumnFacts
 
 LIMIT = sf.Limit(groups=1, rows_per_group=1)

@@ -12,11 +12,11 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engines.compile import value
+from sfumato.engines.contribution_limits import KeyColumn, KeyValue, Share, kept_rows
 from sfumato.engines.dialects import dialect_of
 from sfumato.engines.expressions import Expression
-from sfumato.engines.gauges import Gauge
-from sfumato.engines.kept_rows import KeyColumn, KeyValue, Share, kept_rows
 from sfumato.engines.lattice import Lattice, on_lattice
+from sfumato.engines.sufficient_statistics import Gauge
 from sfumato.engines.totals import brought_out
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from sfumato.engines.bounded import placed
+from sfumato.engines.contribution_limits import KeyColumn, Share, kept_rows
 from sfumato.engines.dialects import dialect_of
 from sfumato.engines.expressions import Expression, Term, columns_of
-from sfumato.engines.kept_rows import KeyColumn, Share, kept_rows
 from sfumato.engines.keyed_hash import keyed_hash
 from sfumato.engines.lattice import Lattice
 from sfumato.engines.operands import whole

@@ -14,11 +14,11 @@ from sfumato.engines.compile import predicate
 from sfumato.engines.counts import bounded_counts
 from sfumato.engines.expressions import AllOf, Date, Expression, Type, check, columns_of, type_of, written
 from sfumato.engines.found_keys import persons_by_key
-from sfumato.engines.gauges import Rows
 from sfumato.engines.joined import few_rows, joined
 from sfumato.engines.public_rows import public_rows
 from sfumato.engines.quantile_counts import lattice_counts
 from sfumato.engines.sources import Source, check_one_place, opened_together
+from sfumato.engines.sufficient_statistics import Rows
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.tables.answering import TableQuery
 from sfumato.tables.clamped import Ranged

@@ -18,9 +18,9 @@ from sfumato.core.query import check_name
 from sfumato.engines.expressions import Expression
 from sfumato.inference.derived import Derived
 from sfumato.tables.clamped import Bounds, Ranged
-from sfumato.tables.expectation import Preview
+from sfumato.tables.error_preview import Preview
+from sfumato.tables.estimators import Reader
 from sfumato.tables.needs import Need
-from sfumato.tables.reading import Reader
 
 __all__ = ["Asked", "Measure"]
 

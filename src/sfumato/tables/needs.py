@@ -1,13 +1,13 @@
 """Needs: the sums over rows that a measure is computed from, before it is decided which sums tell which.
 
-A measure states its needs and knows nothing of other measures; :mod:`sfumato.tables.blocks` finds the fewest sums that
-meet the needs of all measures of a question.
+A measure states its needs and knows nothing of other measures; :mod:`sfumato.tables.statistic_plan` finds the fewest
+sums that meet the needs of all measures of a question.
 """
 
 from dataclasses import dataclass
 
 from sfumato.engines.expressions import Expression
-from sfumato.engines.gauges import Gauge
+from sfumato.engines.sufficient_statistics import Gauge
 from sfumato.tables.clamped import Ranged
 from sfumato.tables.contribution import Reach
 

@@ -8,10 +8,10 @@ from sfumato.engines.expressions import Term
 from sfumato.inference.derived import Derived
 from sfumato.inference.moments import Correlation, Covariance, Moments, sums_of
 from sfumato.tables.clamped import Ranged, ranged
-from sfumato.tables.expectation import Preview
+from sfumato.tables.error_preview import Preview
+from sfumato.tables.estimators import Reader, all_of
 from sfumato.tables.measure import Asked, Measure
 from sfumato.tables.needs import ProductsOf
-from sfumato.tables.reading import Reader, all_of
 
 __all__ = ["Association", "correlation", "covariance"]
 

@@ -5,10 +5,10 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.inference.derived import Derived
-from sfumato.tables.expectation import Preview
+from sfumato.tables.error_preview import Preview
+from sfumato.tables.estimators import Reader
 from sfumato.tables.measure import Asked, Measure
 from sfumato.tables.needs import CountPersons
-from sfumato.tables.reading import Reader
 
 __all__ = ["PersonCount", "persons"]
 

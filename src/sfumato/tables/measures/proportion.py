@@ -7,10 +7,10 @@ from typing import ClassVar
 from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput
 from sfumato.inference.derived import Derived
-from sfumato.tables.expectation import Preview
+from sfumato.tables.error_preview import Preview
+from sfumato.tables.estimators import Reader
 from sfumato.tables.measure import Asked, Measure
 from sfumato.tables.needs import SplitRows
-from sfumato.tables.reading import Reader
 
 __all__ = ["Proportion", "proportion"]
 

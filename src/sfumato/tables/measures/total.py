@@ -7,10 +7,10 @@ from typing import ClassVar
 from sfumato.engines.expressions import Term
 from sfumato.inference.derived import Derived
 from sfumato.tables.clamped import Ranged, ranged
-from sfumato.tables.expectation import Preview
+from sfumato.tables.error_preview import Preview
+from sfumato.tables.estimators import Reader
 from sfumato.tables.measure import Asked, Measure
 from sfumato.tables.needs import SumOf
-from sfumato.tables.reading import Reader
 
 __all__ = ["Total", "sum_of"]
 

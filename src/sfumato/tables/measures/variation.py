@@ -8,10 +8,10 @@ from sfumato.engines.expressions import Term
 from sfumato.inference.derived import Derived
 from sfumato.inference.moments import Variance
 from sfumato.tables.clamped import Ranged, ranged
-from sfumato.tables.expectation import Preview
+from sfumato.tables.error_preview import Preview
+from sfumato.tables.estimators import Reader
 from sfumato.tables.measure import Asked, Measure
 from sfumato.tables.needs import PowersOf
-from sfumato.tables.reading import Reader
 
 __all__ = ["Variation", "standard_deviation", "variance"]
 

@@ -15,14 +15,14 @@ from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput, Refused
 from sfumato.inference.derived import Derived, level_of
 from sfumato.inference.form import Form
-from sfumato.tables.blocks import Block, blocks_of
 from sfumato.tables.contribution import contribution, joint_reach
-from sfumato.tables.expectation import Preview
+from sfumato.tables.error_preview import Preview
+from sfumato.tables.estimators import Reader
 from sfumato.tables.grouping import cells_of, check_grouping, check_size, labels_of
 from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys, KeyValue
 from sfumato.tables.measure import Measure
-from sfumato.tables.reading import Reader
+from sfumato.tables.statistic_plan import Block, blocks_of
 
 __all__ = ["Aggregate"]
 
@@ -32,7 +32,7 @@ class Aggregate:
     """Measures of the rows that meet ``where``, in each cell of the product of ``by`` (one cell if there are no keys).
 
     What is protected is one vector of whole numbers, off which all measures are read
-    (:mod:`sfumato.tables.blocks`). ``number`` is the public number of units, each of which counts exactly once.
+    (:mod:`sfumato.tables.statistic_plan`). ``number`` is the public number of units, each of which counts exactly once.
 
     Guarantee: :meth:`sensitivity` bounds the move of the whole vector for one unit; brute-forced over neighbours.
     Assumes: the limit is enforced by the engine for this very grouping; rows whose key is not declared, or whose person

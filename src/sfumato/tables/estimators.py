@@ -6,15 +6,15 @@ from fractions import Fraction
 
 from sfumato.core.query import Law
 from sfumato.core.release import Release
-from sfumato.engines.gauges import Everyone, Powers
+from sfumato.engines.sufficient_statistics import Everyone, Powers
 from sfumato.inference.figure import Figure
 from sfumato.inference.form import Form, Noise
 from sfumato.inference.moments import Moments, sums_of
 from sfumato.inference.ratio import Ratio
-from sfumato.tables.blocks import Block, block_for, sum_weights
 from sfumato.tables.clamped import Ranged
 from sfumato.tables.keys import KeyValue
 from sfumato.tables.needs import Need, PowersOf, SumOf
+from sfumato.tables.statistic_plan import Block, block_for, sum_weights
 
 __all__ = ["Reader", "all_of"]
 

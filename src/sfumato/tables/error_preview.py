@@ -6,9 +6,9 @@ from fractions import Fraction
 
 from sfumato.core.query import Law
 from sfumato.inference.form import Form, Noise
-from sfumato.tables.blocks import Block, block_for, sum_weights
 from sfumato.tables.clamped import Ranged
 from sfumato.tables.needs import Need, SumOf
+from sfumato.tables.statistic_plan import Block, block_for, sum_weights
 
 __all__ = ["Preview"]
 

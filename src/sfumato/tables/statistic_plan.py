@@ -12,8 +12,8 @@ from math import ceil, floor
 from typing import Protocol
 
 from sfumato.engines.expressions import Expression
-from sfumato.engines.gauges import Everyone, Gauge, Persons, Powers, Products, Rows, Signed, Split
 from sfumato.engines.lattice import Lattice
+from sfumato.engines.sufficient_statistics import Everyone, Gauge, Persons, Powers, Products, Rows, Signed, Split
 from sfumato.errors import InvalidInput, Refused
 from sfumato.tables.clamped import Ranged
 from sfumato.tables.contribution import Move, Reach
