@@ -244,9 +244,9 @@ def _ends(figure: "Derived") -> tuple[tuple[Number, Number], ...] | None:
 
 def _possible(measure: Measure | None) -> tuple[float, float]:
     """What a measure can be at all, a little narrower against rounding; an interval of all of it says nothing."""
-    low, high = (-math.inf, math.inf) if measure is None else measure.possible
-    if not (math.isfinite(low) and math.isfinite(high)):
-        return low, high
+    if measure is None or measure.possible is None:
+        return -math.inf, math.inf
+    low, high = map(float, measure.possible)
     slack = (high - low) * 1e-9
     return low + slack, high - slack
 

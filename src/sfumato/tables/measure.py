@@ -7,7 +7,6 @@ contract.
 """
 
 import dataclasses
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -79,9 +78,9 @@ class Measure(ABC):
         return self.words
 
     @property
-    def possible(self) -> tuple[float, float]:
-        """The least and the most that it can be at all."""
-        return -math.inf, math.inf
+    def possible(self) -> tuple[Fraction, Fraction] | None:
+        """The least and the most that it can be at all; None where it can be anything."""
+        return None
 
     @property
     def parts(self) -> Mapping[str, Ranged | Expression]:

@@ -111,9 +111,7 @@ class Association(Measure):
         return "measure.correlation" if self.scaled else "measure.covariance"
 
     @property
-    def possible(self) -> tuple[float, float]:
+    def possible(self) -> tuple[Fraction, Fraction]:
         """Scaled from -1 to 1; else at most half of the values at each bound."""
-        if self.scaled:
-            return -1.0, 1.0
-        most = float(self.first.width * self.second.width / 4)
+        most = Fraction(1) if self.scaled else self.first.width * self.second.width / 4
         return -most, most

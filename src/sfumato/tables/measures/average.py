@@ -48,7 +48,7 @@ class Average(Measure):
         sums = reader.sums(self.of)
         if reader.number is not None:
             return reader.figure(self.name, [form.scaled(Fraction(1, reader.number or 1)) for form in sums])
-        return reader.ratio(self.name, sums, reader.numbers(self.of), within=self.possible)
+        return reader.ratio(self.name, sums, reader.numbers(self.of), within=(float(self.of.low), float(self.of.high)))
 
     def margin(self, preview: Preview) -> Fraction | None:
         """In a group of so many rows, whose values all lie at the bound that is worse."""
@@ -66,6 +66,6 @@ class Average(Measure):
         return "measure.mean"
 
     @property
-    def possible(self) -> tuple[float, float]:
+    def possible(self) -> tuple[Fraction, Fraction]:
         """The range of the value."""
-        return float(self.of.low), float(self.of.high)
+        return self.of.low, self.of.high

@@ -46,7 +46,7 @@ class Proportion(Measure):
     def estimate(self, reader: Reader) -> Derived:
         """The first part over both."""
         firsts = [parts[0] for parts in reader.parts(*self.needs)]
-        return reader.ratio(self.name, firsts, reader.counts(*self.needs), within=self.possible)
+        return reader.ratio(self.name, firsts, reader.counts(*self.needs), within=(0.0, 1.0))
 
     def margin(self, preview: Preview) -> Fraction | None:
         """In a group of so many rows, of which all or none meet the condition."""
@@ -60,6 +60,6 @@ class Proportion(Measure):
         return "measure.share"
 
     @property
-    def possible(self) -> tuple[float, float]:
+    def possible(self) -> tuple[Fraction, Fraction]:
         """From none to all."""
-        return 0.0, 1.0
+        return Fraction(0), Fraction(1)

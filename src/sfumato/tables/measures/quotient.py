@@ -1,5 +1,6 @@
 """The sum of one value over the sum of another."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -43,7 +44,8 @@ class Quotient(Measure):
 
     def estimate(self, reader: Reader) -> Derived:
         """One noisy sum over the other."""
-        return reader.ratio(self.name, reader.sums(self.over), reader.sums(self.under), within=self.possible)
+        over, under = reader.sums(self.over), reader.sums(self.under)
+        return reader.ratio(self.name, over, under, within=(-math.inf, math.inf))
 
     def margin(self, preview: Preview) -> None:
         """It depends on both sums, and cannot be told beforehand."""

@@ -87,6 +87,6 @@ class Variation(Measure):
         return "measure.deviation" if self.root else "measure.variance"
 
     @property
-    def possible(self) -> tuple[float, float]:
+    def possible(self) -> tuple[Fraction, Fraction]:
         """At most half of the values at each bound."""
-        return 0.0, float(self.of.width / 2 if self.root else self.of.width**2 / 4)
+        return Fraction(0), self.of.width / 2 if self.root else self.of.width**2 / 4
