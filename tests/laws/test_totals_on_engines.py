@@ -21,7 +21,7 @@ from sfumato.engines.expressions import Expression, col, greatest, when
 from sfumato.engines.sources import Source
 from sfumato.engines.sufficient_statistics import Gauge
 from sfumato.engines.totals import brought_out
-from sfumato.tables.clamped import Ranged
+from sfumato.tables.clamped import Clamped
 from sfumato.tables.contribution import contribution, joint_reach
 from sfumato.tables.execution import key_column
 from sfumato.tables.keys import Keys, keys_of
@@ -49,8 +49,8 @@ PEOPLE = ["", "p", "P", "p ", "é", "e\u0301", "区", "\U0001f469\u200d\u2695", 
 DATA = Dataset(name="rows", edition="1")
 
 
-def ranged(term: Any, low: Any, high: Any) -> Ranged:
-    return Ranged(value=term.node, low=Fraction(low), high=Fraction(high))
+def ranged(term: Any, low: Any, high: Any) -> Clamped:
+    return Clamped(value=term.node, low=Fraction(low), high=Fraction(high))
 
 
 NUMBER = ranged(col("number"), -3, 65)

@@ -17,7 +17,7 @@ from sfumato.reports.words import Facts, Kind, Margins, Source, Span, Subject
 from sfumato.reports.words.choices import Found, Top
 from sfumato.reports.words.facts import Quantile
 from sfumato.reports.words.streams import Course
-from sfumato.tables.clamped import Ranged
+from sfumato.tables.clamped import Clamped
 from sfumato.tables.measure import Measure
 from sfumato.tables.measures.association import Association
 from sfumato.tables.measures.average import Average
@@ -34,8 +34,8 @@ CHOICES = (Kind.FOUND, Kind.TOP)
 STREAMS = (Kind.SERIES, Kind.ALARMS)
 PROMISES = ("pure", "delta", "pure in an account with delta")
 NAMES = {"visits", "patients", "region", "diagnosis", "ILI", "sbp", "age", "m"}  # what users named; no other Latin word
-SBP = Ranged(value=sf.col("sbp").node, low=Fraction(80), high=Fraction(220))
-AGE = Ranged(value=sf.col("age").node, low=Fraction(0), high=Fraction(221, 2))
+SBP = Clamped(value=sf.col("sbp").node, low=Fraction(80), high=Fraction(220))
+AGE = Clamped(value=sf.col("age").node, low=Fraction(0), high=Fraction(221, 2))
 MEDIAN = Quantile(name="m5", of=SBP, level=Fraction(1, 2))
 MEASURES: tuple[Measure, ...] = (
     RowCount(name="m1"),

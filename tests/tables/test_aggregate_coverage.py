@@ -19,7 +19,7 @@ from scipy.stats import binomtest
 from sfumato import laws, noise
 from sfumato.core.query import Law
 from sfumato.engines.expressions import col
-from sfumato.tables.clamped import Ranged
+from sfumato.tables.clamped import Clamped
 from sfumato.tables.estimators import Reader
 from sfumato.tables.measure import Measure
 from sfumato.tables.measures.association import Association
@@ -44,8 +44,8 @@ FEWER = {
     | {"standard deviation": 150, "correlation": 20},
     "gaussian": {"variance": 150, "standard deviation": 150, "covariance": 100, "correlation": 20},
 }
-X = Ranged(value=col("x").node, low=Fraction(0), high=Fraction(10))
-Y = Ranged(value=col("y").node, low=Fraction(-1), high=Fraction(3))
+X = Clamped(value=col("x").node, low=Fraction(0), high=Fraction(10))
+Y = Clamped(value=col("y").node, low=Fraction(-1), high=Fraction(3))
 GOOD = col("x") > 4
 TABLE = [
     {"x": float(place * 7 % 101) / 10, "y": float(place * 7 % 101) / 50 + (place % 5) / 5 - 1} for place in range(ROWS)

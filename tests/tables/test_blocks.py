@@ -18,7 +18,7 @@ from sfumato.engines.expressions import col
 from sfumato.engines.lattice import Lattice
 from sfumato.engines.sufficient_statistics import Everyone, Gauge, Persons, Powers, Products, Rows, Signed, Split
 from sfumato.errors import InvalidInput, NotDeclared, Refused
-from sfumato.tables.clamped import Ranged
+from sfumato.tables.clamped import Clamped
 from sfumato.tables.contribution import Contribution, Move, Reach, contribution, joint_reach
 from sfumato.tables.measure import Measure
 from sfumato.tables.measures.association import Association
@@ -233,8 +233,8 @@ def test_what_counts_of_a_unit_is_its_limit(relation: Relation) -> None:
 # ------------------------------------------------------------------------------------- which blocks tell which measures
 
 
-def ranged(name: str, low: int = 0, high: int = 10) -> Ranged:
-    return Ranged(value=col(name).node, low=Fraction(low), high=Fraction(high))
+def ranged(name: str, low: int = 0, high: int = 10) -> Clamped:
+    return Clamped(value=col(name).node, low=Fraction(low), high=Fraction(high))
 
 
 X, Y = ranged("x"), ranged("y", -5, 5)

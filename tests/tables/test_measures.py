@@ -11,7 +11,7 @@ import sfumato as sf
 from sfumato.core.documents import Registry, encode
 from sfumato.engines.expressions import EXPRESSIONS, Expression
 from sfumato.reports.catalogue import messages
-from sfumato.tables.clamped import Ranged
+from sfumato.tables.clamped import Clamped
 from sfumato.tables.measure import Measure
 from sfumato.tables.measures import ASKED, MEASURES
 from sfumato.tables.sql.refusals import AGGREGATES
@@ -59,7 +59,7 @@ def test_its_words_are_in_both_catalogues_and_name_its_parts(name: str) -> None:
 @pytest.mark.parametrize("name", ASKED)
 def test_what_it_is_about_is_known_by_its_fields(name: str) -> None:
     measure = asked(name)
-    assert all(isinstance(part, Ranged) for part in measure.ranges)
+    assert all(isinstance(part, Clamped) for part in measure.ranges)
     assert all(isinstance(part, Expression) for part in measure.conditions)
     assert len(measure.ranges) + len(measure.conditions) == len(measure.parts)
     assert measure.possible is None or measure.possible[0] < measure.possible[1]
@@ -68,7 +68,7 @@ def test_what_it_is_about_is_known_by_its_fields(name: str) -> None:
 @pytest.mark.parametrize("name", ASKED)
 def test_it_is_read_from_a_document_as_it_was_written(name: str) -> None:
     measure = asked(name)
-    assert Registry((Ranged, *MEASURES, *EXPRESSIONS)).decode(encode(measure)) == measure
+    assert Registry((Clamped, *MEASURES, *EXPRESSIONS)).decode(encode(measure)) == measure
 
 
 def test_names_in_sql_are_aggregates_and_each_means_one_measure() -> None:

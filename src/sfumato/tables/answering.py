@@ -14,7 +14,7 @@ from sfumato.engines.expressions import EXPRESSIONS, Operator, Part, Sign, Type
 from sfumato.errors import NotDeclared, Refused, Unsupported
 from sfumato.mechanisms import NoisyThreshold, OptimalSelection, QuantileChoice, TopChoice
 from sfumato.mechanisms.advisor import least_noise
-from sfumato.tables.clamped import Ranged
+from sfumato.tables.clamped import Clamped
 from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys
 from sfumato.tables.measures import MEASURES
@@ -32,7 +32,7 @@ __all__ = ["TABLE_QUERIES", "TableQuery", "check_parts", "drawn", "mechanism_for
 
 TableQuery = Count | Aggregate | Quantiles | FoundKeys | TopGroups | Marginals
 TABLE_QUERIES = (Count, Aggregate, Quantiles, FoundKeys, TopGroups, Marginals)
-PARTS = frozenset((*TABLE_QUERIES, Dataset, Join, Keys, Ranged, *MEASURES, *EXPRESSIONS))
+PARTS = frozenset((*TABLE_QUERIES, Dataset, Join, Keys, Clamped, *MEASURES, *EXPRESSIONS))
 PLAIN = frozenset((str, int, bool, Fraction, NoneType, Operator, Part, Sign, Type))
 
 

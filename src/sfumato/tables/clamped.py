@@ -9,13 +9,13 @@ from sfumato.engines.expressions import Term, Value, bounds_of, col, term, writt
 from sfumato.engines.lattice import check_range
 from sfumato.errors import NotDeclared
 
-__all__ = ["Bounds", "Ranged", "ranged"]
+__all__ = ["Bounds", "Clamped", "clamped"]
 
 Bounds = Mapping[str, tuple[Fraction, Fraction]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ranged:
+class Clamped:
     """A value of each row, held to a public range."""
 
     KIND: ClassVar[str] = "measure.value"
@@ -33,10 +33,10 @@ class Ranged:
         return self.high - self.low
 
 
-def ranged(value: str | Term, bounds: Bounds) -> Ranged:
+def clamped(value: str | Term, bounds: Bounds) -> Clamped:
     """A value with the range that follows from the declared bounds of its columns.
 
-    >>> found = ranged("age", {"age": (Fraction(0), Fraction(120))})
+    >>> found = clamped("age", {"age": (Fraction(0), Fraction(120))})
     >>> found.low, found.high
     (Fraction(0, 1), Fraction(120, 1))
     """
@@ -49,4 +49,4 @@ def ranged(value: str | Term, bounds: Bounds) -> Ranged:
             f"tell about people in it. Nothing was done. Declare bounds={{column: (low, high)}} for the table "
             f"(declared: {declared}), or clip the value: sf.col('x').clip(0, 100)."
         )
-    return Ranged(value=node, low=found[0], high=found[1])
+    return Clamped(value=node, low=found[0], high=found[1])

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from sfumato.core.query import Law
 from sfumato.inference.form import Form, Noise
-from sfumato.tables.clamped import Ranged
+from sfumato.tables.clamped import Clamped
 from sfumato.tables.needs import Need, SumOf
 from sfumato.tables.statistic_plan import Block, block_for, sum_weights
 
@@ -31,7 +31,7 @@ class Preview:
         """The block that meets a need."""
         return block_for(need, self.blocks)
 
-    def sum_weights(self, of: Ranged) -> list[Fraction]:
+    def sum_weights(self, of: Clamped) -> list[Fraction]:
         """What each noisy number counts for in the sum of a value."""
         block = self.block(SumOf(of))
         return [weight / block.height for weight in sum_weights(of, block)]

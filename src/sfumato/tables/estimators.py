@@ -11,7 +11,7 @@ from sfumato.inference.figure import Figure
 from sfumato.inference.form import Form, Noise
 from sfumato.inference.moments import Moments, sums_of
 from sfumato.inference.ratio import Ratio
-from sfumato.tables.clamped import Ranged
+from sfumato.tables.clamped import Clamped
 from sfumato.tables.keys import KeyValue
 from sfumato.tables.needs import Need, PowersOf, SumOf
 from sfumato.tables.statistic_plan import Block, block_for, sum_weights
@@ -53,7 +53,7 @@ class Reader:
         """All parts of what is needed, added up in each cell."""
         return [all_of(parts) for parts in self.parts(need)]
 
-    def sums(self, of: Ranged) -> list[Form]:
+    def sums(self, of: Clamped) -> list[Form]:
         """The sum of a value in each cell."""
         block = self.block(SumOf(of))
         weights = sum_weights(of, block)
@@ -62,11 +62,11 @@ class Reader:
             return [form.shifted(Fraction(self.number or 1) * of.low) for form in sums]
         return sums
 
-    def numbers(self, of: Ranged) -> list[Form]:
+    def numbers(self, of: Clamped) -> list[Form]:
         """How many rows have a value, in each cell."""
         return [all_of(parts) for parts in self._valued(self.block(PowersOf(of, 1)))]
 
-    def moments(self, of: Ranged) -> list[Moments]:
+    def moments(self, of: Clamped) -> list[Moments]:
         """The number of rows that have a value, and the sums of it and of its squares, on [0, 1]."""
         block = self.block(PowersOf(of, 2))
         if isinstance(block.gauge, Everyone):

@@ -21,7 +21,7 @@ from sfumato.engines.sources import Source, check_one_place, opened_together
 from sfumato.engines.sufficient_statistics import Rows
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.tables.answering import TableQuery
-from sfumato.tables.clamped import Ranged
+from sfumato.tables.clamped import Clamped
 from sfumato.tables.joins import Join, prefixed
 from sfumato.tables.keys import Keys
 from sfumato.tables.measure import Measure
@@ -206,7 +206,7 @@ def _check_measure(measure: Measure, columns: dict[str, Type]) -> None:
         _check_number(measure.name, of, columns)
 
 
-def _check_number(name: str, of: Ranged, columns: dict[str, Type]) -> None:
+def _check_number(name: str, of: Clamped, columns: dict[str, Type]) -> None:
     found = type_of(of.value, columns)
     if found not in (Type.WHOLE, Type.NUMBER):
         raise InvalidInput(

@@ -16,7 +16,7 @@ from typing import ClassVar
 from sfumato.core.query import check_name
 from sfumato.engines.expressions import Expression
 from sfumato.inference.derived import Derived
-from sfumato.tables.clamped import Bounds, Ranged
+from sfumato.tables.clamped import Bounds, Clamped
 from sfumato.tables.error_preview import Preview
 from sfumato.tables.estimators import Reader
 from sfumato.tables.needs import Need
@@ -83,19 +83,19 @@ class Measure(ABC):
         return None
 
     @property
-    def parts(self) -> Mapping[str, Ranged | Expression]:
+    def parts(self) -> Mapping[str, Clamped | Expression]:
         """The values and conditions that it is about, by the names that messages have for them."""
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
         return {
             "value" if name == "of" else name: part
             for name, part in fields.items()
-            if isinstance(part, Ranged | Expression)
+            if isinstance(part, Clamped | Expression)
         }
 
     @property
-    def ranges(self) -> tuple[Ranged, ...]:
+    def ranges(self) -> tuple[Clamped, ...]:
         """The values that it is about."""
-        return tuple(part for part in self.parts.values() if isinstance(part, Ranged))
+        return tuple(part for part in self.parts.values() if isinstance(part, Clamped))
 
     @property
     def conditions(self) -> tuple[Expression, ...]:

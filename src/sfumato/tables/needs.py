@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sfumato.engines.expressions import Expression
 from sfumato.engines.sufficient_statistics import Gauge
-from sfumato.tables.clamped import Ranged
+from sfumato.tables.clamped import Clamped
 from sfumato.tables.contribution import Reach
 
 __all__ = ["CountPersons", "CountRows", "Need", "OwnSums", "PowersOf", "ProductsOf", "SplitRows", "SumOf"]
@@ -37,14 +37,14 @@ class SplitRows:
 class SumOf:
     """The sum of a value."""
 
-    of: Ranged
+    of: Clamped
 
 
 @dataclass(frozen=True, slots=True)
 class PowersOf:
     """How many rows have a value, and its sum; of degree 2 also the sum of its squares."""
 
-    of: Ranged
+    of: Clamped
     degree: int
 
 
@@ -52,8 +52,8 @@ class PowersOf:
 class ProductsOf:
     """How many rows have both values, their sums and that of their products; of degree 2 also of their squares."""
 
-    first: Ranged
-    second: Ranged
+    first: Clamped
+    second: Clamped
     degree: int
 
 

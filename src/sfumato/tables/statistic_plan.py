@@ -15,7 +15,7 @@ from sfumato.engines.expressions import Expression
 from sfumato.engines.lattice import Lattice
 from sfumato.engines.sufficient_statistics import Everyone, Gauge, Persons, Powers, Products, Rows, Signed, Split
 from sfumato.errors import InvalidInput, Refused
-from sfumato.tables.clamped import Ranged
+from sfumato.tables.clamped import Clamped
 from sfumato.tables.contribution import Move, Reach
 from sfumato.tables.needs import CountPersons, CountRows, Need, OwnSums, PowersOf, ProductsOf, SplitRows, SumOf
 
@@ -49,7 +49,7 @@ class Key:
     """What a block is about: a kind, and the condition or the values that it measures."""
 
     kind: str
-    about: tuple[Ranged | Expression | Gauge | None, ...] = ()
+    about: tuple[Clamped | Expression | Gauge | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,16 +162,16 @@ def _with_everyone(measures: Sequence[Planned], needs: Sequence[Need]) -> tuple[
     return tuple(Block(key=key, gauge=gauge, reach=_reach(gauge)) for key, gauge in found.items())
 
 
-def _degrees(needs: Sequence[Need]) -> dict[Ranged, int]:
+def _degrees(needs: Sequence[Need]) -> dict[Clamped, int]:
     """The values whose mean is asked, or with degree 2 their variance."""
-    found: dict[Ranged, int] = {}
+    found: dict[Clamped, int] = {}
     for need in needs:
         if isinstance(need, PowersOf):
             found[need.of] = max(need.degree, found.get(need.of, 1))
     return found
 
 
-def sum_weights(of: Ranged, block: Block) -> list[Fraction]:
+def sum_weights(of: Clamped, block: Block) -> list[Fraction]:
     """What each part of a block, counted in rows, brings into the sum of a value; a missing value brings nothing.
 
     Where every unit counts once, the sum is this above ``of.low`` times their number.
@@ -187,11 +187,11 @@ def sum_weights(of: Ranged, block: Block) -> list[Fraction]:
     raise AssertionError(block)
 
 
-def _lattice(of: Ranged, steps: int) -> Lattice:
+def _lattice(of: Clamped, steps: int) -> Lattice:
     return Lattice(value=of.value, low=of.low, high=of.high, steps=steps)
 
 
-def _signed(of: Ranged) -> Signed:
+def _signed(of: Clamped) -> Signed:
     """A lattice through 0 on which the larger of |low| and |high| is ``STEPS`` steps, widened to whole steps."""
     step = max(abs(of.low), abs(of.high)) / STEPS
     low, high = floor(of.low / step), ceil(of.high / step)

@@ -11,7 +11,7 @@ from sfumato.core.query import Dataset
 from sfumato.core.question import Gate, Question
 from sfumato.engines.expressions import Column, Expression, Term, col, possible_values, written
 from sfumato.errors import InvalidInput, NotDeclared
-from sfumato.tables.clamped import ranged
+from sfumato.tables.clamped import clamped
 from sfumato.tables.joins import Join, prefixed
 from sfumato.tables.keys import Keys, KeyValue, keys_of
 from sfumato.tables.measure import Asked, Measure
@@ -307,7 +307,7 @@ class Table:
         exact = tuple(sorted(probability(level, "quantile") for level in _listed(levels, "levels")))
         query = Quantiles(
             dataset=self.dataset,
-            of=ranged(value, self.bounds),
+            of=clamped(value, self.bounds),
             levels=exact,
             where=self.predicate,
             by=self.by,

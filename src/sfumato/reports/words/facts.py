@@ -32,7 +32,7 @@ from sfumato.reports.words.networks import asked, bound_of, cap_of, corners_of, 
 from sfumato.reports.words.streams import Course, course_of
 from sfumato.streams.alarms import Alarms
 from sfumato.streams.total import RunningTotal
-from sfumato.tables.clamped import Ranged
+from sfumato.tables.clamped import Clamped
 from sfumato.tables.measure import Measure
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
@@ -75,7 +75,7 @@ class Quantile:
     """A quantile of a value: the share ``level`` of the rows that have one lies below it."""
 
     name: str
-    of: Ranged
+    of: Clamped
     level: Fraction
 
 

@@ -8,7 +8,7 @@ from sfumato.core.exact import fraction_text
 from sfumato.reports.catalogue import LANGUAGES, message
 from sfumato.reports.conditions import condition, value
 from sfumato.reports.words.facts import Quantile
-from sfumato.tables.clamped import Ranged
+from sfumato.tables.clamped import Clamped
 from sfumato.tables.measure import Measure
 
 __all__ = ["listed", "measured", "one_line", "plain", "ranges", "said", "spaced"]
@@ -23,14 +23,14 @@ def said(measure: Measure | Quantile, language: str, *, persons: bool = True) ->
     ('the number of persons', '记录行数')
     """
 
-    def of(given: Ranged) -> str:
+    def of(given: Clamped) -> str:
         return one_line(value(given.value, language))
 
     if isinstance(measure, Quantile):
         name = "measure.median" if measure.level == Fraction(1, 2) else "measure.quantile"
         return message(language, name, value=of(measure.of), percent=plain(100 * measure.level))
     parts = {
-        name: of(part) if isinstance(part, Ranged) else one_line(condition(part, language))
+        name: of(part) if isinstance(part, Clamped) else one_line(condition(part, language))
         for name, part in measure.parts.items()
     }
     return message(language, measure.words if persons else measure.words_of_rows, **parts)

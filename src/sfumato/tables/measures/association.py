@@ -7,7 +7,7 @@ from typing import ClassVar
 from sfumato.engines.expressions import Term
 from sfumato.inference.derived import Derived
 from sfumato.inference.moments import Correlation, Covariance, Moments, sums_of
-from sfumato.tables.clamped import Ranged, ranged
+from sfumato.tables.clamped import Clamped, clamped
 from sfumato.tables.error_preview import Preview
 from sfumato.tables.estimators import Reader, all_of
 from sfumato.tables.measure import Asked, Measure
@@ -25,7 +25,7 @@ def covariance(first: str | Term, second: str | Term) -> Asked:
     'measure.covariance'
     """
     return Asked(
-        lambda name, bounds: Association(name=name, first=ranged(first, bounds), second=ranged(second, bounds))
+        lambda name, bounds: Association(name=name, first=clamped(first, bounds), second=clamped(second, bounds))
     )
 
 
@@ -39,7 +39,7 @@ def correlation(first: str | Term, second: str | Term) -> Asked:
     """
     return Asked(
         lambda name, bounds: Association(
-            name=name, first=ranged(first, bounds), second=ranged(second, bounds), scaled=True
+            name=name, first=clamped(first, bounds), second=clamped(second, bounds), scaled=True
         )
     )
 
@@ -53,8 +53,8 @@ class Association(Measure):
     ASKED: ClassVar = {"covariance": covariance, "correlation": correlation}
     SQL: ClassVar = {"COVAR_POP": "covariance", "CORR": "correlation"}
     name: str
-    first: Ranged
-    second: Ranged
+    first: Clamped
+    second: Clamped
     scaled: bool = False
 
     @property

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from sfumato.engines.expressions import Term
 from sfumato.inference.derived import Derived
-from sfumato.tables.clamped import Ranged, ranged
+from sfumato.tables.clamped import Clamped, clamped
 from sfumato.tables.error_preview import Preview
 from sfumato.tables.estimators import Reader
 from sfumato.tables.measure import Asked, Measure
@@ -23,7 +23,7 @@ def ratio(over: str | Term, under: str | Term) -> Asked:
     >>> visits().agg(by_age=sf.ratio("sbp", "age")).query.measures[0].KIND
     'measure.ratio'
     """
-    return Asked(lambda name, bounds: Quotient(name=name, over=ranged(over, bounds), under=ranged(under, bounds)))
+    return Asked(lambda name, bounds: Quotient(name=name, over=clamped(over, bounds), under=clamped(under, bounds)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +34,8 @@ class Quotient(Measure):
     VERSION: ClassVar[int] = 1
     ASKED: ClassVar = {"ratio": ratio}
     name: str
-    over: Ranged
-    under: Ranged
+    over: Clamped
+    under: Clamped
 
     @property
     def needs(self) -> tuple[SumOf, SumOf]:

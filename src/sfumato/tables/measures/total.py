@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from sfumato.engines.expressions import Term
 from sfumato.inference.derived import Derived
-from sfumato.tables.clamped import Ranged, ranged
+from sfumato.tables.clamped import Clamped, clamped
 from sfumato.tables.error_preview import Preview
 from sfumato.tables.estimators import Reader
 from sfumato.tables.measure import Asked, Measure
@@ -23,7 +23,7 @@ def sum_of(value: str | Term) -> Asked:
     >>> visits().agg(years=sf.sum("age")).query.measures[0].KIND
     'measure.sum'
     """
-    return Asked(lambda name, bounds: Total(name=name, of=ranged(value, bounds)))
+    return Asked(lambda name, bounds: Total(name=name, of=clamped(value, bounds)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class Total(Measure):
     SQL: ClassVar = {"SUM": "sum"}
     of_public_number: ClassVar[bool] = True
     name: str
-    of: Ranged
+    of: Clamped
 
     @property
     def needs(self) -> tuple[SumOf]:

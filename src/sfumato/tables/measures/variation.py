@@ -7,7 +7,7 @@ from typing import ClassVar
 from sfumato.engines.expressions import Term
 from sfumato.inference.derived import Derived
 from sfumato.inference.moments import Variance
-from sfumato.tables.clamped import Ranged, ranged
+from sfumato.tables.clamped import Clamped, clamped
 from sfumato.tables.error_preview import Preview
 from sfumato.tables.estimators import Reader
 from sfumato.tables.measure import Asked, Measure
@@ -24,7 +24,7 @@ def variance(value: str | Term) -> Asked:
     >>> visits().agg(spread=sf.variance("sbp")).query.measures[0].KIND
     'measure.variance'
     """
-    return Asked(lambda name, bounds: Variation(name=name, of=ranged(value, bounds)))
+    return Asked(lambda name, bounds: Variation(name=name, of=clamped(value, bounds)))
 
 
 def standard_deviation(value: str | Term) -> Asked:
@@ -35,7 +35,7 @@ def standard_deviation(value: str | Term) -> Asked:
     >>> visits().agg(spread=sf.standard_deviation("sbp")).query.measures[0].KIND
     'measure.variance'
     """
-    return Asked(lambda name, bounds: Variation(name=name, of=ranged(value, bounds), root=True))
+    return Asked(lambda name, bounds: Variation(name=name, of=clamped(value, bounds), root=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class Variation(Measure):
     }
     of_public_number: ClassVar[bool] = True
     name: str
-    of: Ranged
+    of: Clamped
     root: bool = False
 
     @property
