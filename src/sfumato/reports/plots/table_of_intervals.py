@@ -7,14 +7,13 @@ from typing import Any
 
 from sfumato.core.extras import need
 from sfumato.core.release import Release, only_release
-from sfumato.core.units import Family, User
 from sfumato.errors import InvalidInput
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import message
 from sfumato.reports.columns import Column, drawable, magnitude, plain, shared_margins
 from sfumato.reports.plots.labels import clean, distinct, labels_of, listing
 from sfumato.reports.plots.theme import Palette, dressed, palette
-from sfumato.reports.words.measured import said as said_of
+from sfumato.reports.words.rendering import render
 
 __all__ = ["MOST_NUMBERS", "intervals"]
 
@@ -201,10 +200,9 @@ class _Look:
 
 
 def _axis(release: Release, column: Column, language: str, *, alone: bool) -> str:
-    if column.measure is None:
+    if column.measured is None:
         return message(language, "plot.axis")
-    persons = isinstance(release.statement.unit, User | Family)
-    measure = clean(said_of(column.measure, language, persons=persons))
+    measure = clean(render(column.measured.words, language))
     return message(language, "plot.axis_column", measure=measure) if alone else measure
 
 
