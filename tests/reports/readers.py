@@ -21,29 +21,27 @@ from sfumato.reports.words import Facts, Margins, Span
 from sfumato.reports.words.facts import sources
 from sfumato.streams.describe import alarms, running_total
 from sfumato.tables import describe
+from sfumato.tables.clamped import Clamped
 from sfumato.tables.conditions import condition as words_of
 from sfumato.tables.describe import Quantile
 from sfumato.tables.keys import Keys
-from sfumato.tables.measures import (
-    Association,
-    Average,
-    Measure,
-    PersonCount,
-    Proportion,
-    Quotient,
-    Ranged,
-    RowCount,
-    Total,
-    Variation,
-)
+from sfumato.tables.measure import Measure
+from sfumato.tables.measures.association import Association
+from sfumato.tables.measures.average import Average
+from sfumato.tables.measures.person_count import PersonCount
+from sfumato.tables.measures.proportion import Proportion
+from sfumato.tables.measures.quotient import Quotient
+from sfumato.tables.measures.row_count import RowCount
+from sfumato.tables.measures.total import Total
+from sfumato.tables.measures.variation import Variation
 
 VISITS = Dataset(name="visits", edition="2026-10")
 DELTA = Fraction(1, 10**6)
 CHOICES = (Form.FOUND, Form.TOP)
 PROMISES = ("pure", "delta", "pure in an account with delta")
 NAMES = {"visits", "patients", "region", "diagnosis", "ILI", "sbp", "age", "m"}  # what users named; no other Latin word
-SBP = Ranged(value=sf.col("sbp").node, low=Fraction(80), high=Fraction(220))
-AGE = Ranged(value=sf.col("age").node, low=Fraction(0), high=Fraction(221, 2))
+SBP = Clamped(value=sf.col("sbp").node, low=Fraction(80), high=Fraction(220))
+AGE = Clamped(value=sf.col("age").node, low=Fraction(0), high=Fraction(221, 2))
 MEDIAN = Quantile(name="m5", of=SBP, level=Fraction(1, 2))
 MEASURES: tuple[Measure, ...] = (
     RowCount(name="m1"),

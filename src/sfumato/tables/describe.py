@@ -26,21 +26,10 @@ from sfumato.engines.expressions import Expression
 from sfumato.errors import Unsupported
 from sfumato.mechanisms import Gaussian, NoisyThreshold, OptimalSelection, TopChoice
 from sfumato.tables.choices import Found, Top
+from sfumato.tables.clamped import Clamped
 from sfumato.tables.conditions import condition, value
 from sfumato.tables.keys import Keys
-from sfumato.tables.measures import (
-    Association,
-    Average,
-    Measure,
-    PersonCount,
-    Proportion,
-    Quotient,
-    Ranged,
-    RowCount,
-    Total,
-    Variation,
-    ranges_of,
-)
+from sfumato.tables.measure import Measure
 
 if TYPE_CHECKING:
     from sfumato.core.statement import Statement
@@ -53,7 +42,7 @@ class Quantile:
     """A quantile of a value: the share ``level`` of the rows that have one lies below it."""
 
     name: str
-    of: Ranged
+    of: Clamped
     level: Fraction
 
 
@@ -158,29 +147,14 @@ def top_groups(said: "Statement", by: Sequence[Keys], *, cells: int, where: Expr
 
 def measured(measure: Measure | Quantile, *, persons: bool = True) -> Word:
     """What one column is; where single rows are protected, persons are rows."""
-    match measure:
-        case RowCount(condition=expression) if expression is not None:
-            return phrase("measure.rows_where", condition=OneLine(condition(expression)))
-        case PersonCount() if persons:
-            return phrase("measure.persons")
-        case RowCount() | PersonCount():
-            return phrase("measure.rows")
-        case Total():
-            return phrase("measure.sum", value=_of(measure.of))
-        case Average():
-            return phrase("measure.mean", value=_of(measure.of))
-        case Variation(root=root):
-            return phrase("measure.deviation" if root else "measure.variance", value=_of(measure.of))
-        case Quantile(level=level):
-            name = "measure.median" if level == Fraction(1, 2) else "measure.quantile"
-            return phrase(name, value=_of(measure.of), percent=plain(100 * level))
-        case Proportion():
-            return phrase("measure.share", condition=OneLine(condition(measure.condition)))
-        case Quotient():
-            return phrase("measure.ratio", over=_of(measure.over), under=_of(measure.under))
-        case Association(scaled=scaled):
-            name = "measure.correlation" if scaled else "measure.covariance"
-            return phrase(name, first=_of(measure.first), second=_of(measure.second))
+    if isinstance(measure, Quantile):
+        name = "measure.median" if measure.level == Fraction(1, 2) else "measure.quantile"
+        return phrase(name, value=_of(measure.of), percent=plain(100 * measure.level))
+    parts = {
+        name: _of(part) if isinstance(part, Clamped) else OneLine(condition(part))
+        for name, part in measure.parts.items()
+    }
+    return Phrase(measure.words if persons else measure.words_of_rows, parts)
 
 
 def _computed(
@@ -218,7 +192,7 @@ def _computed(
             if not isinstance(measure, Quantile)
         },
         ranges=tuple(_ranges(measures)),
-        counts=all(isinstance(measure, RowCount | PersonCount) for measure in measures),
+        counts=all(isinstance(measure, Measure) and measure.counts for measure in measures),
         once=number is not None,
         height=height,
     )
@@ -226,31 +200,18 @@ def _computed(
 
 def _column(measure: Measure, words: Word) -> Measured:
     """What a column is, and what it can be at all."""
-    match measure:
-        case RowCount() | PersonCount():
-            return Measured(words=words, counts=True)
-        case Average(of=of):
-            return Measured(words=words, low=of.low, high=of.high)
-        case Proportion():
-            return Measured(words=words, low=Fraction(0), high=Fraction(1))
-        case Variation(of=of, root=root):
-            return Measured(words=words, low=Fraction(0), high=of.width / 2 if root else of.width**2 / 4)
-        case Association(scaled=True):
-            return Measured(words=words, low=Fraction(-1), high=Fraction(1))
-        case Association(first=first, second=second):
-            most = first.width * second.width / 4
-            return Measured(words=words, low=-most, high=most)
-    return Measured(words=words)
+    low, high = measure.possible or (None, None)
+    return Measured(words=words, counts=measure.counts, low=low, high=high)
 
 
 def _ranges(measures: Iterable[Measure | Quantile]) -> Iterable[Range]:
     """Each value that was held to a range, once."""
-    held = [(measure.of,) if isinstance(measure, Quantile) else ranges_of(measure) for measure in measures]
+    held = [(measure.of,) if isinstance(measure, Quantile) else measure.ranges for measure in measures]
     for each in dict.fromkeys(each for some in held for each in some):
         yield Range(value=_of(each), low=each.low, high=each.high)
 
 
-def _of(given: Ranged) -> Word:
+def _of(given: Clamped) -> Word:
     return OneLine(value(given.value))
 
 

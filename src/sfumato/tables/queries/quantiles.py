@@ -19,11 +19,11 @@ from sfumato.engines.lattice import Lattice
 from sfumato.inference.chosen import Chosen
 from sfumato.mechanisms.quantile import QuantileChoice
 from sfumato.tables import describe
+from sfumato.tables.clamped import Clamped
 from sfumato.tables.contribution import contribution
 from sfumato.tables.grouping import cells_of, check_grouping, check_size, labels_of
 from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys, KeyValue
-from sfumato.tables.measures import Ranged
 
 __all__ = ["Quantiles", "level_name"]
 
@@ -43,7 +43,7 @@ class Quantiles:
     VERSION: ClassVar[int] = 1
     ANSWERED_BY: ClassVar[tuple[str, ...]] = ("mechanism.quantile_choice",)
     dataset: Dataset
-    of: Ranged
+    of: Clamped
     levels: tuple[Fraction, ...]
     where: Expression | None = None
     by: tuple[Keys, ...] = ()

@@ -6,13 +6,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from sfumato.engines.dialects import Dialect
-from sfumato.engines.sources.columns import quoted
-from sfumato.engines.sources.logged_folders import LOGS, METADATA, SNAPSHOT, log_beside, one_of_each_folder
-from sfumato.engines.sources.row_wise import not_row_wise, not_the_stored_unit
-from sfumato.engines.sources.stored_files import local_path, named_twice
+from sfumato.engines.logged_folders import LOGS, METADATA, SNAPSHOT, log_beside, one_of_each_folder
+from sfumato.engines.row_wise import not_row_wise, not_the_stored_unit
+from sfumato.engines.stored_files import local_path, named_twice
 
-__all__ = ["check_spark_frame", "check_spark_table"]
+__all__ = ["check_spark_frame"]
 
 STEPS = (
     "Project",
@@ -49,21 +47,10 @@ HIDDEN_COLUMN = "a hidden column, which tells where a row is stored and not what
 EXPRESSIONS = frozenset(ROW_WISE.split())
 
 
-def check_spark_table(
-    session: Any, name: Sequence[str], label: str, *, unit: Sequence[str] = (), columns: Sequence[str] = ()
-) -> None:
-    """Refuse a table or view of a session whose plan has a step that is not known to be row-wise; nothing is run.
-
-    It must list all ``columns``: others, such as _metadata, tell of other rows.
-    """
-    frame = session.table(".".join(quoted(part, Dialect.SPARK) for part in name))
-    check_spark_frame(frame, label, unit=unit)
-    if not set(columns) <= set(frame.columns):
-        raise not_row_wise(label, "names a column that its table does not list")
-
-
 def check_spark_frame(frame: Any, label: str, *, unit: Sequence[str] = ()) -> None:
-    """The same for a frame. What this kind of session does not let us see is refused too.
+    """Refuse a frame whose plan has a step that is not known to be row-wise; nothing is run.
+
+    What this kind of session does not let us see is refused too.
 
     The columns of the ``unit`` must be the stored ones.
     """

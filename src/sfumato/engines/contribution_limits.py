@@ -11,14 +11,15 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.limits import Limit
 from sfumato.engines.compile import predicate, value
-from sfumato.engines.dialects import Dialect, dialect_of
+from sfumato.engines.dialect import Dialect
+from sfumato.engines.dialects import dialect_of
 from sfumato.engines.expressions import Expression, Named, Type, Value, columns_of
+from sfumato.engines.keyed_hash import md5
 from sfumato.engines.operands import whole
 from sfumato.engines.public_rows import public_rows
 
@@ -230,38 +231,4 @@ def _head(secret: str, text: Any, dialect: Dialect) -> Any:
     """The first 28 bits of the md5 of a secret and a text, as a whole number; the same on every engine."""
     import ibis
 
-    functions = _functions()
-    digits = functions["md5"](ibis.literal(secret) + text).substr(0, 7)
-    match dialect:
-        case Dialect.DUCKDB:
-            return (ibis.literal("0x") + digits).cast("int64")
-        case Dialect.SPARK:
-            return functions["conv"](digits, 16, 10).cast("int64")
-    bytes_ = functions["decode"](digits + "0", "hex")
-    parts = [functions["get_byte"](bytes_, place).cast("int64") for place in range(4)]
-    return ((parts[0] * 256 + parts[1]) * 256 + parts[2]) * 16 + (parts[3] >> 4)
-
-
-@cache
-def _functions() -> dict[str, Any]:
-    """Functions that the engines have and Ibis does not know on all of them; each is pinned by a test."""
-    import ibis
-
-    def unary(text):  # type: ignore[no-untyped-def]
-        ...
-
-    def binary(text, other):  # type: ignore[no-untyped-def]
-        ...
-
-    def ternary(text, one, two):  # type: ignore[no-untyped-def]
-        ...
-
-    def made(name: str, of: Any, takes: tuple[str, ...], gives: str) -> Any:
-        return ibis.udf.scalar.builtin(of, name=name, signature=(takes, gives))
-
-    return {
-        "md5": made("md5", unary, ("string",), "string"),
-        "conv": made("conv", ternary, ("string", "int32", "int32"), "string"),
-        "decode": made("decode", binary, ("string", "string"), "binary"),
-        "get_byte": made("get_byte", binary, ("binary", "int32"), "int32"),
-    }
+    return dialect.number_of(md5(ibis.literal(secret) + text).substr(0, 7))

@@ -9,8 +9,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from sfumato.core.interrupts import FAILED, attempt
-from sfumato.engines.dialects import Dialect
-from sfumato.engines.sources.columns import quoted
+from sfumato.engines.dialects.postgres import POSTGRES
 from sfumato.engines.sources.databases import DatabaseTable
 from sfumato.engines.sources.postgres_tables import PostgresTable
 from sfumato.errors import EngineFailed, InvalidInput, SfumatoError, Unsupported
@@ -102,7 +101,7 @@ def _answered(origin: PostgresTable, step: Callable[[], Made]) -> Made:
 
 
 def _relation(origin: PostgresTable) -> str:
-    return ".".join(quoted(part, Dialect.POSTGRES) for part in origin.name)
+    return ".".join(POSTGRES.quoted(part) for part in origin.name)
 
 
 def _check(
@@ -142,7 +141,7 @@ def _page(
     engine: Any, relation: str, since: datetime, key: str, time: str, columns: Sequence[str], after: int | None
 ) -> list[Row]:
     """The next rows in the order of their keys, ``ROWS`` of them unless they are the last."""
-    number, moment, *names = (quoted(name, Dialect.POSTGRES) for name in (key, time, *columns))
+    number, moment, *names = (POSTGRES.quoted(name) for name in (key, time, *columns))
     texts = ", ".join(
         f"CASE WHEN pg_catalog.octet_length(CAST({name} AS TEXT)) <= {LONGEST} THEN CAST({name} AS TEXT) END"
         for name in names

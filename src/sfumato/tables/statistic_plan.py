@@ -9,29 +9,39 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
+from typing import Protocol
 
 from sfumato.engines.expressions import Expression
-from sfumato.engines.gauges import Everyone, Gauge, Persons, Powers, Products, Rows, Signed, Split
 from sfumato.engines.lattice import Lattice
+from sfumato.engines.sufficient_statistics import Everyone, Gauge, Persons, Powers, Products, Rows, Signed, Split
 from sfumato.errors import InvalidInput, Refused
+from sfumato.tables.clamped import Clamped
 from sfumato.tables.contribution import Move, Reach
-from sfumato.tables.measures import (
-    Association,
-    Average,
-    Measure,
-    PersonCount,
-    Proportion,
-    Quotient,
-    Ranged,
-    RowCount,
-    Total,
-    Variation,
-)
+from sfumato.tables.needs import CountPersons, CountRows, Need, OwnSums, PowersOf, ProductsOf, SplitRows, SumOf
 
-__all__ = ["Block", "Key", "blocks_of", "key_of"]
+__all__ = ["Block", "Key", "Planned", "block_for", "blocks_of", "sum_weights"]
 
 STEPS = 2**30  # of a lattice; 2^15 for squares and products, so that every row has the same height
 ROOT = 2**15
+
+
+class Planned(Protocol):
+    """What is planned for: something with a name that states the sums it needs."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in an answer."""
+        ...
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """The sums that it is computed from."""
+        ...
+
+    @property
+    def of_public_number(self) -> bool:
+        """Whether it can be told of a public number of units, each of which counts once."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +49,7 @@ class Key:
     """What a block is about: a kind, and the condition or the values that it measures."""
 
     kind: str
-    about: tuple[Ranged | Expression | None, ...] = ()
+    about: tuple[Clamped | Expression | Gauge | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,44 +66,53 @@ class Block:
         return getattr(self.gauge, "height", 1)
 
     @property
+    def degree(self) -> int:
+        """Of the powers or products that its parts are; 1 for all others."""
+        return getattr(self.gauge, "degree", 1)
+
+    @property
     def hosts_rows(self) -> bool:
         """Whether the parts of all rows, with or without a value, add up to a count of rows."""
         return isinstance(self.gauge, Split) or (isinstance(self.gauge, Powers) and self.gauge.missing)
 
 
-def key_of(measure: Measure, blocks: Sequence[Block]) -> Key:
-    """The block that a measure is read off; for a count of all rows the first that can tell it."""
-    known = {block.key for block in blocks}
-    match measure:
-        case RowCount(condition=None):
-            return next((block.key for block in blocks if block.hosts_rows), Key("rows", (None,)))
-        case RowCount(condition=condition):
-            return Key("rows", (condition,))
-        case PersonCount():
-            return Key("persons")
-        case Proportion(condition=condition):
-            return Key("split", (condition,))
-        case Association(first=first, second=second):
-            return Key("products", (first, second))
-        case Total(of=of) | Average(of=of) | Variation(of=of):
-            return next(
-                key for key in (Key("everyone", (of,)), Key("powers", (of,)), Key("signed", (of,))) if key in known
-            )
-    raise AssertionError(measure)
+def block_for(need: Need, blocks: Sequence[Block]) -> Block:
+    """The block that meets a need; for a count of all rows the first that can tell it."""
+    match need:
+        case CountRows(condition=None):
+            hosts = [block for block in blocks if block.hosts_rows]
+            return hosts[0] if hosts else _at(blocks, Key("rows", (None,)))
+        case CountRows(condition=condition):
+            return _at(blocks, Key("rows", (condition,)))
+        case CountPersons():
+            return _at(blocks, Key("persons"))
+        case SplitRows(condition=condition):
+            return _at(blocks, Key("split", (condition,)))
+        case ProductsOf(first=first, second=second):
+            return _at(blocks, Key("products", (first, second)))
+        case SumOf(of=of) | PowersOf(of=of):
+            return _at(blocks, *(Key(kind, (of,)) for kind in ("everyone", "powers", "signed")))
+        case OwnSums(gauge=gauge):
+            return _at(blocks, Key("own", (gauge,)))
 
 
-def blocks_of(measures: Sequence[Measure], *, number: int | None = None) -> tuple[Block, ...]:
+def _at(blocks: Sequence[Block], *keys: Key) -> Block:
+    known = {block.key: block for block in blocks}
+    return next(known[key] for key in keys if key in known)
+
+
+def blocks_of(measures: Sequence[Planned], *, number: int | None = None) -> tuple[Block, ...]:
     """The blocks for some measures; with a public ``number`` of units, every unit counts exactly once."""
+    needs = [need for measure in measures for need in measure.needs]
     if number is not None:
-        return _with_everyone(measures)
-    splits = [measure.condition for measure in measures if isinstance(measure, Proportion)]
-    sums = [of for measure in measures for of in _summed(measure)]
-    all_rows = any(isinstance(measure, RowCount) and measure.condition is None for measure in measures)
-    degrees = _degrees(measures)
+        return _with_everyone(measures, needs)
+    splits = [need.condition for need in needs if isinstance(need, SplitRows)]
+    sums = [need.of for need in needs if isinstance(need, SumOf)]
+    all_rows = CountRows() in needs
+    degrees = _degrees(needs)
     if all_rows and sums and not splits and not degrees:
         degrees = {sums[0]: 1}  # a sum that tells the count of rows as well
-    whole = all(isinstance(measure, RowCount | PersonCount) for measure in measures)
-    height = 1 if whole else STEPS
+    height = 1 if all(isinstance(need, CountRows | CountPersons) for need in needs) else STEPS
     found: dict[Key, Gauge] = {}
     for condition in splits:
         found[Key("split", (condition,))] = Split(height=height, condition=condition)
@@ -105,57 +124,74 @@ def blocks_of(measures: Sequence[Measure], *, number: int | None = None) -> tupl
     for of in sums:
         if of not in degrees:
             found[Key("signed", (of,))] = _signed(of)
-    for measure in measures:
-        match measure:
-            case RowCount() if measure.condition is not None:
-                found[Key("rows", (measure.condition,))] = Rows(height=height, condition=measure.condition)
-            case PersonCount():
+    stated: dict[Key, Reach] = {}
+    for need in needs:
+        match need:
+            case CountRows() if need.condition is not None:
+                found[Key("rows", (need.condition,))] = Rows(height=height, condition=need.condition)
+            case CountPersons():
                 found[Key("persons")] = Persons(height=height)
-            case Association(first=first, second=second, scaled=scaled):
+            case ProductsOf(first=first, second=second, degree=degree):
                 key = Key("products", (first, second))
-                degree = max(2 if scaled else 1, getattr(found.get(key), "degree", 1))
+                degree = max(degree, getattr(found.get(key), "degree", 1))
                 found[key] = Products(first=_lattice(first, ROOT), second=_lattice(second, ROOT), degree=degree)
-    return tuple(Block(key=key, gauge=gauge, reach=_reach(gauge)) for key, gauge in found.items())
+            case OwnSums(gauge=gauge, reach=reach):
+                key = Key("own", (gauge,))
+                found[key], stated[key] = gauge, reach
+    return tuple(
+        Block(key=key, gauge=gauge, reach=stated[key] if key in stated else _reach(gauge))
+        for key, gauge in found.items()
+    )
 
 
-def _with_everyone(measures: Sequence[Measure]) -> tuple[Block, ...]:
+def _with_everyone(measures: Sequence[Planned], needs: Sequence[Need]) -> tuple[Block, ...]:
     found: dict[Key, Gauge] = {}
     for measure in measures:
-        if not isinstance(measure, Total | Average | Variation):
+        if not measure.of_public_number:
             raise Refused(
                 f"{measure.name!r} cannot be asked where every unit counts once and their number is public; nothing "
                 "was done. Ask for sums, means and variances alone, or leave the number out."
             )
-        key = Key("everyone", (measure.of,))
-        degree = _degrees(measures).get(measure.of, 1)
-        found[key] = Everyone(lattice=_lattice(measure.of, ROOT if degree == 2 else STEPS), degree=degree)
+    degrees = _degrees(needs)
+    for need in needs:
+        if not isinstance(need, SumOf | PowersOf):
+            raise InvalidInput(f"{type(need).__name__} cannot be told of a public number; nothing was done.")
+        degree = degrees.get(need.of, 1)
+        lattice = _lattice(need.of, ROOT if degree == 2 else STEPS)
+        found[Key("everyone", (need.of,))] = Everyone(lattice=lattice, degree=degree)
     return tuple(Block(key=key, gauge=gauge, reach=_reach(gauge)) for key, gauge in found.items())
 
 
-def _summed(measure: Measure) -> list[Ranged]:
-    match measure:
-        case Total(of=of):
-            return [of]
-        case Quotient(over=over, under=under):
-            return [over, under]
-    return []
-
-
-def _degrees(measures: Sequence[Measure]) -> dict[Ranged, int]:
+def _degrees(needs: Sequence[Need]) -> dict[Clamped, int]:
     """The values whose mean is asked, or with degree 2 their variance."""
-    found: dict[Ranged, int] = {}
-    for measure in measures:
-        if isinstance(measure, Average | Variation):
-            degree = 2 if isinstance(measure, Variation) else 1
-            found[measure.of] = max(degree, found.get(measure.of, 1))
+    found: dict[Clamped, int] = {}
+    for need in needs:
+        if isinstance(need, PowersOf):
+            found[need.of] = max(need.degree, found.get(need.of, 1))
     return found
 
 
-def _lattice(of: Ranged, steps: int) -> Lattice:
+def sum_weights(of: Clamped, block: Block) -> list[Fraction]:
+    """What each part of a block, counted in rows, brings into the sum of a value; a missing value brings nothing.
+
+    Where every unit counts once, the sum is this above ``of.low`` times their number.
+    """
+    match block.gauge:
+        case Signed(lattice=lattice):
+            return [(lattice.high - lattice.low) / lattice.steps]
+        case Powers(degree=degree, missing=missing):
+            spots = [of.low + of.width * Fraction(place, degree) for place in range(degree + 1)]
+            return [*spots, Fraction(0)] if missing else spots
+        case Everyone(degree=degree):
+            return [of.width * Fraction(place, degree) for place in range(1, degree + 1)]
+    raise AssertionError(block)
+
+
+def _lattice(of: Clamped, steps: int) -> Lattice:
     return Lattice(value=of.value, low=of.low, high=of.high, steps=steps)
 
 
-def _signed(of: Ranged) -> Signed:
+def _signed(of: Clamped) -> Signed:
     """A lattice through 0 on which the larger of |low| and |high| is ``STEPS`` steps, widened to whole steps."""
     step = max(abs(of.low), abs(of.high)) / STEPS
     low, high = floor(of.low / step), ceil(of.high / step)
