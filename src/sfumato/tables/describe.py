@@ -154,7 +154,7 @@ def measured(measure: Measure | Quantile, *, persons: bool = True) -> Word:
         name: _of(part) if isinstance(part, Clamped) else OneLine(condition(part))
         for name, part in measure.parts.items()
     }
-    return Phrase(measure.words if persons else measure.words_of_rows, parts)
+    return phrase(measure.words if persons else measure.words_of_rows, **parts)
 
 
 def _computed(
