@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.core.description import Form
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.laws import DiscreteLaplace
 from sfumato.mechanisms import NoisyThreshold, OptimalSelection, TopChoice
@@ -21,12 +22,13 @@ from sfumato.reports.columns import CONFIDENCE
 from sfumato.reports.page import page, snippet
 from sfumato.reports.particulars import asked, particulars
 from sfumato.reports.publication import publication
-from sfumato.reports.words import AUDIENCES, Facts, Kind
-from sfumato.reports.words.choices import Found, Top
+from sfumato.reports.words import AUDIENCES, Facts
 from sfumato.reports.words.figures import exact
+from sfumato.tables.choices import Found, Top
 from tests.reports.aggregates import table
 from tests.reports.readers import facts
 from tests.reports.test_aggregate_words import BLOCKED
+from tests.reports.test_page import Reader
 
 LANGUAGES = ("en", "zh")
 TOWNS = ("<b>", "West", "North", "South")
@@ -141,15 +143,14 @@ def test_an_empty_answer_is_said_and_shown() -> None:
 def test_pages_show_the_answer_and_how_it_was_chosen(counts: Any, names: Any, top: Any) -> None:
     for release in (counts, names, top):
         text = page(release)
-        assert "<h2>The answer</h2>" in text
-        assert "<h2>结果</h2>" in text
+        assert {"The answer", "结果"} <= set(Reader(text).texts["h2"])
         assert "The numbers" not in text
         assert '<th scope="row">&lt;b&gt;</th>' in text or release is top
-        assert "margin of town" not in text, "a name has no margin to show at a glance"
+        assert "margin of error of town" not in text, "a name has no margin to show at a glance"
         assert "<b>West" not in text
         assert "mechanism." not in re.sub(r"<pre>.*</pre>", "", text, flags=re.DOTALL)
-    assert "margin of persons" in page(counts)
-    assert '<th scope="col">town</th><th scope="col" class="number">persons</th>' in page(counts)
+    assert "margin of error of persons" in page(counts)
+    assert Reader(page(counts)).cells[0] == ["town", "persons", "95% interval from", "to"]
     said = {name: dict(particulars(release, "en")) for name, release in (("c", counts), ("n", names), ("t", top))}
     assert said["c"]["noise"].endswith(f"shown from {counts.statement.mechanism.threshold} on")
     assert f"is 1 from {names.statement.mechanism.sure} on" in said["n"]["noise"]
@@ -230,15 +231,10 @@ def test_a_choice_of_all_there_is_between_nothing() -> None:
         Top.by(TopChoice(choices=3, scale=1, monotone=True), 2)  # type: ignore[arg-type]
 
 
-def test_facts_of_a_choice_need_the_bound_of_their_own_kind() -> None:
-    told = facts(Kind.FOUND)
-    for kind, choice in ((Kind.FOUND, None), (Kind.FOUND, Top(candidates=2, gap=1)), (Kind.TOP, Found(enough=3))):
-        with pytest.raises(InvalidInput, match="their own bound"):
-            replace(told.subject, kind=kind, choice=choice)
-    with pytest.raises(InvalidInput, match="their own bound"):
-        replace(facts(Kind.TABLE).subject, choice=Found(enough=3))
+@pytest.mark.parametrize("form", [Form.FOUND, Form.TOP])
+def test_a_choice_needs_the_columns_that_it_goes_by(form: Form) -> None:
     with pytest.raises(InvalidInput, match="columns"):
-        replace(told.subject, columns=())
+        replace(facts(form).description, columns=())
 
 
 def test_a_mechanism_that_does_not_belong_to_the_question_has_no_text(counts: Any, top: Any) -> None:

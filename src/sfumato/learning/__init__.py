@@ -113,7 +113,13 @@ QUERIES: tuple[Any, ...] = (
     ConfidentMax,
 )
 
-KIND = DataKind(name="learning", declarations=QUERIES, messages=None, plots={})
+KIND = DataKind(
+    name="learning",
+    declarations=QUERIES,
+    messages="sfumato.learning",
+    plots={"training": "sfumato.learning.plots.training_curve:training"},
+    store="sfumato.learning.paradigms.store:ExampleStore",
+)
 
 _HOME = {
     "LogitRelease": "sfumato.learning.paradigms.attention_logits",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core import enclosures, events
 from sfumato.core.exact import Exact, natural, positive, probability
+from sfumato.core.query import Answer
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Relation
 from sfumato.errors import InvalidInput
@@ -153,6 +154,10 @@ class QuantileChoice:
             found.append(-rate * wrong)
             below += count
         return found
+
+    def draw(self, exact: Sequence[tuple[Sequence[int], Sequence[int]]], words: "Words") -> Answer:
+        """The answer: what :meth:`choose` gives for each group, values with their counts. Sensitive: ``exact``."""
+        return tuple(place for values, counts in exact for place in self.choose(values, counts, words)), ()
 
     def choose(self, values: Sequence[int], counts: Sequence[int], words: "Words") -> tuple[int, ...]:
         """Draw the quantiles of one group: its values on the lattice, rising, and how many rows have each.

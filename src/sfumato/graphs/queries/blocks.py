@@ -7,14 +7,18 @@ from functools import lru_cache
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description
 from sfumato.core.exact import natural
+from sfumato.core.finding import check_fit
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law, Mechanism
+from sfumato.core.query import Dataset, DrawnMechanism, Law, Mechanism
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Edge, Node, Relation, Unit
 from sfumato.errors import InvalidInput, Refused
 from sfumato.graphs.adjacency import Adjacency
+from sfumato.graphs.describe import by_sentence
 from sfumato.graphs.moves import cap_of, check_unit
 from sfumato.graphs.shape import Shape
 from sfumato.inference.derived import Derived
@@ -108,6 +112,12 @@ class BlockEdges:
         by_shape = {form.shape: form for form in self._forms(law, "", (0,) * self.size)}
         return {"edges": max(form.margin(level) for form in by_shape.values())}
 
+    check_answer = check_fit
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        return by_sentence(self, said)
+
     def cap(self, unit: Unit) -> int | None:
         """None: an edge needs none."""
         return cap_of(unit)
@@ -132,7 +142,7 @@ class BlockEdges:
         many = 2 if isinstance(unit, Edge) and unit.relation is Relation.REPLACE else 1
         return Sensitivity.of(l0=min(many, self.cells), l1=many, l2_squared=many, linf=1)
 
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """The strategy with the least noise that the spend allows."""
         return MatrixNoise.calibrated(
             strategy=self.strategy,

@@ -6,11 +6,14 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description
 from sfumato.core.exact import natural
+from sfumato.core.finding import check_fit
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law, Mechanism
+from sfumato.core.query import Dataset, DrawnMechanism, Law, Mechanism
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Edge, Node, Relation, Unit
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.graphs.adjacency import Adjacency
@@ -23,6 +26,7 @@ from sfumato.graphs.block_models import (
     likelihood_steps,
     share_of,
 )
+from sfumato.graphs.describe import network
 from sfumato.graphs.moves import cap_of, check_unit
 from sfumato.graphs.pairs import pair_count
 from sfumato.graphs.shape import Shape
@@ -116,6 +120,12 @@ class CommunityCount:
         """A choice has no margin."""
         return {}
 
+    check_answer = check_fit
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        return network(self, said, cap=self.cap(said.unit))
+
     def cap(self, unit: Unit) -> int | None:
         """None: an edge needs none."""
         return cap_of(unit)
@@ -136,7 +146,7 @@ class CommunityCount:
         many = 2 if isinstance(unit, Edge) and unit.relation is Relation.REPLACE else 1
         return Sensitivity.of(linf=Fraction(many * edge_move(self.eta), STEPS))
 
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """The exponential mechanism over the numbers of blocks."""
         reach = moved.linf.value if moved.linf is not None else Fraction(0)
         return Exponential.calibrated(sensitivity=reach, epsilon=spend.epsilon)

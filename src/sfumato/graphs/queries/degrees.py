@@ -6,15 +6,19 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description
 from sfumato.core.exact import natural
+from sfumato.core.finding import check_numbers
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law, Mechanism
+from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Node, Unit
 from sfumato.errors import InvalidInput, Refused
 from sfumato.graphs.adjacency import Adjacency
 from sfumato.graphs.degrees import degrees_of
+from sfumato.graphs.describe import by_sentence, network
 from sfumato.graphs.moves import cap_of, degree_moves
 from sfumato.graphs.query import check_size, raw_figure
 from sfumato.graphs.shape import Direction, Shape
@@ -84,6 +88,12 @@ class Degrees:
         """The margin, which hangs on the noise alone."""
         return {self.measure: Fraction(law.margin(confidence, numbers=self.size if joint else 1))}
 
+    check_answer = check_numbers
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        return by_sentence(self, said)
+
     def cap(self, unit: Unit) -> int | None:
         """None: an edge needs none."""
         return cap_of(unit)
@@ -104,7 +114,7 @@ class Degrees:
         moved = degree_moves(unit, self.shape, self.direction)
         return Sensitivity.of(l0=min(moved.steps, self.size), l1=moved.steps, l2_squared=moved.steps, linf=1)
 
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """Laplace or Gaussian noise, whichever is smaller."""
         return least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)
 
@@ -176,6 +186,13 @@ class SortedDegrees:
         """The margin of the raw numbers; those that rise are nearer in most places."""
         return {"degree": Fraction(law.margin(confidence, numbers=self.size if joint else 1))}
 
+    check_answer = check_numbers
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        words = None if self.length == self.shape.nodes else "largest_degrees"
+        return network(self, said, cap=self.cap(said.unit), words=words, sentence=True)
+
     def cap(self, unit: Unit) -> int | None:
         """That of a node unit."""
         return cap_of(unit)
@@ -202,7 +219,7 @@ class SortedDegrees:
         """How far one edge alone moves the degrees of the graph projected to ``cap``; both steps can meet in one."""
         return Sensitivity.of(l0=self.length, l1=2, l2_squared=4, linf=2)
 
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """Laplace or Gaussian noise, whichever is smaller."""
         return least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)
 

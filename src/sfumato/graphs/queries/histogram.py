@@ -6,15 +6,19 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description
 from sfumato.core.exact import natural
+from sfumato.core.finding import check_numbers
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law, Mechanism
+from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import L0, Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Node, Unit
 from sfumato.errors import InvalidInput, Refused
 from sfumato.graphs.adjacency import Adjacency
 from sfumato.graphs.degrees import degrees_of
+from sfumato.graphs.describe import by_sentence
 from sfumato.graphs.moves import cap_of, degree_moves, edge_moves
 from sfumato.graphs.query import check_size, raw_figure
 from sfumato.graphs.shape import Direction, Shape
@@ -103,6 +107,12 @@ class DegreeHistogram:
         """The margin, which hangs on the noise alone."""
         return {self.measure: Fraction(law.margin(confidence, numbers=self.size if joint else 1))}
 
+    check_answer = check_numbers
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        return by_sentence(self, said)
+
     def cap(self, unit: Unit) -> int | None:
         """That of a node unit."""
         return cap_of(unit)
@@ -117,7 +127,7 @@ class DegreeHistogram:
         """How far one edge alone moves the counts of the graph projected to ``cap``: two nodes change theirs."""
         return Sensitivity.of(l0=min(4, self.size), l1=4, l2_squared=8, linf=2)
 
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """Laplace or Gaussian noise, whichever is smaller."""
         return least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)
 
@@ -183,6 +193,12 @@ class EdgesAndDegrees:
         """The margin of the raw numbers; those that agree are a little nearer."""
         return {"count": Fraction(law.margin(confidence, numbers=self.size if joint else 1))}
 
+    check_answer = check_numbers
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        return by_sentence(self, said)
+
     def cap(self, unit: Unit) -> int | None:
         """That of a node unit."""
         return cap_of(unit)
@@ -208,7 +224,7 @@ class EdgesAndDegrees:
         """How far one edge alone moves all numbers of the graph projected to ``cap``."""
         return Sensitivity.of(l0=min(5, self.size), l1=5, l2_squared=9, linf=2)
 
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """Laplace or Gaussian noise, whichever is smaller."""
         return least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)
 

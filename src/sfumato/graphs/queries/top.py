@@ -7,15 +7,19 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description
 from sfumato.core.exact import natural
+from sfumato.core.finding import check_fit
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law, Mechanism
+from sfumato.core.query import Dataset, DrawnMechanism, Law, Mechanism
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Edge, Node, Relation, Unit
 from sfumato.errors import InvalidInput, Refused
 from sfumato.graphs.adjacency import Adjacency
 from sfumato.graphs.degrees import degrees_of
+from sfumato.graphs.describe import network
 from sfumato.graphs.moves import cap_of, degree_moves
 from sfumato.graphs.shape import Direction, Shape
 from sfumato.inference.chosen import Chosen
@@ -99,6 +103,13 @@ class TopNodes:
         """A choice has no margin."""
         return {}
 
+    check_answer = check_fit
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        words = "top_nodes_in_order" if self.way is Way.PEELING else None
+        return network(self, said, cap=self.cap(said.unit), words=words, sentence=True, by=False)
+
     def cap(self, unit: Unit) -> int | None:
         """None: an edge needs none."""
         return cap_of(unit)
@@ -124,7 +135,7 @@ class TopNodes:
         """Whether a unit moves all degrees in one direction: an edge that is not exchanged for another does."""
         return not (isinstance(unit, Edge) and unit.relation is Relation.REPLACE)
 
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """One choice of a set, or one of each node after the other."""
         if self.way is Way.JOINT:
             steps = int(moved.l1.value) if moved.l1 is not None else 0

@@ -6,12 +6,16 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description
+from sfumato.core.finding import check_fit
 from sfumato.core.limits import Limit
-from sfumato.core.query import Law, Mechanism
+from sfumato.core.query import DrawnMechanism, Law, Mechanism
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Unit
 from sfumato.graphs.adjacency import Adjacency
+from sfumato.graphs.describe import network
 from sfumato.graphs.queries.by_ladder import ByLadder
 from sfumato.inference.derived import Derived
 
@@ -31,7 +35,7 @@ class Triangles(ByLadder):
     covers its draws. Assumes: the nodes are public. Public: every field. Proofs: docs/proofs/ladder.md,
     docs/proofs/noisy-local-sensitivity.md
 
-    >>> from sfumato.core.query import Dataset
+    >>> from sfumato.core.query import Dataset, DrawnMechanism
     >>> from sfumato.core.units import edge
     >>> from sfumato.graphs.shape import Shape
     >>> asked = Triangles(dataset=Dataset(name="wards", edition="1"), shape=Shape(nodes=9))
@@ -74,6 +78,12 @@ class Triangles(ByLadder):
         """The margin for the worst graph; the release itself says less where it has a guide."""
         return {"triangles": self.margin(law, confidence)}
 
+    check_answer = check_fit
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        return network(self, said)
+
     def cap(self, unit: Unit) -> None:
         """None: the graph is read as it is."""
         return
@@ -82,7 +92,7 @@ class Triangles(ByLadder):
         """n − 2: the other nodes."""
         return self.moved(unit, None)
 
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """The ladder, the noisy scale, or noise for all graphs."""
         return self.noise(moved, unit, spend, None)
 

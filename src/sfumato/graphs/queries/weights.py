@@ -6,14 +6,18 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description
 from sfumato.core.exact import positive
+from sfumato.core.finding import check_numbers
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law, Mechanism
+from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release, only_release
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Edge, Node, Relation, Unit, Weight
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.graphs.adjacency import Adjacency
+from sfumato.graphs.describe import network
 from sfumato.graphs.moves import cap_of, check_unit
 from sfumato.graphs.pairs import check_pairs, pair_count, pairs, places
 from sfumato.graphs.shape import Shape
@@ -99,6 +103,12 @@ class PairWeights:
         """The margin, which hangs on the noise alone."""
         return {"weight": self.step * law.margin(confidence, numbers=self.size if joint else 1)}
 
+    check_answer = check_numbers
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        return network(self, said, cap=self.cap(said.unit), bound=self.bound, sentence=True)
+
     def cap(self, unit: Unit) -> int | None:
         """None: an edge needs none."""
         return cap_of(unit)
@@ -124,7 +134,7 @@ class PairWeights:
             l0=min(many, self.size), l1=many * WEIGHT_STEPS, l2_squared=many * WEIGHT_STEPS**2, linf=WEIGHT_STEPS
         )
 
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """Laplace or Gaussian noise, whichever is smaller."""
         return least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)
 

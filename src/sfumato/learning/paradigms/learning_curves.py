@@ -6,15 +6,19 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description
 from sfumato.core.exact import natural
+from sfumato.core.finding import check_numbers
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law, Mechanism, check_name
+from sfumato.core.query import Dataset, DrawnMechanism, Law, check_name
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Relation, Unit
 from sfumato.errors import Refused
 from sfumato.inference.figure import Figure
 from sfumato.inference.form import Form, Noise
+from sfumato.learning.describe import accuracies
 from sfumato.learning.paradigms.persons import persons
 from sfumato.mechanisms.advisor import least_noise
 
@@ -78,6 +82,12 @@ class LearningCurve:
         labels = {name: tuple(column) for name, column in self.labels().items()}
         return {"accuracy": Figure(forms=forms, labels=labels, measure="accuracy", sources=(release,))}
 
+    check_answer = check_numbers
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        return accuracies(self, said, number=self.number)
+
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """The margin of each share, or of all of them at once."""
         return {"accuracy": Fraction(law.margin(confidence, numbers=self.epochs if joint else 1), self.number)}
@@ -98,6 +108,6 @@ class LearningCurve:
         moved = persons(unit, limit)
         return Sensitivity.of(l0=self.epochs, l1=self.epochs * moved, l2_squared=self.epochs * moved**2, linf=moved)
 
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """The noise of the lower variance on each count."""
         return least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)

@@ -1,21 +1,26 @@
 """Keys that nobody declared: which values enough people share, found privately."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from sfumato.core.budget import Budget
+from sfumato.core.description import Description
+from sfumato.core.finding import Finding
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law
+from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Relation, Unit
 from sfumato.engines.expressions import Expression
-from sfumato.errors import InvalidInput
+from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.inference.chosen import Chosen
 from sfumato.inference.derived import Derived
 from sfumato.inference.shown import ShownCounts
-from sfumato.mechanisms import NoisyThreshold
+from sfumato.mechanisms import NoisyThreshold, OptimalSelection
+from sfumato.tables import describe
 from sfumato.tables.contribution import contribution
 from sfumato.tables.joins import Join
 from sfumato.tables.keys import KeyValue
@@ -76,6 +81,24 @@ class FoundKeys:
         keys = given.groups * given.members * (2 if given.relation is Relation.REPLACE else 1)
         return Sensitivity.of(l0=keys, l1=keys, linf=given.members)
 
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
+        """A threshold on noisy counts, or the selection of most keys where they are not counted."""
+        if spend.delta == 0:
+            raise NotDeclared(
+                "keys that nobody declared cannot be found without a δ: with some small probability a key of one "
+                "person alone is shown. Nothing was done. Say release(epsilon=…, delta=1e-9)."
+            )
+        keys = moved.l0.count if moved.l0 is not None else 0
+        if self.counted:
+            most = int(moved.linf.value) if moved.linf is not None else 0
+            return NoisyThreshold.calibrated(keys=keys, most=most, epsilon=spend.epsilon, delta=spend.delta)
+        if moved.linf is not None and moved.linf.value > 1:
+            raise Refused(
+                "keys without their counts are found where a unit adds one person to each: a family adds more. "
+                "Nothing was done. Say find_keys(..., counted=True)."
+            )
+        return OptimalSelection.calibrated(keys=keys, epsilon=spend.epsilon, delta=spend.delta)
+
     def columns(self, release: Release) -> Mapping[str, Derived]:
         """The keys that were found, and how many persons have each."""
         said = release.statement
@@ -95,6 +118,23 @@ class FoundKeys:
                 sources=(release,),
             )
         return found
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        return describe.found_keys(said, self.over, where=self.where)
+
+    def check_answer(self, said: Statement) -> Iterator[Finding]:
+        """Different keys, each with a count above the threshold where they are counted."""
+        keys = said.found
+        if not all(len(key) == len(self.over) for key in keys) or len(set(keys)) != len(keys):
+            yield Finding(field="statement.found", problem="must hold different keys, one part for each column")
+        if len(said.values) != (len(keys) if self.counted else 0):
+            yield Finding(field="statement.values", problem="must hold one number for each key that was counted")
+        wanted = NoisyThreshold if self.counted else OptimalSelection
+        if type(said.mechanism) is not wanted:
+            yield Finding(field="statement.mechanism.kind", problem=f"must be {wanted.KIND} for this query")
+        if isinstance(said.mechanism, NoisyThreshold) and not all(v >= said.mechanism.threshold for v in said.values):
+            yield Finding(field="statement.values", problem="must not lie below the threshold")
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """Which keys are found hangs on the data."""

@@ -1,0 +1,385 @@
+"""Examples that a vault holds for learning: inputs and targets of persons, and how questions are answered."""
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+from sfumato.core.exact import Exact, natural
+from sfumato.core.extras import need
+from sfumato.core.interrupts import attempt
+from sfumato.core.limits import Limit
+from sfumato.core.query import Dataset, Query, ReleasedQuery
+from sfumato.core.stored import Stored
+from sfumato.core.units import Family, Record, Relation, User
+from sfumato.errors import InvalidInput, NotDeclared, Refused
+from sfumato.gate.setting import Setting
+from sfumato.learning import EXAMPLE_QUERIES, TRAINING_QUERIES
+from sfumato.learning.paradigms.content import content_of
+from sfumato.learning.paradigms.distillation import CloserModel
+from sfumato.learning.paradigms.examples import Examples
+from sfumato.learning.paradigms.learning_curves import LearningCurve
+from sfumato.learning.paradigms.output_perturbation import LogisticWeights
+from sfumato.learning.paradigms.own_rows import public_questions
+from sfumato.learning.paradigms.persons import Id, persons, whose
+from sfumato.learning.paradigms.teachers import Train, counted, part_of, seed_of, vote
+from sfumato.learning.paradigms.voting import ConfidentVotes, TeacherVotes
+from sfumato.learning.silence import silence
+from sfumato.learning.units import Units, listed_ids, typed
+
+if TYPE_CHECKING:
+    from sfumato.learning.evaluation import Evaluator
+    from sfumato.learning.multiplicity import Multiplied
+    from sfumato.learning.trainer import Trainer
+
+__all__ = ["ExampleStore"]
+
+ExampleQuery = TeacherVotes | ConfidentVotes | LearningCurve | CloserModel | LogisticWeights
+
+
+@dataclass(slots=True, kw_only=True, repr=False, eq=False)
+class _Holding:
+    """What is kept of declared examples. Sensitive: inputs, targets, ids."""
+
+    inputs: Any
+    targets: Any
+    ids: list[Id | None] | None
+    number: int | None
+    secret: Callable[[], bytes]
+    ensembles: dict[str, tuple[Train, tuple[int, int, str]]] = field(default_factory=dict)
+    questions: dict[str, tuple[Any, str]] = field(default_factory=dict)
+    models: dict[str, tuple[list[Any], str]] = field(default_factory=dict)
+
+    def voted(self, ensemble: str, asked: str) -> str:
+        """The digest of teachers and questions as they are now, and of a secret: nobody learns them by trying."""
+        return content_of(self.secret(), self.ensembles[ensemble][0], self.questions[asked][0])
+
+    def examined(self, models: str) -> str:
+        """The digest of models as they are now, with the secret as well."""
+        return content_of(self.secret(), *self.models[models][0])
+
+    @property
+    def numeric(self) -> bool:
+        """Whether inputs are numbers by their type, which is public; no value is read."""
+        if hasattr(self.inputs, "is_complex"):
+            return not (self.inputs.is_complex() or self.inputs.is_quantized or self.inputs.is_sparse)
+        return self.inputs.dtype.kind in "biuf"
+
+
+class _Keeper:
+    """What an analyst may lay beside declared examples; there is no way to read them here."""
+
+    __slots__ = ("_held",)
+
+    def __init__(self, held: _Holding) -> None:
+        self._held = held
+
+    def teach(self, name: str, train: Train, parts: int, classes: int) -> None:
+        """Keep the way to train an ensemble under a name; a name stays what it is."""
+        if self._held.ids is None:
+            raise NotDeclared(
+                "which part a record belongs to is told by its name and never by its place; nothing was done. Declare "
+                "the examples with ids=…."
+            )
+        _kept(self._held.ensembles, name, train, (parts, classes, content_of(train)))
+
+    def ask(self, name: str, questions: Any) -> int:
+        """Keep public questions under a name; how many there are."""
+        taken = public_questions(questions)
+        _kept(self._held.questions, name, taken, content_of(taken))
+        return len(taken)
+
+    def examine(self, name: str, models: Sequence[Any]) -> int:
+        """Keep models under a name, each tried on zeros; how many there are."""
+        from sfumato.learning.paradigms.predictions import rehearsed
+
+        ready = [rehearsed(model, self._held.inputs) for model in models]
+        _kept(self._held.models, name, ready, content_of(*models))
+        return len(models)
+
+    def voted(self, ensemble: str, asked: str) -> str:
+        """The digest of what was kept under the names of an ensemble and of some questions."""
+        return self._held.voted(ensemble, asked)
+
+    def examined(self, models: str) -> str:
+        """The digest of what was kept under the name of some models."""
+        return self._held.examined(models)
+
+
+class ExampleStore:
+    """Declared examples, and the secret that tells which part of them a person belongs to."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting, self._unit, self._name = setting, setting.unit, setting.name
+        self._secret = partial(setting.secret, "parts of teachers")
+        self._sessions = setting.sessions(TRAINING_QUERIES, what="training run")
+        self._holdings: dict[Dataset, _Holding] = {}
+
+    def declare(
+        self,
+        inputs: object,
+        targets: object,
+        *,
+        name: str | None = None,
+        version: str | None = None,
+        ids: object = None,
+        number: int | None = None,
+    ) -> Examples:
+        """Declare examples for learning: inputs, their targets, and whose they are.
+
+        Inputs and targets are arrays, tensors or data frames, taken over as they are now; nothing is spent. Of all
+        values only ``ids`` are looked at, each by itself, to tell persons apart: a record whose id is null, or is
+        neither text, bytes nor a whole number, counts for nobody. ``number`` is the public number of persons,
+        or of records, that shares and means are over. Where it is asked about records, of each person the first one
+        counts; teachers are trained on all of them.
+
+        >>> import sfumato as sf
+        >>> import numpy as np
+        >>> vault = sf.Vault(unit=sf.record(relation="replace"), budget=sf.Budget(epsilon=1), name="trial")
+        >>> test = vault.examples(np.array([[0.2], [0.8]]), np.array([0, 1]), name="test set", version="1")
+        >>> str(test.accuracy(lambda record: record[0] > 0.5, name="a rule").preview(epsilon=1))[:30]
+        '1 number(s) at ε = 1: each wit'
+        """
+        persons(self._unit, None)
+        if name is None:
+            raise NotDeclared("examples need a public name, which their releases state. Say name='test set'.")
+        dataset = Dataset(name=name, edition=secrets.token_hex(8) if version is None else version)
+        if dataset in self._holdings:
+            raise Refused(
+                f"{name!r} version {version!r} is declared already, and stored answers would be mixed with those of "
+                "other examples. Nothing was done. Give the new state of the data a version of its own."
+            )
+        if number is not None:
+            natural(number, "number", most=2**40)
+        if isinstance(self._unit, User | Family) and ids is None:
+            raise NotDeclared("persons are protected: say who each example is of, ids=…. Nothing was done.")
+        who = None if ids is None else [whose(each) for each in listed_ids(ids)]
+        held = _Holding(inputs=_taken(inputs), targets=_taken(targets), ids=who, number=number, secret=self._secret)
+        if not held.inputs.shape or not held.targets.shape:
+            raise InvalidInput("inputs and targets are rows, one for each example; nothing was done.")
+        if len({len(held.inputs), len(held.targets)} | (set() if held.ids is None else {len(held.ids)})) != 1:
+            raise InvalidInput("inputs, targets and ids are not of the same examples; nothing was done.")
+        if self._unit.relation is Relation.REPLACE and isinstance(self._unit, Record):
+            held.number = len(held.inputs) if number is None else number  # the number of records is public here
+            if held.number != len(held.inputs):
+                raise InvalidInput("number is not that of the records, which is public here; nothing was done.")
+        self._holdings[dataset] = held
+        return Examples(
+            keeper=_Keeper(held),
+            gate=self._setting.gate,
+            dataset=dataset,
+            number=held.number,
+            shape=tuple(held.inputs.shape[1:]),
+            numeric=held.numeric,
+        )
+
+    def trainer(
+        self,
+        model: Any,
+        loss: Callable[..., Any],
+        *,
+        data: Units,
+        clip: Exact = 1,
+        way: str = "auto",
+        copies: "Multiplied | None" = None,
+    ) -> "Trainer":
+        """Declare a training run: a torch model, a loss of outputs and targets, and the units to learn from.
+
+        ``clip`` is the l2 norm that the gradient of one unit is held to; it bounds what one unit can do in a step.
+        ``way`` says how gradients are computed (``auto``, ``fast`` or ``semantic``), and ``copies`` how often each unit
+        is augmented. Nothing is read and nothing is spent; :meth:`~sfumato.learning.Trainer.fit` charges.
+
+        >>> import torch, sfumato as sf
+        >>> from sfumato.learning import Units
+        >>> budget = sf.Budget(epsilon=2, delta=1e-6)
+        >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=budget, name="trial")
+        >>> data = Units(torch.zeros(50, 3), torch.zeros(50), number=50, name="visits", version="1")
+        >>> trainer = vault.trainer(torch.nn.Linear(3, 1), lambda out, y: (out[:, 0] - y).square().mean(), data=data)
+        >>> trainer.fit(epochs=1, epsilon=1, delta=1e-7).release.charged.epsilon, vault.left.epsilon
+        (Fraction(1, 1), Fraction(1, 1))
+        """
+        need("torch", "pip install 'sfumato[learning]'")
+        from sfumato.learning.trainer import Trainer
+
+        return Trainer(self._sessions, model, loss, data=data, clip=clip, way=way, copies=copies)
+
+    def evaluator(
+        self,
+        *,
+        data: Units,
+        evaluations: int,
+        epsilon: Exact,
+        delta: Exact,
+        right: Callable[..., Any] | None = None,
+    ) -> "Evaluator":
+        """Pay for so many looks at how well models do on held-out units; charged now, as a whole.
+
+        ``right(outputs, targets)`` says of one record whether the model is right; if not said, whether the highest
+        output is that of its class.
+
+        >>> import torch, sfumato as sf
+        >>> from sfumato.learning import Units
+        >>> budget = sf.Budget(epsilon=2, delta=1e-6)
+        >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=budget, name="trial")
+        >>> held = Units(torch.zeros(50, 3), torch.zeros(50), number=50, name="held out", version="1")
+        >>> vault.evaluator(data=held, evaluations=4, epsilon=1, delta=1e-7), vault.left.epsilon
+        (<evaluator on 'held out': 4 of 4 left>, Fraction(1, 1))
+        """
+        need("torch", "pip install 'sfumato[learning]'")
+        from sfumato.learning.evaluation import Evaluator
+
+        return Evaluator(self._sessions, data=data, evaluations=evaluations, epsilon=epsilon, delta=delta, right=right)
+
+    def answers(self, query: Query) -> TypeGuard[ReleasedQuery]:
+        """Whether this is a question about examples; a subclass could state a sensitivity of its own."""
+        return type(query) in EXAMPLE_QUERIES
+
+    def check(self, query: ExampleQuery) -> None:
+        """Refuse a question about examples that are not declared, or with facts that were not."""
+        if type(query.dataset) is not Dataset or query.dataset not in self._holdings:
+            raise InvalidInput(
+                f"vault {self._name!r} holds no such examples; nothing was read and nothing was spent. Declare them "
+                "with vault.examples(...)."
+            )
+        held = self._holdings[query.dataset]
+        match query:
+            case TeacherVotes() | ConfidentVotes():
+                known = query.ensemble in held.ensembles and query.asked in held.questions
+                fits = known and (
+                    held.ensembles[query.ensemble][1][:2] == (query.parts, query.classes)
+                    and len(held.questions[query.asked][0]) == query.questions
+                    and query.content == held.voted(query.ensemble, query.asked)
+                )
+            case LearningCurve():
+                known = query.models in held.models and query.number == held.number
+                fits = known and (
+                    len(held.models[query.models][0]) == query.epochs and query.content == held.examined(query.models)
+                )
+            case CloserModel():
+                fits = query.number == held.number
+            case LogisticWeights():
+                fits = held.numeric and (query.number, query.features) == (held.number, *held.inputs.shape[1:])
+        if not fits:
+            raise Refused(
+                f"the public facts that this asks with are not those declared for {query.dataset.name!r}; nothing was "
+                "read and nothing was spent. Make questions with the methods of the examples."
+            )
+
+    def limit(self, query: ExampleQuery) -> Limit | None:
+        """None: of each person one record, or one teacher, counts."""
+        return None
+
+    def private(self, query: ExampleQuery) -> list[Dataset]:
+        """The examples that are asked."""
+        return [query.dataset]
+
+    def derived(self, query: ExampleQuery) -> list[Dataset]:
+        """None: examples are rows in memory."""
+        return []
+
+    def check_fit(self, query: ExampleQuery) -> None:
+        """Nothing is left to check: the shapes were, when the question was made."""
+
+    def stored(self, query: ExampleQuery) -> dict[Dataset, Stored]:
+        """Nothing: where examples in memory came from is not known."""
+        return {}
+
+    def read(self, query: ExampleQuery) -> Any:
+        """Read the examples and compute. Sensitive: the result is exact.
+
+        What teachers and models print, log or warn of meanwhile can hang on the data, and is not shown.
+        """
+        with silence():
+            return self._computed(query, self._holdings[query.dataset])
+
+    def _computed(self, query: ExampleQuery, held: _Holding) -> Any:
+        match query:
+            case TeacherVotes():
+                return [count for row in self._votes(query, held) for count in row]
+            case ConfidentVotes():
+                return self._votes(query, held)
+            case LearningCurve():
+                from sfumato.learning.paradigms.predictions import right
+
+                places = self._places(held)
+                return [right(model, held.inputs, held.targets, places) for model in held.models[query.models][0]]
+            case CloserModel():
+                from sfumato.learning.paradigms.predictions import class_of
+
+                counts = [0] * len(query.first)
+                for place in self._places(held):
+                    chosen = class_of(held.targets[place])
+                    if chosen is not None and 0 <= chosen < len(counts):
+                        counts[chosen] += 1
+                return list(query.exact(counts))
+            case LogisticWeights():
+                return list(self._weights(query, held))
+
+    def _votes(self, query: TeacherVotes | ConfidentVotes, held: _Holding) -> list[list[int]]:
+        """Train every teacher on its own part and count the votes. Sensitive."""
+        train, (parts, classes, _) = held.ensembles[query.ensemble]
+        secret = self._secret()
+        places: list[list[int]] = [[] for _ in range(parts)]
+        for place, person in enumerate(held.ids or ()):
+            if person is not None:
+                places[part_of(person, parts, secret)].append(place)
+        questions, _ = held.questions[query.asked]
+        votes = [
+            vote(train, held.inputs[own], held.targets[own], questions, classes=classes, seed=seed_of(part, secret))
+            for part, own in enumerate(places)
+        ]
+        return counted(votes, classes=classes, questions=len(questions))
+
+    def _weights(self, query: LogisticWeights, held: _Holding) -> tuple[int, ...]:
+        from sfumato.learning.paradigms.logistic import held_to_one, minimiser
+
+        places = self._places(held)
+        signs = [1 if _above(held.targets[place]) else -1 for place in places]
+        found = minimiser(
+            held_to_one(_doubles(held.inputs[places])).reshape(len(places), query.features),
+            signs,
+            number=query.number,
+            regularisation=query.regularisation,
+            residual=query.residual,
+        )
+        return query.rounded(found)
+
+    def _places(self, held: _Holding) -> list[int]:
+        """Which records count: all of them, or the first of each person. Sensitive."""
+        if isinstance(self._unit, Record):
+            return list(range(len(held.inputs)))
+        first: dict[Id, int] = {}
+        for place, person in enumerate(held.ids or ()):
+            if person is not None:
+                first.setdefault(person, place)
+        return list(first.values())
+
+
+def _taken(given: Any) -> Any:
+    """What was handed over, as it is now: a tensor, or an array."""
+    if hasattr(given, "clone"):
+        return given.detach().clone()
+    import numpy as np
+
+    return np.array(typed(given))
+
+
+def _doubles(rows: Any) -> Any:
+    """Rows of numbers as doubles, whatever type of number they have."""
+    if hasattr(rows, "clone"):
+        import torch
+
+        return rows.to("cpu", torch.float64).numpy()
+    return rows
+
+
+def _above(target: Any) -> bool:
+    """Whether a target is above 0; what is no number is not."""
+    return attempt(lambda: bool(float(target) > 0)) is True
+
+
+def _kept(names: dict[str, Any], name: str, what: Any, content: Any) -> None:
+    """Keep something under a public name, which stays what it is: what has another content is refused."""
+    if names.setdefault(name, (what, content))[1] != content:
+        raise Refused(f"{name!r} is the name of something else here; nothing was done. Give it another name.")

@@ -1,0 +1,217 @@
+"""The tables that a vault holds, and how their questions are answered."""
+
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, TypeGuard
+
+from sfumato.core.exact import Exact, natural, rational
+from sfumato.core.limits import Limit
+from sfumato.core.query import Dataset, Query, ReleasedQuery
+from sfumato.core.stored import Stored
+from sfumato.core.units import Family, Relation, Unit, User
+from sfumato.engines.sources import Source, check_derived
+from sfumato.errors import InvalidInput, NotDeclared, Refused
+from sfumato.gate.setting import Setting
+from sfumato.tables.contribution import contribution
+from sfumato.tables.execution import Beside, check_columns, exact_numbers
+from sfumato.tables.keys import KeyValue, keys_of
+from sfumato.tables.public import PublicTable
+from sfumato.tables.queries.aggregate import Aggregate
+from sfumato.tables.question_parts import TABLE_QUERIES, TableQuery, check_parts
+from sfumato.tables.schema import Schema
+from sfumato.tables.table import Table
+
+__all__ = ["TableStore"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Holding:
+    """What is kept of a declared table."""
+
+    source: Source
+    limit: Limit | None
+    number: int | None
+
+
+class TableStore:
+    """Declared tables: private ones with their limits, and public ones to join them with."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting, self._unit, self._name, self._budget = setting, setting.unit, setting.name, setting.budget
+        self._holdings: dict[Dataset, _Holding] = {}
+        self._public: dict[Dataset, PublicTable] = {}
+        self._secret = secrets.token_hex(16)
+
+    def declare(
+        self,
+        data: object,
+        *,
+        schema: Schema | str | Path | None = None,
+        name: str | None = None,
+        version: str | None = None,
+        limit: Limit | None = None,
+        bounds: Mapping[str, tuple[Exact, Exact]] | None = None,
+        keys: Mapping[str, Iterable[KeyValue | date]] | None = None,
+        number: int | None = None,
+        derived: bool = False,
+    ) -> Table:
+        """Declare a table: where its rows are, and the public facts about them.
+
+        A file is not opened; a data frame is taken over as it is now. Nothing is counted and nothing is spent.
+
+        ``version`` is a label of yours for this state of the data (a random one if you give none). ``limit`` says how
+        much of each person counts and is enforced. ``keys`` lists, for each column to group by, all its values;
+        ``bounds`` gives, for each column to sum, the public range that its values are held to. ``number`` is how many
+        units there are, where that is public: under *replace*, and used where every unit counts as one row. A
+        ``schema`` says all this at once; what is given beside it takes its place.
+
+        Rows must be stored ones, with row-wise steps on them at most. A view, a query or a lazy frame that cannot be
+        shown to be row-wise is refused. With ``derived=True`` it is taken: then you, the steward, vouch that each row
+        of it depends on the rows of one protected unit only, and every certificate says that you do.
+
+        >>> import pyarrow as pa, sfumato as sf
+        >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=1), name="trial")
+        >>> table = vault.table(pa.table({"sex": ["F", "M"]}), name="people", version="1", keys={"sex": ["F", "M"]})
+        >>> table.dataset
+        Dataset(name='people', edition='1')
+        """
+        types = None
+        if schema is not None:
+            schema = schema if isinstance(schema, Schema) else Schema.load(schema)
+            said, types = schema.declaration(self._unit), schema.types
+            if schema.population is not None:
+                self._budget.judged(schema.population)
+            name, version, limit = name or said["name"], version or said["version"], limit or said["limit"]
+            bounds, keys = {**said["bounds"], **(bounds or {})}, {**said["keys"], **(keys or {})}
+            derived = derived or schema.derived
+            number = schema.number if number is None and self._unit.relation is Relation.REPLACE else number
+        check_derived(derived)
+        if name is None:
+            raise NotDeclared("a table needs a public name, which its releases state. Say name='visits'.")
+        dataset = Dataset(name=name, edition=secrets.token_hex(8) if version is None else version)
+        if any(known.name == name for known in self._public):
+            raise Refused(f"a public table is called {name!r} already; nothing was done. Give the table another name.")
+        if dataset in self._holdings:
+            raise Refused(
+                f"{name!r} version {version!r} is declared already, and stored answers would be mixed with those of "
+                "other rows. Nothing was done. Give the new state of the data a version of its own."
+            )
+        ranges = {column: _range(column, pair) for column, pair in (bounds or {}).items()}
+        declared = {column: keys_of(column, values) for column, values in (keys or {}).items()}
+        contribution(self._unit, limit)  # refuses a unit or a limit that does not fit rows
+        if number is not None and self._unit.relation is not Relation.REPLACE:
+            raise Refused(
+                "the number of units is secret under add/remove, and saying it would undo that. Nothing was done. "
+                "Leave it out, or protect units under replace."
+            )
+        if number is not None:
+            natural(number, "number")
+        single = limit is None or (limit.groups, limit.rows_per_group) == (1, 1)
+        source = Source(data, types, derived=derived, unit=_told_by(self._unit))
+        self._holdings[dataset] = _Holding(source=source, limit=limit, number=number)
+        return Table(
+            gate=self._setting.gate, dataset=dataset, keys=declared, bounds=ranges, number=number if single else None
+        )
+
+    def public(self, data: object, *, name: str | None = None, version: str = "1") -> PublicTable:
+        """Declare a public table, to be joined with private ones: a Parquet or CSV file, or a data frame.
+
+        Everyone may see its rows: nothing of it is protected. Its values are public keys and bounds.
+
+        >>> import pyarrow as pa, sfumato as sf
+        >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=1), name="trial")
+        >>> places = vault.public(pa.table({"hospital": ["A", "B"], "region": ["north", "south"]}), name="places")
+        >>> list(places.columns)
+        ['hospital', 'region']
+        """
+        if name is None:
+            raise NotDeclared("a public table needs a name, which its columns are called by. Say name='hospitals'.")
+        table = PublicTable.of(data, Dataset(name=name, edition=version))
+        if table.dataset in self._public or any(known.name == name for known in self._holdings):
+            raise Refused(f"a table {name!r} is declared already; nothing was done. Give it another name or version.")
+        self._public[table.dataset] = table
+        return table
+
+    def answers(self, query: Query) -> TypeGuard[ReleasedQuery]:
+        """Whether this is a question about tables; a subclass could state a sensitivity of its own."""
+        return type(query) in TABLE_QUERIES
+
+    def check(self, query: TableQuery) -> None:
+        """Refuse a query with foreign parts, or about data that is not declared."""
+        check_parts(query)
+        for dataset in self.private(query):
+            self._check_known(dataset, dataset in self._holdings)
+        for join in query.joins:
+            if join.public:
+                self._check_known(join.dataset, join.dataset in self._public)
+                self._public[join.dataset].check_unique([there for _, there in join.on])
+                if join.content != self._public[join.dataset].content:
+                    raise Refused(
+                        f"the public table {join.dataset.name!r} that this asks with is not the one declared here: "
+                        "its content is another. Nothing was read and nothing was spent. Make questions with the "
+                        "methods of the table."
+                    )
+        number = self._holdings[query.dataset].number
+        if isinstance(query, Aggregate) and query.number not in (None, number):
+            raise Refused(
+                f"the number of units that this asks with was not declared for {query.dataset.name!r}; nothing was "
+                "read and nothing was spent. Declare number=… with the table."
+            )
+
+    def limit(self, query: TableQuery) -> Limit | None:
+        """How much of each person counts."""
+        return self._holdings[query.dataset].limit
+
+    def private(self, query: TableQuery) -> list[Dataset]:
+        """The private datasets that a query reads."""
+        return [query.dataset, *(join.dataset for join in query.joins if not join.public)]
+
+    def derived(self, query: TableQuery) -> list[Dataset]:
+        """Those of them that were declared as derived."""
+        return [dataset for dataset in self.private(query) if self._holdings[dataset].source.derived]
+
+    def check_fit(self, query: TableQuery) -> None:
+        """Refuse a query that does not fit the names and types of the columns; no row is read."""
+        check_columns(query, self._beside(query), self._unit)
+
+    def stored(self, query: TableQuery) -> dict[Dataset, Stored]:
+        """What the rows are known by, once the columns were looked at."""
+        return {dataset: self._holdings[dataset].source.stored for dataset in self.private(query)}
+
+    def read(self, query: TableQuery) -> Any:
+        """Add up in the engine. Sensitive: the result is exact."""
+        limit = self._holdings[query.dataset].limit
+        return exact_numbers(query, self._beside(query), unit=self._unit, limit=limit, secret=self._secret)
+
+    def _check_known(self, dataset: Dataset, known: bool) -> None:  # noqa: FBT001 - reads as one sentence
+        if not known:
+            raise InvalidInput(
+                f"vault {self._name!r} holds no dataset {dataset.name!r} version {dataset.edition!r}; "
+                "nothing was read and nothing was spent. Declare it with vault.table(...) or vault.public(...)."
+            )
+
+    def _beside(self, query: TableQuery) -> Beside:
+        """The sources of all tables that a query names."""
+        private = {join.dataset: self._holdings[join.dataset].source for join in query.joins if not join.public}
+        public = {join.dataset: self._public[join.dataset] for join in query.joins if join.public}
+        limits = {dataset: limit for dataset in private if (limit := self._holdings[dataset].limit) is not None}
+        return Beside(own=self._holdings[query.dataset].source, private=private, public=public, limits=limits)
+
+
+def _told_by(unit: Unit) -> tuple[str, ...]:
+    """The column that tells units apart, where there is one."""
+    return (unit.column,) if isinstance(unit, User | Family) else ()
+
+
+def _range(column: str, pair: tuple[Exact, Exact]) -> tuple[Fraction, Fraction]:
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise InvalidInput(f"the bounds of {column!r} are not a pair; nothing was done. Give (low, high).")
+    lower, upper = pair
+    low, high = rational(lower, f"lower bound of {column!r}"), rational(upper, f"upper bound of {column!r}")
+    if low > high:
+        raise InvalidInput(f"the bounds of {column!r} are the wrong way round; nothing was done. Give (low, high).")
+    return low, high
