@@ -184,6 +184,7 @@ def test_every_engine_adds_up_the_same_whole_numbers(engine: str, corpus: str, r
 Placed = Callable[[Neighbours, str], Source]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("relation", Relation, ids=lambda it: it.value)
 @pytest.mark.parametrize(("name", "kind", "limit"), [
     pytest.param("two keys and the rest", "user", LIMITS[3], marks=pytest.mark.long),

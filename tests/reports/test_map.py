@@ -198,6 +198,7 @@ def test_what_does_not_fit_the_release_is_refused_by_name() -> None:
         asked.count().release(epsilon="1/2").map(topology())
 
 
+@pytest.mark.long
 def test_counts_are_drawn_too_and_saved_in_every_way_without_the_network(tmp_path: Path) -> None:
     vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=1), name="map")
     data = pa.table({"district": list(LETTERS) * 30})
