@@ -20,7 +20,7 @@ QUERIES = (Count, Aggregate, Quantiles, FoundKeys, TopGroups, Marginals, Join, K
 KIND = DataKind(
     name="tables",
     declarations=(*QUERIES, *EXPRESSIONS),
-    messages=None,
+    messages="sfumato.tables",
     plots={},
     store="sfumato.tables.store:TableStore",
 )

@@ -6,16 +6,20 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description
 from sfumato.core.exact import natural
+from sfumato.core.finding import check_numbers
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Relation, Unit
 from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput, Refused
 from sfumato.inference.derived import Derived
 from sfumato.mechanisms.advisor import least_noise
+from sfumato.tables import describe
 from sfumato.tables.blocks import Block, blocks_of
 from sfumato.tables.contribution import contribution, joint_reach
 from sfumato.tables.expectation import expected
@@ -42,6 +46,7 @@ class Aggregate:
 
     KIND: ClassVar[str] = "query.aggregate"
     VERSION: ClassVar[int] = 1
+    COMPARED: ClassVar[str] = "comparison.measures"
     ANSWERED_BY: ClassVar[tuple[str, ...]] = ("mechanism.laplace", "mechanism.gaussian")
     dataset: Dataset
     measures: tuple[Measure, ...]
@@ -72,6 +77,11 @@ class Aggregate:
     def blocks(self) -> tuple[Block, ...]:
         """What is added up so that all measures can be read off it."""
         return blocks_of(self.measures, number=self.number)
+
+    @property
+    def row_height(self) -> int:
+        """By how much one row moves the numbers that are drawn: many steps where values are measured."""
+        return max(int(block.reach.alone.linf) for block in self.blocks)
 
     @property
     def size(self) -> int:
@@ -111,6 +121,12 @@ class Aggregate:
         said = release.statement
         reader = self._reader(said.values, law=said.law, identifier=said.identifier, sources=(release,))
         return {measure.name: reader.column(measure) for measure in self.measures}
+
+    check_answer = check_numbers
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        return describe.aggregate(said, self.measures, by=self.by, where=self.where, number=self.number)
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """The margin to expect of each measure, in groups of so many rows; without rows, of those that need none."""

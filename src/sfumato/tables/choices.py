@@ -1,18 +1,20 @@
 """What was chosen and is no number: found values and largest groups, with the public figures that bound the choice.
 
-Both hang on the query and its mechanism alone, never on what was chosen.
+Both depend on the query and its mechanism alone, never on what was chosen.
 """
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 from sfumato.core import enclosures
 from sfumato.core.exact import natural
 from sfumato.laws import DiscreteLaplace
 from sfumato.mechanisms import NoisyThreshold, OptimalSelection, TopChoice
-from sfumato.reports.columns import CONFIDENCE
 
 __all__ = ["Found", "Top"]
+
+CONFIDENCE = Fraction(19, 20)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
