@@ -296,7 +296,11 @@ def voted(size: int) -> Played:
 
 
 def _taught() -> Any:
-    examples = _vault(user("id", relation="add/remove")).examples([[0.0]], [0], name="invented", version="1", ids=[1])
+    import numpy as np
+
+    examples = _vault(user("id", relation="add/remove")).examples(
+        np.zeros((1, 1)), np.zeros(1, dtype=np.int64), name="invented", version="1", ids=[1]
+    )
     return examples.teachers(_always_first, parts=2, classes=2, name="teachers")
 
 
