@@ -114,7 +114,7 @@ def test_numbers_are_rounded_for_their_margin_and_ends_outward(
 
 def test_what_has_no_number_shows_none() -> None:
     column = Column(
-        name="x", measure=None, figure=None, values=(math.nan, 2.0), ends=((-math.inf, math.inf), (1.0, 3.0))
+        name="x", measured=None, figure=None, values=(math.nan, 2.0), ends=((-math.inf, math.inf), (1.0, 3.0))
     )
     assert column.text(0) == "—"
     assert column.interval(0) is None

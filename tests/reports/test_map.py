@@ -89,7 +89,7 @@ def test_areas_without_a_number_and_numbers_without_an_area_are_said() -> None:
     words = " ".join(texts(by_district("ABCDEFGHIJK").map(topology(), property="district")))
     assert "Not on this map: J, K." in words
     assert "no number here" not in words
-    assert "地图上没有：J, K。" in " ".join(
+    assert "地图上没有：J、K。" in " ".join(
         texts(by_district("ABCDEFGHIJK").map(topology(), property="district", language="zh"))
     )
 
