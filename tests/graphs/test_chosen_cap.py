@@ -171,8 +171,8 @@ def test_twin_a_spread_of_1_for_scores_that_move_both_ways_is_broken() -> None:
 
 
 def test_caps_are_drawn_with_their_chances() -> None:
-    """1,000 draws, each share within 4.75 standard errors; α below 1e-5 for the four of them."""
-    mechanism, nodes, draws = mechanism_for(), [3, 1, 1, 0], 1000
+    """2,000 draws, each share within 6.5 standard errors; α below 1e-8 for the four of them. The twin: 15 off."""
+    mechanism, nodes, draws = mechanism_for(), [3, 1, 1, 0], 2000
     words = SystemWords()
     drawn = [mechanism.add_noise((nodes, lambda cap: [0]), words)[0] for _ in range(draws)]
     law = chances(mechanism, nodes)
@@ -180,9 +180,9 @@ def test_caps_are_drawn_with_their_chances() -> None:
     def off(chance: float, cap: int) -> float:
         return abs(drawn.count(cap) / draws - chance) / (chance * (1 - chance) / draws) ** 0.5
 
-    assert max(off(chance, cap) for chance, cap in zip(law, mechanism.caps, strict=True)) < 4.75
+    assert max(off(chance, cap) for chance, cap in zip(law, mechanism.caps, strict=True)) < 6.5
     twin = chances(mechanism_for(2), nodes)
-    assert max(off(chance, cap) for chance, cap in zip(twin, mechanism.caps, strict=True)) > 4.75
+    assert max(off(chance, cap) for chance, cap in zip(twin, mechanism.caps, strict=True)) > 6.5
 
 
 def questions(unit: Any) -> list[Any]:
