@@ -1,0 +1,178 @@
+"""The shape of the package, read from its source: no import circles, no borrowed private names, one name for one class.
+
+What a rule still finds is listed below it, with the reason; a list may shrink and never grow.
+"""
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+import sfumato
+
+PACKAGE = Path(sfumato.__file__).parent
+
+
+@cache
+def modules() -> dict[str, ast.Module]:
+    """Every module of the package by its dotted name."""
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = ("sfumato", *path.relative_to(PACKAGE).with_suffix("").parts)
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = ast.parse(path.read_text("utf-8"))
+    return found
+
+
+def package_of(module: str) -> str:
+    return module.split(".")[1] if "." in module else module
+
+
+def imported(tree: ast.Module, known: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Every module that is imported anywhere, also within functions and for types alone, with the name taken from it."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from ((each.name, "") for each in names)
+            case ast.ImportFrom(module=str(module), names=names, level=0):
+                for each in names:
+                    whole = f"{module}.{each.name}"
+                    yield (whole, "") if whole in known else (module, each.name)
+
+
+# ------------------------------------------------------------------------------------------------------- circles
+
+CIRCLES: set[str] = {
+    # engines and tables are being taken apart; a ledger and its durable part still name each other
+    *(f"sfumato.engines.sources.{name}" for name in ("databases", "duckdb_tables", "files", "frames", "ibis_tables")),
+    *(f"sfumato.engines.sources.{name}" for name in ("origins", "postgres_tables", "relations", "spark_tables")),
+    *(f"sfumato.governance.{name}" for name in ("durable", "ledger")),
+    *(f"sfumato.tables.{name}" for name in ("expectation", "queries.aggregate", "schema", "schema_file", "table")),
+    *(f"sfumato.tables.{name}" for name in ("sql", "sql.joining", "sql.quantiles", "sql.question")),
+}
+
+
+def in_circles(graph: dict[str, set[str]]) -> set[str]:
+    """The modules that import themselves by way of others.
+
+    >>> sorted(in_circles({"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": {"e"}, "e": {"d"}, "f": {"a"}}))
+    ['b', 'c', 'd', 'e']
+    """
+
+    def reached(start: str) -> set[str]:
+        seen, ahead = set(), list(graph[start])
+        while ahead:
+            if (name := ahead.pop()) not in seen:
+                seen.add(name)
+                ahead += graph[name]
+        return seen
+
+    return {name for name in graph if name in reached(name)}
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    known = modules()
+    graph = {
+        name: {found for found, _ in imported(tree, known) if found in known and found != name}
+        for name, tree in known.items()
+    }
+    assert len(graph) > 300
+    assert in_circles(graph) - CIRCLES == set()
+
+
+# ------------------------------------------------------------------------------------------------- private names
+
+BORROWED: set[tuple[str, str]] = {
+    # the durable ledger's store, and what a training run has of the sealed session of streams
+    ("sfumato.runner.record", "_certificate"),
+    ("sfumato.runner.record", "_store"),
+    *(("sfumato.learning.run", name) for name in ("_check_usable", "_end", "_gate", "_opened", "_path", "_serial")),
+    ("sfumato.learning.run", "_unbroken"),
+}
+
+
+FOREIGN = {("sfumato.learning.engine.record", "_version")}  # of a tensor: torch has no public name for it
+
+
+def private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+def defined(tree: ast.Module) -> set[str]:
+    """The private names that a module gives to functions, classes, fields and attributes."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                found.add(name)
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                found.add(name)
+            case ast.Constant(value=str(name)):  # __slots__, and object.__setattr__(self, "_name", …)
+                found.add(name)
+    return {name for name in found if private(name)}
+
+
+def test_no_package_reaches_for_the_private_names_of_another() -> None:
+    known = modules()
+    homes: dict[str, set[str]] = defaultdict(set)
+    for module, tree in known.items():
+        for name in defined(tree):
+            homes[name].add(package_of(module))
+    found = set()
+    for module, tree in known.items():
+        own = package_of(module)
+        for source, name in imported(tree, known):
+            if private(name) and source in known and package_of(source) != own:
+                found.add((module, name))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and private(node.attr) and own not in homes.get(node.attr, {own}):
+                found.add((module, node.attr))
+    assert found - BORROWED - FOREIGN == set()
+
+
+# ------------------------------------------------------------------------------------------------ one name, one class
+
+LAYERS = {"events", "laws", "mechanisms"}
+"""A distribution has the same name as an event, as a law and as a mechanism: ``events.Gaussian``, ``laws.Gaussian``."""
+
+
+def layer_of(module: str) -> str:
+    return next((part for part in module.split(".") if part in LAYERS), module)
+
+
+def shared_names() -> set[str]:
+    homes: dict[str, list[str]] = defaultdict(list)
+    for module, tree in modules().items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes[node.name].append(module)
+    return {
+        name
+        for name, found in homes.items()
+        if len(found) > 1 and not {layer_of(module) for module in found} <= LAYERS
+    }
+
+
+SHARED: set[str] = set()
+
+
+def test_no_two_classes_have_one_name() -> None:
+    assert shared_names() - SHARED == set()
+
+
+# ------------------------------------------------------------------------------------------------- what types are let off
+
+IGNORED = re.compile(r"#\s*type: ignore(?P<code>\[[\w, -]+\])?(?P<reason>\s+#\s*\S.*)?$")
+WITHOUT_REASON = 106
+"""Lines that switch a check of types off and do not say why; to be 0."""
+
+
+def test_every_check_of_types_that_is_switched_off_says_which_and_mostly_why() -> None:
+    without = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            if found := IGNORED.search(line):
+                assert found["code"], f"{path}:{number} names no code"
+                without += [] if found["reason"] else [f"{path.relative_to(PACKAGE)}:{number}"]
+    assert len(without) <= WITHOUT_REASON, without
