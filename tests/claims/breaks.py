@@ -382,7 +382,7 @@ def other_units_are_said_to_cost_the_same(original: Any) -> Any:
     return epsilon
 
 
-@broken("sfumato.laws.margins:Whole.margin", claims=["S1-31"])
+@broken("sfumato.laws.margins:WholeNumberLaw.margin", claims=["S1-31"])
 def margins_are_halved(original: Any) -> Any:
     return lambda self, *args, **named: original(self, *args, **named) // 2
 

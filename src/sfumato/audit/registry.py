@@ -80,7 +80,6 @@ __all__ = ["ATTACKS", "TWINS", "audit"]
 
 _GAUSSIAN = Gaussian.calibrated(l2=1, epsilon=1, delta=1e-5)
 _VECTOR = SparseVector.calibrated(sensitivity=1, alarms=2, epsilon=1)
-_MONOTONE = SparseVector.calibrated(sensitivity=1, alarms=2, epsilon=1, monotone=True)
 _RULE = NoisyThreshold.calibrated(keys=3, most=1, epsilon=1, delta=1e-4)
 _OPTIMAL = OptimalSelection.calibrated(keys=1, epsilon=1, delta=1e-4)
 _THIRD = OptimalSelection.calibrated(keys=3, epsilon=1, delta=1e-4)

@@ -36,7 +36,7 @@ from sfumato.governance.government import Government, agreed
 from sfumato.governance.pages import Pages
 from sfumato.governance.store import Store
 from sfumato.governance.terms import check_cap, check_unit, filter_of, levels_of, people, written
-from sfumato.governance.verify import Finding, check
+from sfumato.governance.verify import LedgerFinding, check
 
 __all__ = ["Ledger"]
 
@@ -326,14 +326,17 @@ class Ledger(Governed):
         with self._store.reading() as pages:
             return self._head(pages)
 
-    def verify(self, *heads: SignedHead) -> tuple[Finding, ...]:
+    def verify(self, *heads: SignedHead) -> tuple[LedgerFinding, ...]:
         """Everything that is wrong with the record, its books and its anchor, held to published ``heads`` too."""
         anchored = self._anchor.readable()
         with self._store.reading() as pages:
             known = heads if anchored is None else (*heads, anchored)
             found = tuple(check(pages, heads=known, key=self._key.public_text))
         if anchored is None:
-            found = (*found, Finding(entry=0, problem=f"the anchor {self._anchor.path} is missing or cannot be read"))
+            found = (
+                *found,
+                LedgerFinding(entry=0, problem=f"the anchor {self._anchor.path} is missing or cannot be read"),
+            )
         return found
 
     def export(self) -> list[str]:

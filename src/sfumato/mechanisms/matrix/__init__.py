@@ -7,25 +7,26 @@ declarations are read without NumPy, the rest needs NumPy and SciPy.
 """
 
 import importlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.matrix.binary_tree import tree
-    from sfumato.mechanisms.matrix.buffered import Buffered, BufferedNoise, Stream
+    from sfumato.mechanisms.matrix.buffered import Buffered, BufferedNoise, BufferedStream
     from sfumato.mechanisms.matrix.declaration import MatrixNoise
     from sfumato.mechanisms.matrix.lattice import Draw, Matrix, Measurement
-    from sfumato.mechanisms.matrix.optimal import Certificate
+    from sfumato.mechanisms.matrix.optimal import OptimalityGap
     from sfumato.mechanisms.matrix.workloads import Workload, all_range, degrees, given, identity, prefix
 
 _HOME = {
     "Buffered": "buffered",
     "BufferedNoise": "buffered",
-    "Certificate": "optimal",
+    "OptimalityGap": "optimal",
     "Draw": "lattice",
     "Matrix": "lattice",
     "MatrixNoise": "declaration",
     "Measurement": "lattice",
-    "Stream": "buffered",
+    "BufferedStream": "buffered",
     "Workload": "workloads",
     "all_range": "workloads",
     "degrees": "workloads",
@@ -38,12 +39,12 @@ _HOME = {
 __all__ = [
     "Buffered",
     "BufferedNoise",
-    "Certificate",
+    "BufferedStream",
     "Draw",
     "Matrix",
     "MatrixNoise",
     "Measurement",
-    "Stream",
+    "OptimalityGap",
     "Workload",
     "all_range",
     "degrees",
@@ -54,7 +55,14 @@ __all__ = [
 ]
 
 
+_RENAMED = {"Certificate": "OptimalityGap", "Stream": "BufferedStream"}
+
+
 def __getattr__(name: str) -> Any:
+    if name in _RENAMED:
+        new = _RENAMED[name]
+        warnings.warn(f"sfumato.mechanisms.matrix.{name} is now {new}", DeprecationWarning, stacklevel=2)
+        name = new
     if name not in _HOME:
         raise AttributeError(f"module 'sfumato.mechanisms.matrix' has no attribute {name!r}")
     return getattr(importlib.import_module(f"sfumato.mechanisms.matrix.{_HOME[name]}"), name)
