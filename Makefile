@@ -8,7 +8,7 @@ JOBS ?= 2
 # Two test workers with two threads each would fight over two cores.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: run test bare-check coverage test-all lint docs claims bench bench-smoke lock clean
+.PHONY: run test bare-check coverage test-all lint docs structure claims bench bench-smoke lock clean
 
 run: $(READY)            ## set up, then: private releases with error bars and a report from a generated hospital network
 	$(BIN)/sfumato demo
@@ -33,6 +33,9 @@ lint: $(READY)           ## style, types, layers
 
 docs: $(READY)           ## build the documentation; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+structure: $(READY)      ## draw docs/explanation/architecture.md from the imports
+	$(BIN)/python scripts/structure.py
 
 claims: $(READY)         ## run the claim tests and write docs/claims.md
 	$(BIN)/python scripts/claims.py

@@ -40,7 +40,7 @@ def test_the_page_stays_within_the_screen_and_asks_nobody(visit: Open, report: P
     with visit(report, width=width, scheme=scheme) as seen:
         assert seen.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
         assert seen.page.locator("script, img").count() == 0
-        drawing = seen.page.locator("figure svg").first
+        drawing = seen.page.locator("figure svg:visible").first
         fills = drawing.locator("text").evaluate_all("all => all.map(node => getComputedStyle(node).fill)")
         ink, quiet = (getattr(THEMES[scheme], role) for role in ("ink", "quiet"))
         assert set(fills) == {

@@ -55,11 +55,13 @@ def rgb(colour: str) -> str:
 def test_it_opens_offline_without_a_request_or_a_complaint(visit: Open, report: Path, width: int, scheme: str) -> None:
     with visit(report, width=width, scheme=scheme) as seen:
         shown = seen.page
-        assert shown.locator("figure svg").count() == 6
+        drawings = shown.locator("figure svg:visible")
+        assert drawings.count() == 3, "one language, and of each picture the one for this screen"
+        assert all(drawing.bounding_box()["width"] <= width for drawing in drawings.all())
         assert shown.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
         colours = THEMES[scheme]
         assert shown.locator("body").evaluate(COLOUR.format("backgroundColor")) == rgb(colours.paper)
-        drawing = shown.locator("figure svg").first
+        drawing = drawings.first
         assert drawing.locator("rect").first.evaluate(COLOUR.format("fill")) == rgb(colours.paper)
         fills = drawing.locator("text").evaluate_all("all => all.map(node => getComputedStyle(node).fill)")
         assert set(fills) == {rgb(colours.ink), rgb(colours.quiet)}
@@ -68,6 +70,31 @@ def test_it_opens_offline_without_a_request_or_a_complaint(visit: Open, report: 
         )
         assert 0.01 < marked.mean() < 0.6, "the first screen is blank, or full"
         seen.has_kept_quiet(report)
+
+
+@pytest.mark.usefixtures("plain")
+def test_a_link_switches_the_language_without_a_script(visit: Open, tmp_path: Path) -> None:
+    """By mouse, by keyboard and from a bookmark; only what is shown is printed."""
+    path = write(release(), tmp_path / "page.html")
+    with visit(path, width=390) as seen:
+        shown = seen.page
+        english, chinese = shown.locator("section#en"), shown.locator("section#zh-Hans")
+        for switch, here, away in (("中文", chinese, english), ("English", english, chinese)):
+            assert away.is_visible()
+            assert not here.is_visible()
+            link = away.locator("nav.languages").get_by_text(switch)
+            link.focus()
+            shown.keyboard.press("Enter")
+            assert here.is_visible()
+            assert not away.is_visible()
+        shown.goto(f"{path.as_uri()}#zh-Hans-certificate")
+        assert chinese.is_visible()
+        assert shown.locator(".certificate h2:visible").all_inner_texts() == ["证书"]
+        assert shown.locator("a.save").inner_text() == "保存证书"
+        shown.emulate_media(media="print")
+        assert chinese.is_visible()
+        assert not english.is_visible()
+        assert seen.complaints == []
 
 
 def test_names_that_are_programs_are_shown_as_names(visit: Open, report: Path) -> None:

@@ -202,6 +202,6 @@ def test_a_full_disk_behind_the_output_is_said(place):
 
 def test_closed_streams_change_nothing_else(tmp_path):
     shell = f'exec "{sys.executable}" -W error -c "{SCRIPT}" key new "{tmp_path}/k" >&- 2>&-'
-    outcome = subprocess.run(["bash", "-c", shell], timeout=60, check=False)
+    outcome = subprocess.run(["sh", "-c", shell], timeout=60, check=False)
     assert outcome.returncode == Exit.DONE
     assert (tmp_path / "k.pub").exists()

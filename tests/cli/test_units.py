@@ -89,7 +89,7 @@ def test_one_column_is_drawn_by_its_name(run, place):
     [
         (("--column", "age"), "this release has no column 'age'; it has n, total. Nothing was drawn."),
         (("--column", ""), "this release has no column ''; it has n, total. Nothing was drawn."),
-        (("--kind", "belief", "--column", "n"), "about the account and not about a column; nothing was drawn"),
+        (("--kind", "belief", "--column", "n"), "not about a column; nothing was drawn"),
     ],
 )
 def test_a_column_that_is_not_there_is_refused(run, place, words, said):

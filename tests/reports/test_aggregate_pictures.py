@@ -83,7 +83,7 @@ def test_one_column_is_drawn_alone_and_an_unknown_one_is_refused() -> None:
     for kind in ("intervals", "noise", "frontier"):
         with pytest.raises(InvalidInput, match=r"no column 'dbp'; it has n, sbp, total, sd, old\. Nothing was drawn"):
             five().plot(kind, column="dbp")
-    with pytest.raises(InvalidInput, match="about the account and not about a column"):
+    with pytest.raises(InvalidInput, match="not about a column"):
         five().plot("belief", column="sd")
 
 

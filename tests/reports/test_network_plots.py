@@ -14,10 +14,10 @@ import sfumato as sf
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.graphs.graph import Graph
+from sfumato.graphs.plots.degree_counts import counts_of, widening
+from sfumato.graphs.plots.graph_statistics import charged, statistics_of
 from sfumato.reports import plots
 from sfumato.reports.plots import fonts
-from sfumato.reports.plots.degree_counts import counts_of, widening
-from sfumato.reports.plots.graph_statistics import charged, statistics_of
 from sfumato.reports.plots.theme import THEMES
 from tests import parts
 from tests.reports.drawn import LOOKS, Drawn
@@ -213,7 +213,7 @@ def test_what_has_no_degrees_is_refused() -> None:
         plots.degrees(histogram(), scale="loglog")
     with pytest.raises(InvalidInput, match="degrees of 2 or more"):
         plots.degrees(links().degree_histogram(most=1).release(epsilon=1), scale="log")
-    with pytest.raises(InvalidInput, match="about a network and not about a column"):
+    with pytest.raises(InvalidInput, match="not about a column"):
         histogram().plot("degrees", column="nodes")
     with pytest.raises(InvalidInput, match="takes releases"):
         plots.degrees([1, 2, 3])  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from jinja2 import UndefinedError
 
 import sfumato as sf
 from sfumato.core.query import Dataset
@@ -19,8 +20,10 @@ from sfumato.core.release import Release
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.mechanisms import Gaussian
 from sfumato.reports import page as page_module
+from sfumato.reports.drawings import Drawing
 from sfumato.reports.page import file_name, page, snippet
 from sfumato.reports.particulars import particulars
+from sfumato.reports.rendering import Markup, render
 from sfumato.reports.verify import verify
 from sfumato.reports.words import AUDIENCES
 from tests import parts
@@ -114,6 +117,41 @@ def test_the_explanation_is_there_for_every_reader_in_both_languages(small: Rele
         assert len(read.texts["details"]) == len(read.texts["summary"]) == len(AUDIENCES) - 1
 
 
+def test_the_words_of_the_field_stand_on_its_face(small: Release) -> None:
+    text = page(small)
+    for language, named in (
+        ("en", ("differential privacy", "ε (epsilon)", "privacy budget", "privacy loss", "margin of error")),
+        ("zh-Hans", ("差分隐私", "ε", "隐私预算", "隐私损失", "误差范围")),
+    ):
+        face = without_tags(section(text, language)).partition("</h2>")[0]
+        assert all(words in face for words in named)
+    assert Reader(text).texts["title"] == [
+        "Draft: not for publication · visits, version visits · Statistics released under differential privacy"
+    ]
+    cards = Reader(section(text, "en")).texts
+    assert cards["b"] == ["±36", "ε = 1/2", "ε = 1/2"]
+    assert "privacy budget used so far, out of ε = 1" in cards["span"]
+
+
+def test_one_language_is_shown_at_a_time_and_links_lead_to_the_other(small: Release) -> None:
+    text = page(small)
+    links = [attributes for tag, attributes in Reader(text).tags if tag == "a" and "hreflang" in attributes]
+    assert [link["href"] for link in links] == ["#zh-Hans", "#en"], "from each language to the other"
+    style = text.partition("</style>")[0]
+    assert "display: none" in style.partition("@supports selector(:has(a))")[2]
+    assert "@supports" not in page(small, unfolded=True), "on paper all languages stand"
+    targets = {
+        attributes["href"] for tag, attributes in Reader(text).tags if tag == "a" and "download" not in attributes
+    }
+    known = {f"#{attributes['id']}" for _, attributes in Reader(text).tags if "id" in attributes}
+    assert targets < known
+
+
+def test_a_template_without_a_fact_is_an_error() -> None:
+    with pytest.raises(UndefinedError, match="line"):
+        render("snippet.html", table=None)
+
+
 def test_the_facts_are_there() -> None:
     made = release(where=sf.col("age") >= 65)
     words = Reader(page(made)).texts
@@ -173,8 +211,11 @@ def test_nothing_is_loaded_from_elsewhere(small: Release) -> None:
 
 @pytest.mark.usefixtures("pictures")
 def test_the_pictures_are_drawn_in_each_language(small: Release) -> None:
-    drawings = re.findall(r"<figure[^>]*>(.*?)</figure>", page(small), flags=re.DOTALL)
+    drawings = re.findall(r"<figure[^>]*>.*?</figure>", page(small), flags=re.DOTALL)
     words = ["".join(ET.fromstring(drawing).itertext()) for drawing in drawings]  # noqa: S314 - drawn by ourselves
+    for drawing in drawings:
+        wide, narrow = (float(width) for width in re.findall(r'<svg[^>]* width="([0-9.]+)"', drawing))
+        assert narrow <= min(wide, 400) or "1,000" in drawing, "the dots of people keep their shape"
     for said, expected in zip(
         words,
         (
@@ -206,7 +247,7 @@ def test_chinese_text_has_no_english_in_it() -> None:
     words = set(re.findall(r"[A-Za-z]{2,}", without_tags(section(page(made), "zh-Hans"))))
     said = made.statement
     key = made.certificate.document["signature"]["key"]  # type: ignore[index,call-overload]
-    known = {"visits", "region", "north", "south", "age", "id", "sick", "sfumato"}
+    known = {"visits", "region", "north", "south", "age", "id", "sick", "sfumato", "English"}  # the last: a link
     assert words - known <= set(re.findall(r"[A-Za-z]{2,}", f"{said.identifier} {said.issued} {key}"))
 
 
@@ -216,7 +257,7 @@ def test_chinese_text_has_no_english_in_it() -> None:
         (None, "Rows counted, within the limits", "统计记录行"),
         (sf.col("id") == "a", "id = “a”", "id = “a”"),
         (sf.col("age") != 1, "age ≠ 1", "age ≠ 1"),
-        (sf.col("age") < 5, "age &lt; 5", "age &lt; 5"),
+        (sf.col("age") < 5, "age < 5", "age < 5"),
         (sf.col("sick") == True, "sick = true", "sick = 真"),  # noqa: E712
         (sf.col("sick") == False, "sick = false", "sick = 假"),  # noqa: E712
         (sf.col("age").isin([1, 2]), "age is one of 1, 2", "age 为 1、2 之一"),
@@ -224,15 +265,15 @@ def test_chinese_text_has_no_english_in_it() -> None:
         (~(sf.col("age") <= 5), "not (age ≤ 5)", "并非（age ≤ 5）"),
         (
             (sf.col("age") > 5) & ((sf.col("id") == "a") | (sf.col("id") == "b")),
-            "age &gt; 5 and (id = “a” or id = “b”)",
-            "age &gt; 5 并且 （id = “a” 或者 id = “b”）",
+            "age > 5 and (id = “a” or id = “b”)",
+            "age > 5 并且 （id = “a” 或者 id = “b”）",
         ),
     ],
 )
 def test_the_condition_is_spelled_out(where: Any, english: str, chinese: str) -> None:
     text = page(release(where=where))
-    assert english in section(text, "en")
-    assert chinese in section(text, "zh-Hans")
+    for words, language in ((english, "en"), (chinese, "zh-Hans")):
+        assert words in " ".join(Reader(section(text, language)).texts["p"])
 
 
 def test_negative_counts_are_explained_where_they_occur() -> None:
@@ -249,14 +290,18 @@ def test_a_long_table_is_cut_with_a_word_about_it() -> None:
     text = page(made, ["en"])
     assert len(Reader(text).cells) == 1 + 2000
     assert "The first 2,000 of 2,005 numbers" in text
-    assert '<div class="wide long" tabindex="0">' in text  # a window to scroll in
+    windows = [attributes for _, attributes in Reader(text).tags if "long" in (attributes.get("class") or "").split()]
+    assert [window["tabindex"] for window in windows] == ["0"], "the keyboard reaches the window that scrolls"
 
 
 def test_more_numbers_than_can_be_seen_are_not_drawn(monkeypatch: pytest.MonkeyPatch, small: Release) -> None:
-    monkeypatch.setattr(page_module, "drawing", lambda release, kind, language: f"<figure>{kind}</figure>")
-    assert re.findall(r"<figure>(\w+)", page(small, ["en"])) == ["intervals", "people", "noise"]
+    def named(release: Release, kind: str, language: str) -> Drawing:
+        return Drawing(title=kind, lines=(), label=kind, roomy=Markup(), narrow=Markup())
+
+    monkeypatch.setattr(page_module, "drawing", named)
+    assert re.findall(r"<figcaption><strong>(\w+)", page(small, ["en"])) == ["intervals", "people", "noise"]
     monkeypatch.setattr(page_module, "MOST_POINTS", 1)
-    assert re.findall(r"<figure>(\w+)", page(small, ["en"])) == ["people", "noise"]
+    assert re.findall(r"<figcaption><strong>(\w+)", page(small, ["en"])) == ["people", "noise"]
 
 
 def test_one_number_and_one_language() -> None:
@@ -264,7 +309,8 @@ def test_one_number_and_one_language() -> None:
     made = vault.table(pa.table({"a": [1, 2]}), name="rows", version="1").count().release(epsilon=1)
     text = page(made, ["zh"])
     assert text.count("<section") == 1
-    assert "<nav>" not in text
+    assert 'class="languages"' not in text, "one language needs no switch"
+    assert ":target" not in text
     assert '<html lang="zh-Hans">' in text
     assert "数据中的该保护对象换成另一个（替换）" in text
     assert "English" not in text

@@ -22,6 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.core.data_kind import kinds
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput, MissingExtra, Unsupported
 from sfumato.laws import DiscreteLaplace, Laplace, RoundedGaussian, Sum, SumTerm
@@ -552,9 +553,16 @@ def test_unknown_kinds_themes_languages_are_refused() -> None:
 
 
 def test_only_releases_are_drawn() -> None:
-    for draw in plots.KINDS.values():
+    brought = [name for kind in kinds() for name in kind.plots]
+    assert {"degrees", "series", "training"} <= set(brought)
+    for name in (*plots.GENERAL, *brought):
         with pytest.raises(InvalidInput, match="takes releases"):
-            draw([1, 2, 3])  # type: ignore[arg-type]
+            getattr(plots, name)([1, 2, 3])
+
+
+def test_a_name_that_nothing_draws_is_no_attribute() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'pie'"):
+        plots.pie  # noqa: B018
 
 
 def test_the_ending_decides_the_format(tmp_path: Path) -> None:

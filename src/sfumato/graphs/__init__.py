@@ -74,4 +74,12 @@ GRAPH_QUERIES = (
 )
 QUERIES = (*GRAPH_QUERIES, Shape)
 
-KIND = DataKind(name="graphs", declarations=QUERIES, messages=None, plots={})
+KIND = DataKind(
+    name="graphs",
+    declarations=QUERIES,
+    messages="sfumato.graphs",
+    plots={
+        "degrees": "sfumato.graphs.plots.degree_distribution:degrees",
+        "matrix": "sfumato.graphs.plots.weight_matrix:matrix",
+    },
+)

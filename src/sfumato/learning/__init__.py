@@ -113,7 +113,12 @@ QUERIES: tuple[Any, ...] = (
     ConfidentMax,
 )
 
-KIND = DataKind(name="learning", declarations=QUERIES, messages=None, plots={})
+KIND = DataKind(
+    name="learning",
+    declarations=QUERIES,
+    messages="sfumato.learning",
+    plots={"training": "sfumato.learning.plots.training_curve:training"},
+)
 
 _HOME = {
     "LogitRelease": "sfumato.learning.paradigms.attention_logits",

@@ -41,6 +41,8 @@ class Training:
         "mechanism.adaptive_sums",
         "mechanism.correlated_sums",
     )
+    PLOT: ClassVar[str] = "training"
+    SCATTERED: ClassVar[str] = "the noise of a model is in its weights"
     dataset: Dataset
     units: str
     clip: Fraction
@@ -67,6 +69,11 @@ class Training:
             raise InvalidInput("records is how many rows of a person count, and 1 where units are no users.")
         if self.weights and (len(self.weights) != DIGEST or set(self.weights) - set("0123456789abcdef")):
             raise InvalidInput("weights are told by 64 hexadecimal digits; nothing was done.")
+
+    @property
+    def glance(self) -> tuple[tuple[str, str], ...]:
+        """How large the model is, and the message that says what this figure is."""
+        return ((f"{self.parameters:,}", "page.glance_weights"),)
 
     @property
     def size(self) -> int:

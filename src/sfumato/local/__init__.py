@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sfumato.local.aggregate import MeanEstimate, Shares, counts, estimate_mean, estimate_shares
     from sfumato.local.simulate import mean_reports, reports
 
-KIND = DataKind(name="local", declarations=(), messages=None, plots={})
+KIND = DataKind(name="local", declarations=(), messages="sfumato.local", plots={})
 
 _HOME = {
     "MeanEstimate": "aggregate",

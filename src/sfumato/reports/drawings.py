@@ -1,30 +1,56 @@
-"""Pictures inside a page: drawn once in the light theme, and repainted by the page's own style where it is dark."""
+"""Pictures inside a page: drawn in the light theme, repainted by the page's own style where it is dark.
 
-from dataclasses import fields
-from html import escape
+Each is drawn twice, for a wide screen and for a phone, and the page shows one of them. Its title is text of the page.
+"""
+
+from dataclasses import dataclass, fields
 
 from sfumato.core.extras import need
 from sfumato.core.release import Release
-from sfumato.errors import MissingExtra
+from sfumato.errors import MissingExtra, Unsupported
 from sfumato.reports.catalogue import message
 from sfumato.reports.plots import draw
-from sfumato.reports.plots.saving import svg
+from sfumato.reports.plots.narrow import narrowed
+from sfumato.reports.plots.saving import svg_of
 from sfumato.reports.plots.theme import THEMES, Palette
+from sfumato.reports.rendering import Markup
 
-__all__ = ["drawing", "paint"]
+__all__ = ["Drawing", "drawing", "paint"]
 
 WASH = {"light": "#f5f7fa", "dark": "#1d2126"}  # behind what should stand out a little from the paper
+PADDING = {"left": 12, "right": 12, "top": 4, "bottom": 4}  # letters are wider in some fonts of readers than in ours
 
 
-def drawing(release: Release, kind: str, language: str) -> str:
-    """A plot as inline SVG in a figure; nothing where the ``plots`` extra is missing."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """A picture as SVG for a wide screen and for a phone, with its title, the lines under it, and what it shows."""
+
+    title: str
+    lines: tuple[str, ...]
+    label: str
+    roomy: Markup
+    narrow: Markup
+
+
+def drawing(release: Release, kind: str, language: str) -> Drawing | None:
+    """A plot for the page; nothing where the ``plots`` extra is missing, or where there is nothing to draw.
+
+    Public: all of it. What is drawn is XML with its text escaped, which a page may hold as it is.
+    """
     try:
         need("vl_convert", "pip install 'sfumato[plots]'")
-        chart = draw(release, kind, language, "light")
-    except MissingExtra:
-        return ""
-    label = escape(message(language, f"page.picture_{kind}"))
-    return f'<figure role="img" tabindex="0" aria-label="{label}">{svg(chart)}</figure>'
+        spec = draw(release, kind, language, "light").to_dict()
+    except (MissingExtra, Unsupported):
+        return None
+    title = spec.pop("title")
+    spec["padding"] = PADDING
+    return Drawing(
+        title=title["text"],
+        lines=tuple(title.get("subtitle", ())),
+        label=message(language, f"page.picture_{kind}"),
+        roomy=Markup(svg_of(spec)),
+        narrow=Markup(svg_of(narrowed(spec))),
+    )
 
 
 def paint() -> str:

@@ -1,15 +1,17 @@
 """A release as one web page: no script, nothing loaded from elsewhere, readable in twenty years.
 
-Everything that comes from the release is escaped, and the page forbids itself scripts and the network besides. In the
-dark it is dark, on a phone narrow, on paper light and unfolded.
+This module gathers what stands on the page; ``templates/page.html`` lays it out and escapes it, and the page forbids
+itself scripts and the network besides. It shows one language at a time: a plain link leads to the other one, and the
+page's style shows what the address points into. A browser that is too old for that, and a PDF, have all languages one
+after another. In the dark it is dark, on a phone narrow, on paper light.
 """
 
 import re
 import shlex
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
-from html import escape
 from importlib import resources
 from pathlib import Path
 
@@ -17,27 +19,83 @@ from sfumato.core.query import Dataset
 from sfumato.core.release import Release, only_release
 from sfumato.core.statement import Statement
 from sfumato.errors import InvalidInput
-from sfumato.laws import LadderBound
-from sfumato.learning.training import Training
 from sfumato.reports.amounts import amount
 from sfumato.reports.browser import find, print_pdf
 from sfumato.reports.catalogue import LANGUAGES, message, messages
 from sfumato.reports.columns import Column, columns_of, magnitude, shared_margins
-from sfumato.reports.drawings import drawing, paint
+from sfumato.reports.drawings import Drawing, drawing, paint
 from sfumato.reports.particulars import asked, particulars
-from sfumato.reports.plots.series import MOST_PANELS
+from sfumato.reports.plots.pictured import glance_of, plot_of
 from sfumato.reports.publication import Draft, Grounds, Publication, standing
-from sfumato.reports.sheet import sheet
+from sfumato.reports.rendering import Markup, render
+from sfumato.reports.sheet import Sheet, sheet
 from sfumato.reports.snippet import snippet
 from sfumato.reports.words import AUDIENCES, Span
 from sfumato.reports.words.figures import one_line, span_figure
-from sfumato.streams.alarms import Alarms
-from sfumato.streams.total import RunningTotal
 
 __all__ = ["file_name", "page", "pdf", "snippet", "write"]
 
 MOST_ROWS, MOST_POINTS, MOST_AT_A_GLANCE = 2_000, 300, 4
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """A figure that most readers ask for first, and what it is."""
+
+    figure: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Face:
+    """What a draft says on its face: that it is one, and what is missing."""
+
+    head: str
+    rest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What the page says in one language, as plain text; the template has the order and escapes it.
+
+    ``draft`` is None for what is on record for publication, and ``recorded`` empty for a draft.
+    """
+
+    language: str
+    title: str
+    asked: str
+    lead: str
+    unit: str
+    draft: Face | None
+    recorded: str
+    cards: tuple[Card, ...]
+    heading: str
+    picture: Drawing | None
+    table: Sheet | None
+    meaning: tuple[str, ...]
+    drawings: tuple[Drawing | None, ...]
+    readers: tuple[tuple[str, tuple[str, ...]], ...]
+    facts: tuple[tuple[str, str], ...]
+
+    def say(self, identifier: str, **facts: object) -> str:
+        """A message in the language of this part."""
+        return _text(self.language, identifier, **facts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved:
+    """The certificate to save and to read; ``link`` holds the file itself, which needs no script.
+
+    ``save`` and ``read`` are by language; ``check`` says how to verify it, before and after the ``command``.
+    """
+
+    name: str
+    text: str
+    link: str
+    command: str
+    save: tuple[tuple[str, str], ...]
+    read: tuple[tuple[str, str], ...]
+    check: tuple[tuple[str, str, str], ...]
 
 
 def page(
@@ -49,38 +107,24 @@ def page(
 ) -> str:
     """Write the page, a part for each language and the certificate at the end.
 
-    ``grounds`` are the reason and the legal basis on record; without both, the page says that it is a draft.
-    ``unfolded`` opens what a reader would open by hand, for paper. Without the ``plots`` extra the page has no
-    pictures. Public: all of it, as all of a release is.
+    The first language is the one that the page opens in. ``grounds`` are the reason and the legal basis on record;
+    without both, the page says that it is a draft. ``unfolded`` opens what a reader would open by hand and shows all
+    languages, for a PDF. Without the ``plots`` extra the page has no pictures. Public: all of it, as a release is.
     """
     if isinstance(languages, str) or not languages:
         raise InvalidInput("a page needs a list of languages: 'en', 'zh' or both; nothing was written.")
-    said = only_release(release).statement
+    only_release(release)
     languages = tuple(dict.fromkeys(LANGUAGES[known] for known in languages if messages(known)))
-    first = languages[0]
     shown = standing(release, Grounds() if grounds is None else grounds, languages)
-    mark = f"{_text(first, 'publication.draft')} · " if isinstance(shown, Draft) else ""
-    title = _text(first, "page.title", dataset=said.dataset.name, edition=said.dataset.edition)
-    parts = [
-        "<!doctype html>",
-        f'<html lang="{first}">',
-        "<head>",
-        '<meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
-        f"<title>{mark}{title}</title>",
-        f"<style>{_style()}</style>",
-        "</head>",
-        "<body>",
-        *(_contents(languages) if len(languages) > 1 else ()),
-        "<main>",
-        *(_section(shown, language, unfolded=unfolded) for language in languages),
-        _certificate(release, languages, unfolded=unfolded),
-        "</main>",
-        "</body>",
-        "</html>",
-    ]
-    return "\n".join(parts) + "\n"
+    return render(
+        "page.html",
+        parts=[_part(shown, language) for language in languages],
+        certificate=_certificate(release, languages),
+        style=_style(),
+        switch=_switch(languages),
+        switched=len(languages) > 1 and not unfolded,
+        unfolded=unfolded,
+    )
 
 
 def pdf(
@@ -126,70 +170,62 @@ def file_name(dataset: Dataset, identifier: str) -> str:
 
 
 @cache
-def _style() -> str:
+def _style() -> Markup:
     text = resources.files("sfumato.reports").joinpath("style.css").read_text("utf-8")
-    return f"\n{paint()}\n{text}"
+    return Markup(f"{paint()}\n{text}")
 
 
-def _contents(languages: Sequence[str]) -> Iterator[str]:
-    yield "<nav>"
-    for language in languages:
-        yield f'<a href="#{language}" lang="{language}" hreflang="{language}">{_text(language, "page.language")}</a>'
-    yield f'<a href="#certificate">{" · ".join(_text(language, "page.certificate") for language in languages)}</a>'
-    yield "</nav>"
+@cache
+def _switch(languages: tuple[str, ...]) -> Markup:
+    """Style that hides every language but one: the one that the address points into, else the first.
+
+    A link to a part of the page in some language thus shows that language, with no script, from a bookmark too.
+    """
+    first, *others = languages
+    pointed = {other: f':has(main [lang="{other}"]:target, main [lang="{other}"] :target)' for other in others}
+    hidden = [
+        *(f'body{into} main [lang="{first}"]:not(nav a)' for into in pointed.values()),
+        *(f'body:not({into}) main [lang="{other}"]:not(nav a)' for other, into in pointed.items()),
+    ]
+    rules = [f"{', '.join(hidden)} {{ display: none; }}", ".each > [lang] + [lang]::before { content: none; }"]
+    text = "\n".join(["@supports selector(:has(a)) {", *rules, "}"])
+    return Markup(text)
 
 
-def _section(shown: Publication | Draft, language: str, *, unfolded: bool) -> str:
+def _part(shown: Publication | Draft, language: str) -> Part:
     release = shown.release
     said = release.statement
     lead, *words = _paragraphs(shown, language)
     columns = columns_of(release)
-    measured = not any(column.chosen for column in columns)
     if any(value < 0 for column in columns if column.counts for value in column.values):
-        words.append(f"<p>{_text(language, 'page.negative')}</p>")
-    facts = (
-        f"<dt>{_text(language, f'fact.{name}')}</dt><dd>{escape(one_line(fact))}</dd>"
-        for name, fact in particulars(release, language)
-    )
-    return "\n".join(
-        [
-            f'<section id="{language}" lang="{language}">',
-            *_draft(shown, language),
-            f'<p class="tagline">{_text(language, "page.tagline")}</p>',
-            f"<h1>{_text(language, 'page.title', dataset=said.dataset.name, edition=said.dataset.edition)}</h1>",
-            f'<p class="asked">{escape(asked(said, language))}</p>',
-            lead,
-            *_glance(release, language),
-            *_recorded(shown, language),
-            f"<h2>{_text(language, _heading(columns))}</h2>",
-            _picture(release, columns, language),
-            sheet(release, language, most=MOST_ROWS) if columns else "",
-            f"<h2>{_text(language, 'page.meaning')}</h2>",
-            *words,
-            drawing(release, "people", language),
-            drawing(release, "noise", language) if measured and _one_law(said) else "",
-            f"<h2>{_text(language, 'page.readers')}</h2>",
-            *_readers(shown, language, unfolded=unfolded),
-            f"<h2>{_text(language, 'page.facts')}</h2>",
-            "<dl>",
-            *facts,
-            "</dl>",
-            "</section>",
-        ]
+        words.append(message(language, "page.negative"))
+    facts = tuple((name, one_line(fact)) for name, fact in particulars(release, language))
+    return Part(
+        language=language,
+        title=_text(language, "page.title", dataset=said.dataset.name, edition=said.dataset.edition),
+        asked=asked(said, language),
+        lead=lead,
+        unit=dict(facts)["unit"],
+        draft=_draft(shown, language),
+        recorded=shown.recorded(language) if isinstance(shown, Publication) else "",
+        cards=(*_margins(release, language), *_amounts(said, language)),
+        heading=_heading(columns),
+        picture=_picture(release, columns, language),
+        table=sheet(release, language, most=MOST_ROWS) if columns else None,
+        meaning=tuple(words),
+        drawings=tuple(drawing(release, kind, language) for kind in ("people", "noise")),
+        readers=tuple(
+            (reader, tuple(_paragraphs(shown, language, reader))) for reader in AUDIENCES if reader != "public"
+        ),
+        facts=facts,
     )
 
 
-def _draft(shown: Publication | Draft, language: str) -> Iterator[str]:
-    """On its face: that this is a draft, and what is missing."""
-    if isinstance(shown, Draft):
-        head, rest = (escape(words) for words in shown.grounds.words(language))
-        yield f'<p class="draft" role="note"><strong>{head}</strong> {rest}</p>'
-
-
-def _recorded(shown: Publication | Draft, language: str) -> Iterator[str]:
-    """What was put on record for the publication."""
+def _draft(shown: Publication | Draft, language: str) -> Face | None:
     if isinstance(shown, Publication):
-        yield f'<p class="recorded">{escape(shown.recorded(language))}</p>'
+        return None
+    head, rest = shown.grounds.words(language)
+    return Face(head=head, rest=rest)
 
 
 def _heading(columns: Sequence[Column]) -> str:
@@ -197,97 +233,55 @@ def _heading(columns: Sequence[Column]) -> str:
     return "page.model" if not columns else "page.answer" if columns[0].named else "page.numbers"
 
 
-def _picture(release: Release, columns: Sequence[Column], language: str) -> str:
-    """The numbers as a picture; none where there are too many, none at all, or where names were chosen."""
-    match release.statement.query:
-        case Alarms():
-            return drawing(release, "alarms", language)
-        case RunningTotal(groups=groups):
-            drawn = columns[0].values and len(groups) <= MOST_PANELS
-            return drawing(release, "series", language) if drawn else ""
-        case Training():
-            return drawing(release, "training", language)
-    measured = not any(column.chosen for column in columns)
-    return drawing(release, "intervals", language) if measured and len(columns[0].values) <= MOST_POINTS else ""
+def _picture(release: Release, columns: Sequence[Column], language: str) -> Drawing | None:
+    """The picture that the query names; none where there is more than can be seen, or nothing to draw."""
+    plot = plot_of(release.statement.query)
+    crowded = plot == "intervals" and bool(columns) and len(columns[0].values) > MOST_POINTS
+    return None if crowded else drawing(release, plot, language)
 
 
-def _one_law(said: Statement) -> bool:
-    """Whether all numbers err by one law, which can be drawn."""
-    return not isinstance(said.law, LadderBound) and not isinstance(said.query, RunningTotal | Training)
+def _amounts(said: Statement, language: str) -> Iterator[Card]:
+    """What the release cost, and how much of the privacy budget is used."""
+    yield Card(figure=amount(said.spend, language), words=message(language, "page.card_loss"))
+    spent, total = amount(said.account.spent, language), amount(said.account.budget, language)
+    yield Card(figure=spent, words=message(language, "page.card_budget", total=total))
 
 
-def _glance(release: Release, language: str) -> Iterator[str]:
-    """What most readers ask first."""
-    said = release.statement
-    account = said.account
-    yield '<ul class="glance">'
-    for figure, words in (
-        *_margins(release, language),
-        (amount(said.spend, language), _text(language, "page.glance_epsilon")),
-        (
-            f"{amount(account.spent, language)} / {amount(account.budget, language)}",
-            _text(language, "page.glance_spent"),
-        ),
-    ):
-        yield f"<li><b>{escape(figure)}</b><span>{words}</span></li>"
-    yield "</ul>"
-
-
-def _margins(release: Release, language: str) -> Iterator[tuple[str, str]]:
-    """The margin of each number; where there are several columns, of the first few. Of a model, its size."""
-    if isinstance(release.statement.query, Training):
-        yield f"{release.statement.query.parameters:,}", _text(language, "page.glance_weights")
+def _margins(release: Release, language: str) -> Iterator[Card]:
+    """The figures that the query names; else the margin of each number or, of several columns, of the first few."""
+    first = glance_of(release.statement.query)
+    if first:
+        yield from (Card(figure=figure, words=message(language, words)) for figure, words in first)
         return
     shared = shared_margins(release)
     if shared is not None:
-        yield f"±{magnitude(shared[0], 4)}", _text(language, "page.glance_margin")
+        yield Card(figure=f"±{magnitude(shared[0], 4)}", words=message(language, "page.card_margin"))
         return
     for column in [each for each in columns_of(release) if not each.named][:MOST_AT_A_GLANCE]:
-        yield span_figure(Span.of(column), language), _text(language, "page.glance_column", name=column.name)
-
-
-def _readers(shown: Publication | Draft, language: str, *, unfolded: bool) -> Iterator[str]:
-    """The words for each reader but the public, whom the page itself speaks to."""
-    for reader in AUDIENCES:
-        if reader != "public":
-            yield f"<details{' open' if unfolded else ''}><summary>{_text(language, f'page.reader_{reader}')}</summary>"
-            yield f"<div>{''.join(_paragraphs(shown, language, reader))}</div></details>"
+        words = _text(language, "page.card_column", name=column.name)
+        yield Card(figure=span_figure(Span.of(column), language), words=words)
 
 
 def _paragraphs(shown: Publication | Draft, language: str, audience: str = "public") -> list[str]:
-    return [f"<p>{escape(words)}</p>" for words in shown.text(language, audience).split("\n\n")]
+    return shown.text(language, audience).split("\n\n")
 
 
-def _certificate(release: Release, languages: Sequence[str], *, unfolded: bool) -> str:
-    """The certificate to save and to read; a link that holds the file itself needs no script."""
+def _certificate(release: Release, languages: Sequence[str]) -> Saved:
     text, name = release.certificate.to_json(), file_name(release.statement.dataset, release.statement.identifier)
-    command = f"sfumato verify {shlex.quote(name)} --key key.pub"
-    both = [
-        " · ".join(_text(language, f"page.{word}") for language in languages)
-        for word in ("certificate", "save", "read_certificate")
-    ]
-    notes = (
-        f'<p lang="{language}">'
-        + escape(message(language, "page.check", command="\0")).replace("\0", f"<code>{escape(command)}</code>")
-        + "</p>"
-        for language in languages
-    )
-    data = b64encode(text.encode()).decode()
-    link = f'<a class="save" download="{escape(name)}" href="data:application/json;base64,{data}">{both[1]}</a>'
-    return "\n".join(
-        [
-            '<div class="certificate" id="certificate">',
-            f"<h2>{both[0]}</h2>",
-            link,
-            *notes,
-            f"<details{' open' if unfolded else ''}><summary>{both[2]}</summary>",
-            f"<pre>{escape(text)}</pre></details>",
-            "</div>",
-        ]
+    # The command stands in an element of its own; a sign that no message holds marks its place.
+    checks = [(language, message(language, "page.check", command="\0").partition("\0")) for language in languages]
+    return Saved(
+        name=name,
+        text=text,
+        link=f"data:application/json;base64,{b64encode(text.encode()).decode()}",
+        command=f"sfumato verify {shlex.quote(name)} --key key.pub",
+        save=tuple((language, message(language, "page.save")) for language in languages),
+        read=tuple((language, message(language, "page.read_certificate")) for language in languages),
+        check=tuple((language, before, after) for language, (before, _, after) in checks),
     )
 
 
 def _text(language: str, identifier: str, **facts: object) -> str:
     """A message for the page; what it is filled with can neither break lines nor turn the text around."""
     plain = {name: one_line(fact) if isinstance(fact, str) else fact for name, fact in facts.items()}
-    return escape(message(language, identifier, **plain))
+    return message(language, identifier, **plain)

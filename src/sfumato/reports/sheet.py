@@ -1,7 +1,7 @@
-"""The numbers of a release as an HTML table, each with its interval."""
+"""The numbers of a release as a table, each with its interval: what stands in it, for a template to lay out."""
 
 from collections.abc import Sequence
-from html import escape
+from dataclasses import dataclass
 
 from sfumato.core.release import Release
 from sfumato.core.units import Family, User
@@ -10,13 +10,40 @@ from sfumato.reports.columns import Column, columns_of
 from sfumato.reports.particulars import column
 from sfumato.reports.words.measured import said
 
-__all__ = ["sheet"]
+__all__ = ["Cell", "Row", "Sheet", "sheet"]
 
 LONG = 40
 
 
-def sheet(release: Release, language: str, *, most: int) -> str:
-    """The table, of at most so many rows, with a word about those left out; all text is escaped.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """A text, and a smaller one under it."""
+
+    text: str
+    under: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """The names at the head of a row, and its numbers."""
+
+    names: tuple[str, ...]
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """A table; one with ``long`` scrolls in a window of its own. ``note`` says what was left out. Plain text."""
+
+    labels: tuple[str, ...]
+    heads: tuple[Cell, ...]
+    rows: tuple[Row, ...]
+    long: bool
+    note: str
+
+
+def sheet(release: Release, language: str, *, most: int) -> Sheet:
+    """The table, of at most so many rows, with a note about those left out.
 
     One column has its interval in two columns beside it; several have theirs under each number. Names that were chosen
     stand at the head of their rows, as labels do.
@@ -26,50 +53,50 @@ def sheet(release: Release, language: str, *, most: int) -> str:
     names, columns = [each for each in found if each.named], [each for each in found if not each.named]
     total = len(found[0].values)
     shown = min(total, most)
-    heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in labels)
-    heads += "".join(f'<th scope="col">{escape(each.name)}</th>' for each in names)
-    heads += "".join(f'<th scope="col" class="number">{head}</th>' for head in _heads(release, columns, language))
     alone = len(columns) == 1
-    rows = [
-        "<tr>"
-        + "".join(f'<th scope="row">{escape(str(label[place]))}</th>' for label in labels.values())
-        + "".join(f'<th scope="row">{escape(each.text(place))}</th>' for each in names)
-        + "".join(f"<td>{cell}</td>" for each in columns for cell in _cells(each, place, language, alone=alone))
-        + "</tr>"
+    rows = tuple(
+        Row(
+            names=(*(str(label[place]) for label in labels.values()), *(each.text(place) for each in names)),
+            cells=tuple(cell for each in columns for cell in _cells(each, place, language, alone=alone)),
+        )
         for place in range(shown)
-    ]
-    # A long table scrolls in a window of its own, which the keyboard must be able to reach.
-    window = 'class="wide"' if shown <= LONG else 'class="wide long" tabindex="0"'
-    parts = [f"<div {window}><table>", f"<thead><tr>{heads}</tr></thead>", "<tbody>", *rows, "</tbody></table></div>"]
-    if total > most:
-        name = "page.first" if release.statement.query.measure is not None else "page.cells"
-        note = message(language, name, shown=f"{most:,}", numbers=f"{total:,}")
-        parts.append(f"<p>{escape(note)}</p>")
-    return "\n".join(parts)
+    )
+    return Sheet(
+        labels=(*labels, *(each.name for each in names)),
+        heads=_heads(release, columns, language),
+        rows=rows,
+        long=shown > LONG,
+        note=_note(release, language, shown=most, total=total),
+    )
 
 
-def _heads(release: Release, columns: Sequence[Column], language: str) -> list[str]:
+def _note(release: Release, language: str, *, shown: int, total: int) -> str:
+    if total <= shown:
+        return ""
+    name = "page.first" if release.statement.query.measure is not None else "page.cells"
+    return message(language, name, shown=f"{shown:,}", numbers=f"{total:,}")
+
+
+def _heads(release: Release, columns: Sequence[Column], language: str) -> tuple[Cell, ...]:
     """The names of the columns, with what each of them is."""
     persons = isinstance(release.statement.unit, User | Family)
     heads = []
     for each in columns:
         if each.measure is None:
-            heads.append(escape(each.name if each.figure is not None else column(each.name, language)))
+            heads.append(Cell(text=each.name if each.figure is not None else column(each.name, language)))
         else:
-            words = said(each.measure, language, persons=persons)
-            heads.append(f"{escape(each.name)}<br><small>{escape(words)}</small>")
-    ends = [escape(column(end, language)) for end in ("low", "high")]
-    return [*heads, *ends] if len(columns) == 1 and not columns[0].chosen else heads
+            heads.append(Cell(text=each.name, under=said(each.measure, language, persons=persons)))
+    ends = [Cell(text=column(end, language)) for end in ("low", "high")]
+    return (*heads, *ends) if len(columns) == 1 and not columns[0].chosen else tuple(heads)
 
 
-def _cells(each: Column, place: int, language: str, *, alone: bool) -> list[str]:
+def _cells(each: Column, place: int, language: str, *, alone: bool) -> list[Cell]:
     """A number and its interval: three cells, or one with the interval under the number."""
     if each.chosen:
-        return [escape(each.text(place))]
+        return [Cell(text=each.text(place))]
     ends = each.interval(place)
     nothing = message(language, "page.interval_untold" if each.ends is None else "page.interval_open")
     if alone:
-        low, high = ends or (nothing, nothing)
-        return [escape(each.text(place)), escape(low), escape(high)]
+        return [Cell(text=text) for text in (each.text(place), *(ends or (nothing, nothing)))]
     under = nothing if ends is None else message(language, "page.interval", low=ends[0], high=ends[1])
-    return [f"{escape(each.text(place))}<br><small>{escape(under)}</small>"]
+    return [Cell(text=each.text(place), under=under)]

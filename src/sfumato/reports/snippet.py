@@ -1,12 +1,11 @@
 """A release as a small table for notebooks."""
 
-from html import escape
-
 from sfumato.core.release import Release, only_release
 from sfumato.core.units import Relation
 from sfumato.reports.catalogue import message
 from sfumato.reports.columns import columns_of
 from sfumato.reports.particulars import margins, protected
+from sfumato.reports.rendering import render
 from sfumato.reports.sheet import sheet
 
 __all__ = ["snippet"]
@@ -25,5 +24,5 @@ def snippet(release: Release, language: str = "en") -> str:
         unit=protected(said.unit, language),
         margins=margins(release, language),
     )
-    table = sheet(release, language, most=MOST_ROWS) if columns_of(release) else ""
-    return f"<div>{table}<p>{escape(line)}</p></div>"
+    table = sheet(release, language, most=MOST_ROWS) if columns_of(release) else None
+    return render("snippet.html", table=table, line=line)

@@ -33,4 +33,12 @@ __all__ = [
 STREAM_QUERIES = (RunningTotal, Alarms)
 QUERIES = (*STREAM_QUERIES, SeriesNoise, Pattern, Toeplitz, Buffers, Tree, Rows, Doubling)
 
-KIND = DataKind(name="streams", declarations=QUERIES, messages=None, plots={})
+KIND = DataKind(
+    name="streams",
+    declarations=QUERIES,
+    messages="sfumato.streams",
+    plots={
+        "series": "sfumato.streams.plots.series:series",
+        "alarms": "sfumato.streams.plots.alarms_over_time:alarms",
+    },
+)

@@ -40,6 +40,7 @@ class Alarms:
     KIND: ClassVar[str] = "query.alarms"
     VERSION: ClassVar[int] = 1
     ANSWERED_BY: ClassVar[tuple[str, ...]] = ("mechanism.sparse_vector",)
+    PLOT: ClassVar[str] = "alarms"
     dataset: Dataset
     watched: str
     threshold: int

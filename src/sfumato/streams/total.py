@@ -45,6 +45,8 @@ class RunningTotal:
     KIND: ClassVar[str] = "query.running_total"
     VERSION: ClassVar[int] = 1
     ANSWERED_BY: ClassVar[tuple[str, ...]] = ("mechanism.series",)
+    PLOT: ClassVar[str] = "series"
+    SCATTERED: ClassVar[str] = "the noise of a total depends on its step"
     dataset: Dataset
     horizon: int
     told: int

@@ -1,81 +1,53 @@
 """Pictures of releases and accounts, by Altair: they open offline, in English and Chinese, light and dark.
 
 Every function here takes releases, laws or budgets and returns an Altair chart, which notebooks show by themselves;
-:func:`save` writes it. None of them sees data.
+:func:`save` writes it. None of them sees data. What one kind of data alone is drawn as comes with that kind, in its
+package ``plots``, and is found here by its name too.
 """
 
-from collections.abc import Callable
+import importlib
+import importlib.util
+from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
+from sfumato.core.data_kind import kinds
 from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput, Unsupported
-from sfumato.learning.training import Training
-from sfumato.reports.plots.alarms_over_time import alarms
 from sfumato.reports.plots.belief_curve import belief, people
 from sfumato.reports.plots.burning_down import burn_down
-from sfumato.reports.plots.degree_distribution import degrees
-from sfumato.reports.plots.edge_and_node import edge_and_node
-from sfumato.reports.plots.estimated_shares import shares
 from sfumato.reports.plots.fonts import use_fonts
 from sfumato.reports.plots.frontier_of_epsilon import frontier
-from sfumato.reports.plots.graph_statistics import statistics
 from sfumato.reports.plots.icon_array import icons
 from sfumato.reports.plots.law_of_noise import law, noise
 from sfumato.reports.plots.map_of_areas import choropleth
+from sfumato.reports.plots.pictured import plot_of, scattered
 from sfumato.reports.plots.saving import save
-from sfumato.reports.plots.series import event_and_person, series
 from sfumato.reports.plots.table_of_intervals import intervals
-from sfumato.reports.plots.training_curve import Trials, accuracies, training
-from sfumato.reports.plots.trajectories import Curve, advantages, trajectories
-from sfumato.reports.plots.weight_matrix import matrix
-from sfumato.streams.alarms import Alarms
-from sfumato.streams.total import RunningTotal
 
 __all__ = [
-    "KINDS",
-    "Curve",
-    "Trials",
-    "accuracies",
-    "advantages",
-    "alarms",
+    "GENERAL",
     "belief",
     "burn_down",
     "choropleth",
-    "degrees",
     "draw",
-    "edge_and_node",
-    "event_and_person",
     "frontier",
     "icons",
     "intervals",
     "law",
-    "matrix",
     "noise",
     "people",
     "save",
-    "series",
-    "shares",
-    "statistics",
-    "training",
-    "trajectories",
     "use_fonts",
 ]
 
 OF_COLUMNS = ("intervals", "noise", "frontier")
-OF_NETWORKS = ("degrees", "matrix")
-OF_STREAMS = ("series", "alarms")
-OF_MODELS = ("training",)
-KINDS: dict[str, Callable[..., Any]] = {
+GENERAL: dict[str, Callable[..., Any]] = {
     "intervals": intervals,
     "noise": noise,
     "belief": belief,
     "people": people,
     "frontier": frontier,
-    "degrees": degrees,
-    "matrix": matrix,
-    "series": series,
-    "alarms": alarms,
-    "training": training,
 }
 
 
@@ -84,22 +56,45 @@ def draw(
 ) -> Any:
     """Draw a release as the kind of picture that is asked for by name; ``column`` picks one where there are several.
 
-    The ``intervals`` of a stream go by step: a series on its bands, or alarms over time. A model has none: it is drawn
-    as ε by step.
+    What has another picture of its own is drawn as that in place of ``intervals``: a series on its bands, alarms over
+    time, ε by step of a training.
     """
     query = only_release(release).statement.query
-    if kind == "intervals" and column is None and isinstance(query, RunningTotal | Alarms):
-        kind = "alarms" if isinstance(query, Alarms) else "series"
-    if kind == "intervals" and column is None and isinstance(query, Training):
-        kind = "training"
-    if kind == "noise" and isinstance(query, Training):
-        raise Unsupported("the noise of a model is in its weights; nothing was drawn. Draw its training.")
-    if kind == "noise" and isinstance(query, RunningTotal):
-        raise Unsupported("the noise of a total hangs on its step; nothing was drawn. Draw the series with its bands.")
-    if kind not in KINDS:
-        raise Unsupported(f"there is no plot {kind!r}; the plots are {', '.join(KINDS)}. Nothing was drawn.")
+    if kind == "intervals" and column is None:
+        kind = plot_of(query)
+    why = scattered(query)
+    if kind == "noise" and why is not None:
+        raise Unsupported(f"{why}; nothing was drawn. Draw its {plot_of(query)}.")
+    plot = GENERAL.get(kind) or _brought(kind)
+    if plot is None:
+        names = [*GENERAL, *(name for brought in kinds() for name in brought.plots)]
+        raise Unsupported(f"there is no plot {kind!r}; the plots are {', '.join(names)}. Nothing was drawn.")
     if column is not None and kind not in OF_COLUMNS:
-        groups = {"a network": OF_NETWORKS, "a stream": OF_STREAMS, "a model": OF_MODELS}
-        about = next((name for name, kinds in groups.items() if kind in kinds), "the account")
-        raise InvalidInput(f"the plot {kind!r} is about {about} and not about a column; nothing was drawn.")
-    return KINDS[kind](release, language, theme, **({} if column is None else {"column": column}))
+        raise InvalidInput(f"the plot {kind!r} is about all of a release and not about a column; nothing was drawn.")
+    return plot(release, language, theme, **({} if column is None else {"column": column}))
+
+
+def _brought(name: str) -> Callable[..., Any] | None:
+    """The plot of this name that some kind of data brings."""
+    for kind in kinds():
+        if name in kind.plots:
+            module, _, function = kind.plots[name].partition(":")
+            found: Callable[..., Any] = getattr(importlib.import_module(module), function)
+            return found
+    return None
+
+
+def _packages() -> Iterator[ModuleType]:
+    """The package ``plots`` of each kind that has one."""
+    for kind in kinds():
+        if kind.messages is not None and importlib.util.find_spec(f"{kind.messages}.plots") is not None:
+            yield importlib.import_module(f"{kind.messages}.plots")
+
+
+def __getattr__(name: str) -> Any:
+    """What a kind of data draws, by its name: ``plots.series`` is the ``series`` of streams."""
+    if not name.startswith("_"):
+        for package in _packages():
+            if name in package.__all__:
+                return getattr(package, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

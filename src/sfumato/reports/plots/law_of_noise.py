@@ -75,7 +75,8 @@ def noise(release: Release, language: str = "en", theme: str = "light", *, colum
     said = only_release(release).statement
     if isinstance(said.law, LadderBound):
         raise Unsupported(
-            "the error of a ladder has a law that hangs on the graph and is private; nothing was drawn. Draw intervals."
+            "the error of a ladder has a law that depends on the graph and is private; nothing was drawn. Draw its "
+            "intervals."
         )
     about = clean(said.dataset.name)
     chosen = drawable(release, column)
@@ -88,8 +89,8 @@ def noise(release: Release, language: str = "en", theme: str = "light", *, colum
         return law(Carried(first.forms[0]), language, theme, words=words)
     if column is not None:
         raise Unsupported(
-            f"the error of {column!r} has no law of its own, because it hangs on the figure itself; nothing was drawn. "
-            "Draw its intervals, or leave the column out to see the noise behind all of them."
+            f"the error of {column!r} has no law of its own, because it depends on the figure itself; nothing was "
+            "drawn. Draw its intervals, or leave the column out to see the noise behind all of them."
         )
     words = (message(language, "plot.law_rows", dataset=about), message(language, "plot.error_rows"))
     behind = Form(Fraction(0), {Noise(said.identifier, 0, said.law): Fraction(1, row_height(release.statement.query))})

@@ -13,7 +13,7 @@ from sfumato.errors import InvalidInput
 from sfumato.reports.plots.fonts import check_signs, drawer
 from sfumato.reports.plots.theme import palette
 
-__all__ = ["html", "png", "save", "svg"]
+__all__ = ["html", "png", "save", "svg", "svg_of"]
 
 SCALE = 2  # dots of a PNG for each point: sharp on today's screens
 START = "vegaEmbed('#chart', JSON.parse(document.getElementById('spec').textContent), {options});"
@@ -56,7 +56,12 @@ def save(chart: Any, path: str | Path, *, scale: float = SCALE) -> Path:
 
 def svg(chart: Any) -> str:
     """The chart as SVG text."""
-    drawn: str = drawer().vegalite_to_svg(_spec(chart), allowed_base_urls=[])
+    return svg_of(_spec(chart))
+
+
+def svg_of(spec: dict[str, Any]) -> str:
+    """A specification of Vega-Lite as SVG text."""
+    drawn: str = drawer().vegalite_to_svg(spec, allowed_base_urls=[])
     return drawn
 
 

@@ -1,6 +1,6 @@
 """The one style of all pictures: quiet, told apart by lightness alone, light and dark.
 
-No meaning hangs on hue: ``mark``, ``band`` and ``faint`` differ in lightness by so much that they stay apart in grey
+No meaning depends on hue: ``mark``, ``band`` and ``faint`` differ in lightness by so much that they stay apart in grey
 and for every kind of colour vision. Within a theme no two roles share a colour, so a page can repaint a drawing.
 """
 

@@ -7,13 +7,13 @@ from sfumato.core.extras import need
 from sfumato.core.release import Release, only_release
 from sfumato.core.units import Edge, Node, Weight
 from sfumato.errors import InvalidInput
+from sfumato.graphs.plots.degree_counts import counts_of
+from sfumato.graphs.plots.degree_distribution import reach, spans_of, staircase
+from sfumato.graphs.plots.graph_statistics import Statistic, statistics_of
 from sfumato.inference.adjusted import Adjusted
 from sfumato.mechanisms.chosen_cap import ChosenCap
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import message
-from sfumato.reports.plots.degree_counts import counts_of
-from sfumato.reports.plots.degree_distribution import reach, spans_of, staircase
-from sfumato.reports.plots.graph_statistics import Statistic, statistics_of
 from sfumato.reports.plots.labels import clean
 from sfumato.reports.plots.theme import Palette, dressed, palette
 

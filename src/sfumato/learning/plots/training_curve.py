@@ -1,4 +1,4 @@
-"""How a training run uses up its promise, step by step, and how well models do on the way."""
+"""The privacy loss of a training run, step by step, and how well models do on the way."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -94,7 +94,7 @@ def accuracies(courses: Sequence[Trials], language: str = "en", theme: str = "li
 
     >>> one = Trials(name="scattering", epsilon=(1.0, 2.0), runs=((0.9, 0.95), (0.92, 0.96)))
     >>> accuracies([one], name="digits").to_dict()["title"]["text"]
-    'digits: accuracy while the promise is used up'
+    'digits: test accuracy (%) against ε'
     """
     altair = need("altair", "pip install 'sfumato[plots]'")
     colours = palette(theme)

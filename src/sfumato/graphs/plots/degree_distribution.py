@@ -8,11 +8,11 @@ from typing import Any
 from sfumato.core.extras import need
 from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput
+from sfumato.graphs.plots.degree_counts import Class, DegreeCounts, Span, counts_of, widening
 from sfumato.inference.adjusted import Adjusted
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import message
 from sfumato.reports.columns import magnitude
-from sfumato.reports.plots.degree_counts import Class, DegreeCounts, Span, counts_of, widening
 from sfumato.reports.plots.labels import clean
 from sfumato.reports.plots.theme import Palette, dressed, palette
 

@@ -9,10 +9,10 @@ from sfumato.errors import InvalidInput
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import counted, message
 from sfumato.reports.plots.labels import clean
-from sfumato.reports.plots.series import course, lines
 from sfumato.reports.plots.theme import Palette, dressed, palette
 from sfumato.reports.words.streams import course_of
 from sfumato.streams.alarms import Alarms
+from sfumato.streams.plots.series import course, lines
 
 __all__ = ["alarms"]
 

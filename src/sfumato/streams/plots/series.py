@@ -86,7 +86,7 @@ def series(given: Release | Derived, language: str = "en", theme: str = "light",
     found, colours = course(given), palette(theme)
     later = None if then is None else course(then)
     if len(found.groups) > MOST_PANELS:
-        raise InvalidInput(
+        raise Unsupported(
             f"{len(found.groups)} groups do not fit one picture; nothing was drawn. Draw some: release['total'].at(…)."
         )
     sources = given.sources if isinstance(given, Derived) else (given,)

@@ -1,0 +1,88 @@
+"""The page on architecture is what the imports are, and import circles inside packages only become fewer."""
+
+from pathlib import Path
+
+import pytest
+
+from scripts import structure
+from scripts.structure import Module
+
+# Groups of modules that import each other at the commit that began to count them. A group may only lose members or go.
+KNOWN = (
+    {"sfumato.accounting.basic", "sfumato.accounting.pld"},
+    {
+        "sfumato.engines.sources.databases",
+        "sfumato.engines.sources.duckdb_tables",
+        "sfumato.engines.sources.files",
+        "sfumato.engines.sources.frames",
+        "sfumato.engines.sources.ibis_tables",
+        "sfumato.engines.sources.origins",
+        "sfumato.engines.sources.postgres_tables",
+        "sfumato.engines.sources.relations",
+        "sfumato.engines.sources.spark_tables",
+    },
+    {"sfumato.inference.figure", "sfumato.inference.ratio"},
+    {
+        "sfumato.learning.engine.layers",
+        "sfumato.learning.engine.layers.attention",
+        "sfumato.learning.engine.layers.recurrent",
+        "sfumato.learning.engine.record",
+    },
+    {"sfumato.mechanisms.matrix.lattice", "sfumato.mechanisms.matrix.measurement"},
+    {"sfumato.streams.series", "sfumato.streams.total"},
+    {"sfumato.tables.schema", "sfumato.tables.schema_file"},
+)
+
+
+def test_no_modules_import_each_other_but_those_that_always_did() -> None:
+    new = [group for group in structure.circles(structure.modules()) if not any(set(group) <= known for known in KNOWN)]
+    assert not new
+
+
+def test_the_page_is_current() -> None:
+    assert structure.main(["--check"]) == 0
+
+
+def test_every_package_has_a_layer_and_says_what_it_is() -> None:
+    found = structure.modules()
+    packages = {one.package for one in found.values()} - {"sfumato", "version"}
+    assert packages == {one for layer in structure.layers() for one in layer}
+    assert all(found[f"sfumato.{package}"].sentence for package in packages)
+
+
+def test_circles_are_found_around_corners_and_not_across_packages() -> None:
+    def module(name: str, *imports: str) -> Module:
+        return Module(name=name, sentence="", lines=1, imports=frozenset(imports))
+
+    found = {
+        one.name: one
+        for one in (
+            module("s.a.x", "s.a.y"),
+            module("s.a.y", "s.a.z"),
+            module("s.a.z", "s.a.x", "s.b.x"),
+            module("s.b.x", "s.a.x"),
+            module("s.b.y", "s.b.x"),
+        )
+    }
+    assert structure.circles(found) == [("s.a.x", "s.a.y", "s.a.z")]
+    assert structure.arrows(found) == {"a": ("b",), "b": ("a",)}
+
+
+def test_imports_inside_functions_count_and_those_for_types_do_not(tmp_path: Path) -> None:
+    folder = tmp_path / "sfumato" / "part"
+    folder.mkdir(parents=True)
+    (folder.parent / "__init__.py").touch()
+    (folder / "__init__.py").touch()
+    (folder / "one.py").write_text("def f():\n    from . import two\n    return two\n", encoding="utf-8")
+    (folder / "two.py").write_text(
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from sfumato.part.one import f\n", encoding="utf-8"
+    )
+    found = structure.modules(tmp_path)
+    assert found["sfumato.part.one"].imports == {"sfumato.part.two"}
+    assert not found["sfumato.part.two"].imports
+
+
+@pytest.mark.parametrize("option", ["--circles", "--sizes"])
+def test_what_it_counts_is_printed(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert structure.main([option]) == 0
+    assert "sfumato" in capsys.readouterr().out
