@@ -9,7 +9,6 @@ from scripts.structure import Module
 
 # Groups of modules that import each other at the commit that began to count them. A group may only lose members or go.
 KNOWN = (
-    {"sfumato.accounting.basic", "sfumato.accounting.pld"},
     {
         "sfumato.engines.sources.databases",
         "sfumato.engines.sources.duckdb_tables",
@@ -21,15 +20,6 @@ KNOWN = (
         "sfumato.engines.sources.relations",
         "sfumato.engines.sources.spark_tables",
     },
-    {"sfumato.inference.figure", "sfumato.inference.ratio"},
-    {
-        "sfumato.learning.engine.layers",
-        "sfumato.learning.engine.layers.attention",
-        "sfumato.learning.engine.layers.recurrent",
-        "sfumato.learning.engine.record",
-    },
-    {"sfumato.mechanisms.matrix.lattice", "sfumato.mechanisms.matrix.measurement"},
-    {"sfumato.streams.series", "sfumato.streams.total"},
     {"sfumato.tables.schema", "sfumato.tables.schema_file"},
 )
 
