@@ -95,7 +95,7 @@ def _beside_an_insert(place: Place, pairs: int, block: int) -> dict[str, object]
     if home.lite:
         _unsynced(unwaited)
     _charge(account, answer)
-    with account.ledger._store.reading() as pages:
+    with account.ledger.record.reading() as pages:
         length = max(len(row.body) for row in pages.rows())
     jobs: dict[str, Job] = {"ours": lambda: _charge(account, answer)}
     with _inserts(place.durable(), length) as inserts:
@@ -201,7 +201,7 @@ def _driver(home: Home) -> Iterator[Any]:
 
 
 def _unsynced(account: DurableLedger) -> None:
-    engine = account.ledger._store._connected()
+    engine = account.ledger.record.store._connected()
     engine.dispose()
 
     @sa.event.listens_for(engine, "connect")
@@ -290,7 +290,7 @@ def _fill(ledger: Ledger, size: int, answer: str) -> None:
     done = ledger.head().head.number
     while done < size:
         at = written(datetime.now(UTC))
-        with ledger._store.writing() as pages:
+        with ledger.record.store.writing() as pages:
             for _ in range(min(AT_ONCE, size - done + 1) // 2):
                 balance = pages.balance(account_line(ACCOUNT))
                 assert balance is not None
@@ -317,8 +317,8 @@ def _fill(ledger: Ledger, size: int, answer: str) -> None:
                 charge = pages.append(entry).number
                 pages.append(Committed(at=at, charge=charge, question=f"question {charge}", certificate=answer))
             done = pages.end().number
-            head = ledger._head(pages)
-        ledger._anchor.advance(head, durable=True)
+            head = ledger.record.head(pages)
+        ledger.record.anchor.advance(head, durable=True)
 
 
 def _child(job: str, home: Home) -> dict[str, float]:

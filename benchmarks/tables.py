@@ -203,7 +203,6 @@ def _errors(seed: int, relation: str, measure: str, runs: int) -> "np.ndarray[tu
     from sfumato.core.budget import Budget
     from sfumato.engines.sources import Source
     from sfumato.noise import SystemWords
-    from sfumato.tables.answering import drawn, mechanism_for
     from sfumato.tables.execution import Beside, exact_numbers
     from sfumato.tables.queries.quantiles import Quantiles
     from sfumato.tables.reading import Reader
@@ -216,12 +215,12 @@ def _errors(seed: int, relation: str, measure: str, runs: int) -> "np.ndarray[tu
     number = held.size if relation == "replace" else None
     table = vault.table(rows, name="values", version="1", bounds={"value": (0, 200)}, number=number)
     query: Any = getattr(table, measure)("value").query
-    mechanism = mechanism_for(query, query.sensitivity(vault.unit, None), vault.unit, Budget(epsilon=1))
+    mechanism = query.mechanism(query.sensitivity(vault.unit, None), vault.unit, Budget(epsilon=1))
     exact = exact_numbers(query, Beside(own=Source(rows)), unit=vault.unit, limit=None, secret="")
     words = SystemWords()
 
     def told() -> float:
-        numbers, _ = drawn(mechanism, exact, words)
+        numbers, _ = mechanism.draw(exact, words)
         if isinstance(query, Quantiles):
             return 200 * numbers[0] / query.lattice.steps
         reader = Reader(

@@ -132,10 +132,10 @@ def test_cosets_of_neighbours_are_the_same_and_those_of_floats_are_not() -> None
     laplace = Laplace.calibrated(l1=1, epsilon="1/4")
     here, there = (set(cosets(laplace.add_noise([x] * SAMPLES, words)).tolist()) for x in (0, 1))
     assert here == there == set(range(12))
-    here, there = (set(cosets(cube.draw(SAMPLES // 2, words) + x).tolist()) for x in (0, 1))
+    here, there = (set(cosets(cube.sample(SAMPLES // 2, words) + x).tolist()) for x in (0, 1))
     assert here == there == set(range(12))
     for degrees, others in (((1, 1, 0, 0), (2, 1, 1, 0)), ((3, 3, 3, 3), (2, 3, 3, 2))):
-        here, there = (set(cosets(ball.draw(SAMPLES // 2, words) + np.array(x)).tolist()) for x in (degrees, others))
+        here, there = (set(cosets(ball.sample(SAMPLES // 2, words) + np.array(x)).tolist()) for x in (degrees, others))
         assert here == there == {code for code in range(12) if code % 2 == 0}
     here, there = (set(cosets(float_laplace(SAMPLES, x)).tolist()) for x in (0, 1))
     assert here == {0, 1, 2}  # with 0 as the answer, outputs near 0 are as fine as doubles are there

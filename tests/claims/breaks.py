@@ -615,7 +615,7 @@ def the_noise_of_streams_is_30_percent_too_small(original: Any) -> Any:
 
 
 @broken(
-    "sfumato.streams.toeplitz:Toeplitz.squared",
+    "sfumato.mechanisms.toeplitz:Toeplitz.squared",
     "sfumato.streams.tree:Tree.squared",
     "sfumato.streams.buffers:Buffers.squared",
     "sfumato.streams.rows:Rows.squared",
@@ -650,7 +650,7 @@ def events_of_a_stream_are_said_to_move_by_half(original: Any) -> Any:
 @broken("sfumato.streams.total:RunningTotal.pattern", claims=["S4-19"], first=["tests/product"])
 def a_person_has_the_noise_of_one_event(_original: Any) -> Any:
     def pattern(self: Any, unit: Any) -> Any:
-        from sfumato.streams.pattern import Pattern
+        from sfumato.mechanisms.pattern import Pattern
 
         return Pattern.of(unit.relation, times=1, separation=1)
 

@@ -422,7 +422,7 @@ def test_a_ledger_that_is_there_is_not_passed_over(run, folder, tmp_path_factory
 
 def test_ctrl_c_while_the_engine_reads_ends_with_the_usual_words(run, folder, monkeypatch):
     """The engine turns the signal into an error of its own, as DuckDB does."""
-    from sfumato.tables.area import Tables
+    from sfumato.tables.store import TableStore
 
     def interrupted(*_):
         try:
@@ -431,7 +431,7 @@ def test_ctrl_c_while_the_engine_reads_ends_with_the_usual_words(run, folder, mo
         except KeyboardInterrupt:
             raise RuntimeError("Query interrupted") from None
 
-    monkeypatch.setattr(Tables, "read", interrupted)
+    monkeypatch.setattr(TableStore, "read", interrupted)
     outcome = run(*ask(folder, COUNT, "--epsilon", "1"))
     assert outcome.exit_code == 130
     assert "sfumato: stopped. What was printed or written so far stands; nothing more was done." in outcome.stderr

@@ -17,10 +17,10 @@ from scipy import stats
 
 from examples import bicycles, levels, messages, meters, occupancy
 from sfumato.errors import InvalidInput
+from sfumato.mechanisms.pattern import Pattern
+from sfumato.mechanisms.toeplitz import Toeplitz
 from sfumato.streams.meters import meter_of
-from sfumato.streams.pattern import Pattern
 from sfumato.streams.people import People, listed
-from sfumato.streams.toeplitz import Toeplitz
 from tests import parts
 from tests.docs.networks import IMAGES, run
 from tests.docs.streams import PERSONS, PLACES

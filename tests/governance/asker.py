@@ -8,7 +8,7 @@ import pyarrow as pa
 
 import sfumato as sf
 from sfumato.core.release import Release
-from sfumato.tables.area import Tables
+from sfumato.tables.store import TableStore
 from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home
 
 ROWS = pa.table({"patient_id": ["a", "a", "b", "c"], "region": ["north", "south", "north", "west"]})
@@ -24,9 +24,9 @@ def asked(home: Home, *, region: str = "north", **how: Any) -> Release:
 
 def ask(home: Home, told: Any, begun: Any, go_on: Any, end: str) -> None:
     """Ask, and stay in the middle of reading until told to go on; then read, fail, or be killed there."""
-    read = Tables.read
+    read = TableStore.read
 
-    def slowly(self: Tables, query: Any) -> Any:
+    def slowly(self: TableStore, query: Any) -> Any:
         begun.set()
         go_on.wait(60)
         threading.Event().wait(0.3)  # until who asks the same waits
@@ -36,7 +36,7 @@ def ask(home: Home, told: Any, begun: Any, go_on: Any, end: str) -> None:
             raise ValueError("an engine's words")
         return read(self, query)
 
-    Tables.read = slowly  # type: ignore[method-assign]
+    TableStore.read = slowly  # type: ignore[method-assign]
     try:
         release = asked(home)
     except sf.errors.SfumatoError as refused:

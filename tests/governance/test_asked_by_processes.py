@@ -91,7 +91,7 @@ def test_a_question_that_cannot_be_held_is_refused_before_it_is_charged(tmp_path
     key = "0" * 64
     (tmp_path / f"ledger.db-asked-{key}").mkdir()
     with pytest.raises(LedgerError, match=r"beside the ledger ledger\.db cannot be used.*nothing was spent"):
-        ledger._store.asking(key).__enter__()
+        ledger.record.store.asking(key).__enter__()
     assert spent(ledger) == Budget.none()
 
 

@@ -8,13 +8,13 @@ import pytest
 
 from sfumato.core.budget import Budget
 from sfumato.core.events import DiscreteGaussian, DiscreteLaplace
+from sfumato.core.ledger import State
 from sfumato.core.query import Dataset
 from sfumato.core.signature import SigningKey
 from sfumato.core.units import family, record, user
 from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, NotDeclared, Refused
 from sfumato.governance.books import MemoryBooks, replay
 from sfumato.governance.ledger import Ledger
-from sfumato.governance.memory import State
 from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished
 
 THIRD = Budget(epsilon="1/3")
@@ -32,7 +32,7 @@ class Clock:
 
 def books_of(ledger: Ledger) -> tuple[MemoryBooks, MemoryBooks]:
     """The books as the database keeps them, and as the record alone gives them."""
-    with ledger._store.reading() as pages:
+    with ledger.record.reading() as pages:
         kept = MemoryBooks(
             kept={balance.name: balance for balance in pages.balances()},
             editions={edition.dataset: edition for edition in pages.editions()},

@@ -29,12 +29,12 @@ from sfumato.core.events import (
     Stated,
 )
 from sfumato.core.guarantees import ZCDP, Approximate
+from sfumato.core.ledger import State
 from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, NotDeclared, Refused
 from sfumato.governance.balances import Balance
 from sfumato.governance.books import admit, replay
 from sfumato.governance.entries import Recovered, Reserved, Row
 from sfumato.governance.ledger import Ledger
-from sfumato.governance.memory import State
 from tests.governance.homes import PATIENT, VISITS, Home
 from tests.governance.test_conformance import books_of
 
@@ -265,7 +265,7 @@ def test_the_same_key_with_another_loss_is_another_request(home: Home) -> None:
 def test_an_entry_that_does_not_state_the_losses_is_not_entered(home: Home) -> None:
     ledger = furnished(home, levels=MIXED, population={"method": "rdp", "order": 8})
     ledger.account("hospital/oncology/trial", unit=PATIENT).reserve(EVENTS[0][0], datasets=[VISITS], event=EVENTS[0][1])
-    with ledger._store.reading() as pages:
+    with ledger.record.reading() as pages:
         rows = list(pages.rows())
     books, entry = replay(rows[:-1]), rows[-1].entry
     assert isinstance(entry, Reserved)
@@ -284,7 +284,7 @@ def test_an_entry_that_does_not_state_the_losses_is_not_entered(home: Home) -> N
 def test_a_gap_uses_up_every_filter_and_is_replayed(home: Home) -> None:
     ledger = furnished(home, levels=MIXED, population={"method": "rdp", "order": 8})
     ledger.account("hospital/oncology/trial", unit=PATIENT).reserve(EVENTS[0][0], datasets=[VISITS], event=EVENTS[0][1])
-    with ledger._store.reading() as pages:
+    with ledger.record.reading() as pages:
         rows = list(pages.rows())
     gap = Recovered(at=rows[-1].entry.at, reason="a lost disk", anchored="", lost=0, gap=Budget(epsilon="1/3"))
     books = replay([*rows, Row.after(rows[-1].number, rows[-1].digest, gap)])

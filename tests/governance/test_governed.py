@@ -109,7 +109,7 @@ def test_with_a_board_nothing_is_charged_without_terms_and_an_approval(home: Hom
         charged(ledger)
     passed(ledger, number, "cho")
     charge = charged(ledger)
-    with ledger._store.reading() as pages:
+    with ledger.record.reading() as pages:
         entry = pages.row(charge).entry  # type: ignore[union-attr]
     assert (entry.approvals, entry.purpose, entry.recipient) == ((number,), "research/oncology", "public")  # type: ignore[union-attr]
     same_books(ledger)
@@ -488,7 +488,7 @@ def test_a_retry_under_its_key_is_charged_once_and_gets_the_same_answer(home: Ho
     with pytest.raises(Refused, match="used for another request"):
         ask("monday", "1/5")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sfumato.gate._noisy", _stopped)
+        patch.setattr("sfumato.gate.release.ReleaseGate._noisy", _stopped)
         with pytest.raises(KeyboardInterrupt):
             ask("cut off")
     open_charge = ledger.head().head.number
@@ -503,7 +503,7 @@ def test_a_retry_under_its_key_is_charged_once_and_gets_the_same_answer(home: Ho
 def test_two_that_finish_the_same_request_deliver_one_answer(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     import pyarrow as pa
 
-    from sfumato.tables import area as module
+    from sfumato.tables import store as module
 
     ledger = furnished(home, project=Budget(epsilon=100))
     rows, limit = pa.table({"patient_id": [1, 1, 2]}), sf.Limit(groups=1, rows_per_group=2)
@@ -544,7 +544,7 @@ def test_a_replay_of_decisions_follows_from_the_record_alone(home: Home) -> None
     ledger = governed(home, project=TENTH)
     passed(ledger, asked(ledger))
     passed(ledger, asked(ledger, Action.RAISE, account=ACCOUNT, amount=TENTH))
-    with ledger._store.reading() as pages:
+    with ledger.record.reading() as pages:
         assert replay(pages.rows()).decided == pages.government()
     assert datetime.fromisoformat(ledger.minutes().decisions[0].at).tzinfo == UTC
     assert Dataset(name="visits", edition="2026-10") == VISITS
@@ -597,7 +597,7 @@ def test_a_filter_that_admits_more_than_its_cap_is_found(home: Home) -> None:
     entry = AccountOpened(
         at=ledger.head().head.at, path="x", unit=PATIENT, cap=cap, rho=Fraction(100), reason="a trick"
     )
-    with pytest.raises(LedgerError, match="admits more than its cap"), ledger._store.writing() as pages:
+    with pytest.raises(LedgerError, match="admits more than its cap"), ledger.record.store.writing() as pages:
         pages.append(entry)
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from sfumato.core.budget import Budget
-from sfumato.governance.memory import State
+from sfumato.core.ledger import State
 from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished
 from tests.governance.spender import COST, finished, run, started
 

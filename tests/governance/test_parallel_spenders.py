@@ -74,7 +74,7 @@ def test_a_forked_process_spends_from_the_same_budget(home: Home) -> None:
     ledger = furnished(home, hospital=Budget(epsilon=1))
     account = ledger.account(ACCOUNT, unit=PATIENT)
     assert spend(account, "before") == "answered"
-    with ledger._store.reading() as pages:  # a connection is in use while the process forks
+    with ledger.record.reading() as pages:  # a connection is in use while the process forks
         assert pages.balance("account hospital") is not None
         children = []
         for name in ("first", "second"):
@@ -99,7 +99,7 @@ def test_the_naive_twin_overspends(home: Home) -> None:
     """Check, then update, without the write lock first: what the suite above must be able to see."""
     ledger = furnished(home, hospital=Budget(epsilon=1))
     together = threading.Barrier(8, timeout=60)
-    engine = sa.create_engine(ledger._store.url, connect_args={"timeout": 60} if home.lite else {})
+    engine = sa.create_engine(ledger.record.store.url, connect_args={"timeout": 60} if home.lite else {})
 
     def naive(_: int) -> bool:
         with engine.connect() as connection:

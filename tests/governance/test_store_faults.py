@@ -19,9 +19,9 @@ import pytest
 import sqlalchemy as sa
 
 from sfumato.core.budget import Budget
+from sfumato.core.ledger import Reservation
 from sfumato.errors import InvalidInput, LedgerError
 from sfumato.governance.ledger import Ledger
-from sfumato.governance.memory import Reservation
 from sfumato.governance.migrations import migrate, newest, present
 from sfumato.governance.rows import commit, run
 from sfumato.governance.store import Store
@@ -251,7 +251,7 @@ def test_the_tables_of_the_statements_are_those_of_the_migrations(home: Home) ->
     from sfumato.governance.rows import KEYS, TABLES
 
     ledger = furnished(home)
-    with ledger._store._connected().connect() as connection:
+    with ledger.record.store._connected().connect() as connection:
         assert present(connection) == newest()
         found = sa.inspect(connection)
         for table in TABLES.tables.values():
@@ -264,7 +264,7 @@ def test_the_tables_of_the_statements_are_those_of_the_migrations(home: Home) ->
 def test_migrating_again_changes_nothing(home: Home) -> None:
     ledger = furnished(home)
     head = ledger.head()
-    with ledger._store.migrating() as connection:
+    with ledger.record.store.migrating() as connection:
         migrate(connection)
     assert home.open().head() == head
 
@@ -275,7 +275,7 @@ def test_a_ledger_of_an_older_migration_opens_and_verifies(tmp_path: Path, revis
     shutil.copytree(Path(__file__).parent / "ledgers" / revision, tmp_path / "old")
     home = Home(url=str(tmp_path / "old" / "ledger.db"), folder=str(tmp_path / "old"))
     ledger = home.open()
-    with ledger._store._connected().connect() as connection:
+    with ledger.record.store._connected().connect() as connection:
         assert present(connection) == newest()
     assert ledger.verify() == ()
     account = ledger.account(ACCOUNT, unit=PATIENT)

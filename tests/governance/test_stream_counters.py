@@ -7,11 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from sfumato.core.budget import Budget
+from sfumato.core.ledger import Reservation
 from sfumato.errors import InvalidInput, LedgerError, Refused
 from sfumato.governance.durable import DurableLedger
 from sfumato.governance.entries import Advanced, Row
 from sfumato.governance.ledger import Ledger
-from sfumato.governance.memory import MemoryLedger, Reservation
+from sfumato.governance.memory import MemoryLedger
 from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished
 from tests.governance.test_governed import account as user_of
 from tests.governance.test_governed import asked, governed, passed
@@ -102,7 +103,7 @@ def test_a_record_that_skips_a_place_is_found(home: Home) -> None:
     account.advance(charge, 0, "a", datasets=[VISITS])
     ledger = account.ledger
     for place in (0, 2):
-        with ledger._store.reading() as pages:
+        with ledger.record.reading() as pages:
             totals = pages.end()
         forged = Row.after(
             totals.number, totals.digest, Advanced(at=totals.at, charge=charge.number, place=place, holder="x")

@@ -91,7 +91,7 @@ def test_a_rewritten_chain_is_found_from_the_anchor_and_from_a_published_head(
     published = ledger.head()
     home.unlocked(f"UPDATE record SET body = replace(body, '{before}', '{after}') WHERE number = {number}")
     rechained(home, number)
-    with ledger._store.reading() as pages:
+    with ledger.record.reading() as pages:
         alone = [finding for finding in check(pages, heads=()) if finding.entry]
         held = [finding for finding in check(pages, heads=(published,)) if finding.entry]
     assert alone == []  # the broken twin: a chain without a head outside the database proves nothing
@@ -169,13 +169,13 @@ def test_a_number_that_is_none_stops_the_charge(home: Home, ledger: Ledger) -> N
 
 def test_an_entry_above_its_cap_is_found(home: Home, ledger: Ledger) -> None:
     """A record that was written by a broken ledger, chained and anchored as it should be."""
-    with ledger._store.writing() as pages:
+    with ledger.record.store.writing() as pages:
         row = pages.row(13)
         assert row is not None
         assert isinstance(row.entry, Reserved)
         pages.append(replace(row.entry, cost=Budget(epsilon=1000)))
-        head = ledger._head(pages)
-    ledger._anchor.advance(head, durable=True)
+        head = ledger.record.head(pages)
+    ledger.record.anchor.advance(head, durable=True)
     findings = ledger.verify()
     assert [finding.entry for finding in findings] == [15]
     assert "asks for ε = 1000" in str(findings[0])

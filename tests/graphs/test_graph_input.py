@@ -30,7 +30,7 @@ def graph(data: object, unit: Any = EDGE, **said: Any) -> Any:
 
 def read(given: Any, cap: int | None = None) -> Any:
     """The adjacency that a graph is read as."""
-    area = given.gate._graphs
+    area = given.gate._stores["graphs"]
     return area._holdings[given.dataset].graph(cap, area._secret)
 
 
@@ -239,7 +239,7 @@ def test_the_projection_is_one_for_neighbours(names: str) -> None:
         return node if names == "whole" else f"n{node}"
 
     trust = vault(sf.node(max_degree=2, relation="add/remove"))
-    area = trust._graphs
+    area = trust._stores["graphs"]
 
     def order(rows: list[tuple[int, int]], version: str) -> list[tuple[str, str]]:
         from sfumato.graphs.projection import order_of

@@ -116,8 +116,8 @@ SHARED = {
     # two things that the public knows by the same name: a unit and a device, and two ways in
     *("Client", "Inbox"),
     # of reports and of tables, engines, gate and streams, which are being rewritten
-    *("Area", "Asked", "Average", "Case", "Choice", "Column", "Course", "EdgeCount", "Found", "Margins"),
-    *("Plan", "Reader", "Row", "Rows", "Source", "Statistic", "Text"),
+    *("Asked", "Average", "Case", "Column", "Course", "EdgeCount", "Found", "Margins"),
+    *("Part", "Plan", "Reader", "Row", "Rows", "Source", "Statistic", "Text"),
 }
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import sfumato as sf
 from sfumato import errors
-from sfumato.streams.desk import Desk
+from sfumato.gate.session import SessionGate
 from sfumato.vault import Vault
 from tests.parts import package
 
@@ -68,15 +68,15 @@ class Switched(nn.Linear):
 @contextmanager
 def switched_off_after(method: str) -> Iterator[None]:
     """Switch the model off as soon as something was done at the desk."""
-    done = getattr(Desk, method)
+    done = getattr(SessionGate, method)
 
-    def spied(self: Desk, *given: Any, **named: Any) -> Any:
+    def spied(self: SessionGate, *given: Any, **named: Any) -> Any:
         found = done(self, *given, **named)
         Switched.off = True
         return found
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Desk, method, spied)
+        patched.setattr(SessionGate, method, spied)
         try:
             yield
         finally:
@@ -87,14 +87,14 @@ def test_a_model_that_computes_no_unit_any_more_ends_no_run() -> None:
     """Else a model that fails on one record, and from some weights on for made-up units, would tell of the record."""
     home = vault()
     made = trainer(home, Switched(3, 2))
-    with switched_off_after("open_stream"):
+    with switched_off_after("open"):
         found = made.fit(steps=2, batch=NUMBER, physical=16, **SPEND)
     assert found.release.statement.query.done == 2
     made.fit(steps=1, batch=NUMBER, physical=16, **SPEND)  # and the data is open
 
 
 def test_a_model_that_computes_no_unit_any_more_has_none_right() -> None:
-    with switched_off_after("check_stream"):
+    with switched_off_after("check"):
         assert counted(vault(), held_out(*rows()), Switched(3, 2)) == 0
 
 

@@ -165,7 +165,7 @@ def test_what_cannot_be_asked_is_refused_before_a_row_is_read() -> None:
     with pytest.raises(InvalidInput, match="delta"):
         vault().evaluator(data=held([1.0]), evaluations=1, epsilon=1, delta=0)
     with pytest.raises(InvalidInput, match="Units"):
-        Evaluator(vault()._training, data=[1.0], evaluations=1, epsilon=1, delta=1e-6)  # type: ignore[arg-type]
+        Evaluator(vault()._stores["learning"]._sessions, data=[1.0], evaluations=1, epsilon=1, delta=1e-6)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="record or user"):
         vault().evaluator(data=held([1.0], kind="group", times=1), evaluations=1, **SPEND)
     with pytest.raises(Refused):
@@ -251,7 +251,7 @@ def test_of_questions_at_once_one_tells_that_the_engine_failed(fails: bool, monk
     evaluator = vault().evaluator(data=held([1.0] * 60), evaluations=2, **SPEND)
 
     def meanwhile(self: Evaluator, model: Any) -> int:
-        assert self._gate.fail_stream(self._opened)  # that of another evaluator of the same data
+        assert self._gate.fail(self._opened)  # that of another evaluator of the same data
         if fails:
             raise SystemExit("row 4321")
         return 60

@@ -20,7 +20,7 @@ import pytest
 
 import sfumato as sf
 from sfumato import errors
-from sfumato.learning.paradigms.area import Lessons
+from sfumato.learning.paradigms.store import ExampleStore
 from sfumato.vault import Vault
 from tests.parts import package
 
@@ -72,14 +72,14 @@ def examples(home: Vault, **said: Any) -> Any:
 def exact(home: Vault, question: Any) -> list[Any]:
     """What is computed before the noise, by the way that a release takes."""
     caught: list[Any] = []
-    read = Lessons.read
+    read = ExampleStore.read
 
-    def spied(self: Lessons, query: Any) -> Any:
+    def spied(self: ExampleStore, query: Any) -> Any:
         caught.append(read(self, query))
         return caught[-1]
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Lessons, "read", spied)
+        patched.setattr(ExampleStore, "read", spied)
         question.release(epsilon=1)
     return caught[0]  # type: ignore[no-any-return]
 

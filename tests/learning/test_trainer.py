@@ -229,7 +229,7 @@ def test_an_open_run_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_state_of_a_million_parameters_is_written_within_a_second(tmp_path: Path) -> None:
     import time
 
-    from sfumato.streams.sealed import read_sealed, write_sealed
+    from sfumato.gate.sealed import read_sealed, write_sealed
 
     body = bytes(12 * 10**6)  # the weights and both moments of Adam
     start = time.process_time()

@@ -11,8 +11,8 @@ import pytest
 
 import sfumato as sf
 from sfumato import errors
+from sfumato.gate.session import SessionGate
 from sfumato.reports.verify import verify
-from sfumato.streams.desk import Desk
 from sfumato.vault import Vault
 from tests.parts import package
 
@@ -124,7 +124,7 @@ def test_what_ends_the_engine_is_not_passed_on_and_not_resumed(
     def broken(self: Run, *given: Any) -> Any:
         raise SystemExit("row 4321")  # not in the model, whose failures count 0
 
-    def locked(self: Desk, opened: Any) -> None:
+    def locked(self: SessionGate, opened: Any) -> None:
         raise errors.LedgerError("the ledger is locked. No row was read.")
 
     home, model, state = vault(), nn.Linear(3, 2), tmp_path / "run"
@@ -134,7 +134,7 @@ def test_what_ends_the_engine_is_not_passed_on_and_not_resumed(
     with monkeypatch.context() as patched:
         patched.setattr(Run, "_batches", broken)
         if not closes:
-            patched.setattr(Desk, "fail_stream", locked)
+            patched.setattr(SessionGate, "fail", locked)
         with pytest.raises(errors.EngineFailed, match="charge of") as told:
             made.fit(**said)
     assert "4321" not in str(told.value)
@@ -153,7 +153,7 @@ def test_of_runs_at_once_one_tells_that_its_engine_failed(monkeypatch: pytest.Mo
     home = vault()
 
     def broken(self: Run, *given: Any) -> Any:
-        assert self._gate.fail_stream(self._opened)  # that of another run, in the meantime
+        assert self._gate.fail(self._opened)  # that of another run, in the meantime
         raise SystemExit("row 4321")
 
     monkeypatch.setattr(Run, "_batches", broken)
@@ -180,15 +180,15 @@ def test_what_learning_raises_ends_the_run_for_good(tmp_path: Path) -> None:
     home, state, copy = vault(), tmp_path / "run", tmp_path / "copy"
     made = trainer(home)
     said: dict[str, Any] = {"steps": 5, "optimiser": Failing, **SPEND}
-    charged, open_stream = [], Desk.open_stream
+    charged, opening = [], SessionGate.open
 
-    def opened(self: Desk, *given: Any, **named: Any) -> Any:
+    def opened(self: SessionGate, *given: Any, **named: Any) -> Any:
         Failing.live = True
         charged.append(1)
-        return open_stream(self, *given, **named)
+        return opening(self, *given, **named)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Desk, "open_stream", opened)
+        patched.setattr(SessionGate, "open", opened)
         with pytest.raises(SystemExit):
             made.fit(checkpoint=state, **said)
     assert not state.exists()

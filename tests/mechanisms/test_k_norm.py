@@ -85,12 +85,12 @@ def test_proposal_times_coin_is_the_law() -> None:
 def test_fresh_noise_has_the_law_and_noise_without_the_coin_has_not(nodes: int) -> None:
     """α = 1e-8; a cell of probability p that is wrong by 15·√(p/100,000) shows. The twin leaves out the coin."""
     mechanism, expected = DegreeNoise(nodes=nodes, epsilon=Fraction(1)), law({3: 30, 4: 16}[nodes], nodes=nodes)
-    drawn = mechanism.draw(DRAWS, SystemWords())
+    drawn = mechanism.sample(DRAWS, SystemWords())
     assert drawn.shape == (DRAWS, nodes)
     assert surprise(drawn, expected) > ALPHA
     proposed = sample_discrete_laplace(Fraction(2), DRAWS * nodes, SystemWords()).reshape(DRAWS, nodes)
     assert surprise(proposed[proposed.sum(axis=1) % 2 == 0], expected) < ALPHA
-    assert surprise(DegreeNoise(nodes=nodes, epsilon=Fraction(21, 20)).draw(DRAWS, SystemWords()), expected) < ALPHA
+    assert surprise(DegreeNoise(nodes=nodes, epsilon=Fraction(21, 20)).sample(DRAWS, SystemWords()), expected) < ALPHA
 
 
 @pytest.mark.claim("S0-03")
@@ -106,11 +106,11 @@ def test_a_density_of_the_l1_norm_is_independent_and_that_of_the_k_norm_is_not()
 
 def test_many_nodes_and_scales_beyond_64_bits_are_drawn() -> None:
     for nodes, epsilon, size in ((5000, Fraction(1, 3), 3), (3, Fraction(1, 2**70), 4), (4, Fraction(1, 2**58), 50)):
-        drawn = DegreeNoise(nodes=nodes, epsilon=epsilon).draw(size, SystemWords())
+        drawn = DegreeNoise(nodes=nodes, epsilon=epsilon).sample(size, SystemWords())
         assert drawn.shape == (size, nodes)
         assert all(total % 2 == 0 for total in drawn.astype(object).sum(axis=1))
         assert np.abs(drawn).max() > 1 / (8 * epsilon)  # fails by chance below once in 2^40 runs
-    assert DegreeNoise(nodes=3, epsilon=Fraction(1)).draw(0, SystemWords()).shape == (0, 3)
+    assert DegreeNoise(nodes=3, epsilon=Fraction(1)).sample(0, SystemWords()).shape == (0, 3)
 
 
 def test_noise_is_added_to_whole_degrees_of_the_right_number() -> None:

@@ -307,7 +307,7 @@ def test_data_whose_engine_failed_is_closed_and_the_rest_goes_on(
     adopt(ledger, clinic.write_plan(HEAD + FIXED))
     fill(clinic, *months(1, 2))
     with monkeypatch.context() as broken:
-        broken.setattr("sfumato.tables.area.exact_numbers", lambda *_, **__: 1 / 0)
+        broken.setattr("sfumato.tables.store.exact_numbers", lambda *_, **__: 1 / 0)
         (failed,) = ran(clinic, ledger, until=date(2024, 1, 31))
     assert failed.fate is Fate.FAILED
     assert "is kept" in failed.words

@@ -6,10 +6,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 from sfumato.core.query import Dataset
+from sfumato.mechanisms.pattern import ADDED, SWAPPED
+from sfumato.mechanisms.toeplitz import FORMS
 from sfumato.streams import Alarms, Buffers, Doubling, Pattern, Rows, RunningTotal, SeriesNoise, Toeplitz, Tree
 from sfumato.streams.alarms import WATCHED
-from sfumato.streams.pattern import ADDED, SWAPPED
-from sfumato.streams.toeplitz import FORMS
 
 BITS = st.integers(0, 20)
 SMALL = st.integers(1, 9)

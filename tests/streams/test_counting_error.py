@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from sfumato.mechanisms.pattern import ADDED, Pattern
+from sfumato.mechanisms.toeplitz import Toeplitz
 from sfumato.streams.buffers import Buffers, buffers_for
 from sfumato.streams.choice import strategy_for
 from sfumato.streams.meters import Strategy
-from sfumato.streams.pattern import ADDED, Pattern
 from sfumato.streams.readers import spread_of
 from sfumato.streams.spread import lower_bound, root_mean_squared
-from sfumato.streams.toeplitz import Toeplitz
 
 ONE = Pattern(times=1, separation=1, change=ADDED)
 

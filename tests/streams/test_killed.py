@@ -117,7 +117,7 @@ def test_kill_at_any_step_of_a_stream_of_totals(home: Home, tmp_path: Path, stri
 
 
 def _charges(ledger: Any) -> list[Any]:
-    with ledger._store.reading() as pages:
+    with ledger.record.reading() as pages:
         return list(pages.charges())
 
 
@@ -136,8 +136,8 @@ def test_a_step_that_was_drawn_keeps_its_input(tmp_path: Path, where: str, monke
     def killed(*_: Any, **__: Any) -> None:
         raise Killed
 
+    from sfumato.gate import sealed
     from sfumato.governance.durable import DurableLedger
-    from sfumato.streams import sealed
 
     move = DurableLedger.advance
     if where == "drawn":  # written beside, not renamed

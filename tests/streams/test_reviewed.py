@@ -10,8 +10,8 @@ import pytest
 
 import sfumato as sf
 from sfumato import errors
+from sfumato.gate import checkpoint
 from sfumato.reports.verify import verify
-from sfumato.streams import surviving
 from sfumato.streams.people import listed
 from sfumato.vault import Vault
 from tests.reports.forgeries import signed_anew
@@ -32,14 +32,14 @@ def shown(total: Any) -> tuple[Any, ...]:
     return total.steps, total.totals, repr(total)
 
 
-@pytest.mark.parametrize("part", ["write_sealed", "move_stream"])
+@pytest.mark.parametrize("part", ["write_sealed", "move"])
 def test_a_step_that_was_refused_is_told_nowhere(part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else it could be drawn again and again for one charge: one number each time, and their mean is the truth."""
     question = vault().stream(name="x", version="1", horizon=8).running_total(strategy="increments")
     total = question.open(**ASK, state=tmp_path / "s")
     total.add(3)
     before = shown(total)
-    place = surviving if part == "write_sealed" else type(total._gate)
+    place = checkpoint if part == "write_sealed" else type(total._gate)
     with monkeypatch.context() as patched:
         patched.setattr(place, part, full)
         with pytest.raises(errors.Refused, match="disk is full"):
@@ -69,7 +69,7 @@ def test_an_alarm_that_was_refused_is_shown_nowhere(tmp_path: Path, monkeypatch:
     watch = vault().stream(name="x", version="1", horizon=8).alarms(threshold=-(2**20), alarms=1)
     open_ = watch.open(epsilon=1, state=tmp_path / "s")
     with monkeypatch.context() as patched:
-        patched.setattr(surviving, "write_sealed", full)
+        patched.setattr(checkpoint, "write_sealed", full)
         with pytest.raises(errors.Refused, match="disk is full"):
             open_.check(5)
     assert (open_.halted, open_.steps) == (False, 0)
@@ -77,7 +77,7 @@ def test_an_alarm_that_was_refused_is_shown_nowhere(tmp_path: Path, monkeypatch:
 
 def test_no_thread_sees_a_number_before_its_state_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     total = vault().stream(name="x", version="1", horizon=8).running_total().open(**ASK, state=tmp_path / "s")
-    writing, seen, write = threading.Event(), [], surviving.write_sealed
+    writing, seen, write = threading.Event(), [], checkpoint.write_sealed
 
     def slow(*given: Any) -> None:
         writing.set()
@@ -89,7 +89,7 @@ def test_no_thread_sees_a_number_before_its_state_is_written(tmp_path: Path, mon
         readers.append(reader)
 
     readers: list[threading.Thread] = []
-    monkeypatch.setattr(surviving, "write_sealed", slow)
+    monkeypatch.setattr(checkpoint, "write_sealed", slow)
     told = total.add(3)
     readers[0].join()
     assert writing.is_set()

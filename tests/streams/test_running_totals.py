@@ -12,10 +12,10 @@ import pytest
 import sfumato as sf
 from sfumato import errors
 from sfumato.core.documents import canonical, parse
+from sfumato.mechanisms.pattern import Pattern
 from sfumato.reports.verify import verify
 from sfumato.streams.choice import strategy_for
 from sfumato.streams.meters import meter_of
-from sfumato.streams.pattern import Pattern
 from sfumato.streams.readers import reader_of
 from sfumato.streams.stream import GrowthWarning, Stream
 from sfumato.vault import Vault
@@ -319,7 +319,7 @@ def test_a_mechanism_of_ones_own_for_another_unit_is_refused() -> None:
     asked = home.stream(name="er", horizon=12, window=3).running_total()
     other = home.stream(name="er", horizon=12).running_total()
     with pytest.raises(errors.Refused, match="pattern"):
-        home._streams.open_stream(
+        home._stores["streams"]._sessions.open(
             asked.query,
             other.mechanism(epsilon=1, delta=1e-7),
             None,

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from sfumato.errors import InvalidInput, Unsupported
+from sfumato.mechanisms.pattern import ADDED, Pattern
 from sfumato.streams.choice import STRATEGIES, strategy_for
 from sfumato.streams.meters import meter_of
-from sfumato.streams.pattern import ADDED, Pattern
 from sfumato.streams.post.measurements import Measured, design, variance_of
 from sfumato.streams.post.smoothing import STRENGTHS, smoothed
 from tests.streams.released import inside, often_enough, released

@@ -17,10 +17,10 @@ import sfumato as sf
 from sfumato import errors
 from sfumato.core.query import Dataset
 from sfumato.core.signature import SigningKey
+from sfumato.gate import checkpoint, sealed
 from sfumato.governance import memory
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.memory import MemoryLedger
-from sfumato.streams import sealed, surviving
 from sfumato.vault import Vault
 from tests.governance.homes import Home, sqlite_home
 
@@ -83,7 +83,7 @@ def test_killed_at_any_point_of_a_step(home: Home, tmp_path: Path, where: str, m
     state = tmp_path / "state"
     total = question(home).open(**asked(state))
     told = [float(total.add(value)) for value in (3, 1)]
-    write, move = surviving.write_sealed, type(total._gate).move_stream
+    write, move = checkpoint.write_sealed, type(total._gate).move
 
     def killed(*given: Any, **named: Any) -> None:
         if where == "after the count":
@@ -91,13 +91,13 @@ def test_killed_at_any_point_of_a_step(home: Home, tmp_path: Path, where: str, m
         raise Killed
 
     if where == "before the state":
-        monkeypatch.setattr(surviving, "write_sealed", killed)
+        monkeypatch.setattr(checkpoint, "write_sealed", killed)
     else:
-        monkeypatch.setattr(type(total._gate), "move_stream", killed)
+        monkeypatch.setattr(type(total._gate), "move", killed)
     with pytest.raises(Killed):
         total.add(4)
     monkeypatch.undo()
-    assert surviving.write_sealed is write
+    assert checkpoint.write_sealed is write
     again = question(home).resume(**asked(state))
     assert again.steps == (2 if where == "before the state" else 3)
     assert list(again.totals[:2]) == pytest.approx(told)
@@ -426,7 +426,7 @@ def played(tmp_path: Path, monkeypatch: Any) -> None:
     """Chance plays the adversary: 500 moves with any number of copies, one step in eight killed somewhere."""
     asked = Vault(unit=UNIT, budget=BUDGET, name="er").stream(name="er", version="1", horizon=400)
     question, said = asked.running_total(strategy="increments"), {"epsilon": 1, "delta": 1e-7}
-    written, moved, renamed = surviving.write_sealed, MemoryLedger.advance, Path.replace
+    written, moved, renamed = checkpoint.write_sealed, MemoryLedger.advance, Path.replace
     plan = {"at": ""}
 
     def around(where: str, function: Any) -> Any:
@@ -440,7 +440,7 @@ def played(tmp_path: Path, monkeypatch: Any) -> None:
 
         return stepped
 
-    monkeypatch.setattr(surviving, "write_sealed", around("write", written))
+    monkeypatch.setattr(checkpoint, "write_sealed", around("write", written))
     monkeypatch.setattr(MemoryLedger, "advance", around("move", moved))
     monkeypatch.setattr(Path, "replace", around("rename", renamed))
     kills = [f"{when} {where}" for when in ("before", "after") for where in ("write", "move", "rename")]

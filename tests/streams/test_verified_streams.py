@@ -210,7 +210,7 @@ def test_streams_that_overlap_are_charged_to_every_kind_of_account(
     assert (after.epsilon_spent, after.filter_spent) == (before.epsilon_spent, before.filter_spent)
     assert after.epsilon_spent == Fraction(5, 2)
     if method == "zcdp":  # ρ = L/(2σ²) for each stream, ε²/2 for the watch
-        alone = totals[0]._opened.event
+        alone = totals[0]._opened.priced.event
         assert after.filter_spent is not None
         assert after.filter_spent >= 2 * alone.l2_squared / (2 * alone.sigma_squared) + Fraction(1, 8)
     assert ledger.verify() == ()

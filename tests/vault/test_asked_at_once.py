@@ -11,7 +11,7 @@ import sfumato as sf
 from sfumato.core.release import Release
 from sfumato.errors import EngineFailed, Refused
 from sfumato.tables import Table
-from sfumato.tables.area import Tables
+from sfumato.tables.store import TableStore
 from sfumato.vault import Vault
 from tests.governance.homes import ACCOUNT, PATIENT, furnished, sqlite_home
 
@@ -34,13 +34,13 @@ def at_once(ask: Callable[[int], Release]) -> list[Release]:
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading takes until the others had time to come as well."""
-    read, late = Tables.read, threading.Event()
+    read, late = TableStore.read, threading.Event()
 
-    def slowly(self: Tables, query: Any) -> Any:
+    def slowly(self: TableStore, query: Any) -> Any:
         late.wait(0.3)
         return read(self, query)
 
-    monkeypatch.setattr(Tables, "read", slowly)
+    monkeypatch.setattr(TableStore, "read", slowly)
 
 
 @pytest.mark.usefixtures("slow")
@@ -88,7 +88,7 @@ def test_where_the_first_fails_the_others_are_refused_and_pay_nothing(
         threading.Event().wait(0.3)
         raise ValueError("an engine's words")
 
-    monkeypatch.setattr(Tables, "read", fails)
+    monkeypatch.setattr(TableStore, "read", fails)
     question = declare(vault).count()
 
     def ask(_: int) -> Any:

@@ -21,7 +21,7 @@ from sfumato.engines.sources import duckdb as in_duckdb
 from sfumato.engines.sources import postgres
 from sfumato.errors import EngineFailed, Refused
 from sfumato.tables import Table
-from sfumato.tables.area import Tables
+from sfumato.tables.store import TableStore
 from sfumato.vault import Vault
 from tests.governance.homes import ACCOUNT, PATIENT, VISITS, furnished, sqlite_home
 from tests.vault.conftest import ROWS
@@ -37,7 +37,7 @@ def fail(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
         raise ValueError("an engine's words")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Tables, "read", fails)
+        patched.setattr(TableStore, "read", fails)
         with pytest.raises(EngineFailed):
             table.count().release(epsilon="1/100")
 
@@ -120,7 +120,7 @@ def test_a_graph_of_the_same_file_is_closed_too(tmp_path: Path, monkeypatch: pyt
         raise ValueError("an engine's words")
 
     with monkeypatch.context() as patched:
-        patched.setattr("sfumato.graphs.area.Graphs.read", fails)
+        patched.setattr("sfumato.graphs.store.GraphStore.read", fails)
         with pytest.raises(EngineFailed):
             first.edges().release(epsilon="1/100")
     with pytest.raises(Refused, match=ELSEWHERE):
@@ -157,9 +157,9 @@ def test_of_questions_under_way_at_once_one_tells_that_the_engine_failed(
         vault = Vault(unit=PATIENT, ledger=ledger, account=ACCOUNT)
     table = declare(vault, name=VISITS.name, version=VISITS.edition)
     other = declare(vault, name="other", version="1")
-    under_way, read = threading.Barrier(4), Tables.read
+    under_way, read = threading.Barrier(4), TableStore.read
 
-    def fails(self: Tables, query: Any) -> Any:
+    def fails(self: TableStore, query: Any) -> Any:
         under_way.wait()
         if query.where is None:
             raise ValueError("an engine's words")
@@ -171,7 +171,7 @@ def test_of_questions_under_way_at_once_one_tells_that_the_engine_failed(
         except (EngineFailed, Refused) as refusal:
             return type(refusal)
 
-    monkeypatch.setattr(Tables, "read", fails)
+    monkeypatch.setattr(TableStore, "read", fails)
     questions = [table.count(), table.group_by("region").count(), other.count(), other.group_by("region").count()]
     with ThreadPoolExecutor(4) as threads:
         told = list(threads.map(ask, questions))
@@ -181,12 +181,12 @@ def test_of_questions_under_way_at_once_one_tells_that_the_engine_failed(
 def test_a_question_that_ends_after_its_data_was_closed_tells_nothing(
     vault: sf.Vault, declare: Declare, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table, read = declare(vault), Tables.read
+    table, read = declare(vault), TableStore.read
 
-    def closed_meanwhile(self: Tables, query: Any) -> Any:
+    def closed_meanwhile(self: TableStore, query: Any) -> Any:
         assert vault._ledger.close([table.dataset], {})
         return read(self, query)
 
-    monkeypatch.setattr(Tables, "read", closed_meanwhile)
+    monkeypatch.setattr(TableStore, "read", closed_meanwhile)
     with pytest.raises(Refused, match=r"closed meanwhile.*is kept; no number was released"):
         table.group_by("region").count().release(epsilon="1/100")

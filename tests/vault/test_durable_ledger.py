@@ -7,9 +7,9 @@ import pytest
 
 import sfumato as sf
 from sfumato import errors
+from sfumato.core.ledger import State
 from sfumato.core.query import Dataset
 from sfumato.governance.entries import Reserved
-from sfumato.governance.memory import State
 from sfumato.reports.verify import verify
 from sfumato.tables import Table
 from sfumato.vault import Vault
@@ -62,7 +62,7 @@ def test_a_run_that_fails_keeps_its_charge_open_and_counted(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr("sfumato.tables.area.exact_numbers", broken)
+    monkeypatch.setattr("sfumato.tables.store.exact_numbers", broken)
     with pytest.raises(errors.EngineFailed, match="is kept"):
         declare(Vault(unit=PATIENT, ledger=ledger, account=ACCOUNT)).count().release(epsilon="1/4")
     assert ledger.balance("hospital").spent == sf.Budget(epsilon="1/4")

@@ -77,7 +77,7 @@ def test_a_release_with_a_delta_of_its_own_reads_nothing(
     def read(*_: object, **__: object) -> None:
         pytest.fail("rows were read")
 
-    monkeypatch.setattr("sfumato.tables.area.exact_numbers", read)
+    monkeypatch.setattr("sfumato.tables.store.exact_numbers", read)
     with pytest.raises(errors.Refused, match=r"of its own.*Nothing was read and nothing was spent.*kept by sums"):
         question.release(epsilon="1/10", delta=1e-9)
     assert home.open().head() == head

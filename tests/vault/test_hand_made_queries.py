@@ -16,7 +16,6 @@ from sfumato.core.budget import Budget
 from sfumato.core.query import Dataset
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.engines.expressions import col
-from sfumato.tables.answering import TABLE_QUERIES
 from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys
 from sfumato.tables.measures import PersonCount, Ranged, Total
@@ -27,6 +26,7 @@ from sfumato.tables.queries.found_keys import FoundKeys
 from sfumato.tables.queries.marginals import Marginals
 from sfumato.tables.queries.quantiles import Quantiles
 from sfumato.tables.queries.top import TopGroups
+from sfumato.tables.question_parts import TABLE_QUERIES
 from sfumato.vault import Vault
 from tests.engines.test_sources import all_words_of, damage
 

@@ -14,8 +14,8 @@ import pytest
 import sfumato as sf
 from sfumato.engines import sources
 from sfumato.errors import EngineFailed
-from sfumato.graphs.area import Graphs
-from sfumato.tables.area import Tables
+from sfumato.graphs.store import GraphStore
+from sfumato.tables.store import TableStore
 
 ENDLESS, SHORT = 10**12, 40
 
@@ -70,7 +70,7 @@ def test_ctrl_c_while_duckdb_reads_keeps_the_charge_and_closes_nothing(moment: f
 
 
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit, GeneratorExit, BaseException, MemoryError])
-@pytest.mark.parametrize("area", [Tables, Graphs])
+@pytest.mark.parametrize("area", [TableStore, GraphStore])
 def test_whatever_else_an_engine_raises_is_a_failure_of_the_engine(
     raised: type[BaseException], area: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,7 +78,7 @@ def test_whatever_else_an_engine_raises_is_a_failure_of_the_engine(
         raise raised("Zaphod-4711")
 
     monkeypatch.setattr(area, "read", read)
-    if area is Tables:
+    if area is TableStore:
         vault = vault_of()
         limit = sf.Limit(groups=1, rows_per_group=1)
         question = vault.table(pa.table({"id": [1]}), name="x", version="1", limit=limit).count()

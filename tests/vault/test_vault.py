@@ -1,6 +1,8 @@
 """Charge before read, store before deliver, and what becomes of a charge when something fails."""
 
+import gc
 import threading
+import weakref
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
@@ -96,7 +98,7 @@ def test_nothing_is_read_and_nothing_drawn_when_the_budget_refuses(
 ) -> None:
     question = declare(vault).count()
     seen: list[str] = []
-    monkeypatch.setattr("sfumato.tables.area.exact_numbers", lambda *_, **__: seen.append("read") or [0])
+    monkeypatch.setattr("sfumato.tables.store.exact_numbers", lambda *_, **__: seen.append("read") or [0])
     monkeypatch.setattr(Laplace, "add_noise", lambda *_: seen.append("drawn") or (0,))
     with pytest.raises(errors.BudgetExceeded):
         question.release(epsilon=2)
@@ -113,7 +115,7 @@ def test_the_charge_counts_before_the_read_and_the_answer_is_stored_before_deliv
     reserve, commit = ledger.reserve, ledger.commit
     monkeypatch.setattr(ledger, "reserve", lambda cost, **said: order.append("charge") or reserve(cost, **said))
     monkeypatch.setattr(ledger, "commit", lambda *settled: order.append("store") or commit(*settled))
-    monkeypatch.setattr("sfumato.tables.area.exact_numbers", lambda *_, **__: order.append("read") or [0])
+    monkeypatch.setattr("sfumato.tables.store.exact_numbers", lambda *_, **__: order.append("read") or [0])
     monkeypatch.setattr(Laplace, "add_noise", lambda *_: order.append("draw") or (0,))
     question.release(epsilon=0.5)
     assert order == ["charge", "read", "draw", "store"]
@@ -126,7 +128,7 @@ def test_an_engine_that_fails_while_reading_keeps_its_charge_and_quotes_nothing(
         raise RuntimeError("Could not convert 'Jane Roe' to INT32")
 
     question = declare(vault).count()
-    monkeypatch.setattr("sfumato.tables.area.exact_numbers", fail)
+    monkeypatch.setattr("sfumato.tables.store.exact_numbers", fail)
     with pytest.raises(errors.EngineFailed, match="charge of ε = 1/2 is kept") as failure:
         question.release(epsilon=0.5)
     assert vault.spent == sf.Budget(epsilon="1/2")
@@ -291,3 +293,18 @@ def test_a_question_of_another_vault_is_refused(vault: Vault, declare: Declare) 
         other.release(question.query, sf.Budget(epsilon=1), fresh=False)
     with pytest.raises(errors.Unsupported, match="cannot answer"):
         vault.release("count everything", sf.Budget(epsilon=1), fresh=False)  # type: ignore[arg-type]
+
+
+def test_what_a_vault_holds_is_let_go_with_it() -> None:
+    vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=1), name="trial")
+    table = vault.table(pa.table({"a": [1]}), name="rows", version="1")
+    held, store = weakref.ref(vault), weakref.ref(vault._stores["tables"])
+    gc.disable()
+    try:
+        del vault
+        assert table.gate is held()  # a table keeps its vault
+        del table
+        assert held() is None
+        assert store() is None
+    finally:
+        gc.enable()

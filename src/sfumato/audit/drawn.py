@@ -46,10 +46,10 @@ from sfumato.mechanisms import (
     TopSet,
 )
 from sfumato.mechanisms.k_norm import excess
+from sfumato.mechanisms.pattern import Pattern
+from sfumato.mechanisms.toeplitz import Toeplitz
 from sfumato.noise import SystemWords
 from sfumato.streams.noise import SeriesNoise
-from sfumato.streams.pattern import Pattern
-from sfumato.streams.toeplitz import Toeplitz
 from sfumato.streams.tree import Tree
 
 __all__ = ["DRAWN", "GAP", "half_shown", "noise", "shrunk", "watch_cells"]

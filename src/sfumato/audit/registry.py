@@ -70,10 +70,10 @@ from sfumato.mechanisms import (
     TopChoice,
     TopSet,
 )
+from sfumato.mechanisms.pattern import Pattern
+from sfumato.mechanisms.toeplitz import Toeplitz
 from sfumato.streams.buffers import Buffers
 from sfumato.streams.noise import SeriesNoise
-from sfumato.streams.pattern import Pattern
-from sfumato.streams.toeplitz import Toeplitz
 from sfumato.streams.tree import Tree
 
 __all__ = ["ATTACKS", "TWINS", "audit"]

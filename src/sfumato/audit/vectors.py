@@ -156,7 +156,7 @@ def moved(mechanism: CubeNoise | DegreeNoise, exact: Sequence[int]) -> Draw:
     """An answer with noise from a shipped mechanism, as often as asked."""
     import numpy as np
 
-    return lambda size: np.array(exact) + mechanism.draw(size, noise.SystemWords())
+    return lambda size: np.array(exact) + mechanism.sample(size, noise.SystemWords())
 
 
 def measured(mechanism: MatrixNoise, counts: Sequence[int]) -> Draw:

@@ -5,13 +5,18 @@ works on all of them (reading certificates, explaining, drawing, a vault) asks t
 """
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeGuard, TypeVar, runtime_checkable
 
+from sfumato.core.limits import Limit
+from sfumato.core.query import Dataset, Query, ReleasedQuery
+from sfumato.core.stored import Stored
 from sfumato.errors import InvalidInput
 
-__all__ = ["DataKind", "announce", "kinds", "register"]
+__all__ = ["DataKind", "DataStore", "announce", "kinds", "register"]
+
+Asked = TypeVar("Asked", bound=Query, contravariant=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -21,24 +26,32 @@ class DataKind:
     ``declarations`` are the classes that can be written into certificates: queries, mechanisms and laws of its own.
     ``messages`` is the import name of the package whose folder ``messages`` holds its catalogue (``….en.toml``,
     ``….zh-Hans.toml``), or None.
-    ``plots`` maps the name of a plot to ``module:function``, imported when it is first drawn. ``store`` makes the
-    store of one vault, or is None where a vault keeps none of this kind.
+    ``plots`` maps the name of a plot to ``module:function``, imported when it is first drawn. ``store`` is the
+    ``module:class`` that makes the store of a vault from its setting (:class:`sfumato.gate.setting.Setting`), imported
+    when a vault is made; None where a vault keeps none of this kind.
     """
 
     name: str
     declarations: tuple[type, ...]
     messages: str | None
     plots: Mapping[str, str]
-    store: Callable[..., Any] | None = None
+    store: str | None = None
 
     def __post_init__(self) -> None:
-        for plot, place in self.plots.items():
+        places = {f"plot {plot!r}": place for plot, place in self.plots.items()}
+        for what, place in (places if self.store is None else {**places, "store": self.store}).items():
             module, colon, function = place.partition(":")
             if not (module and colon and function.isidentifier()):
                 raise InvalidInput(
-                    f"the plot {plot!r} of {self.name!r} is at {place!r}, which is not module:function; the kind was "
-                    "not made."
+                    f"the {what} of {self.name!r} is at {place!r}, which is not module:function; the kind was not made."
                 )
+
+    def opened(self, setting: Any) -> Any:
+        """The store of one vault, which ``setting`` describes; None where a vault keeps none of this kind."""
+        if self.store is None:
+            return None
+        module, _, name = self.store.partition(":")
+        return getattr(importlib.import_module(module), name)(setting)
 
 
 _known: dict[str, DataKind] = {}
@@ -65,3 +78,47 @@ def kinds() -> tuple[DataKind, ...]:
     while _announced:
         importlib.import_module(_announced.pop(0))
     return tuple(kind for _, kind in sorted(_known.items()))
+
+
+@runtime_checkable
+class DataStore(Protocol[Asked]):
+    """Declared data of one kind, and how its queries are answered. Nothing here charges; the gate does.
+
+    A store that inherits from this says what it answers, checks and reads; the rest is then that of rows in memory: one
+    dataset for each query, no limit, no columns to check, and nothing known of where the rows lie.
+    """
+
+    def answers(self, query: Query) -> TypeGuard[ReleasedQuery]:
+        """Whether this query is one of this store; told by its exact class, since a subclass could say anything."""
+        ...
+
+    def check(self, query: Asked) -> None:
+        """Refuse a query with foreign parts, or about data that is not declared; reads nothing."""
+        ...
+
+    def limit(self, query: Asked) -> Limit | None:
+        """How much of each person counts in the data that is asked."""
+        return None
+
+    def private(self, query: Asked) -> Sequence[Dataset]:
+        """The private datasets that a query reads."""
+        return [query.dataset]
+
+    def derived(self, query: Asked) -> Sequence[Dataset]:
+        """Those of them of which the steward vouches that each row depends on the rows of one unit only."""
+        return ()
+
+    def check_fit(self, query: Asked) -> None:
+        """Refuse a query that does not fit the names and types of the data; no row is read."""
+        return
+
+    def stored(self, query: Asked) -> Mapping[Dataset, Stored]:
+        """What the private datasets that a query reads are known by, once they were checked.
+
+        Whatever lies in a file or a database must say its name here: data are closed by it.
+        """
+        return {}
+
+    def read(self, query: Asked) -> Any:
+        """Read the data, after the charge. Sensitive: the result is exact and must meet noise before anyone sees it."""
+        ...

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
+from sfumato.core.budget import Budget
 from sfumato.core.events import PrivacyEvent
 from sfumato.core.exact import Exact
 from sfumato.core.limits import Limit
@@ -12,7 +13,10 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Unit
 from sfumato.errors import InvalidInput
 
-__all__ = ["Dataset", "Law", "Mechanism", "Query", "check_name"]
+__all__ = ["Answer", "Dataset", "DrawnMechanism", "Law", "Mechanism", "Query", "ReleasedQuery", "check_name"]
+
+Answer = tuple[tuple[int, ...], tuple[tuple[str | int | bool, ...], ...]]
+"""The noisy numbers, and the keys that were found."""
 
 
 def check_name(text: object, what: str) -> None:
@@ -116,7 +120,10 @@ class Law(Protocol):
 
 @runtime_checkable
 class Mechanism(Protocol):
-    """What is added to an exact answer: its loss for the accountant, its law for the reader."""
+    """What is added to an exact answer: its loss for the accountant, its law for the reader.
+
+    One that draws its whole answer at once is a :class:`DrawnMechanism`; those of sessions draw step by step.
+    """
 
     KIND: ClassVar[str]
     VERSION: ClassVar[int]
@@ -128,4 +135,22 @@ class Mechanism(Protocol):
 
     def loss(self, moved: Sensitivity) -> PrivacyEvent:
         """What happens to the privacy of a unit that moves the answer this far."""
+        ...
+
+
+@runtime_checkable
+class DrawnMechanism(Mechanism, Protocol):
+    """A mechanism that draws one answer from what was read: what a release needs, whatever the kind of data."""
+
+    def draw(self, exact: Any, words: Any) -> Answer:
+        """The answer; ``words`` are random bits (:class:`sfumato.noise.Words`). Sensitive: ``exact``."""
+        ...
+
+
+@runtime_checkable
+class ReleasedQuery(Query, Protocol):
+    """A query that one release answers; those of sessions are answered step by step."""
+
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
+        """The mechanism with the least error that a spend allows; it may cost less than the spend, never more."""
         ...

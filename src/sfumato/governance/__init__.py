@@ -1,5 +1,6 @@
 """Governance: the ledger that keeps all releases together within what was allowed."""
 
-from sfumato.governance.memory import MemoryLedger, Reservation
+from sfumato.core.ledger import Reservation
+from sfumato.governance.memory import MemoryLedger
 
 __all__ = ["MemoryLedger", "Reservation"]

@@ -15,6 +15,7 @@ from typing import Protocol
 from sfumato.accounting.charged import reading
 from sfumato.core.budget import Budget
 from sfumato.core.documents import canonical, encode
+from sfumato.core.ledger import State
 from sfumato.core.query import Dataset
 from sfumato.errors import LedgerError, NotDeclared
 from sfumato.governance.balances import Balance
@@ -39,7 +40,7 @@ from sfumato.governance.entries import (
     WindowsDeclared,
 )
 from sfumato.governance.government import GOVERNING, Government
-from sfumato.governance.memory import MOST_PARTS, State
+from sfumato.governance.memory import MOST_PARTS
 from sfumato.governance.time_windows import grouped
 
 __all__ = [

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.core.budget import Budget
 from sfumato.core.events import PrivacyEvent
+from sfumato.core.ledger import Reservation, State, check_next
 from sfumato.core.one_at_a_time import one_at_a_time
 from sfumato.core.query import Dataset, check_name
 from sfumato.core.release import Release
@@ -29,19 +30,19 @@ from sfumato.governance.books import (
 )
 from sfumato.governance.charging import approvals_of, lines_of, standing_lines
 from sfumato.governance.entries import Advanced, Committed, DataClosed, DatasetClosed, Released, Reserved, Started
-from sfumato.governance.memory import Reservation, State, check_next
 from sfumato.governance.pages import Pages
+from sfumato.governance.signed_record import account_in
 from sfumato.governance.terms import after
 
 if TYPE_CHECKING:
     from sfumato.governance.ledger import Ledger
 
-__all__ = ["DurableLedger"]
+__all__ = ["DurableLedger", "certificate_at"]
 
 
 @dataclass(frozen=True, slots=True)
 class DurableLedger:
-    """One account of a ledger, with the interface of :class:`~sfumato.governance.memory.MemoryLedger`.
+    """One account of a ledger, as the gate charges it (:class:`~sfumato.core.ledger.AccountLedger`).
 
     Guarantee: a charge counts against the account and all levels above it, each dataset and each population that it
     touches, in one transaction, before a row is read; or against none. Safe for threads, processes and after a fork.
@@ -69,9 +70,14 @@ class DurableLedger:
         """What may still be asked for: the least that the account and the levels above it have left."""
         return self.left_for(())
 
+    @property
+    def home(self) -> str:
+        """Which ledger this is."""
+        return self.ledger.identifier
+
     def left_for(self, datasets: Sequence[Dataset]) -> Budget:
         """What may still be asked for of these datasets: the least over all balances that would be charged."""
-        with self.ledger._store.reading() as pages:
+        with self.ledger.record.reading() as pages:
             lines = standing_lines(pages, self.path, unit=self.unit, datasets=datasets)
             found = [pages.balance(line) for line in lines]
         rooms = [balance.left for balance in found if balance is not None]
@@ -79,15 +85,15 @@ class DurableLedger:
 
     def answer(self, question: str) -> str | None:
         """The certificate that answers a canonical question, if it was asked before."""
-        with self.ledger._store.reading() as pages:
+        with self.ledger.record.reading() as pages:
             number = pages.answer(question_key(question))
-            return None if number is None else _certificate(pages, number, question)
+            return None if number is None else certificate_at(pages, number, question)
 
     def answer_of(self, reservation: Reservation) -> str | None:
         """The certificate that a charge was committed with: what a retry hands out."""
-        with self.ledger._store.reading() as pages:
+        with self.ledger.record.reading() as pages:
             charge = pages.known(reservation.number)
-            return None if charge.answer is None else _certificate(pages, charge.answer, None)
+            return None if charge.answer is None else certificate_at(pages, charge.answer, None)
 
     def given(self, reservation: Reservation) -> Release | None:
         """The answer that a charge was settled with; None while it is open."""
@@ -100,8 +106,8 @@ class DurableLedger:
         """
         text = self.answer(key)
         if text is not None:
-            with self.ledger._store.reading() as pages:
-                self._permitted(pages, datasets, self.ledger._time(pages), Budget.none())
+            with self.ledger.record.reading() as pages:
+                self._permitted(pages, datasets, self.ledger.record.time(pages), Budget.none())
         return self._read(text)
 
     @contextmanager
@@ -111,7 +117,7 @@ class DurableLedger:
         Guarantee: who comes next finds the answer stored, or the data closed; where the one before was killed, its
         charge counts, and the next pays its own.
         """
-        with one_at_a_time((self.ledger.identifier, question)), self.ledger._store.asking(question_key(question)):
+        with one_at_a_time((self.ledger.identifier, question)), self.ledger.record.store.asking(question_key(question)):
             yield
 
     def _read(self, text: str | None) -> Release | None:
@@ -145,14 +151,13 @@ class DurableLedger:
             raise NotDeclared("a charge names the datasets that will be read; nothing was read and nothing was spent.")
         if idempotency is not None:
             check_name(idempotency, "an idempotency key")
-        home, asked = self.ledger, tuple(sorted(set(datasets), key=lambda each: (each.name, each.edition)))
-        with home._store.writing() as pages:
-            home._check_anchor(pages)
-            at = home._time(pages)
+        asked = tuple(sorted(set(datasets), key=lambda each: (each.name, each.edition)))
+        with self.ledger.record.writing() as writing:
+            pages, at = writing.pages, writing.time()
             lines = lines_of(pages, self.path, unit=self.unit, datasets=asked, cost=cost, reads=reads)
             entry = Reserved(
                 at=at,
-                account=self._statement(home._account(pages, self.path)),
+                account=self._statement(account_in(pages, self.path)),
                 unit=self.unit,
                 datasets=asked,
                 lines=lines,
@@ -171,35 +176,34 @@ class DurableLedger:
             known = None if idempotency is None else pages.charge_named(idempotency)
             if known is not None:
                 number, account = known.number, _same(pages, known, entry)
-                head = home._head(pages)
+                writing.confirm()
             else:
                 admit(pages, entry)
-                balance = home._account(pages, self.path)
+                balance = account_in(pages, self.path)
                 account = self._statement(balance.moved(cost, dict(entry.losses).get(balance.name), times=1, charges=1))
-                head = home._append(pages, replace(entry, account=account))
-                number = head.head.number
-        home._anchor.advance(head, durable=True)
+                number = writing.append(replace(entry, account=account)).head.number
         return Reservation(number=number, cost=cost, account=account)
 
     def start(self, reservation: Reservation) -> None:
         """Say, durably, that rows are read from now on for a queued charge."""
-        home = self.ledger
-        with home._store.writing() as pages:
-            home._check_anchor(pages)
-            charge = pages.reserved(reservation.number)
-            if charge.started:
-                return
-            head = home._append(pages, Started(at=home._time(pages), charge=charge.number))
-        home._anchor.advance(head, durable=True)
+        with self.ledger.record.writing() as writing:
+            charge = writing.pages.reserved(reservation.number)
+            if not charge.started:
+                writing.append(Started(at=writing.time(), charge=charge.number))
 
     def charge_named(self, idempotency: str) -> Charge | None:
         """The charge that was made under an idempotency key, if there is one."""
-        with self.ledger._store.reading() as pages:
+        with self.ledger.record.reading() as pages:
             return pages.charge_named(idempotency)
+
+    def named(self, idempotency: str) -> State | None:
+        """What became of the charge under an idempotency key; None if there is none."""
+        charge = self.charge_named(idempotency)
+        return None if charge is None else charge.state
 
     def again(self, number: int, question: str) -> Reservation:
         """The open charge of a question, by its number, for a stream that goes on; charges nothing."""
-        with self.ledger._store.reading() as pages:
+        with self.ledger.record.reading() as pages:
             if pages.known(number).state is not State.RESERVED:
                 raise Refused(
                     f"what charge {number} pays for was closed; nothing was read and nothing was spent. What a stream "
@@ -212,7 +216,7 @@ class DurableLedger:
         return self.given(self._made_for(number, question))
 
     def _made_for(self, number: int, question: str) -> Reservation:
-        with self.ledger._store.reading() as pages:
+        with self.ledger.record.reading() as pages:
             row = pages.row(number)
             entry = None if row is None else row.entry
         named = entry.question if isinstance(entry, Reserved) and entry.account.name == self.path else None
@@ -227,26 +231,22 @@ class DurableLedger:
         holder it changes nothing. Refused where a later place was taken, or this one by another; where ``datasets`` may
         not be used any more, so that a veto, or a version that was closed, ends a stream; and after a recovery.
         """
-        home = self.ledger
-        with home._store.writing() as pages:
-            charge, at = self._running(pages, reservation, datasets)
-            last = None if charge.place is None else (charge.place, charge.holder)
-            if not check_next(charge.number, place, holder, last):
-                return
-            head = home._append(pages, Advanced(at=at, charge=charge.number, place=place, holder=holder))
         # Not waited for: the record is durable, and the next who opens the ledger anchors its end.
-        home._anchor.advance(head, durable=False)
+        with self.ledger.record.writing(durable=False) as writing:
+            charge, at = self._running(writing.pages, reservation, datasets)
+            last = None if charge.place is None else (charge.place, charge.holder)
+            if check_next(charge.number, place, holder, last):
+                writing.append(Advanced(at=at, charge=charge.number, place=place, holder=holder))
 
     def check_running(self, reservation: Reservation, *, datasets: Sequence[Dataset] = ()) -> None:
         """Refuse what :meth:`advance` would refuse of a stream that has no count; writes nothing."""
-        with self.ledger._store.reading() as pages:
+        with self.ledger.record.reading() as pages:
+            self.ledger.record.check_anchor(pages)
             self._running(pages, reservation, datasets)
 
     def _running(self, pages: Pages, reservation: Reservation, datasets: Sequence[Dataset]) -> tuple[Charge, str]:
         """The open charge of a stream that may go on, and the time."""
-        home = self.ledger
-        home._check_anchor(pages)
-        charge, at = pages.reserved(reservation.number), home._time(pages)
+        charge, at = pages.reserved(reservation.number), self.ledger.record.time(pages)
         editions = [pages.edition(dataset) for dataset in datasets]
         if not charge.started or any(edition is None or edition.closed for edition in editions):
             raise Refused(f"what charge {charge.number} pays for may not be read; nothing was told.")
@@ -270,59 +270,48 @@ class DurableLedger:
 
     def commit_text(self, reservation: Reservation, question: str, certificate: str) -> None:
         """The same for an answer of any kind, by the text of its certificate."""
-        home = self.ledger
-        with home._store.writing() as pages:
-            home._check_anchor(pages)
-            charge = pages.reserved(reservation.number)
+        # Not waited for: what must outlive a crash of the machine is the charge, and that was anchored durably.
+        with self.ledger.record.writing(durable=False) as writing:
+            charge = writing.pages.reserved(reservation.number)
             if not charge.started:
                 raise LedgerError(f"charge {charge.number} is queued and was never started; nothing was stored.")
-            at = home._time(pages)
-            entry = Committed(at=at, charge=charge.number, question=question, certificate=certificate)
-            head = home._append(pages, entry)
-        # Not waited for: what must outlive a crash of the machine is the charge, and that was anchored durably.
-        home._anchor.advance(head, durable=False)
+            at = writing.time()
+            writing.append(Committed(at=at, charge=charge.number, question=question, certificate=certificate))
 
     def release(self, reservation: Reservation) -> None:
         """Give a charge back: one that was queued and never started, so that no row was read for it."""
-        home = self.ledger
-        with home._store.writing() as pages:
-            home._check_anchor(pages)
-            charge = pages.reserved(reservation.number)
+        with self.ledger.record.writing(durable=False) as writing:
+            charge = writing.pages.reserved(reservation.number)
             if charge.started:
                 raise Refused(
                     f"rows may have been read for charge {charge.number}: it counts. Nothing was changed. "
                     "Only a charge that was queued and never started is given back."
                 )
-            head = home._append(pages, Released(at=home._time(pages), charge=charge.number))
-        home._anchor.advance(head, durable=False)
+            writing.append(Released(at=writing.time(), charge=charge.number))
 
     def close(self, datasets: Sequence[Dataset], stored: Mapping[Dataset, Stored]) -> bool:
         """Let no row of these versions, nor under other names declared before, be read any more; False if closed."""
-        home, head = self.ledger, None
-        with home._store.writing() as pages:
-            home._check_anchor(pages)
-            first = not any(_shut(pages, dataset, what) for dataset, what in stored.items())
+        with self.ledger.record.writing() as writing:
+            first = not any(_shut(writing.pages, dataset, what) for dataset, what in stored.items())
             for dataset in datasets:
-                edition = pages.edition(dataset)
+                edition = writing.pages.edition(dataset)
                 first = first and not (edition is not None and edition.closed)
                 if edition is not None and not edition.closed:
-                    head = home._append(pages, DatasetClosed(at=home._time(pages), dataset=dataset))
+                    writing.append(DatasetClosed(at=writing.time(), dataset=dataset))
             names = tuple(sorted({name for what in stored.values() for name in what.names}))
             if names:
-                head = home._append(pages, DataClosed(at=home._time(pages), names=names))
-        if head is not None:
-            home._anchor.advance(head, durable=True)
+                writing.append(DataClosed(at=writing.time(), names=names))
         return first
 
     def closed(self, dataset: Dataset) -> bool:
         """Whether a version was closed."""
-        with self.ledger._store.reading() as pages:
+        with self.ledger.record.reading() as pages:
             edition = pages.edition(dataset)
         return edition is not None and edition.closed
 
     def shut(self, dataset: Dataset, stored: Stored) -> bool:
         """Whether the rows of a version were closed under another name since the ledger knows the version."""
-        with self.ledger._store.reading() as pages:
+        with self.ledger.record.reading() as pages:
             return _shut(pages, dataset, stored)
 
     def _permitted(self, pages: Pages, datasets: Sequence[Dataset], at: str, cost: Budget) -> tuple[int, ...]:
@@ -374,7 +363,8 @@ def _same(pages: Pages, known: Charge, asked: Reserved) -> Account:
     return entry.account
 
 
-def _certificate(pages: Pages, number: int, question: str | None) -> str:
+def certificate_at(pages: Pages, number: int, question: str | None) -> str:
+    """The certificate that an entry of the record stores, checked against its digest and, if said, its question."""
     row = pages.row(number)
     entry = None if row is None or row.digest != row.expected else row.entry
     if not isinstance(entry, Committed) or question not in (None, entry.question):

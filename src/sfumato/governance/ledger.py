@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,9 +16,9 @@ from sfumato.core.release import Release
 from sfumato.core.signature import SigningKey
 from sfumato.core.units import Unit, describe
 from sfumato.errors import LedgerError, NotDeclared, Refused
-from sfumato.governance.anchor import FileAnchor, Head, SignedHead
+from sfumato.governance.anchor import FileAnchor, SignedHead
 from sfumato.governance.balances import Balance
-from sfumato.governance.books import Charge, Totals, account_line, dataset_line, population_line
+from sfumato.governance.books import Charge, account_line, dataset_line, population_line
 from sfumato.governance.durable import DurableLedger
 from sfumato.governance.entries import (
     AccountOpened,
@@ -34,18 +34,12 @@ from sfumato.governance.entries import (
 from sfumato.governance.governed import Governed
 from sfumato.governance.government import Government, agreed
 from sfumato.governance.pages import Pages
+from sfumato.governance.signed_record import SignedRecord, account_in, system_clock
 from sfumato.governance.store import Store
 from sfumato.governance.terms import check_cap, check_unit, filter_of, levels_of, people, written
 from sfumato.governance.verify import LedgerFinding, check
 
 __all__ = ["Ledger"]
-
-SKEW = timedelta(minutes=5)
-"""How far clocks of one institution may differ; a clock that is further back was set back."""
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 class Ledger(Governed):
@@ -56,12 +50,9 @@ class Ledger(Governed):
     Assumes: the anchor is kept apart from the database, and whoever can write to both, or holds the key, is trusted.
     """
 
-    def __init__(
-        self, store: Store, anchor: FileAnchor, key: SigningKey, identifier: str, clock: Callable[[], datetime] = _now
-    ) -> None:
-        self._store, self._anchor, self._key = store, anchor, key
-        self._clock = clock
-        self.identifier = identifier
+    def __init__(self, record: SignedRecord) -> None:
+        self.record = record
+        self.identifier = record.identifier
 
     @classmethod
     def create(
@@ -70,7 +61,7 @@ class Ledger(Governed):
         *,
         key: SigningKey | str | Path,
         anchor: str | Path,
-        clock: Callable[[], datetime] = _now,
+        clock: Callable[[], datetime] = system_clock,
     ) -> "Ledger":
         """Make a ledger in an empty database; ``anchor`` is a new file, best on another disk."""
         signing, store, place = _key(key), Store(url), FileAnchor(anchor)
@@ -78,13 +69,13 @@ class Ledger(Governed):
             raise LedgerError(f"the anchor {anchor} exists already; nothing was made. Give a new file.")
         with _closed_on_error(store):
             store.create()
-            ledger = cls(store, place, signing, secrets.token_hex(16), clock)
+            record = SignedRecord(store, place, signing, secrets.token_hex(16), clock)
             with store.writing() as pages:
-                at = ledger._time(pages)
-                pages.append(LedgerOpened(at=at, identifier=ledger.identifier, key=signing.public_text))
-                first = ledger._head(pages)
+                at = record.time(pages)
+                pages.append(LedgerOpened(at=at, identifier=record.identifier, key=signing.public_text))
+                first = record.head(pages)
             place.create(first)
-        return ledger
+        return cls(record)
 
     @classmethod
     def open(
@@ -93,16 +84,17 @@ class Ledger(Governed):
         *,
         key: SigningKey | str | Path,
         anchor: str | Path,
-        clock: Callable[[], datetime] = _now,
+        clock: Callable[[], datetime] = system_clock,
     ) -> "Ledger":
         """Open a ledger, after comparing it with its anchor; one that lost entries is refused."""
-        ledger = cls._opened(url, key=key, anchor=anchor, clock=clock)
-        with _closed_on_error(ledger._store):
-            with ledger._store.reading() as pages:
-                ledger._check_anchor(pages, tail=True)
-                head = ledger._head(pages)
+        ledger = cls.unchecked(url, key=key, anchor=anchor, clock=clock)
+        record = ledger.record
+        with _closed_on_error(record.store):
+            with record.reading() as pages:
+                record.check_anchor(pages, tail=True)
+                head = record.head(pages)
             # A process may have been killed between the record and the anchor.
-            ledger._anchor.advance(head, durable=True)
+            record.anchor.advance(head, durable=True)
         return ledger
 
     @classmethod
@@ -115,7 +107,7 @@ class Ledger(Governed):
         reason: str,
         charge: Budget | None = None,
         approvals: Mapping[str, SigningKey | None] | None = None,
-        clock: Callable[[], datetime] = _now,
+        clock: Callable[[], datetime] = system_clock,
     ) -> "Ledger":
         """Go on after entries were lost, by a decision that is recorded with its reason.
 
@@ -127,12 +119,13 @@ class Ledger(Governed):
         """
         if not reason.strip():
             raise NotDeclared("a recovery is a decision: say why in reason='…'. Nothing was changed.")
-        ledger = cls._opened(url, key=key, anchor=anchor, clock=clock)
-        with _closed_on_error(ledger._store):
-            last = ledger._anchor.readable()
-            with ledger._store.writing() as pages:
+        ledger = cls.unchecked(url, key=key, anchor=anchor, clock=clock)
+        record = ledger.record
+        with _closed_on_error(record.store):
+            last = record.anchor.readable()
+            with record.store.writing() as pages:
                 totals = pages.end()
-                lost, least = ledger._gap(pages, totals, last)
+                lost, least = record.gap(pages, totals, last)
                 if charge is None and least is None:
                     raise NotDeclared(
                         f"the anchor {anchor} is lost, so nobody knows what the lost entries charged; nothing was "
@@ -142,7 +135,7 @@ class Ledger(Governed):
                 if charge is not None:
                     gap = Budget(epsilon=max(gap.epsilon, charge.epsilon), delta=max(gap.delta, charge.delta))
                 entry = Recovered(
-                    at=written(ledger._clock()),
+                    at=written(record.clock()),
                     reason=reason,
                     anchored="" if last is None else last.text,
                     lost=lost,
@@ -150,21 +143,21 @@ class Ledger(Governed):
                 )
                 given = (approvals or {}).items()
                 entry = replace(
-                    entry, approvals=tuple((name, agreed(ledger.identifier, entry, signer)) for name, signer in given)
+                    entry, approvals=tuple((name, agreed(record.identifier, entry, signer)) for name, signer in given)
                 )
                 pages.append(entry, after=totals.number + lost)
-                head = ledger._head(pages)
+                head = record.head(pages)
             if last is None:
-                ledger._anchor.set_aside()
-                ledger._anchor.create(head)
+                record.anchor.set_aside()
+                record.anchor.create(head)
             else:
-                ledger._anchor.advance(head, durable=True)
+                record.anchor.advance(head, durable=True)
         return ledger
 
     @property
     def key(self) -> SigningKey:
         """The key that signs heads, and the certificates of vaults that are given no other."""
-        return self._key
+        return self.record.key
 
     def open_account(
         self,
@@ -189,7 +182,7 @@ class Ledger(Governed):
             if pages.balance(account_line(path)) is not None:
                 raise Refused(f"the account {path!r} is open already; nothing was changed.")
             for level in levels[:-1]:
-                above = self._account(pages, level)
+                above = account_in(pages, level)
                 if people(above.unit) != people(unit):
                     raise Refused(
                         f"{level!r} protects {describe(above.unit)} and {path!r} would protect {describe(unit)}: their "
@@ -247,7 +240,7 @@ class Ledger(Governed):
 
     def declare_version(self, dataset: Dataset) -> None:
         """Declare a new version of a dataset that is known: its people and its cap are those of the others."""
-        with self._store.reading() as pages:
+        with self.record.reading() as pages:
             about, balance = pages.population(dataset.name), pages.balance(dataset_line(dataset.name))
         if about is None or balance is None:
             raise NotDeclared(f"the dataset {dataset.name!r} is not declared; nothing was changed. Declare it first.")
@@ -266,23 +259,23 @@ class Ledger(Governed):
 
         ``purpose`` and ``recipient`` are what its releases are for and who gets them; datasets with terms ask for them.
         """
-        with self._store.reading() as pages:
-            check_unit(self._account(pages, path), unit)
+        with self.record.reading() as pages:
+            check_unit(account_in(pages, path), unit)
         return DurableLedger(self, path, unit, reader, purpose, recipient)
 
     def balance(self, path: str) -> Balance:
         """How an account stands."""
-        with self._store.reading() as pages:
-            return self._account(pages, path)
+        with self.record.reading() as pages:
+            return account_in(pages, path)
 
     def balances(self) -> list[Balance]:
         """How every account, dataset and population stands."""
-        with self._store.reading() as pages:
+        with self.record.reading() as pages:
             return pages.balances()
 
     def charge(self, number: int) -> Charge:
         """A charge and what became of it."""
-        with self._store.reading() as pages:
+        with self.record.reading() as pages:
             return pages.known(number)
 
     def reprice(self, number: int, *, cost: Budget, reason: str, event: PrivacyEvent | None = None) -> None:
@@ -310,48 +303,51 @@ class Ledger(Governed):
 
         They go on counting, unless they were queued and never started: then nothing was read.
         """
-        head, done = None, []
-        with self._store.writing() as pages:
-            self._check_anchor(pages)
-            at = self._time(pages)
-            for stale in pages.stale(at):
-                head = self._append(pages, Expired(at=at, charge=stale.number, counted=stale.started))
+        done = []
+        with self.record.writing() as writing:
+            at = writing.time()
+            for stale in writing.pages.stale(at):
+                writing.append(Expired(at=at, charge=stale.number, counted=stale.started))
                 done.append(stale.number)
-        if head is not None:
-            self._anchor.advance(head, durable=True)
         return tuple(done)
 
     def head(self) -> SignedHead:
         """The signed head of the record, to be published."""
-        with self._store.reading() as pages:
-            return self._head(pages)
+        with self.record.reading() as pages:
+            return self.record.head(pages)
 
     def verify(self, *heads: SignedHead) -> tuple[LedgerFinding, ...]:
         """Everything that is wrong with the record, its books and its anchor, held to published ``heads`` too."""
-        anchored = self._anchor.readable()
-        with self._store.reading() as pages:
+        anchored = self.record.anchor.readable()
+        with self.record.reading() as pages:
             known = heads if anchored is None else (*heads, anchored)
-            found = tuple(check(pages, heads=known, key=self._key.public_text))
+            found = tuple(check(pages, heads=known, key=self.record.key.public_text))
         if anchored is None:
             found = (
                 *found,
-                LedgerFinding(entry=0, problem=f"the anchor {self._anchor.path} is missing or cannot be read"),
+                LedgerFinding(entry=0, problem=f"the anchor {self.record.anchor.path} is missing or cannot be read"),
             )
         return found
 
     def export(self) -> list[str]:
         """The bodies of the record, in order."""
-        with self._store.reading() as pages:
+        with self.record.reading() as pages:
             return [row.body for row in pages.rows()]
 
     def close(self) -> None:
         """Give the database's connections back."""
-        self._store.close()
+        self.record.store.close()
 
     @classmethod
-    def _opened(
-        cls, url: str | Path, *, key: SigningKey | str | Path, anchor: str | Path, clock: Callable[[], datetime]
+    def unchecked(
+        cls,
+        url: str | Path,
+        *,
+        key: SigningKey | str | Path,
+        anchor: str | Path,
+        clock: Callable[[], datetime] = system_clock,
     ) -> "Ledger":
+        """Open a ledger without comparing it with its anchor: only to verify or recover one that might be refused."""
         signing, store = _key(key), Store(url)
         with _closed_on_error(store):
             if not store.exists():
@@ -366,125 +362,22 @@ class Ledger(Governed):
                 raise LedgerError(f"the record of {store.name} does not begin with its opening; nothing was done.")
             if opened.key != signing.public_text:
                 raise LedgerError(f"{store.name} is signed with another key than this one; nothing was done.")
-        return cls(store, FileAnchor(anchor), signing, opened.identifier, clock)
+        return cls(SignedRecord(store, FileAnchor(anchor), signing, opened.identifier, clock))
 
     def government(self) -> Government:
         """What was decided and declared so far."""
-        with self._store.reading() as pages:
+        with self.record.reading() as pages:
             return pages.government()
 
     def rows(self) -> Iterator[Row]:
         """The rows of the record, in order."""
-        with self._store.reading() as pages:
+        with self.record.reading() as pages:
             yield from pages.rows()
 
     def _enter(self, make: Callable[[Pages, str], Sequence[Entry]]) -> None:
-        head = None
-        with self._store.writing() as pages:
-            self._check_anchor(pages)
-            for entry in make(pages, self._time(pages)):
-                head = self._append(pages, entry)
-        if head is not None:
-            self._anchor.advance(head, durable=True)
-
-    def _append(self, pages: Pages, entry: Entry) -> SignedHead:
-        pages.append(entry)
-        return self._head(pages)
-
-    def _head(self, pages: Pages) -> SignedHead:
-        totals = pages.end()
-        head = Head(
-            ledger=self.identifier,
-            number=totals.number,
-            digest=totals.digest,
-            at=totals.at,
-            epsilon=totals.epsilon,
-            delta=totals.delta,
-        )
-        return SignedHead.sign(head, self._key)
-
-    def _time(self, pages: Pages) -> str:
-        """The time of an entry, never before that of the one before; a clock that was set back is refused."""
-        now, totals = self._clock(), pages.totals()
-        if totals is None:
-            return written(now)
-        last = datetime.fromisoformat(totals.at)
-        if now < last - SKEW:
-            raise LedgerError(
-                f"the clock says {written(now)} and the record is at {totals.at}: the clock was set back, or the "
-                "record was written by one that ran ahead. Nothing was read and nothing was spent. Set the clock; if "
-                "it is right, decide to go on: sfumato ledger recover"
-            )
-        return written(max(now, last))
-
-    def _check_anchor(self, pages: Pages, *, tail: bool = False) -> None:
-        """Refuse a record that does not hold what was anchored; with ``tail`` also check what came after it."""
-        last = self._anchor.last()
-        if last is None:
-            raise LedgerError(
-                f"the anchor {self._anchor.path} is missing, and without it an old backup could pass for the ledger. "
-                "Nothing was read and nothing was spent. Bring the anchor back, or have the board recover the ledger."
-            )
-        if not last.holds(self._key.public_text) or last.head.ledger != self.identifier:
-            raise LedgerError(
-                f"the anchor {self._anchor.path} is not signed for this ledger; nothing was read and nothing was "
-                "spent. Open the ledger with its own anchor."
-            )
-        totals = pages.end()
-        if not tail and (totals.number, totals.digest) == (last.head.number, last.head.digest):
-            return
-        row = pages.row(last.head.number)
-        if row is None:
-            raise LedgerError(
-                f"the record ends at entry {totals.number} and its anchor is at entry {last.head.number}: the database "
-                "was restored from an old backup or cut short, and its budgets would be refilled. Nothing was read "
-                "and nothing was spent. Bring the newer database back, or have the board recover the ledger."
-            )
-        if row.digest != last.head.digest:
-            raise LedgerError(
-                f"entry {last.head.number} of the record is not the one that was anchored: the record was rewritten. "
-                "Nothing was read and nothing was spent. Find the place: sfumato ledger verify"
-            )
-        if tail:
-            number, digest = row.number, row.digest
-            for later in pages.rows(row.number):
-                if later.number != number + 1 or later.previous != digest or later.digest != later.expected:
-                    raise LedgerError(f"entry {later.number} of the record was edited or moved; nothing was done.")
-                number, digest = later.number, later.digest
-            if (number, digest) != (totals.number, totals.digest):
-                raise LedgerError("the head in the books is not the end of the record; nothing was done.")
-
-    def _ran_ahead(self, totals: Totals) -> bool:
-        """Whether the last entry was made by a clock that this one is far behind."""
-        return self._clock() < datetime.fromisoformat(totals.at) - SKEW
-
-    def _gap(self, pages: Pages, totals: Totals, last: SignedHead | None) -> tuple[int, Budget | None]:
-        """How many entries are lost, and the most that they can have charged to any balance, if that is known."""
-        if last is None:
-            return 0, None
-        if not last.holds(self._key.public_text) or last.head.ledger != self.identifier:
-            raise LedgerError(f"the anchor {self._anchor.path} is not signed for this ledger; nothing was changed.")
-        row = pages.row(last.head.number)
-        if row is not None and row.digest == last.head.digest:
-            if self._ran_ahead(totals):
-                return 0, Budget.none()  # nothing is lost: an entry was made by a clock that ran ahead
-            raise Refused("the record holds all that was anchored; there is nothing to recover. Nothing was changed.")
-        epsilon, delta = last.head.epsilon, last.head.delta
-        if row is None:  # else the two went apart at an entry that nobody knows
-            epsilon, delta = epsilon - totals.epsilon, delta - totals.delta
-        gap = Budget(epsilon=max(Fraction(0), epsilon), delta=min(Fraction(1), max(Fraction(0), delta)))
-        return max(0, last.head.number - totals.number), gap
-
-    @staticmethod
-    def _account(pages: Pages, path: str) -> Balance:
-        for level in levels_of(path):
-            balance = pages.balance(account_line(level))
-            if balance is None:
-                raise NotDeclared(
-                    f"the account {level!r} is not open; nothing was read and nothing was spent. Have it opened: "
-                    f"sfumato account open {level}"
-                )
-        return balance  # type: ignore[return-value]
+        with self.record.writing() as writing:
+            for entry in make(writing.pages, writing.time()):
+                writing.append(entry)
 
 
 @contextmanager

@@ -5,63 +5,22 @@ import secrets
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import timedelta
-from enum import Enum
 
 from sfumato.accounting.filters import BasicFilter
 from sfumato.core.budget import Budget
 from sfumato.core.events import PrivacyEvent
+from sfumato.core.ledger import Reservation, State, check_next
 from sfumato.core.one_at_a_time import one_at_a_time
 from sfumato.core.query import Dataset
 from sfumato.core.release import Release
 from sfumato.core.statement import Account
 from sfumato.core.stored import Stored, moment
-from sfumato.errors import InvalidInput, LedgerError, NotDeclared, Refused
+from sfumato.errors import LedgerError, NotDeclared, Refused
 
-__all__ = ["MemoryLedger", "Reservation", "State", "check_next"]
+__all__ = ["MemoryLedger"]
 
 MOST_PARTS = 10**1000  # of a sum of charges: certificates hold rationals of up to 4,000 signs
-
-
-class State(Enum):
-    """What became of a charge; all but ``RELEASED`` count."""
-
-    RESERVED = "reserved"
-    COMMITTED = "committed"
-    RELEASED = "released"
-    EXPIRED = "expired"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reservation:
-    """A charge that counts from now on, and how the account stands with it."""
-
-    number: int
-    cost: Budget
-    account: Account
-
-
-def check_next(number: int, place: int, holder: str, last: tuple[int, str | None] | None) -> bool:
-    """Whether a place in the count of a charge is free for its holder; refused where another state went on.
-
-    ``last`` is the place that was taken last, and by whom. False says that this very state took the place before.
-    """
-    if type(place) is not int or place < 0 or not holder:
-        raise InvalidInput("a place in a count is a whole number from 0, with a holder; nothing was told.")
-    at = -1 if last is None else last[0]
-    if place > at + 1:
-        raise LedgerError(
-            f"state {place} does not follow the ledger's count of charge {number}, which is at {at}: the ledger was "
-            "restored from a backup that is older than the state. Nothing was resumed and nothing was told. Bring the "
-            "newer ledger back."
-        )
-    if last is not None and place <= at and (place, holder) != last:
-        raise Refused(
-            f"state {place} of charge {number} is older than the ledger's count, or another copy of it has gone on; "
-            "nothing was resumed, nothing was told, and the charge counts. Go on with the newest state."
-        )
-    return place > at
 
 
 class MemoryLedger:
@@ -77,6 +36,8 @@ class MemoryLedger:
         self._account = account
         self._filter = BasicFilter(budget=budget)
         self._states: list[State] = []
+        self._questions: dict[int, tuple[str | None, Reservation]] = {}
+        self._given: dict[int, tuple[str, Release]] = {}
         self._places: dict[int, tuple[int, str]] = {}
         self._answers: dict[str, Release] = {}
         self._closed: set[Dataset] = set()
@@ -100,6 +61,11 @@ class MemoryLedger:
         """What may still be asked for."""
         return self._filter.left
 
+    @property
+    def home(self) -> str:
+        """Which ledger this is, while the process lasts."""
+        return self._home
+
     def stored(self, key: str, datasets: Sequence[Dataset] = ()) -> Release | None:
         """The answer given to the same question before, if there is one; terms of datasets are not kept here."""
         del datasets
@@ -111,9 +77,9 @@ class MemoryLedger:
         return one_at_a_time((self._home, question))
 
     def given(self, reservation: Reservation) -> Release | None:
-        """The answer that a charge was settled with: none here, where every request is a new one."""
-        del reservation
-        return None
+        """The answer that a charge was settled with; kept of those that never go stale."""
+        with self._lock:
+            return self._given.get(reservation.number, (None, None))[1]
 
     def reserve(
         self,
@@ -130,7 +96,7 @@ class MemoryLedger:
 
         All datasets are charged to the one account, by sums: what is read, and how it is blurred, does not matter here.
         """
-        del datasets, event, lasts, question
+        del datasets, event
         if idempotency is not None or reads is not None:
             raise NotDeclared(
                 "idempotency keys and windows of time need a ledger that outlives its process; nothing was read and "
@@ -154,7 +120,32 @@ class MemoryLedger:
                 spent=self._filter.spent,
                 releases=counted,
             )
-            return Reservation(number=len(self._states) - 1, cost=cost, account=account)
+            reservation = Reservation(number=len(self._states) - 1, cost=cost, account=account)
+            if lasts is None:  # one that never goes stale may be gone on with
+                self._questions[reservation.number] = (question, reservation)
+            return reservation
+
+    def named(self, idempotency: str) -> None:
+        """None: no charge has a key here."""
+        del idempotency
+
+    def again(self, number: int, question: str) -> Reservation:
+        """The open charge of a question, by its number, for a session that goes on; charges nothing."""
+        with self._lock:
+            asked, reservation = self._questions.get(number, (None, None))
+        if reservation is None or asked != question:
+            raise Refused(
+                f"charge {number} for this is not in this vault's memory, and a new one would be a second charge. "
+                "Nothing was resumed and nothing was spent. Keep what outlives a process in a ledger: "
+                "ledger='ledger.db'."
+            )
+        return reservation
+
+    def settled(self, number: int, question: str) -> Release | None:
+        """The answer that the charge of a question, by its number, was settled with; None if there is none."""
+        with self._lock:
+            asked, release = self._given.get(number, ("", None))
+        return release if asked == question else None
 
     def advance(self, reservation: Reservation, place: int, holder: str, *, datasets: Sequence[Dataset] = ()) -> None:
         """Take the next place in the count of an open charge, or refuse: another state of a stream has gone on."""
@@ -174,11 +165,14 @@ class MemoryLedger:
         with self._lock:
             self._settle(reservation, State.COMMITTED)
             self._answers[key] = release
+            if self._questions.pop(reservation.number, None) is not None:
+                self._given[reservation.number] = (key, release)
 
     def release(self, reservation: Reservation) -> None:
         """Give a charge back; only for data that was never read."""
         with self._lock:
             self._settle(reservation, State.RELEASED)
+            self._questions.pop(reservation.number, None)
             filtered = self._filter
             self._filter = BasicFilter(budget=filtered.budget, spent=filtered.spent - reservation.cost)
 

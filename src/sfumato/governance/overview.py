@@ -81,9 +81,9 @@ class Overview:
 
 def overview(ledger: "Ledger") -> Overview:
     """How a ledger stands now."""
-    with ledger._store.reading() as pages:
+    with ledger.record.reading() as pages:
         end, government = pages.end(), pages.government()
-        now = written(max(ledger._clock(), moment(end.at)))
+        now = written(max(ledger.record.clock(), moment(end.at)))
         balances = {balance.name: balance for balance in pages.balances()}
         held = _open(pages.unsettled())
         editions = pages.editions()
@@ -131,9 +131,9 @@ def overview(ledger: "Ledger") -> Overview:
 
 def minutes_now(ledger: "Ledger") -> "Minutes":
     """The minutes of the board at this moment: what has expired by now is decided as expired."""
-    with ledger._store.reading() as pages:
+    with ledger.record.reading() as pages:
         end, minutes = pages.end(), pages.government().sitting()
-    return minutes.at(written(max(ledger._clock(), moment(end.at))))
+    return minutes.at(written(max(ledger.record.clock(), moment(end.at))))
 
 
 def _open(charges: Iterable[Charge]) -> dict[str, tuple[Fraction, Fraction, Fraction]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from sfumato.core.ledger import State
 from sfumato.core.query import Dataset
 from sfumato.errors import LedgerError
 from sfumato.governance import rows
@@ -15,7 +16,6 @@ from sfumato.governance.balances import Balance
 from sfumato.governance.books import Charge, Edition, Totals, apply
 from sfumato.governance.entries import CHARGING, START, DatasetDeclared, Entry, LedgerOpened, Recovered, Row
 from sfumato.governance.government import GOVERNING, Government
-from sfumato.governance.memory import State
 from sfumato.governance.rows import (
     ANSWER,
     BALANCE,

@@ -15,13 +15,13 @@ import sqlalchemy as sa
 
 from sfumato.core.budget import Budget
 from sfumato.core.documents import canonical, encode, parse
+from sfumato.core.ledger import State
 from sfumato.core.query import Dataset
 from sfumato.core.units import Unit
 from sfumato.errors import LedgerError, SfumatoError
 from sfumato.governance.balances import Balance
 from sfumato.governance.books import Charge, Edition, Totals
 from sfumato.governance.entries import ENTRIES, Row
-from sfumato.governance.memory import State
 
 __all__ = [
     "ANSWER",

@@ -132,10 +132,10 @@ def opened(given: str | Path | None = None) -> "Ledger":
 
 def unchecked(given: str | Path | None = None) -> "Ledger":
     """The same without looking at the anchor: only to verify a ledger that might be refused."""
-    from sfumato.governance.ledger import Ledger, _now
+    from sfumato.governance.ledger import Ledger
 
     settings = found(given)
-    return Ledger._opened(settings.url, key=_key(settings), anchor=settings.anchor, clock=_now)
+    return Ledger.unchecked(settings.url, key=_key(settings), anchor=settings.anchor)
 
 
 def made(

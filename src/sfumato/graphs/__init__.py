@@ -82,4 +82,5 @@ KIND = DataKind(
         "degrees": "sfumato.graphs.plots.degree_distribution:degrees",
         "matrix": "sfumato.graphs.plots.weight_matrix:matrix",
     },
+    store="sfumato.graphs.store:GraphStore",
 )

@@ -4,10 +4,8 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
 
-from sfumato.core.budget import Budget
-from sfumato.core.query import Mechanism, Query
+from sfumato.core.query import ReleasedQuery
 from sfumato.core.release import Release
-from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Unit
 from sfumato.errors import InvalidInput
 from sfumato.graphs.adjacency import Adjacency
@@ -21,8 +19,11 @@ MOST_NUMBERS = 10**7
 
 
 @runtime_checkable
-class GraphQuery(Query, Protocol):
-    """A question about one graph: its sensitivity is that of :meth:`exact` after the projection to :meth:`cap`."""
+class GraphQuery(ReleasedQuery, Protocol):
+    """A question about one graph: its sensitivity is that of :meth:`exact` after the projection to :meth:`cap`.
+
+    Its mechanism draws from what :meth:`exact` gives.
+    """
 
     @property
     def shape(self) -> Shape:
@@ -31,10 +32,6 @@ class GraphQuery(Query, Protocol):
 
     def cap(self, unit: Unit) -> int | None:
         """The degree cap that the graph is projected to before :meth:`exact` sees it."""
-        ...
-
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
-        """The mechanism with the least error that a spend allows; its ``add_noise`` takes what :meth:`exact` gives."""
         ...
 
     def exact(self, graph: Adjacency) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from sfumato.core.budget import Budget
 from sfumato.core.exact import natural
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law, Mechanism
+from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release, only_release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Edge, Node, Relation, Unit
@@ -120,7 +120,7 @@ class SyntheticGraph:
         replaced = isinstance(unit, Edge) and unit.relation is Relation.REPLACE and self.cells > 1
         return Sensitivity.of(l0=2, l1=max(one, 2 * PAIR_STEP) if replaced else one, linf=PAIR_STEP)
 
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """Noisy cells; a δ is not used."""
         return NoisyCells.calibrated(
             cells=self.cells,

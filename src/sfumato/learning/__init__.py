@@ -118,6 +118,7 @@ KIND = DataKind(
     declarations=QUERIES,
     messages="sfumato.learning",
     plots={"training": "sfumato.learning.plots.training_curve:training"},
+    store="sfumato.learning.paradigms.store:ExampleStore",
 )
 
 _HOME = {

@@ -20,6 +20,7 @@ from sfumato.core.query import Dataset, Law, Mechanism
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Record, Unit, User, describe
 from sfumato.errors import EngineFailed, InvalidInput, Refused, Unsupported
+from sfumato.gate.session import SessionGate
 from sfumato.inference.figure import Figure
 from sfumato.inference.form import Form, Noise
 from sfumato.learning.shielded import shielded
@@ -27,7 +28,6 @@ from sfumato.learning.silence import silence
 from sfumato.learning.unchanged import Unchanged
 from sfumato.learning.units import Units
 from sfumato.mechanisms.gaussian import Gaussian
-from sfumato.streams.gate import StreamGate
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -182,7 +182,7 @@ class Evaluator:
 
     def __init__(
         self,
-        gate: StreamGate,
+        gate: SessionGate,
         *,
         data: Units,
         evaluations: int,
@@ -207,7 +207,7 @@ class Evaluator:
         spend = Budget.asked(epsilon=epsilon, delta=delta)
         mechanism = query.mechanism(gate.unit, spend)
         self._gate, self._units, self._right, self._words = gate, data, right or _highest, words
-        self._opened = gate.open_stream(query, mechanism, query.limit(gate.unit), spend, idempotency=None)
+        self._opened = gate.open(query, mechanism, query.limit(gate.unit), spend, idempotency=None)
         self._query, self._mechanism = query, mechanism
         self._lock, self._process = threading.RLock(), os.getpid()
         self._values: list[int] = []
@@ -232,7 +232,7 @@ class Evaluator:
             self._check_left()
             asked = copy.deepcopy(model).eval()
             self._rehearse(asked)
-            self._gate.check_stream(self._opened)
+            self._gate.check(self._opened)
             self._check_left()  # the rehearsal ran the caller's code, which may have asked as well
             self._taken, self._reading = self._taken + 1, self._reading + 1
             try:
@@ -250,7 +250,7 @@ class Evaluator:
                 if self._reading:
                     raise Refused("a question is under way, and its answer would not be signed; nothing was closed.")
                 query = replace(self._query, done=len(self._values))
-                self._release = self._gate.close_stream(self._opened, query, tuple(self._values))
+                self._release = self._gate.close(self._opened, query, tuple(self._values))
             return self._release
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
@@ -287,8 +287,8 @@ class Evaluator:
     def _counted(self, model: "nn.Module") -> int:
         """The exact count. Sensitive."""
         found = attempt(lambda: self._silently(model))
-        if found is not FAILED or not self._gate.fail_stream(self._opened):
-            self._gate.check_stream(self._opened)  # of questions at once, one tells that it failed; all others this
+        if found is not FAILED or not self._gate.fail(self._opened):
+            self._gate.check(self._opened)  # of questions at once, one tells that it failed; all others this
         if found is not FAILED:
             return found
         raise EngineFailed(
@@ -305,7 +305,7 @@ class Evaluator:
         import torch
 
         if self._laid is None:
-            self._laid = self._units.laid(self._gate.stream_secret(f"rows of {self._query.dataset.name}"))
+            self._laid = self._units.laid(self._gate.secret(f"rows of {self._query.dataset.name}"))
         laid, found = self._laid, 0
         for start in range(0, laid.number, PHYSICAL):
             places = torch.arange(start, start + PHYSICAL) % laid.number  # of one shape; what comes round is absent

@@ -22,6 +22,9 @@ from sfumato.core.documents import Json
 from sfumato.core.interrupts import FAILED, attempt, signals
 from sfumato.core.release import Release
 from sfumato.errors import EngineFailed, InvalidInput, SfumatoError
+from sfumato.gate.checkpoint import Checkpointed
+from sfumato.gate.sealed import remove_sealed
+from sfumato.gate.session import Opened, SessionGate
 from sfumato.learning.averaging import Average
 from sfumato.learning.course import course_of
 from sfumato.learning.draws import Draws
@@ -36,16 +39,13 @@ from sfumato.learning.unchanged import Unchanged
 from sfumato.learning.units import Laid, Units
 from sfumato.learning.weights import packed, unpacked, weights_digest
 from sfumato.noise import Words
-from sfumato.streams.gate import Opened, StreamGate
-from sfumato.streams.sealed import remove_sealed
-from sfumato.streams.surviving import Surviving
 
 __all__ = ["Run", "Watch"]
 
 Watch = Callable[[int, Mapping[str, Tensor]], Any]
 
 
-class Run(Surviving):
+class Run(Checkpointed):
     """One charged run of a model. Sensitive: all of it until it is told.
 
     Guarantee: what is told, at checkpoints and at the end, is covered by the charge, however often the process is
@@ -57,7 +57,7 @@ class Run(Surviving):
 
     def __init__(
         self,
-        gate: StreamGate,
+        gate: SessionGate,
         opened: Opened,
         *,
         model: nn.Module,
@@ -81,7 +81,7 @@ class Run(Surviving):
         self._model = copy.deepcopy(model)
         self._trained = {name: one for name, one in self._model.named_parameters() if one.requires_grad}
         self._optimiser = optimiser(self._model)
-        self._course = course_of(self._run, opened.mechanism, opened.sensitivity, words)
+        self._course = course_of(self._run, opened.mechanism, opened.priced.sensitivity, words)
         kind = "user" if copies is not None else self._run.units
         self._engine = Engine(self._model, loss, clip=float(self._run.clip), unit=kind, way=way)  # type: ignore[arg-type]
         # not that of the engine: on a device, what the engine keeps and puts back is recorded with its sums
@@ -140,7 +140,7 @@ class Run(Surviving):
         with self._unbroken():
             self.save()  # a run that a copy has overtaken is refused here
             query = replace(self._run, weights=weights_digest(self._model), done=self._step)
-            release = self._gate.close_stream(self._opened, query, ())
+            release = self._gate.close(self._opened, query, ())
         self._end()
         self._closed = True
         model.load_state_dict(self._model.state_dict())
@@ -176,7 +176,7 @@ class Run(Surviving):
             return found
         closed = self._closed_data()
         if closed is False:  # another one failed before: that is told once, and of this run what any other is told
-            self._gate.check_stream(self._opened)
+            self._gate.check(self._opened)
         raise EngineFailed(
             f"the engine stopped while it read {self._run.dataset.name!r}. Rows were read, so the charge of "
             f"{self._opened.charged} is kept; no further weight was released, and "
@@ -197,7 +197,7 @@ class Run(Surviving):
         Where it cannot be done the state of the run is removed.
         """
         try:
-            return self._gate.fail_stream(self._opened)
+            return self._gate.fail(self._opened)
         except Exception:  # noqa: BLE001 - a ledger that cannot be written to: the other way is left
             self._bury()
         return None
@@ -208,11 +208,11 @@ class Run(Surviving):
             return
         remove_sealed(self._path)
         with suppress(SfumatoError):  # a ledger that cannot be written to now; the file is gone all the same
-            self._gate.move_stream(self._opened, self._serial + 1, secrets.token_hex(16))
+            self._gate.move(self._opened, self._serial + 1, secrets.token_hex(16))
 
     def _clipped(self) -> Tensor:
         if self._laid is None:
-            secret = self._gate.stream_secret(f"rows of {self._run.dataset.name}")
+            secret = self._gate.secret(f"rows of {self._run.dataset.name}")
             self._laid = self._units.laid(secret).near(self._device)
         total = torch.zeros(self._run.parameters, dtype=torch.float64, device=self._device)
         self._engine.clip = float(self._course.clip)

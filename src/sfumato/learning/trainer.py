@@ -17,6 +17,8 @@ from sfumato.core.exact import Exact, natural, positive
 from sfumato.core.query import Mechanism
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput, NotDeclared, Refused
+from sfumato.gate.sealed import charge_of, locked, read_sealed
+from sfumato.gate.session import SessionGate
 from sfumato.learning.adaptive import AdaptiveClip
 from sfumato.learning.averaging import Average
 from sfumato.learning.correlated import Correlated
@@ -33,8 +35,6 @@ from sfumato.learning.training import Training
 from sfumato.learning.units import Units
 from sfumato.learning.weights import unpacked, weights_digest
 from sfumato.noise import SystemWords, Words
-from sfumato.streams.gate import StreamGate
-from sfumato.streams.sealed import charge_of, locked, read_sealed
 
 __all__ = ["Plan", "Trained", "Trainer"]
 
@@ -84,7 +84,7 @@ class Trainer:
 
     def __init__(
         self,
-        gate: StreamGate,
+        gate: SessionGate,
         model: nn.Module,
         loss: Callable[..., Tensor],
         *,
@@ -227,8 +227,8 @@ class Trainer:
             if resume and path is not None and (told := self._told(plan, path, idempotency, average)) is not None:
                 return told
             limit = plan.query.limit(self._gate.unit)
-            again = partial(self._gate.find_stream, charge=_charge(path, idempotency)) if resume else None
-            find = again or self._gate.open_stream
+            again = partial(self._gate.find, charge=_charge(path, idempotency)) if resume else None
+            find = again or self._gate.open
             opened = find(plan.query, plan.mechanism, limit, plan.spend, idempotency=idempotency)
             run = Run(
                 self._gate,
@@ -245,7 +245,7 @@ class Trainer:
                 path=path,
                 held=held.pop_all(),
             )
-        spending = Spending(opened.event, plan.spend.delta, plan.spend.epsilon)
+        spending = Spending(opened.priced.event, plan.spend.delta, plan.spend.epsilon)
         if resume:
             run.resume()
         else:
@@ -272,14 +272,14 @@ class Trainer:
         limit = plan.query.limit(self._gate.unit)
         charge = _charge(path, idempotency) if path.exists() else None
         try:
-            release = self._gate.told_stream(
+            release = self._gate.told(
                 plan.query, plan.mechanism, limit, plan.spend, idempotency=idempotency, charge=charge
             )
         except NotDeclared:
             return None
         if not path.exists():
             raise Refused(f"this run has ended, and {path} with its weights is not there; nothing was spent.")
-        _, _, body = read_sealed(path, self._gate.stream_secret("state"), what=Run.WHAT)
+        _, _, body = read_sealed(path, self._gate.secret("state"), what=Run.WHAT)
         parts = unpacked(body)
         weights = parts["model"]
         trial = copy.deepcopy(self._model)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from sfumato.core import events
 from sfumato.core.exact import natural, positive
 from sfumato.core.guarantees import Pure
+from sfumato.core.query import Answer
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput, Refused
 from sfumato.laws.discrete_laplace import DiscreteLaplace
@@ -93,6 +94,10 @@ class ChosenCap:
         if len(in_the_way) != len(self.caps):
             raise InvalidInput("every cap needs its number of nodes; nothing was drawn.")
         return [-(nodes + self.doubling * place) for place, nodes in enumerate(in_the_way)]
+
+    def draw(self, exact: tuple[Sequence[int], Callable[[int], Sequence[int]]], words: "Words") -> Answer:
+        """The answer: :meth:`add_noise`. Sensitive: ``exact``."""
+        return self.add_noise(exact, words), ()
 
     def add_noise(self, exact: tuple[Sequence[int], Callable[[int], Sequence[int]]], words: "Words") -> tuple[int, ...]:
         """Choose the cap, compute the numbers for it, add noise; ``exact`` is the nodes in the way, and the numbers."""

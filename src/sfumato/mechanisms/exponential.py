@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from sfumato.core import events
 from sfumato.core.exact import Exact, positive, rational
 from sfumato.core.guarantees import Pure
+from sfumato.core.query import Answer
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput
 from sfumato.laws.unstated import Unstated
@@ -73,6 +74,10 @@ class Exponential(_ByScore):
         """The exact logarithms, up to a constant, of the probabilities."""
         return [self.epsilon * score / self.spread for score in _scores(scores)]
 
+    def draw(self, exact: Sequence[Exact], words: "Words") -> Answer:
+        """The answer: the place that :meth:`choose` gives. Sensitive: ``exact``."""
+        return (self.choose(exact, words),), ()
+
     def choose(self, scores: Sequence[Exact], words: "Words") -> int:
         """Draw a candidate with exactly its probability."""
         from sfumato.noise import sample_selection
@@ -114,6 +119,10 @@ class PermuteAndFlip(_ByScore):
         exact = _scores(scores)
         best = max(exact)
         return [self.epsilon * (score - best) / self.spread for score in exact]
+
+    def draw(self, exact: Sequence[Exact], words: "Words") -> Answer:
+        """The answer: the place that :meth:`choose` gives. Sensitive: ``exact``."""
+        return (self.choose(exact, words),), ()
 
     def choose(self, scores: Sequence[Exact], words: "Words") -> int:
         """Walk a random order of the candidates with exact coins."""

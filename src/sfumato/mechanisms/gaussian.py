@@ -9,6 +9,7 @@ from sfumato import laws
 from sfumato.core import enclosures, events
 from sfumato.core.exact import Exact, decimal_up, non_negative, positive
 from sfumato.core.noise_multiplier import classical_multiplier, exact_multiplier
+from sfumato.core.query import Answer
 from sfumato.core.sensitivity import L0, L1, L2, LInf, Sensitivity
 from sfumato.errors import InvalidInput, WrongNorm
 
@@ -81,6 +82,10 @@ class Gaussian:
                 "An l1 bound can be read as one with as_l2(), if that is meant."
             )
         return events.Gaussian(l2_squared=moved.l2.squared, sigma_squared=self.sigma**2)
+
+    def draw(self, exact: Sequence[int], words: "Words") -> Answer:
+        """The answer: :meth:`add_noise`. Sensitive: ``exact``."""
+        return self.add_noise(exact, words), ()
 
     def add_noise(self, exact: Sequence[int], words: "Words") -> tuple[int, ...]:
         """Add fresh noise to each number; sums beyond 64 bits are held at the largest that fits (post-processing)."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from sfumato.core.events import Stated
 from sfumato.core.exact import Exact, natural, non_negative, positive
 from sfumato.core.guarantees import Pure
+from sfumato.core.query import Answer
 from sfumato.core.sensitivity import L0, L1, L2, LInf, Sensitivity
 from sfumato.core.units import Edge, Relation, Unit, describe
 from sfumato.errors import InvalidInput, Refused, WrongNorm
@@ -83,18 +84,22 @@ class CubeNoise:
         """The event for a unit that moves the answer by at most ``moved``; its linf bound must be known."""
         return Stated(guarantee=Pure(epsilon=known(moved.linf, "linf").value / self.scale))
 
-    def draw(self, size: int, words: "Words") -> "Vectors":
+    def sample(self, size: int, words: "Words") -> "Vectors":
         """Draw ``size`` independent vectors of noise, exactly and without refusal."""
         from sfumato.noise.cube import sample_cube
 
         return sample_cube(self.dimensions, self.scale, size, words)
+
+    def draw(self, exact: Sequence[int], words: "Words") -> Answer:
+        """The answer: :meth:`add_noise`. Sensitive: ``exact``."""
+        return self.add_noise(exact, words), ()
 
     def add_noise(self, exact: Sequence[int], words: "Words") -> tuple[int, ...]:
         """Add one fresh vector; sums beyond 64 bits are held at the largest that fits (post-processing)."""
         from sfumato.noise import saturating_sum
 
         _whole(exact, self.dimensions, "the answer")
-        return saturating_sum(exact, self.draw(1, words)[0])
+        return saturating_sum(exact, self.sample(1, words)[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +148,7 @@ class DegreeNoise:
             )
         return self.loss(Sensitivity.of(l1=1 if unit.relation is Relation.ADD_REMOVE else 2))
 
-    def draw(self, size: int, words: "Words") -> "Vectors":
+    def sample(self, size: int, words: "Words") -> "Vectors":
         """Draw ``size`` independent vectors exactly: Laplace noise of scale 2/ε, kept by its parity and a coin.
 
         Since ‖z‖_K ≥ ½‖z‖₁, a coin of probability exp(−ε·(‖z‖_K − ½‖z‖₁)) turns the first law into the second. It is
@@ -165,12 +170,16 @@ class DegreeNoise:
             left -= len(some)
         return np.concatenate(kept)
 
+    def draw(self, exact: Sequence[int], words: "Words") -> Answer:
+        """The answer: :meth:`add_noise`. Sensitive: ``exact``."""
+        return self.add_noise(exact, words), ()
+
     def add_noise(self, degrees: Sequence[int], words: "Words") -> tuple[int, ...]:
         """Add one fresh vector; sums beyond 64 bits are held at the largest that fits (post-processing)."""
         from sfumato.noise import saturating_sum
 
         _whole(degrees, self.nodes, "degrees")
-        return saturating_sum(degrees, self.draw(1, words)[0])
+        return saturating_sum(degrees, self.sample(1, words)[0])
 
 
 def edge_norm(vector: Sequence[int]) -> Fraction:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sfumato.core import events
 from sfumato.core.exact import Exact, natural, non_negative, positive
+from sfumato.core.query import Answer
 from sfumato.core.rungs import Rungs, WidthSteps
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Edge, Relation, Unit, Weight, describe
@@ -100,6 +101,10 @@ class Ladder:
             return count
         return events.Composed(events=(count, events.DiscreteLaplace(l1=Fraction(self.edges), scale=1 / self.guide)))
 
+    def draw(self, exact: tuple[int, int, Rungs], words: "Words") -> Answer:
+        """The answer: :meth:`add_noise`. Sensitive: ``exact``."""
+        return self.add_noise(exact, words), ()
+
     def add_noise(self, exact: tuple[int, int, Rungs], words: "Words") -> tuple[int, ...]:
         """Draw from the exact count, its guide and its rungs; beyond 64 bits the largest number that fits is given."""
         from sfumato.noise import sample_discrete_laplace
@@ -183,6 +188,10 @@ class Ladders:
             raise Refused("these ladders are for counts of other graphs; nothing was done.")
         alone = [part.loss(Sensitivity.of(l1=part.widest)) for part in self.parts]
         return events.Composed(events=tuple(alone))
+
+    def draw(self, exact: Sequence[tuple[int, int, Rungs]], words: "Words") -> Answer:
+        """The answer: :meth:`add_noise`. Sensitive: ``exact``."""
+        return self.add_noise(exact, words), ()
 
     def add_noise(self, exact: Sequence[tuple[int, int, Rungs]], words: "Words") -> tuple[int, ...]:
         """Draw each part."""

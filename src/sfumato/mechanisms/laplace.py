@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from sfumato import laws
 from sfumato.core.events import DiscreteLaplace
 from sfumato.core.exact import Exact, non_negative, positive
+from sfumato.core.query import Answer
 from sfumato.core.sensitivity import L0, L1, L2, LInf, Sensitivity
 from sfumato.errors import InvalidInput, WrongNorm
 
@@ -64,6 +65,10 @@ class Laplace:
         if moved.l1 is None:
             raise WrongNorm("the Laplace mechanism needs an l1 bound; this sensitivity has none. Nothing was done.")
         return DiscreteLaplace(l1=moved.l1.value, scale=self.scale)
+
+    def draw(self, exact: Sequence[int], words: "Words") -> Answer:
+        """The answer: :meth:`add_noise`. Sensitive: ``exact``."""
+        return self.add_noise(exact, words), ()
 
     def add_noise(self, exact: Sequence[int], words: "Words") -> tuple[int, ...]:
         """Add fresh noise to each number; sums beyond 64 bits are held at the largest that fits (post-processing)."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core import events
 from sfumato.core.exact import Exact, natural, positive
+from sfumato.core.query import Answer
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput
 from sfumato.laws.unstated import Unstated
@@ -89,6 +90,10 @@ class NoisyCells:
             middle = (low + high) // 2
             low, high = (middle, high) if self._expected(middle, wanted) > wanted else (low, middle)
         return high
+
+    def draw(self, exact: tuple[int, Sequence[int]], words: "Words") -> Answer:
+        """The answer: :meth:`add_noise`. Sensitive: ``exact``."""
+        return self.add_noise(exact, words), ()
 
     def add_noise(self, exact: tuple[int, Sequence[int]], words: "Words") -> tuple[int, ...]:
         """Draw from the exact count and the numbers of the cells that are 1, in rising order."""

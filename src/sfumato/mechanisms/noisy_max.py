@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from sfumato.core import events
 from sfumato.core.exact import Exact, natural, positive
 from sfumato.core.guarantees import Pure
+from sfumato.core.query import Answer
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput
 from sfumato.laws.unstated import Unstated
@@ -54,6 +55,10 @@ class NoisyMax:
         """The event for a unit that moves each score by at most ``moved``, a whole number or an linf bound."""
         reach = (1 if self.monotone else 2) * largest_move(moved)
         return events.Stated(guarantee=Pure(epsilon=reach / self.scale))
+
+    def draw(self, exact: Sequence[int], words: "Words") -> Answer:
+        """The answer: the place that :meth:`choose` gives. Sensitive: ``exact``."""
+        return (self.choose(exact, words),), ()
 
     def choose(self, scores: Sequence[int], words: "Words") -> int:
         """Add fresh noise to each score and name the largest, the first of equals."""

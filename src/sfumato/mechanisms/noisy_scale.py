@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sfumato.core import enclosures, events
 from sfumato.core.exact import Exact, natural, positive, probability
 from sfumato.core.guarantees import Approximate
+from sfumato.core.query import Answer
 from sfumato.core.search import least_whole, over
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput, Refused
@@ -137,6 +138,10 @@ class NoisyScale:
                 "Make it for the nodes of this graph."
             )
         return events.Stated(guarantee=Approximate(epsilon=self.epsilon + self.guide, delta=self.delta))
+
+    def draw(self, exact: Sequence[Any], words: "Words") -> Answer:
+        """The answer: :meth:`add_noise`. Sensitive: ``exact``."""
+        return self.add_noise(exact, words), ()
 
     def add_noise(self, exact: Sequence[Any], words: "Words") -> tuple[int, int]:
         """Draw the guide, then the count with noise of its scale; ``exact`` begins with the exact count and guide."""

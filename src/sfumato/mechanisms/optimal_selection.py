@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 from sfumato.core import enclosures, events
 from sfumato.core.exact import Exact, natural, positive, probability
 from sfumato.core.guarantees import Approximate
+from sfumato.core.query import Answer
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput, Refused
 from sfumato.laws.unstated import Unstated
@@ -95,6 +96,10 @@ class OptimalSelection:
         """The exact probability with which a key that so many persons have is shown; a public fact."""
         bits, chances = _chances(self.epsilon, self.delta)
         return Fraction(chances[min(natural(persons, "persons", least=0), len(chances) - 1)], 1 << bits)
+
+    def draw(self, exact: Mapping[tuple[str | int | bool, ...], int], words: "Words") -> Answer:
+        """The answer: the keys that :meth:`show` lets through, and no number. Sensitive: ``exact``."""
+        return (), self.show(exact, words)
 
     def show(self, counts: Mapping[Key, int], words: "Words") -> tuple[Key, ...]:
         """Toss a coin for each key that someone has; the keys shown come in an order of their own."""

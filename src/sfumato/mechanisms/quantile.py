@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core import enclosures, events
 from sfumato.core.exact import Exact, natural, positive, probability
+from sfumato.core.query import Answer
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Relation
 from sfumato.errors import InvalidInput
@@ -17,7 +18,7 @@ from sfumato.mechanisms.norms import known
 if TYPE_CHECKING:
     from sfumato.noise import Words
 
-__all__ = ["Choice", "QuantileChoice"]
+__all__ = ["QuantileChoice", "RankChoice"]
 
 MOST_STEPS = 2**36
 PARTS = 2**24  # into how many slots the rows of one value are spread where several quantiles are asked for
@@ -26,7 +27,7 @@ MOST_ROWS = 2**40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class RankChoice:
     """One choice: of which quantile, between which others (by place; −1 and their number are the ends of all rows),
     and which share of the rows between those lies below it."""
 
@@ -128,11 +129,11 @@ class QuantileChoice:
         return events.Repeated(event=choice, times=known(moved.l0, "l0").count * _levels(self.quantiles))
 
     @property
-    def choices(self) -> tuple[Choice, ...]:
+    def choices(self) -> tuple[RankChoice, ...]:
         """All choices, those between which others lie first."""
         return _choices(self.quantiles)
 
-    def rate(self, choice: Choice) -> Fraction:
+    def rate(self, choice: RankChoice) -> Fraction:
         """The exponent of one rank: ε over the range that one row gives to the scores."""
         return self.epsilon / (2 * choice.weight)
 
@@ -153,6 +154,10 @@ class QuantileChoice:
             found.append(-rate * wrong)
             below += count
         return found
+
+    def draw(self, exact: Sequence[tuple[Sequence[int], Sequence[int]]], words: "Words") -> Answer:
+        """The answer: what :meth:`choose` gives for each group, values with their counts. Sensitive: ``exact``."""
+        return tuple(place for values, counts in exact for place in self.choose(values, counts, words)), ()
 
     def choose(self, values: Sequence[int], counts: Sequence[int], words: "Words") -> tuple[int, ...]:
         """Draw the quantiles of one group: its values on the lattice, rising, and how many rows have each.
@@ -210,7 +215,7 @@ def _levels(quantiles: Sequence[Fraction]) -> int:
     return len(quantiles).bit_length()
 
 
-def _choices(quantiles: Sequence[Fraction]) -> tuple[Choice, ...]:
+def _choices(quantiles: Sequence[Fraction]) -> tuple[RankChoice, ...]:
     ends = {-1: Fraction(0), len(quantiles): Fraction(1)} | dict(enumerate(quantiles))
     found, ahead = [], [(-1, len(quantiles), 1)]
     for below, above, level in ahead:
@@ -218,6 +223,6 @@ def _choices(quantiles: Sequence[Fraction]) -> tuple[Choice, ...]:
             continue
         place = (below + above) // 2
         share = (ends[place] - ends[below]) / (ends[above] - ends[below])
-        found.append(Choice(place=place, below=below, above=above, share=share, level=level))
+        found.append(RankChoice(place=place, below=below, above=above, share=share, level=level))
         ahead += [(below, place, level + 1), (place, above, level + 1)]
     return tuple(found)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core import events
 from sfumato.core.exact import Exact, natural, positive
+from sfumato.core.query import Answer
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput
 from sfumato.laws.unstated import Unstated
@@ -69,6 +70,10 @@ class RandomizedResponse:
         if natural(truth, "truth", least=0) >= self.categories:
             raise InvalidInput(f"the true value must be one of 0 to {self.categories - 1}; nothing was drawn.")
         return [self.epsilon if value == truth else Fraction(0) for value in range(self.categories)]
+
+    def draw(self, exact: int, words: "Words") -> Answer:
+        """The answer: what :meth:`report` gives of one truth. Sensitive: ``exact``."""
+        return (self.report(exact, words),), ()
 
     def report(self, truth: int, words: "Words") -> int:
         """Draw the report of one person."""

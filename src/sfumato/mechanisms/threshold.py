@@ -9,6 +9,7 @@ from sfumato import laws
 from sfumato.core import events
 from sfumato.core.exact import Exact, natural, positive, probability
 from sfumato.core.guarantees import Approximate
+from sfumato.core.query import Answer
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput, Refused
 from sfumato.laws.unstated import Unstated
@@ -84,6 +85,11 @@ class NoisyThreshold:
         noise = events.DiscreteLaplace(l1=Fraction(natural(keys, "keys", least=0) * self.most), scale=self.scale)
         shown = Approximate(epsilon=Fraction(0), delta=_shown(keys, self.most, self.scale, self.threshold))
         return events.Composed(events=(noise, events.Stated(guarantee=shown)))
+
+    def draw(self, exact: Mapping[tuple[str | int | bool, ...], int], words: "Words") -> Answer:
+        """The answer: the noisy counts, and the keys, that :meth:`show` lets through. Sensitive: ``exact``."""
+        shown = self.show(exact, words)
+        return tuple(shown.values()), tuple(shown)
 
     def show(self, counts: Mapping[Key, int], words: "Words") -> dict[Key, int]:
         """Add noise to the count of each key that someone has, and show those that reach the threshold.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from sfumato.core import events
 from sfumato.core.exact import Exact, natural, positive, probability
 from sfumato.core.guarantees import ZCDP
+from sfumato.core.query import Answer
 from sfumato.core.search import least_decimal, over
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput
@@ -75,6 +76,10 @@ class TopChoice:
         """The event for a unit that moves each count by at most ``moved``, a whole number or an linf bound."""
         reach = (1 if self.monotone else 2) * largest_move(moved)
         return events.Repeated(event=events.BoundedRange(epsilon=reach / self.scale), times=self.choices)
+
+    def draw(self, exact: Sequence[int], words: "Words") -> Answer:
+        """The answer: :meth:`choose`. Sensitive: ``exact``."""
+        return self.choose(exact, words), ()
 
     def choose(self, counts: Sequence[int], words: "Words") -> tuple[int, ...]:
         """The places of the chosen, in the order of choice; each is drawn with exactly its probability."""

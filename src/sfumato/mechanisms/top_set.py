@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core import events
 from sfumato.core.exact import Exact, natural, positive
+from sfumato.core.query import Answer
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput, Refused
 from sfumato.laws.unstated import Unstated
@@ -93,6 +94,10 @@ class TopSet:
             candidates=self.candidates, choices=self.choices, moved=-(-steps // 1), monotone=self.monotone
         )
         return events.BoundedRange(epsilon=apart / self.scale)
+
+    def draw(self, exact: Sequence[int], words: "Words") -> Answer:
+        """The answer: :meth:`choose`. Sensitive: ``exact``."""
+        return self.choose(exact, words), ()
 
     def choose(self, counts: Sequence[int], words: "Words") -> tuple[int, ...]:
         """The places of the chosen, in rising order; each set is drawn with exactly its probability."""

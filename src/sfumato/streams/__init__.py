@@ -5,13 +5,13 @@ needs no data and no NumPy.
 """
 
 from sfumato.core.data_kind import DataKind
+from sfumato.mechanisms.pattern import Pattern
+from sfumato.mechanisms.toeplitz import Toeplitz
 from sfumato.streams.alarms import Alarms
 from sfumato.streams.buffers import Buffers
 from sfumato.streams.doubling import Doubling
 from sfumato.streams.noise import SeriesNoise
-from sfumato.streams.pattern import Pattern
 from sfumato.streams.rows import Rows
-from sfumato.streams.toeplitz import Toeplitz
 from sfumato.streams.total import RunningTotal
 from sfumato.streams.tree import Tree
 
@@ -41,4 +41,5 @@ KIND = DataKind(
         "series": "sfumato.streams.plots.series:series",
         "alarms": "sfumato.streams.plots.alarms_over_time:alarms",
     },
+    store="sfumato.streams.store:StreamStore",
 )

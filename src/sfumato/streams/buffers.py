@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 
 from sfumato.core.exact import natural, non_negative
 from sfumato.errors import InvalidInput
-from sfumato.streams.pattern import Pattern
-from sfumato.streams.toeplitz import moves
+from sfumato.mechanisms.pattern import Pattern
+from sfumato.mechanisms.toeplitz import moves
 
 __all__ = ["BLOCK", "Buffers", "buffers_for", "searched"]
 

@@ -2,11 +2,11 @@
 
 from sfumato.core.exact import natural
 from sfumato.errors import InvalidInput
+from sfumato.mechanisms.pattern import ADDED, Pattern
+from sfumato.mechanisms.toeplitz import LONGEST, Toeplitz
 from sfumato.streams.buffers import Buffers, buffers_for, searched
 from sfumato.streams.doubling import BLOCKS, FIRST, Doubling
-from sfumato.streams.pattern import ADDED, Pattern
 from sfumato.streams.rows import MOST, Rows, optimal
-from sfumato.streams.toeplitz import LONGEST, Toeplitz
 from sfumato.streams.tree import Tree
 
 __all__ = ["STRATEGIES", "strategy_for"]

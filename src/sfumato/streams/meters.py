@@ -13,10 +13,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.mechanisms.toeplitz import Toeplitz
 from sfumato.streams.buffers import BLOCK, Buffers
 from sfumato.streams.doubling import Doubling
 from sfumato.streams.rows import Rows
-from sfumato.streams.toeplitz import Toeplitz
 from sfumato.streams.tree import Tree
 
 __all__ = ["Floats", "Integers", "Meter", "Strategy", "check_room", "meter_of"]

@@ -13,11 +13,11 @@ from sfumato.core.noise_multiplier import exact_multiplier
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput
 from sfumato.mechanisms.norms import known
+from sfumato.mechanisms.pattern import Pattern
+from sfumato.mechanisms.toeplitz import Toeplitz
 from sfumato.streams.buffers import Buffers
 from sfumato.streams.doubling import Doubling
-from sfumato.streams.pattern import Pattern
 from sfumato.streams.rows import Rows
-from sfumato.streams.toeplitz import Toeplitz
 from sfumato.streams.tree import Tree
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from typing import Protocol
 
 import numpy as np
 
+from sfumato.mechanisms.toeplitz import Toeplitz
 from sfumato.streams.buffers import Buffers
 from sfumato.streams.doubling import Doubling
 from sfumato.streams.inverse import inverse, response
 from sfumato.streams.meters import Floats, Integers, Strategy
 from sfumato.streams.rows import Rows
-from sfumato.streams.toeplitz import Toeplitz
 from sfumato.streams.tree import Tree
 
 __all__ = ["Reader", "back_row", "reader_of", "spread_of"]

@@ -11,12 +11,12 @@ from sfumato.core.exact import Exact, natural
 from sfumato.core.release import Release
 from sfumato.core.units import User
 from sfumato.errors import InvalidInput, Refused
+from sfumato.gate.checkpoint import Checkpointed
+from sfumato.gate.session import Opened, SessionGate
 from sfumato.laws.margins import level_of
-from sfumato.streams.gate import Opened, StreamGate
 from sfumato.streams.margins import Margins
 from sfumato.streams.noise import SeriesNoise
 from sfumato.streams.people import People, listed, whole
-from sfumato.streams.surviving import Surviving
 from sfumato.streams.total import RunningTotal
 from sfumato.streams.window import window_squares
 
@@ -56,7 +56,7 @@ class ToldMany:
         return len(self.totals)
 
 
-class RunningTotals(Surviving):
+class RunningTotals(Checkpointed):
     """A stream that was charged for and now runs.
 
     Guarantee: whatever it tells is within the charge, for inputs that are chosen after seeing what it told. Sensitive:
@@ -65,7 +65,7 @@ class RunningTotals(Surviving):
 
     def __init__(
         self,
-        gate: StreamGate,
+        gate: SessionGate,
         opened: Opened,
         *,
         path: Path | None = None,

@@ -2,8 +2,8 @@
 
 import math
 
+from sfumato.mechanisms.pattern import ADDED, Pattern
 from sfumato.streams.meters import Strategy
-from sfumato.streams.pattern import ADDED, Pattern
 from sfumato.streams.readers import spread_of
 
 __all__ = ["lower_bound", "root_mean_squared"]
@@ -14,7 +14,7 @@ ONE = Pattern(times=1, separation=1, change=ADDED)
 def root_mean_squared(strategy: Strategy) -> float:
     """The root of the mean squared error of all totals per unit of noise at unit l2 sensitivity, rounding and all.
 
-    >>> from sfumato.streams.toeplitz import Toeplitz
+    >>> from sfumato.mechanisms.toeplitz import Toeplitz
     >>> round(root_mean_squared(Toeplitz(form="square root", horizon=64, bits=20)), 4)
     2.2297
     """

@@ -1,8 +1,7 @@
 """A stream as an analyst holds it: public facts, and the gate that can open it."""
 
-import secrets
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,18 +14,17 @@ from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
 from sfumato.core.release import Release
 from sfumato.core.units import User
-from sfumato.errors import InvalidInput, NotDeclared, Refused
+from sfumato.errors import InvalidInput, Refused
+from sfumato.gate.sealed import charge_of, locked
+from sfumato.gate.session import Opened, SessionGate
 from sfumato.streams.alarms import Alarms
 from sfumato.streams.choice import STRATEGIES
-from sfumato.streams.doubling import BLOCKS, FIRST
-from sfumato.streams.gate import Opened, StreamGate
 from sfumato.streams.noise import SeriesNoise
 from sfumato.streams.running import RunningTotals
-from sfumato.streams.sealed import charge_of, locked
 from sfumato.streams.total import RunningTotal
 from sfumato.streams.watching import Watching
 
-__all__ = ["AlarmQuestion", "GrowthWarning", "Stream", "TotalQuestion", "declared_stream", "growth"]
+__all__ = ["AlarmQuestion", "GrowthWarning", "Stream", "TotalQuestion", "growth"]
 
 LONG = 100
 LATE = ("refuse", "now")
@@ -43,7 +41,7 @@ class Stream:
     ``times`` is in how many steps a unit may count, ``separation`` how many steps apart, ``each`` by how much in one.
     """
 
-    gate: StreamGate
+    gate: SessionGate
     dataset: Dataset
     horizon: int
     lower: int
@@ -169,7 +167,7 @@ class TotalQuestion:
         """The release of such a stream that was closed before, by a process that may be gone; costs nothing."""
         stream, spend = self.stream, Budget.asked(epsilon=epsilon, delta=delta)
         mechanism = self.mechanism(epsilon=epsilon, delta=delta)
-        return stream.gate.told_stream(self.query, mechanism, stream.limit, spend, idempotency=idempotency)
+        return stream.gate.told(self.query, mechanism, stream.limit, spend, idempotency=idempotency)
 
     def _begun(
         self, epsilon: Exact, delta: Exact, state: str | Path | None, idempotency: str | None, *, again: bool = False
@@ -178,7 +176,7 @@ class TotalQuestion:
         mechanism, path = self.mechanism(epsilon=epsilon, delta=delta), None if state is None else Path(state)
         with ExitStack() as held:
             _hold(held, path, idempotency, again=again)
-            find = _finder(stream.gate, path, idempotency) if again else stream.gate.open_stream
+            find = _finder(stream.gate, path, idempotency) if again else stream.gate.open
             opened = find(self.query, mechanism, stream.limit, spend, idempotency=idempotency)
             return RunningTotals(stream.gate, opened, path=path, late=stream.late, held=held.pop_all())
 
@@ -207,7 +205,7 @@ class AlarmQuestion:
         """The release of such a watch that was closed before, by a process that may be gone; costs nothing."""
         stream, spend = self.stream, Budget.asked(epsilon=epsilon)
         mechanism = self.query.mechanism(stream.gate.unit, stream.limit, spend)
-        return stream.gate.told_stream(self.query, mechanism, stream.limit, spend, idempotency=idempotency)
+        return stream.gate.told(self.query, mechanism, stream.limit, spend, idempotency=idempotency)
 
     def _begun(
         self, epsilon: Exact, state: str | Path | None, idempotency: str | None, *, again: bool = False
@@ -217,7 +215,7 @@ class AlarmQuestion:
         path = None if state is None else Path(state)
         with ExitStack() as held:
             _hold(held, path, idempotency, again=again)
-            find = _finder(stream.gate, path, idempotency) if again else stream.gate.open_stream
+            find = _finder(stream.gate, path, idempotency) if again else stream.gate.open
             opened = find(self.query, mechanism, stream.limit, spend, idempotency=idempotency)
             return Watching(stream.gate, opened, path=path, held=held.pop_all())
 
@@ -237,62 +235,10 @@ def growth(steps: int) -> str:
     )
 
 
-def declared_stream(
-    gate: StreamGate,
-    *,
-    name: str | None,
-    horizon: int | None,
-    version: str | None,
-    bounds: tuple[int, int],
-    each: int,
-    window: int,
-    limit: Limit | None,
-    separation: int,
-    groups: Sequence[str],
-    late: str,
-) -> Stream:
-    """Check the public facts of a stream and hand out what an analyst opens it with."""
-    if name is None:
-        raise NotDeclared("a stream needs a public name, which its releases state. Say name='arrivals'.")
-    if isinstance(groups, str) or not all(isinstance(group, str) for group in groups):
-        raise InvalidInput("groups are a list of names; nothing was done.")
-    if limit is not None and not isinstance(limit, Limit):
-        raise InvalidInput("a limit is sf.Limit(groups=…, rows_per_group=…); nothing was done.")
-    if limit is not None and each != 1:
-        raise InvalidInput("limit says how much a person counts in a step; nothing was done. Leave each out.")
-    unknown = horizon is None
-    horizon = FIRST * (2**BLOCKS - 1) if horizon is None else horizon
-    if isinstance(gate.unit, User):
-        if window != 1:
-            raise InvalidInput("a window is for events; nothing was done. Of a person, limit says what counts.")
-        times, counts = (horizon, each) if limit is None else (min(limit.groups, horizon), limit.rows_per_group)
-    elif limit is not None or separation != 1:
-        raise InvalidInput(
-            "a limit is for persons; nothing was done. Of events, window says what is protected together."
-        )
-    else:
-        times, counts = min(natural(window, "window"), natural(horizon, "horizon")), each
-    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
-        raise InvalidInput("the bounds of a step are a pair (low, high); nothing was done.")
-    return Stream(
-        gate=gate,
-        dataset=Dataset(name=name, edition=secrets.token_hex(8) if version is None else version),
-        horizon=horizon,
-        lower=bounds[0],
-        upper=bounds[1],
-        each=counts,
-        times=times,
-        separation=separation,
-        late=late,
-        groups=tuple(groups),
-        unknown=unknown,
-    )
-
-
-def _finder(gate: StreamGate, path: Path | None, idempotency: str | None) -> Callable[..., Opened]:
+def _finder(gate: SessionGate, path: Path | None, idempotency: str | None) -> Callable[..., Opened]:
     """What finds the charge of a stream: under its key or, without one, by the number in its state."""
     charge = None if idempotency is not None or path is None else charge_of(path)
-    return partial(gate.find_stream, charge=charge)
+    return partial(gate.find, charge=charge)
 
 
 def _hold(held: ExitStack, path: Path | None, idempotency: str | None, *, again: bool) -> None:

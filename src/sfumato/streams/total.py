@@ -12,9 +12,9 @@ from sfumato.core.query import Dataset, Law, Mechanism
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Relation, Unit
 from sfumato.errors import InvalidInput
+from sfumato.mechanisms.pattern import Pattern
 from sfumato.streams.choice import strategy_for
 from sfumato.streams.noise import SeriesNoise
-from sfumato.streams.pattern import Pattern
 from sfumato.streams.protected import check_protected
 from sfumato.streams.tree import Tree
 

@@ -10,25 +10,25 @@ from sfumato.core.documents import Json
 from sfumato.core.release import Release
 from sfumato.core.units import User
 from sfumato.errors import InvalidInput, Refused
+from sfumato.gate.checkpoint import Checkpointed
+from sfumato.gate.session import Opened, SessionGate
 from sfumato.mechanisms.sparse_vector import AlarmReading, SparseVector, Watch
 from sfumato.streams.alarms import Alarms
-from sfumato.streams.gate import Opened, StreamGate
 from sfumato.streams.people import People, listed
-from sfumato.streams.surviving import Surviving
 
 __all__ = ["Watching"]
 
 HALTED = "this watch has raised all its alarms and says nothing more. Open a new one, with a new budget."
 
 
-class Watching(Surviving):
+class Watching(Checkpointed):
     """A watch that was charged for and now runs. After its last alarm every call gets one and the same refusal.
 
     Guarantee: whatever it tells is within the charge, however long it runs. Sensitive: all that is inside.
     """
 
     def __init__(
-        self, gate: StreamGate, opened: Opened, *, path: Path | None = None, held: ExitStack | None = None
+        self, gate: SessionGate, opened: Opened, *, path: Path | None = None, held: ExitStack | None = None
     ) -> None:
         if not isinstance(opened.query, Alarms) or not isinstance(opened.mechanism, SparseVector):
             raise InvalidInput("this is no watch; nothing was done.")

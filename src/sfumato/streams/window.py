@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from sfumato.mechanisms.toeplitz import Toeplitz
 from sfumato.streams.buffers import Buffers
 from sfumato.streams.doubling import Doubling
 from sfumato.streams.rows import Rows
-from sfumato.streams.toeplitz import Toeplitz
 from sfumato.streams.tree import Tree
 
 if TYPE_CHECKING:

@@ -17,4 +17,10 @@ __all__ = ["KIND", "QUERIES", "Aggregate", "Count", "FoundKeys", "Keys", "Margin
 
 QUERIES = (Count, Aggregate, Quantiles, FoundKeys, TopGroups, Marginals, Join, Keys, *MEASURES)
 
-KIND = DataKind(name="tables", declarations=(*QUERIES, *EXPRESSIONS), messages=None, plots={})
+KIND = DataKind(
+    name="tables",
+    declarations=(*QUERIES, *EXPRESSIONS),
+    messages=None,
+    plots={},
+    store="sfumato.tables.store:TableStore",
+)

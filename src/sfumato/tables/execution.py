@@ -20,7 +20,6 @@ from sfumato.engines.public_rows import public_rows
 from sfumato.engines.quantile_counts import lattice_counts
 from sfumato.engines.sources import Source, check_one_place, opened_together
 from sfumato.errors import InvalidInput, Unsupported
-from sfumato.tables.answering import TableQuery
 from sfumato.tables.joins import Join, prefixed
 from sfumato.tables.keys import Keys
 from sfumato.tables.measures import Measure, Proportion, Ranged, RowCount, ranges_of
@@ -29,6 +28,7 @@ from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.found_keys import FoundKeys
 from sfumato.tables.queries.marginals import Marginals
 from sfumato.tables.queries.quantiles import Quantiles
+from sfumato.tables.question_parts import TableQuery
 
 __all__ = ["Beside", "check_columns", "exact_numbers", "key_column"]
 

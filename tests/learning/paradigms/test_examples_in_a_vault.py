@@ -141,14 +141,14 @@ def test_every_release_explains_itself_to_every_reader(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["votes", "confident", "curve", "closer", "weights"])
 def test_what_does_not_fit_the_budget_reads_nothing(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sfumato.learning.paradigms.area import Lessons
+    from sfumato.learning.paradigms.store import ExampleStore
 
     def read(*_: Any) -> Any:
         raise AssertionError("something was read")
 
     held = vault(epsilon=0.5)
     question = asked(held)[kind]
-    monkeypatch.setattr(Lessons, "read", read)
+    monkeypatch.setattr(ExampleStore, "read", read)
     with pytest.raises(BudgetExceeded):
         question.release(epsilon=1, delta=1e-7)
     assert held.spent.epsilon == 0
@@ -219,7 +219,7 @@ def test_of_each_person_the_first_record_counts() -> None:
     ids = [0, 0, 0, 1, None, float("nan")]
     examples = held.examples(np.zeros((6, 1)), np.array([1, 0, 0, 0, 1, 1]), ids=ids, name="t", version="1", number=2)
     query = examples.accuracy(lambda record: 1, name="always one").query
-    assert held._lessons.read(query) == [1]
+    assert held._stores["learning"].read(query) == [1]
 
 
 def test_names_stay_what_they_are() -> None:
@@ -264,7 +264,7 @@ def test_what_is_declared_is_taken_over_as_it_is() -> None:
     examples = held.examples(inputs, np.ones(4, dtype=int), name="x", version="1")
     query = examples.accuracy(lambda record: int(record[0]), name="itself").query
     inputs[:] = 0
-    assert held._lessons.read(query) == [4]
+    assert held._stores["learning"].read(query) == [4]
 
 
 @pytest.mark.claim("S3-09")
@@ -277,7 +277,7 @@ def test_a_torch_model_says_of_a_record_what_it_would_say_of_it_alone() -> None:
     model(torch.randn(50, 3))  # a batch norm in training mode mixes the records of a batch
     held = vault()
     examples = held.examples(torch.tensor(INPUTS, dtype=torch.float32), TARGETS, name="t", version="1")
-    (found,) = held._lessons.read(examples.accuracy(model, name="net").query)
+    (found,) = held._stores["learning"].read(examples.accuracy(model, name="net").query)
     alone = model.eval()(torch.tensor(INPUTS, dtype=torch.float32)).argmax(dim=1).numpy()
     assert found == int((alone == TARGETS).sum())
     with pytest.raises(RuntimeError):

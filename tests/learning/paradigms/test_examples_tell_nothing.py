@@ -34,7 +34,7 @@ def counted(ids: Any, model: Any = lambda record: 1) -> Any:
     held = vault()
     rows = len(ids)
     examples = held.examples(np.zeros((rows, 1)), np.ones(rows), ids=ids, name="t", version="1", number=rows)
-    return held._lessons.read(examples.accuracy(model, name="m").query)
+    return held._stores["learning"].read(examples.accuracy(model, name="m").query)
 
 
 @pytest.mark.claim("S3-09")
@@ -53,7 +53,7 @@ def test_a_module_that_fails_on_one_record_is_wrong_there_and_is_released() -> N
     held = vault(sf.record(relation="replace"))
     codes = np.array([[7]] * 19 + [[42]])
     question = held.examples(codes, np.zeros(20), name="t", version="1").accuracy(Codes(), name="m")
-    assert held._lessons.read(question.query) == [19]
+    assert held._stores["learning"].read(question.query) == [19]
     assert len(question.release(epsilon=1).values) == 1
 
 
@@ -112,7 +112,7 @@ def test_an_odd_id_is_nobody_when_examples_are_declared(odd: Any) -> None:
     def places(last: Any) -> Any:
         held = vault(sf.user("id", relation="add/remove"))
         examples = held.examples(np.ones((3, 1)), np.ones(3), ids=[1, 2, last], name="t", version="1", number=3)
-        return held._lessons._places(held._lessons._holdings[examples.dataset])
+        return held._stores["learning"]._places(held._stores["learning"]._holdings[examples.dataset])
 
     assert places(odd) == places(None) == [0, 1]
     assert places(3) == [0, 1, 2]
@@ -159,7 +159,7 @@ def test_a_target_above_zero_is_of_the_one_class_and_all_else_of_the_other() -> 
     def weights(target: Any) -> Any:
         held = vault()
         examples = held.examples(np.ones((2, 1)), np.array([target] * 2), ids=[1, 2], name="t", version="1", number=2)
-        return held._lessons.read(examples.logistic_regression(regularisation=1).query)
+        return held._stores["learning"].read(examples.logistic_regression(regularisation=1).query)
 
     assert weights(0.7) == weights(1.0) != weights(-0.7)
     assert weights(0) == weights(np.nan) == weights(-1)
@@ -203,7 +203,7 @@ def test_no_log_and_no_descriptor_gets_out(capfd: pytest.CaptureFixture[str], ca
     assert capfd.readouterr() != ("", ""), "on the record of zeros, which is nobody's, it is heard"
     caplog.clear()
     try:
-        assert held._lessons.read(query) == [2]
+        assert held._stores["learning"].read(query) == [2]
     finally:
         logging.getLogger("earlier").removeHandler(handler)
     assert capfd.readouterr() == ("", "")

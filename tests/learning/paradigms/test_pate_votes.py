@@ -20,12 +20,13 @@ from sfumato.core.query import Dataset
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Unit, event, family, record, user
 from sfumato.errors import InvalidInput, NotDeclared, Unsupported, WrongNorm
-from sfumato.learning.paradigms.area import Lessons
+from sfumato.learning.paradigms.store import ExampleStore
 from sfumato.learning.paradigms.teachers import counted, part_of, seed_of, vote
 from sfumato.learning.paradigms.voting import ConfidentMax, ConfidentVotes, TeacherVotes, moved_teachers
 from sfumato.mechanisms import Gaussian as GaussianNoise
 from sfumato.mechanisms import Laplace
 from sfumato.noise import SystemWords
+from sfumato.vault import Vault
 
 pytestmark = pytest.mark.kills
 
@@ -145,8 +146,14 @@ def parity(inputs: Any, targets: Any, seed: int) -> Callable[[Any], list[int]]:
     return lambda questions: [int(targets.sum() + place) % 3 for place in range(len(questions))]
 
 
-def lessons(unit: Unit = ADDED, secret: bytes = b"a key") -> Lessons:
-    return Lessons(unit=unit, name="trial", secret=lambda: secret)
+HELD: list[Vault] = []  # a store lives as long as its vault
+
+
+def lessons(unit: Unit = ADDED) -> ExampleStore:
+    HELD.append(Vault(unit=unit, budget=Budget(epsilon=1), name="trial"))
+    store: ExampleStore = HELD[-1]._stores["learning"]
+    store._secret = lambda: b"a key"  # type: ignore[assignment]
+    return store
 
 
 def counts_of(persons: Sequence[tuple[int, int]], *, parts: int, questions: int = 2) -> list[list[int]]:
@@ -154,7 +161,6 @@ def counts_of(persons: Sequence[tuple[int, int]], *, parts: int, questions: int 
     area = lessons()
     ids, values = [who for who, _ in persons], np.array([value for _, value in persons], dtype=np.int64)
     examples = area.declare(
-        None,  # type: ignore[arg-type]
         values[:, None],
         values,
         ids=ids,
@@ -212,7 +218,6 @@ def test_all_records_of_a_person_are_in_one_part() -> None:
     area = lessons()
     who = np.repeat(np.arange(40), 3)
     examples = area.declare(
-        None,  # type: ignore[arg-type]
         who[:, None],
         who,
         ids=who,
@@ -228,7 +233,6 @@ def test_all_records_of_a_person_are_in_one_part() -> None:
 def test_records_without_a_name_have_no_part() -> None:
     area = lessons(record(relation="add/remove"))
     examples = area.declare(
-        None,  # type: ignore[arg-type]
         np.ones((1, 1)),
         np.ones(1),
         ids=None,

@@ -9,7 +9,7 @@ from typing import ClassVar
 from sfumato.core.budget import Budget
 from sfumato.core.exact import natural, positive
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law, Mechanism
+from sfumato.core.query import Dataset, DrawnMechanism, Law, Mechanism
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Node, Relation, Unit
@@ -102,7 +102,7 @@ class ByChosenCap:
         most = self.moves(unit, self.most)
         return Sensitivity.of(l0=self.numbers, l1=most, l2_squared=most**2, linf=most)
 
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """The choice with its share of ε, and noise with the rest."""
         choice = spend.epsilon * self.share
         return self.noise(unit, choice, spend.epsilon - choice)

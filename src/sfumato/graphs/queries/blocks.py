@@ -9,7 +9,7 @@ from typing import ClassVar
 from sfumato.core.budget import Budget
 from sfumato.core.exact import natural
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law, Mechanism
+from sfumato.core.query import Dataset, DrawnMechanism, Law, Mechanism
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Edge, Node, Relation, Unit
@@ -132,7 +132,7 @@ class BlockEdges:
         many = 2 if isinstance(unit, Edge) and unit.relation is Relation.REPLACE else 1
         return Sensitivity.of(l0=min(many, self.cells), l1=many, l2_squared=many, linf=1)
 
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """The strategy with the least noise that the spend allows."""
         return MatrixNoise.calibrated(
             strategy=self.strategy,

@@ -8,7 +8,7 @@ from math import comb
 
 from sfumato.core.budget import Budget
 from sfumato.core.exact import non_negative
-from sfumato.core.query import Dataset, Law, Mechanism
+from sfumato.core.query import Dataset, DrawnMechanism, Law, Mechanism
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Node, Unit
@@ -116,7 +116,7 @@ class ByLadder:
         most = nodes - 2 if leaves is None else 2 * comb(nodes - 2, leaves - 1)
         return Sensitivity.of(l0=1, l1=most, l2_squared=most**2, linf=most)
 
-    def noise(self, moved: Sensitivity, unit: Unit, spend: Budget, leaves: int | None) -> Mechanism:
+    def noise(self, moved: Sensitivity, unit: Unit, spend: Budget, leaves: int | None) -> DrawnMechanism:
         """The ladder, the noisy scale, or Laplace or Gaussian noise."""
         if not self.fits:
             return least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from sfumato.core.budget import Budget
 from sfumato.core.exact import non_negative
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law, Mechanism
+from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Unit
@@ -103,7 +103,7 @@ class Clustering:
         most = check_local(unit, self.shape) - 2
         return Sensitivity.of(l0=2, l1=3 * most, l2_squared=5 * most**2, linf=2 * most)
 
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """Two ladders with half of ε each."""
         nodes = check_local(unit, self.shape)
         return Ladders(

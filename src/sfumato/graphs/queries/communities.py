@@ -8,7 +8,7 @@ from typing import ClassVar
 from sfumato.core.budget import Budget
 from sfumato.core.exact import natural
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law, Mechanism
+from sfumato.core.query import Dataset, DrawnMechanism, Law, Mechanism
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Edge, Node, Relation, Unit
@@ -136,7 +136,7 @@ class CommunityCount:
         many = 2 if isinstance(unit, Edge) and unit.relation is Relation.REPLACE else 1
         return Sensitivity.of(linf=Fraction(many * edge_move(self.eta), STEPS))
 
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """The exponential mechanism over the numbers of blocks."""
         reach = moved.linf.value if moved.linf is not None else Fraction(0)
         return Exponential.calibrated(sensitivity=reach, epsilon=spend.epsilon)

@@ -8,7 +8,7 @@ from typing import ClassVar
 from sfumato.core.budget import Budget
 from sfumato.core.exact import natural
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law, Mechanism
+from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Node, Unit
@@ -104,7 +104,7 @@ class Degrees:
         moved = degree_moves(unit, self.shape, self.direction)
         return Sensitivity.of(l0=min(moved.steps, self.size), l1=moved.steps, l2_squared=moved.steps, linf=1)
 
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """Laplace or Gaussian noise, whichever is smaller."""
         return least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)
 
@@ -202,7 +202,7 @@ class SortedDegrees:
         """How far one edge alone moves the degrees of the graph projected to ``cap``; both steps can meet in one."""
         return Sensitivity.of(l0=self.length, l1=2, l2_squared=4, linf=2)
 
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """Laplace or Gaussian noise, whichever is smaller."""
         return least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 from sfumato.core.budget import Budget
 from sfumato.core.exact import natural
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law, Mechanism
+from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import L0, Sensitivity
 from sfumato.core.units import Node, Unit
@@ -117,7 +117,7 @@ class DegreeHistogram:
         """How far one edge alone moves the counts of the graph projected to ``cap``: two nodes change theirs."""
         return Sensitivity.of(l0=min(4, self.size), l1=4, l2_squared=8, linf=2)
 
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """Laplace or Gaussian noise, whichever is smaller."""
         return least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)
 
@@ -208,7 +208,7 @@ class EdgesAndDegrees:
         """How far one edge alone moves all numbers of the graph projected to ``cap``."""
         return Sensitivity.of(l0=min(5, self.size), l1=5, l2_squared=9, linf=2)
 
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """Laplace or Gaussian noise, whichever is smaller."""
         return least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from sfumato.core.budget import Budget
 from sfumato.core.exact import natural
 from sfumato.core.limits import Limit
-from sfumato.core.query import Law, Mechanism
+from sfumato.core.query import DrawnMechanism, Law, Mechanism
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Unit
@@ -29,7 +29,7 @@ class LocalStars(ByLadder):
     covers its draws. Assumes: the nodes are public. Public: every field. Proofs: docs/proofs/ladder.md,
     docs/proofs/noisy-local-sensitivity.md
 
-    >>> from sfumato.core.query import Dataset
+    >>> from sfumato.core.query import Dataset, DrawnMechanism
     >>> from sfumato.core.units import edge
     >>> from sfumato.graphs.shape import Shape
     >>> asked = LocalStars(dataset=Dataset(name="wards", edition="1"), shape=Shape(nodes=9), leaves=2)
@@ -79,7 +79,7 @@ class LocalStars(ByLadder):
         """2·C(n − 2, leaves − 1): at both ends of an edge."""
         return self.moved(unit, self.leaves)
 
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """The ladder, the noisy scale, or noise for all graphs."""
         return self.noise(moved, unit, spend, self.leaves)
 

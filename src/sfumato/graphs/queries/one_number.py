@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
-from sfumato.core.query import Law, Mechanism
+from sfumato.core.query import DrawnMechanism, Law
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Unit
@@ -50,6 +50,6 @@ class OneNumber:
         """The margin, which hangs on the noise alone."""
         return {self.MEASURE: Fraction(law.margin(confidence))}
 
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """Laplace or Gaussian noise, whichever is smaller."""
         return least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)

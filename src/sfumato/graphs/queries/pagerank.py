@@ -9,7 +9,7 @@ from typing import ClassVar
 from sfumato.core.budget import Budget
 from sfumato.core.exact import Exact, natural
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law, Mechanism
+from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release, only_release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Edge, Node, Relation, Unit
@@ -152,7 +152,7 @@ class PageRank:
             minimum=self.loops,
         )
 
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """Laplace or Gaussian noise, whichever is smaller."""
         return least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)
 

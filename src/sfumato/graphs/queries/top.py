@@ -9,7 +9,7 @@ from typing import ClassVar
 from sfumato.core.budget import Budget
 from sfumato.core.exact import natural
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law, Mechanism
+from sfumato.core.query import Dataset, DrawnMechanism, Law, Mechanism
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Edge, Node, Relation, Unit
@@ -124,7 +124,7 @@ class TopNodes:
         """Whether a unit moves all degrees in one direction: an edge that is not exchanged for another does."""
         return not (isinstance(unit, Edge) and unit.relation is Relation.REPLACE)
 
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """One choice of a set, or one of each node after the other."""
         if self.way is Way.JOINT:
             steps = int(moved.l1.value) if moved.l1 is not None else 0

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from sfumato.core.budget import Budget
 from sfumato.core.limits import Limit
-from sfumato.core.query import Law, Mechanism
+from sfumato.core.query import DrawnMechanism, Law, Mechanism
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Unit
@@ -31,7 +31,7 @@ class Triangles(ByLadder):
     covers its draws. Assumes: the nodes are public. Public: every field. Proofs: docs/proofs/ladder.md,
     docs/proofs/noisy-local-sensitivity.md
 
-    >>> from sfumato.core.query import Dataset
+    >>> from sfumato.core.query import Dataset, DrawnMechanism
     >>> from sfumato.core.units import edge
     >>> from sfumato.graphs.shape import Shape
     >>> asked = Triangles(dataset=Dataset(name="wards", edition="1"), shape=Shape(nodes=9))
@@ -82,7 +82,7 @@ class Triangles(ByLadder):
         """n − 2: the other nodes."""
         return self.moved(unit, None)
 
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """The ladder, the noisy scale, or noise for all graphs."""
         return self.noise(moved, unit, spend, None)
 

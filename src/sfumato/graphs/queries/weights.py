@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from sfumato.core.budget import Budget
 from sfumato.core.exact import positive
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law, Mechanism
+from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release, only_release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Edge, Node, Relation, Unit, Weight
@@ -124,7 +124,7 @@ class PairWeights:
             l0=min(many, self.size), l1=many * WEIGHT_STEPS, l2_squared=many * WEIGHT_STEPS**2, linf=WEIGHT_STEPS
         )
 
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """Laplace or Gaussian noise, whichever is smaller."""
         return least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)
 

@@ -9,7 +9,7 @@ from sfumato.core import enclosures
 from sfumato.core.budget import Budget
 from sfumato.core.exact import Exact, natural, non_negative, positive
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law, Mechanism
+from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Relation, Unit
@@ -137,7 +137,7 @@ class CloserModel:
             raise Refused("the two models are the same on every class; nothing was read and nothing was spent.")
         return Sensitivity.of(l0=1, l1=moved, l2_squared=moved**2, linf=moved)
 
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """The noise of the lower variance."""
         return least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)
 

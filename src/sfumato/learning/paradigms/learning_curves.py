@@ -8,7 +8,7 @@ from typing import ClassVar
 from sfumato.core.budget import Budget
 from sfumato.core.exact import natural
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law, Mechanism, check_name
+from sfumato.core.query import Dataset, DrawnMechanism, Law, check_name
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Relation, Unit
@@ -98,6 +98,6 @@ class LearningCurve:
         moved = persons(unit, limit)
         return Sensitivity.of(l0=self.epochs, l1=self.epochs * moved, l2_squared=self.epochs * moved**2, linf=moved)
 
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """The noise of the lower variance on each count."""
         return least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)

@@ -10,7 +10,7 @@ from sfumato.core import enclosures
 from sfumato.core.budget import Budget
 from sfumato.core.exact import Exact, natural, non_negative, positive
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law, Mechanism
+from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Relation, Unit
@@ -126,7 +126,7 @@ class LogisticWeights:
             l0=self.features, l1=ceil(width * steps + self.features), l2_squared=ceil(steps + width) ** 2
         )
 
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """The noise of the lower variance on each weight."""
         return least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)
 

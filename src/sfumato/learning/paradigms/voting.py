@@ -11,7 +11,7 @@ from sfumato.core.exact import decimal_up, natural, positive
 from sfumato.core.guarantees import GDP
 from sfumato.core.limits import Limit
 from sfumato.core.noise_multiplier import exact_multiplier
-from sfumato.core.query import Dataset, Law, Mechanism, check_name
+from sfumato.core.query import Answer, Dataset, DrawnMechanism, Law, Mechanism, check_name
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Relation, Unit
@@ -122,7 +122,7 @@ class TeacherVotes:
             linf=teachers,
         )
 
-    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> Mechanism:
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         """The noise of the lower variance on each count."""
         return least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)
 
@@ -272,6 +272,10 @@ class ConfidentMax:
         checks = self.questions * moved.linf.value**2 / self.check_sigma**2
         counts = self.answers * moved.l2.squared / self.sigma**2
         return events.Stated(guarantee=GDP(mu=enclosures.sqrt(checks + counts).high))
+
+    def draw(self, exact: Sequence[Sequence[int]], words: "Words") -> Answer:
+        """The answer: :meth:`choose`. Sensitive: ``exact``."""
+        return self.choose(exact, words), ()
 
     def choose(self, exact: Sequence[Sequence[int]], words: "Words") -> tuple[int, ...]:
         """Check and answer the questions in their order. Sensitive: ``exact``, the counts of each question."""

@@ -10,6 +10,7 @@ from sfumato import laws
 from sfumato.core.events import DiscreteGaussian, DiscreteLaplace
 from sfumato.core.exact import Exact, natural, non_negative, positive
 from sfumato.core.guarantees import ZCDP
+from sfumato.core.query import Answer
 from sfumato.core.search import least_decimal, over
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput
@@ -130,6 +131,10 @@ class MatrixNoise:
         """The event for a unit that moves x, the vector of counts, by at most ``moved``; its l1 bound must be known."""
         far = known(moved.l1, "l1").value
         return noise_event(self.norm, (far if self.norm == "l1" else far**2) * self.largest, self.noise)
+
+    def draw(self, exact: Sequence[int], words: "Words") -> Answer:
+        """The answer: :meth:`add_noise`. Sensitive: ``exact``."""
+        return self.add_noise(exact, words), ()
 
     def add_noise(self, exact: Sequence[int], words: "Words") -> tuple[int, ...]:
         """A·x + z for the exact counts x, in units of 2^−bits; beyond 64 bits the largest that fits is given."""

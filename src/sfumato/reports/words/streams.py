@@ -9,10 +9,10 @@ from sfumato.core.query import Mechanism
 from sfumato.core.units import Unit, User
 from sfumato.errors import Unsupported
 from sfumato.mechanisms.sparse_vector import SparseVector
+from sfumato.mechanisms.toeplitz import Toeplitz
 from sfumato.reports.catalogue import counted, message
 from sfumato.streams.alarms import Alarms
 from sfumato.streams.noise import SeriesNoise
-from sfumato.streams.toeplitz import Toeplitz
 from sfumato.streams.total import RunningTotal
 from sfumato.streams.tree import Tree
 

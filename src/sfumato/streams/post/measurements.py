@@ -70,7 +70,7 @@ def variance_of(mechanism: SeriesNoise) -> float:
     """The variance of the noise of one measurement, in lattice units.
 
     >>> from fractions import Fraction
-    >>> from sfumato.streams.pattern import Pattern
+    >>> from sfumato.mechanisms.pattern import Pattern
     >>> tree, one = Tree(arity=2, horizon=4, bits=0), Pattern(times=1, separation=1, change="added")
     >>> round(variance_of(SeriesNoise(strategy=tree, pattern=one, norm="l1", noise=Fraction(6))), 2)
     71.83

@@ -5,15 +5,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from sfumato.core.budget import Budget
 from sfumato.core.exact import natural
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law
+from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Relation, Unit
 from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput, Refused
 from sfumato.inference.derived import Derived
+from sfumato.mechanisms.advisor import least_noise
 from sfumato.tables.blocks import Block, blocks_of
 from sfumato.tables.contribution import contribution, joint_reach
 from sfumato.tables.expectation import expected
@@ -99,6 +101,10 @@ class Aggregate:
                 "limit=sf.Limit(groups=1, rows_per_group=1). Nothing was done."
             )
         return joint_reach([block.reach for block in self.blocks], given, cells=self.cells)
+
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
+        """Laplace or Gaussian noise, whichever is smaller."""
+        return least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)
 
     def columns(self, release: Release) -> Mapping[str, Derived]:
         """The measures as figures with intervals, by name."""

@@ -5,14 +5,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from sfumato.core.budget import Budget
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law
+from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Unit
 from sfumato.engines.expressions import Expression
 from sfumato.inference.derived import Derived
 from sfumato.inference.figure import figure
+from sfumato.mechanisms.advisor import least_noise
 from sfumato.tables.contribution import Move, Reach, contribution, joint_reach
 from sfumato.tables.grouping import cells_of, check_grouping, check_size, labels_of
 from sfumato.tables.joins import Join
@@ -63,6 +65,10 @@ class Count:
     def labels(self) -> Mapping[str, Sequence[KeyValue]]:
         """The key columns, in the order of the cells."""
         return labels_of(self.by)
+
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
+        """Laplace or Gaussian noise, whichever is smaller."""
+        return least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)
 
     def columns(self, release: Release) -> Mapping[str, Derived]:
         """The counts as a figure."""

@@ -5,17 +5,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from sfumato.core.budget import Budget
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law
+from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Relation, Unit
 from sfumato.engines.expressions import Expression
-from sfumato.errors import InvalidInput
+from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.inference.chosen import Chosen
 from sfumato.inference.derived import Derived
 from sfumato.inference.shown import ShownCounts
-from sfumato.mechanisms import NoisyThreshold
+from sfumato.mechanisms import NoisyThreshold, OptimalSelection
 from sfumato.tables.contribution import contribution
 from sfumato.tables.joins import Join
 from sfumato.tables.keys import KeyValue
@@ -75,6 +76,24 @@ class FoundKeys:
         given = contribution(unit, limit, self.joins)
         keys = given.groups * given.members * (2 if given.relation is Relation.REPLACE else 1)
         return Sensitivity.of(l0=keys, l1=keys, linf=given.members)
+
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
+        """A threshold on noisy counts, or the selection of most keys where they are not counted."""
+        if spend.delta == 0:
+            raise NotDeclared(
+                "keys that nobody declared cannot be found without a δ: with some small probability a key of one "
+                "person alone is shown. Nothing was done. Say release(epsilon=…, delta=1e-9)."
+            )
+        keys = moved.l0.count if moved.l0 is not None else 0
+        if self.counted:
+            most = int(moved.linf.value) if moved.linf is not None else 0
+            return NoisyThreshold.calibrated(keys=keys, most=most, epsilon=spend.epsilon, delta=spend.delta)
+        if moved.linf is not None and moved.linf.value > 1:
+            raise Refused(
+                "keys without their counts are found where a unit adds one person to each: a family adds more. "
+                "Nothing was done. Say find_keys(..., counted=True)."
+            )
+        return OptimalSelection.calibrated(keys=keys, epsilon=spend.epsilon, delta=spend.delta)
 
     def columns(self, release: Release) -> Mapping[str, Derived]:
         """The keys that were found, and how many persons have each."""

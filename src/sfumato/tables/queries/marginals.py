@@ -6,8 +6,9 @@ from fractions import Fraction
 from itertools import product
 from typing import ClassVar
 
+from sfumato.core.budget import Budget
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law
+from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Unit
@@ -15,6 +16,7 @@ from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput
 from sfumato.inference.derived import Derived
 from sfumato.inference.figure import figure
+from sfumato.mechanisms.advisor import least_noise
 from sfumato.tables.contribution import contribution, joint_reach
 from sfumato.tables.grouping import cells_of, check_grouping, check_size
 from sfumato.tables.joins import Join
@@ -73,6 +75,10 @@ class Marginals:
         """How far one unit, held to ``limit``, can move the counts of all tables together."""
         given = contribution(unit, limit, self.joins)
         return Sensitivity.joint(joint_reach([ONE_ROW], given, cells=cells_of(by)) for by in self.tables)
+
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
+        """Laplace or Gaussian noise, whichever is smaller."""
+        return least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)
 
     def columns(self, release: Release) -> Mapping[str, Derived]:
         """The counts as a figure; ``at(marginal=…)`` picks a table."""

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from sfumato.core.budget import Budget
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law
+from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Relation, Unit
@@ -88,6 +89,12 @@ class Quantiles:
             groups=min(given.groups, self.cells) if self.by else None,
             rows=given.rows,
             persons=given.members,
+        )
+
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
+        """A choice from the lattice by rank; a δ is not used."""
+        return QuantileChoice.calibrated(
+            quantiles=self.levels, steps=self.lattice.steps, sensitivity=moved, epsilon=spend.epsilon
         )
 
     def columns(self, release: Release) -> Mapping[str, Chosen]:

@@ -5,15 +5,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from sfumato.core.budget import Budget
 from sfumato.core.exact import natural
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Law
+from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Relation, Unit
 from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput
 from sfumato.inference.chosen import Chosen
+from sfumato.mechanisms import TopChoice
 from sfumato.tables.contribution import contribution, joint_reach
 from sfumato.tables.grouping import cells_of, check_grouping, check_size, labels_of
 from sfumato.tables.joins import Join
@@ -79,6 +81,15 @@ class TopGroups:
     def monotone(unit: Unit) -> bool:
         """Whether a unit moves all counts in one direction."""
         return unit.relation is Relation.ADD_REMOVE
+
+    def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
+        """One choice after the other; a δ is not used."""
+        return TopChoice.calibrated(
+            choices=self.choices,
+            sensitivity=int(moved.linf.value) if moved.linf is not None else 0,
+            epsilon=spend.epsilon,
+            monotone=self.monotone(unit),
+        )
 
     def columns(self, release: Release) -> Mapping[str, Chosen]:
         """The keys of the chosen groups."""

@@ -1,4 +1,4 @@
-"""Streams that outlive their process: every state is written down before anything that follows from it is told.
+"""Sessions that outlive their process: every state is written down before anything that follows from it is told.
 
 Order of a step: measure and draw, write the sealed state, move the stream's counter, tell. A crash before the counter
 moved leaves nothing told; after it, the state on disk has what was drawn. Proof: docs/proofs/streams.md
@@ -19,13 +19,13 @@ from sfumato.core.query import Query
 from sfumato.core.release import Release
 from sfumato.core.units import Unit
 from sfumato.errors import Refused
-from sfumato.streams.gate import Opened, StreamGate
-from sfumato.streams.sealed import read_sealed, remove_sealed, write_sealed
+from sfumato.gate.sealed import read_sealed, remove_sealed, write_sealed
+from sfumato.gate.session import Opened, SessionGate
 
-__all__ = ["Surviving"]
+__all__ = ["Checkpointed"]
 
 
-class Surviving(ABC):
+class Checkpointed(ABC):
     """What all open streams share: a charge, perhaps a file for their state, and an end.
 
     Guarantee: with a file and a ledger, of all copies of a state at most one goes on, and an older one never does; so
@@ -36,7 +36,7 @@ class Surviving(ABC):
     WHAT: ClassVar[str] = "stream"
 
     def __init__(
-        self, gate: StreamGate, opened: Opened, path: Path | None, held: contextlib.ExitStack | None = None
+        self, gate: SessionGate, opened: Opened, path: Path | None, held: contextlib.ExitStack | None = None
     ) -> None:
         """Begin; ``held`` is the hold on the file of the state, taken before the charge."""
         self._gate, self._opened, self._path = gate, opened, path
@@ -77,10 +77,10 @@ class Surviving(ABC):
         if path is None:
             raise Refused(f"a {self.WHAT} without a file has no state to resume from; nothing was done.")
         try:
-            header, state, body = read_sealed(path, self._gate.stream_secret("state"), what=self.WHAT)
+            header, state, body = read_sealed(path, self._gate.secret("state"), what=self.WHAT)
             if {**header, "serial": self._serial} != self._header() or len(body) != state.get("bytes", 0):
                 raise Refused(f"{path} is the state of another {self.WHAT} or another charge; nothing was resumed.")
-            self._gate.move_stream(self._opened, header["serial"], state["nonce"])
+            self._gate.move(self._opened, header["serial"], state["nonce"])
             self._opened = replace(self._opened, issued=state["issued"])
             self._serial = header["serial"]
             self._restore_body(body)
@@ -97,7 +97,7 @@ class Surviving(ABC):
         Without a file there is no count; whether the charge still stands is asked all the same.
         """
         if self._path is None:
-            self._gate.check_stream(self._opened)
+            self._gate.check(self._opened)
         else:
             self._serial += 1
             self._write()
@@ -114,7 +114,7 @@ class Surviving(ABC):
     def _released(self, query: Query, values: tuple[int, ...]) -> Release:
         """End the stream: sign and store what it told. The state is gone then, for nothing can go on from it."""
         self.save()  # a stream that a copy has overtaken does not know all that was told
-        release = self._gate.close_stream(self._opened, query, values)
+        release = self._gate.close(self._opened, query, values)
         if self._path is not None:
             remove_sealed(self._path)
         self._end()
@@ -128,8 +128,8 @@ class Surviving(ABC):
             if self._path is not None:
                 body = self._body()
                 state = state if body is None else {**state, "bytes": len(body)}
-                write_sealed(self._path, self._gate.stream_secret("state"), self._header(), state, body, self.WHAT)
-            self._gate.move_stream(self._opened, self._serial, nonce)
+                write_sealed(self._path, self._gate.secret("state"), self._header(), state, body, self.WHAT)
+            self._gate.move(self._opened, self._serial, nonce)
         except BaseException:
             self._end()  # what was drawn was not told, and never is by this process
             raise

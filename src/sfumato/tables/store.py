@@ -6,32 +6,26 @@ from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeGuard
 
-from sfumato.core.area import Answer
-from sfumato.core.budget import Budget
 from sfumato.core.exact import Exact, natural, rational
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Mechanism, Query
-from sfumato.core.question import Gate
-from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.query import Dataset, Query, ReleasedQuery
 from sfumato.core.stored import Stored
 from sfumato.core.units import Family, Relation, Unit, User
 from sfumato.engines.sources import Source, check_derived
 from sfumato.errors import InvalidInput, NotDeclared, Refused
-from sfumato.tables.answering import TABLE_QUERIES, TableQuery, check_parts, drawn, mechanism_for
+from sfumato.gate.setting import Setting
 from sfumato.tables.contribution import contribution
 from sfumato.tables.execution import Beside, check_columns, exact_numbers
 from sfumato.tables.keys import KeyValue, keys_of
 from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.aggregate import Aggregate
+from sfumato.tables.question_parts import TABLE_QUERIES, TableQuery, check_parts
 from sfumato.tables.schema import Schema
 from sfumato.tables.table import Table
 
-if TYPE_CHECKING:
-    from sfumato.noise import Words
-
-__all__ = ["Tables"]
+__all__ = ["TableStore"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,30 +37,48 @@ class _Holding:
     number: int | None
 
 
-class Tables:
+class TableStore:
     """Declared tables: private ones with their limits, and public ones to join them with."""
 
-    def __init__(self, *, unit: Unit, name: str, budget: Budget) -> None:
-        self._unit, self._name, self._budget = unit, name, budget
+    def __init__(self, setting: Setting) -> None:
+        self._setting, self._unit, self._name, self._budget = setting, setting.unit, setting.name, setting.budget
         self._holdings: dict[Dataset, _Holding] = {}
         self._public: dict[Dataset, PublicTable] = {}
         self._secret = secrets.token_hex(16)
 
     def declare(
         self,
-        gate: Gate,
         data: object,
         *,
-        schema: Schema | str | Path | None,
-        name: str | None,
-        version: str | None,
-        limit: Limit | None,
-        bounds: Mapping[str, tuple[Exact, Exact]] | None,
-        keys: Mapping[str, Iterable[KeyValue | date]] | None,
-        number: int | None,
+        schema: Schema | str | Path | None = None,
+        name: str | None = None,
+        version: str | None = None,
+        limit: Limit | None = None,
+        bounds: Mapping[str, tuple[Exact, Exact]] | None = None,
+        keys: Mapping[str, Iterable[KeyValue | date]] | None = None,
+        number: int | None = None,
         derived: bool = False,
     ) -> Table:
-        """Keep a table and hand out what an analyst asks it with; no row is read."""
+        """Declare a table: where its rows are, and the public facts about them.
+
+        A file is not opened; a data frame is taken over as it is now. Nothing is counted and nothing is spent.
+
+        ``version`` is a label of yours for this state of the data (a random one if you give none). ``limit`` says how
+        much of each person counts and is enforced. ``keys`` lists, for each column to group by, all its values;
+        ``bounds`` gives, for each column to sum, the public range that its values are held to. ``number`` is how many
+        units there are, where that is public: under *replace*, and used where every unit counts as one row. A
+        ``schema`` says all this at once; what is given beside it takes its place.
+
+        Rows must be stored ones, with row-wise steps on them at most. A view, a query or a lazy frame that cannot be
+        shown to be row-wise is refused. With ``derived=True`` it is taken: then you, the steward, vouch that each row
+        of it depends on the rows of one protected unit only, and every certificate says that you do.
+
+        >>> import pyarrow as pa, sfumato as sf
+        >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=1), name="trial")
+        >>> table = vault.table(pa.table({"sex": ["F", "M"]}), name="people", version="1", keys={"sex": ["F", "M"]})
+        >>> table.dataset
+        Dataset(name='people', edition='1')
+        """
         types = None
         if schema is not None:
             schema = schema if isinstance(schema, Schema) else Schema.load(schema)
@@ -101,10 +113,21 @@ class Tables:
         single = limit is None or (limit.groups, limit.rows_per_group) == (1, 1)
         source = Source(data, types, derived=derived, unit=_told_by(self._unit))
         self._holdings[dataset] = _Holding(source=source, limit=limit, number=number)
-        return Table(gate=gate, dataset=dataset, keys=declared, bounds=ranges, number=number if single else None)
+        return Table(
+            gate=self._setting.gate, dataset=dataset, keys=declared, bounds=ranges, number=number if single else None
+        )
 
-    def public(self, data: object, *, name: str | None, version: str) -> PublicTable:
-        """Keep a public table."""
+    def public(self, data: object, *, name: str | None = None, version: str = "1") -> PublicTable:
+        """Declare a public table, to be joined with private ones: a Parquet or CSV file, or a data frame.
+
+        Everyone may see its rows: nothing of it is protected. Its values are public keys and bounds.
+
+        >>> import pyarrow as pa, sfumato as sf
+        >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=1), name="trial")
+        >>> places = vault.public(pa.table({"hospital": ["A", "B"], "region": ["north", "south"]}), name="places")
+        >>> list(places.columns)
+        ['hospital', 'region']
+        """
         if name is None:
             raise NotDeclared("a public table needs a name, which its columns are called by. Say name='hospitals'.")
         table = PublicTable.of(data, Dataset(name=name, edition=version))
@@ -113,7 +136,7 @@ class Tables:
         self._public[table.dataset] = table
         return table
 
-    def answers(self, query: Query) -> bool:
+    def answers(self, query: Query) -> TypeGuard[ReleasedQuery]:
         """Whether this is a question about tables; a subclass could state a sensitivity of its own."""
         return type(query) in TABLE_QUERIES
 
@@ -151,10 +174,6 @@ class Tables:
         """Those of them that were declared as derived."""
         return [dataset for dataset in self.private(query) if self._holdings[dataset].source.derived]
 
-    def mechanism(self, query: TableQuery, moved: Sensitivity, spend: Budget) -> Mechanism:
-        """The mechanism with the least error that a spend allows."""
-        return mechanism_for(query, moved, self._unit, spend)
-
     def check_fit(self, query: TableQuery) -> None:
         """Refuse a query that does not fit the names and types of the columns; no row is read."""
         check_columns(query, self._beside(query), self._unit)
@@ -167,10 +186,6 @@ class Tables:
         """Add up in the engine. Sensitive: the result is exact."""
         limit = self._holdings[query.dataset].limit
         return exact_numbers(query, self._beside(query), unit=self._unit, limit=limit, secret=self._secret)
-
-    def draw(self, mechanism: Mechanism, exact: Any, words: "Words") -> Answer:
-        """Draw the answer from what the engine found. Sensitive: ``exact``."""
-        return drawn(mechanism, exact, words)
 
     def _check_known(self, dataset: Dataset, known: bool) -> None:  # noqa: FBT001 - reads as one sentence
         if not known:

@@ -3,20 +3,19 @@
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeGuard
 
-from sfumato.core.area import Answer
-from sfumato.core.budget import Budget
-from sfumato.core.exact import natural
+from sfumato.core.exact import Exact, natural
+from sfumato.core.extras import need
 from sfumato.core.interrupts import attempt
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Mechanism, Query
-from sfumato.core.question import Gate
-from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.query import Dataset, Query, ReleasedQuery
 from sfumato.core.stored import Stored
-from sfumato.core.units import Family, Record, Relation, Unit, User
+from sfumato.core.units import Family, Record, Relation, User
 from sfumato.errors import InvalidInput, NotDeclared, Refused
-from sfumato.learning import EXAMPLE_QUERIES
+from sfumato.gate.setting import Setting
+from sfumato.learning import EXAMPLE_QUERIES, TRAINING_QUERIES
 from sfumato.learning.paradigms.content import content_of
 from sfumato.learning.paradigms.distillation import CloserModel
 from sfumato.learning.paradigms.examples import Examples
@@ -27,12 +26,14 @@ from sfumato.learning.paradigms.persons import Id, persons, whose
 from sfumato.learning.paradigms.teachers import Train, counted, part_of, seed_of, vote
 from sfumato.learning.paradigms.voting import ConfidentVotes, TeacherVotes
 from sfumato.learning.silence import silence
-from sfumato.learning.units import listed_ids, typed
+from sfumato.learning.units import Units, listed_ids, typed
 
 if TYPE_CHECKING:
-    from sfumato.noise import Words
+    from sfumato.learning.evaluation import Evaluator
+    from sfumato.learning.multiplicity import Multiplied
+    from sfumato.learning.trainer import Trainer
 
-__all__ = ["Lessons"]
+__all__ = ["ExampleStore"]
 
 ExampleQuery = TeacherVotes | ConfidentVotes | LearningCurve | CloserModel | LogisticWeights
 
@@ -106,25 +107,40 @@ class _Keeper:
         return self._held.examined(models)
 
 
-class Lessons:
+class ExampleStore:
     """Declared examples, and the secret that tells which part of them a person belongs to."""
 
-    def __init__(self, *, unit: Unit, name: str, secret: Callable[[], bytes]) -> None:
-        self._unit, self._name, self._secret = unit, name, secret
+    def __init__(self, setting: Setting) -> None:
+        self._setting, self._unit, self._name = setting, setting.unit, setting.name
+        self._secret = partial(setting.secret, "parts of teachers")
+        self._sessions = setting.sessions(TRAINING_QUERIES, what="training run")
         self._holdings: dict[Dataset, _Holding] = {}
 
     def declare(
         self,
-        gate: Gate,
-        inputs: Any,
-        targets: Any,
+        inputs: object,
+        targets: object,
         *,
-        ids: Any,
-        name: str | None,
-        version: str | None,
-        number: int | None,
+        name: str | None = None,
+        version: str | None = None,
+        ids: object = None,
+        number: int | None = None,
     ) -> Examples:
-        """Keep examples as they are now. Ids are brought to one form; no input and no target is read."""
+        """Declare examples for learning: inputs, their targets, and whose they are.
+
+        Inputs and targets are arrays, tensors or data frames, taken over as they are now; nothing is spent. Of all
+        values only ``ids`` are looked at, each by itself, to tell persons apart: a record whose id is null, or is
+        neither text, bytes nor a whole number, counts for nobody. ``number`` is the public number of persons,
+        or of records, that shares and means are over. Where it is asked about records, of each person the first one
+        counts; teachers are trained on all of them.
+
+        >>> import sfumato as sf
+        >>> import numpy as np
+        >>> vault = sf.Vault(unit=sf.record(relation="replace"), budget=sf.Budget(epsilon=1), name="trial")
+        >>> test = vault.examples(np.array([[0.2], [0.8]]), np.array([0, 1]), name="test set", version="1")
+        >>> str(test.accuracy(lambda record: record[0] > 0.5, name="a rule").preview(epsilon=1))[:30]
+        '1 number(s) at ε = 1: each wit'
+        """
         persons(self._unit, None)
         if name is None:
             raise NotDeclared("examples need a public name, which their releases state. Say name='test set'.")
@@ -151,14 +167,71 @@ class Lessons:
         self._holdings[dataset] = held
         return Examples(
             keeper=_Keeper(held),
-            gate=gate,
+            gate=self._setting.gate,
             dataset=dataset,
             number=held.number,
             shape=tuple(held.inputs.shape[1:]),
             numeric=held.numeric,
         )
 
-    def answers(self, query: Query) -> bool:
+    def trainer(
+        self,
+        model: Any,
+        loss: Callable[..., Any],
+        *,
+        data: Units,
+        clip: Exact = 1,
+        way: str = "auto",
+        copies: "Multiplied | None" = None,
+    ) -> "Trainer":
+        """Declare a training run: a torch model, a loss of outputs and targets, and the units to learn from.
+
+        ``clip`` is the l2 norm that the gradient of one unit is held to; it bounds what one unit can do in a step.
+        ``way`` says how gradients are computed (``auto``, ``fast`` or ``semantic``), and ``copies`` how often each unit
+        is augmented. Nothing is read and nothing is spent; :meth:`~sfumato.learning.Trainer.fit` charges.
+
+        >>> import torch, sfumato as sf
+        >>> from sfumato.learning import Units
+        >>> budget = sf.Budget(epsilon=2, delta=1e-6)
+        >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=budget, name="trial")
+        >>> data = Units(torch.zeros(50, 3), torch.zeros(50), number=50, name="visits", version="1")
+        >>> trainer = vault.trainer(torch.nn.Linear(3, 1), lambda out, y: (out[:, 0] - y).square().mean(), data=data)
+        >>> trainer.fit(epochs=1, epsilon=1, delta=1e-7).release.charged.epsilon, vault.left.epsilon
+        (Fraction(1, 1), Fraction(1, 1))
+        """
+        need("torch", "pip install 'sfumato[learning]'")
+        from sfumato.learning.trainer import Trainer
+
+        return Trainer(self._sessions, model, loss, data=data, clip=clip, way=way, copies=copies)
+
+    def evaluator(
+        self,
+        *,
+        data: Units,
+        evaluations: int,
+        epsilon: Exact,
+        delta: Exact,
+        right: Callable[..., Any] | None = None,
+    ) -> "Evaluator":
+        """Pay for so many looks at how well models do on held-out units; charged now, as a whole.
+
+        ``right(outputs, targets)`` says of one record whether the model is right; if not said, whether the highest
+        output is that of its class.
+
+        >>> import torch, sfumato as sf
+        >>> from sfumato.learning import Units
+        >>> budget = sf.Budget(epsilon=2, delta=1e-6)
+        >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=budget, name="trial")
+        >>> held = Units(torch.zeros(50, 3), torch.zeros(50), number=50, name="held out", version="1")
+        >>> vault.evaluator(data=held, evaluations=4, epsilon=1, delta=1e-7), vault.left.epsilon
+        (<evaluator on 'held out': 4 of 4 left>, Fraction(1, 1))
+        """
+        need("torch", "pip install 'sfumato[learning]'")
+        from sfumato.learning.evaluation import Evaluator
+
+        return Evaluator(self._sessions, data=data, evaluations=evaluations, epsilon=epsilon, delta=delta, right=right)
+
+    def answers(self, query: Query) -> TypeGuard[ReleasedQuery]:
         """Whether this is a question about examples; a subclass could state a sensitivity of its own."""
         return type(query) in EXAMPLE_QUERIES
 
@@ -205,10 +278,6 @@ class Lessons:
         """None: examples are rows in memory."""
         return []
 
-    def mechanism(self, query: ExampleQuery, moved: Sensitivity, spend: Budget) -> Mechanism:
-        """The mechanism with the least error that a spend allows."""
-        return query.mechanism(moved, self._unit, spend)
-
     def check_fit(self, query: ExampleQuery) -> None:
         """Nothing is left to check: the shapes were, when the question was made."""
 
@@ -246,12 +315,6 @@ class Lessons:
                 return list(query.exact(counts))
             case LogisticWeights():
                 return list(self._weights(query, held))
-
-    def draw(self, mechanism: Mechanism, exact: Any, words: "Words") -> Answer:
-        """Draw the answer from what was computed. Sensitive: ``exact``."""
-        if hasattr(mechanism, "choose"):
-            return mechanism.choose(exact, words), ()
-        return mechanism.add_noise(exact, words), ()  # type: ignore[attr-defined]
 
     def _votes(self, query: TeacherVotes | ConfidentVotes, held: _Holding) -> list[list[int]]:
         """Train every teacher on its own part and count the votes. Sensitive."""

@@ -7,19 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
-from sfumato.core.area import Answer
-from sfumato.core.budget import Budget
 from sfumato.core.exact import Exact, positive
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Mechanism, Query
-from sfumato.core.question import Gate
-from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.query import Dataset, Query, ReleasedQuery
 from sfumato.core.stored import Stored
 from sfumato.core.units import Node, Relation, Unit, Weight
 from sfumato.engines.sources import check_derived
 from sfumato.errors import InvalidInput, NotDeclared, Refused, Unsupported
+from sfumato.gate.setting import Setting
 from sfumato.graphs import GRAPH_QUERIES, QUERIES
 from sfumato.graphs.graph import Graph
 from sfumato.graphs.moves import check_unit
@@ -35,9 +32,8 @@ from sfumato.graphs.source import Edges, EdgeTable, edges_of, graph_of
 
 if TYPE_CHECKING:
     from sfumato.graphs.adjacency import Adjacency
-    from sfumato.noise import Words
 
-__all__ = ["Graphs"]
+__all__ = ["GraphStore"]
 
 PLAIN = frozenset((str, int, bool, Fraction, NoneType, Direction, CountWay, Way))
 
@@ -75,31 +71,52 @@ class _Holding:
             return self.read[cap]
 
 
-class Graphs:
+class GraphStore:
     """Declared graphs, and the secret that orders their edges for the projection."""
 
-    def __init__(self, *, unit: Unit, name: str) -> None:
-        self._unit, self._name = unit, name
+    def __init__(self, setting: Setting) -> None:
+        self._setting, self._unit, self._name = setting, setting.unit, setting.name
         self._holdings: dict[Dataset, _Holding] = {}
         self._secret = secrets.token_bytes(16)
 
     def declare(
         self,
-        gate: Gate,
         data: object,
         *,
-        name: str | None,
-        version: str | None,
-        nodes: object,
-        directed: bool,
-        source: str,
-        target: str,
-        weight: str | None,
-        bound: Exact | None,
+        name: str | None = None,
+        version: str | None = None,
+        nodes: object = None,
+        directed: bool = False,
+        source: str = "source",
+        target: str = "target",
+        weight: str | None = None,
+        bound: Exact | None = None,
         counts: str | None = None,
         derived: bool = False,
     ) -> Graph:
-        """Keep a graph and hand out what an analyst asks it with; no row is read."""
+        """Declare a graph: an edge list (Parquet, CSV, plain text, Arrow, a data frame, an Ibis table, a database), an
+        array or a list of pairs, a SciPy matrix, a NetworkX or igraph graph.
+
+        A file is not opened; what is in memory is taken over as it is now. Nothing is counted and nothing is spent.
+
+        ``nodes`` says how many nodes there are, called 0, 1, …, or lists their names: a public fact under edge and
+        weight units and under replace, where pairs outside it do not count. Where nodes come and go it is secret:
+        leave it out, or list the names of all nodes, which then stay private. ``source``, ``target`` and ``weight``
+        name columns; weights are held to 0 … ``bound``. A loop is no edge, a pair that is listed twice is one, and a
+        row without both ends or with a weight that is no number above 0 does not count.
+
+        Edges are read into memory after the charge, except where ``counts`` is ``engine``: then the engine counts what
+        it can (edges, degrees, stars, triangles), and the edges stay where they are. So it is for tables on PostgreSQL
+        and Spark, unless ``counts`` is ``memory``. The numbers are the same.
+
+        ``derived`` is as for a table: the steward's word that each row depends on one protected unit only.
+
+        >>> import sfumato as sf
+        >>> vault = sf.Vault(unit=sf.edge(relation="add/remove"), budget=sf.Budget(epsilon=1), name="contacts")
+        >>> wards = vault.graph([("A", "B"), ("B", "C")], name="wards", version="1", nodes=["A", "B", "C"])
+        >>> wards.degrees().query.labels()
+        {'node': ('A', 'B', 'C')}
+        """
         if name is None:
             raise NotDeclared("a graph needs a public name, which its releases state. Say name='contacts'.")
         dataset = Dataset(name=name, edition=secrets.token_hex(8) if version is None else version)
@@ -124,9 +141,11 @@ class Graphs:
         table = engine_counts(edges, known, counts)
         holding = _Holding(edges=edges, shape=shape, nodes=known, bound=largest, counts=table, derived=derived)
         self._holdings[dataset] = holding
-        return Graph(gate=gate, dataset=dataset, unit=self._unit, shape=shape, called=holding.called, bound=largest)
+        return Graph(
+            gate=self._setting.gate, dataset=dataset, unit=self._unit, shape=shape, called=holding.called, bound=largest
+        )
 
-    def answers(self, query: Query) -> bool:
+    def answers(self, query: Query) -> TypeGuard[ReleasedQuery]:
         """Whether this is a question about graphs; a subclass could state a sensitivity of its own."""
         return type(query) in GRAPH_QUERIES
 
@@ -158,10 +177,6 @@ class Graphs:
         """The graph, where it was declared as derived."""
         return [query.dataset] if self._holdings[query.dataset].derived else []
 
-    def mechanism(self, query: GraphQuery, moved: Sensitivity, spend: Budget) -> Mechanism:
-        """The mechanism with the least error that a spend allows."""
-        return query.mechanism(moved, self._unit, spend)
-
     def check_fit(self, query: GraphQuery) -> None:
         """Refuse an edge list whose columns are not there or not of the right type; no row is read."""
         held = self._holdings[query.dataset]
@@ -183,13 +198,6 @@ class Graphs:
         if isinstance(query, ByChosenCap):
             return query.in_the_way(held.graph(None, self._secret)), self._at_caps(query, held)
         return query.exact(held.graph(query.cap(self._unit), self._secret))
-
-    def draw(self, mechanism: Mechanism, exact: Any, words: "Words") -> Answer:
-        """Draw the answer from what was computed. Sensitive: ``exact``."""
-        if not hasattr(mechanism, "choose"):
-            return mechanism.add_noise(exact, words), ()  # type: ignore[attr-defined]
-        chosen = mechanism.choose(exact, words)
-        return chosen if isinstance(chosen, tuple) else (chosen,), ()
 
     def _at_caps(self, query: ByChosenCap, held: _Holding) -> Callable[[int], list[int]]:
         """What is asked under a cap that is not chosen yet. Sensitive."""

@@ -1,0 +1,44 @@
+"""The questions about tables, and the parts that they may be made of."""
+
+import dataclasses
+from fractions import Fraction
+from types import NoneType
+
+from sfumato.core.query import Dataset
+from sfumato.engines.expressions import EXPRESSIONS, Operator, Part, Sign, Type
+from sfumato.errors import Unsupported
+from sfumato.tables.joins import Join
+from sfumato.tables.keys import Keys
+from sfumato.tables.measures import MEASURES
+from sfumato.tables.queries.aggregate import Aggregate
+from sfumato.tables.queries.count import Count
+from sfumato.tables.queries.found_keys import FoundKeys
+from sfumato.tables.queries.marginals import Marginals
+from sfumato.tables.queries.quantiles import Quantiles
+from sfumato.tables.queries.top import TopGroups
+
+__all__ = ["TABLE_QUERIES", "TableQuery", "check_parts"]
+
+TableQuery = Count | Aggregate | Quantiles | FoundKeys | TopGroups | Marginals
+TABLE_QUERIES = (Count, Aggregate, Quantiles, FoundKeys, TopGroups, Marginals)
+PARTS = frozenset((*TABLE_QUERIES, Dataset, Join, Keys, *MEASURES, *EXPRESSIONS))
+PLAIN = frozenset((str, int, bool, Fraction, NoneType, Operator, Part, Sign, Type))
+
+
+def check_parts(part: object) -> None:
+    """Refuse a query with a part that is not of exactly the class it seems to be.
+
+    A subclass of a key list could say that it has one value and have many, or a text that it equals any other.
+    """
+    if type(part) is tuple:
+        if not set(map(type, part)) <= PLAIN:
+            for inner in part:
+                check_parts(inner)
+    elif type(part) in PARTS:
+        for field in dataclasses.fields(part):  # type: ignore[arg-type]
+            check_parts(getattr(part, field.name))
+    elif type(part) not in PLAIN:
+        raise Unsupported(
+            f"this vault cannot answer a question with a {type(part).__name__} in it; nothing was read and nothing was "
+            "spent. Make questions with the methods of a table."
+        )
