@@ -70,11 +70,11 @@ from sfumato.mechanisms import (
     TopChoice,
     TopSet,
 )
-from sfumato.mechanisms.pattern import Pattern
-from sfumato.mechanisms.toeplitz import Toeplitz
-from sfumato.streams.buffers import Buffers
+from sfumato.mechanisms.matrix.steps.buffers import Buffers
+from sfumato.mechanisms.matrix.steps.pattern import Pattern
+from sfumato.mechanisms.matrix.steps.toeplitz import Toeplitz
+from sfumato.mechanisms.matrix.steps.tree import Tree
 from sfumato.streams.noise import SeriesNoise
-from sfumato.streams.tree import Tree
 
 __all__ = ["ATTACKS", "TWINS", "audit"]
 

@@ -1,9 +1,10 @@
 """The matrix mechanism: many linear questions answered from one well-chosen set of noisy ones.
 
-Factorisations live here alone. Two mechanisms can be declared: a strategy with its noise (``MatrixNoise``) and a stream
-with correlated noise (``BufferedNoise``). The optimum, p-Identity, the square root and the tree are strategies: ways to
-find or to write the A of a ``Matrix``, and no mechanisms of their own. Names are imported when they are first used: the
-declarations are read without NumPy, the rest needs NumPy and SciPy.
+Factorisations live here alone; those over the steps of streams and training runs are in ``steps``. Two mechanisms can
+be declared: a strategy with its noise (``MatrixNoise``) and a stream with correlated noise (``BufferedNoise``). The
+optimum, p-Identity, the square root and the tree are strategies: ways to find or to write the A of a ``Matrix``, and no
+mechanisms of their own. Names are imported when they are first used: the declarations are read without NumPy, the rest
+needs NumPy and SciPy.
 """
 
 import importlib

@@ -8,13 +8,13 @@ from sfumato import laws
 from sfumato.core.query import Mechanism
 from sfumato.core.units import Unit, User
 from sfumato.errors import Unsupported
+from sfumato.mechanisms.matrix.steps.toeplitz import Toeplitz
+from sfumato.mechanisms.matrix.steps.tree import Tree
 from sfumato.mechanisms.sparse_vector import SparseVector
-from sfumato.mechanisms.toeplitz import Toeplitz
 from sfumato.reports.catalogue import counted, message
 from sfumato.streams.alarms import Alarms
 from sfumato.streams.noise import SeriesNoise
 from sfumato.streams.total import RunningTotal
-from sfumato.streams.tree import Tree
 
 if TYPE_CHECKING:
     from sfumato.core.statement import Statement

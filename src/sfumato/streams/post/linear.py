@@ -12,7 +12,7 @@ from sfumato.core.release import Release
 from sfumato.errors import InvalidInput
 from sfumato.inference.derived import Derived, Label
 from sfumato.laws.margins import level_of
-from sfumato.streams.buffers import Buffers
+from sfumato.mechanisms.matrix.steps.buffers import Buffers
 from sfumato.streams.noise import SeriesNoise
 
 if TYPE_CHECKING:
