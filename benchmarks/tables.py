@@ -203,9 +203,9 @@ def _errors(seed: int, relation: str, measure: str, runs: int) -> "np.ndarray[tu
     from sfumato.core.budget import Budget
     from sfumato.engines.sources import Source
     from sfumato.noise import SystemWords
+    from sfumato.tables.estimators import Reader
     from sfumato.tables.execution import Beside, exact_numbers
     from sfumato.tables.queries.quantiles import Quantiles
-    from sfumato.tables.reading import Reader
 
     values = np.random.default_rng(seed).lognormal(3, 1, 10_000)  # makes fictional rows, never noise
     held, rows = np.clip(values, 0, 200), pa.table({"value": values})
@@ -233,7 +233,7 @@ def _errors(seed: int, relation: str, measure: str, runs: int) -> "np.ndarray[tu
             labels={},
             sources=(),
         )
-        return float(reader.column(query.measures[0]).values[0])
+        return float(query.measures[0].estimate(reader).values[0])
 
     return np.array([told() - truth for _ in range(runs)])
 

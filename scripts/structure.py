@@ -110,7 +110,7 @@ def main(words: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(words)
     found = modules()
     if asked.circles:
-        print(*(" ".join(group) for group in circles(found)), sep="\n")
+        print(*([" ".join(group) for group in circles(found)] or ["no import circles"]), sep="\n")
     elif asked.sizes:
         counted = sizes(found)
         print(*(f"{name:12} {files:4} files {lines:6} lines" for name, (files, lines) in counted.items()), sep="\n")

@@ -4,6 +4,7 @@ The public face. Names are imported when they are first used, so that ``import s
 """
 
 import importlib
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from sfumato import errors
@@ -17,18 +18,14 @@ if TYPE_CHECKING:
     from sfumato.engines.expressions import coalesce, col, greatest, least, when
     from sfumato.governance.ledger import Ledger
     from sfumato.reports.verify import load
-    from sfumato.tables.asking import (
-        correlation,
-        count,
-        covariance,
-        mean,
-        persons,
-        proportion,
-        ratio,
-        standard_deviation,
-        variance,
-    )
-    from sfumato.tables.asking import sum_of as sum
+    from sfumato.tables.measures.association import correlation, covariance
+    from sfumato.tables.measures.average import mean
+    from sfumato.tables.measures.person_count import persons
+    from sfumato.tables.measures.proportion import proportion
+    from sfumato.tables.measures.quotient import ratio
+    from sfumato.tables.measures.row_count import count
+    from sfumato.tables.measures.total import sum_of as sum
+    from sfumato.tables.measures.variation import standard_deviation, variance
     from sfumato.tables.schema import Schema
     from sfumato.vault import Vault
 
@@ -41,25 +38,25 @@ _HOME = {
     "client": ("sfumato.core.units", "client"),
     "coalesce": ("sfumato.engines.expressions", "coalesce"),
     "col": ("sfumato.engines.expressions", "col"),
-    "correlation": ("sfumato.tables.asking", "correlation"),
-    "count": ("sfumato.tables.asking", "count"),
-    "covariance": ("sfumato.tables.asking", "covariance"),
+    "correlation": ("sfumato.tables.measures.association", "correlation"),
+    "count": ("sfumato.tables.measures.row_count", "count"),
+    "covariance": ("sfumato.tables.measures.association", "covariance"),
     "edge": ("sfumato.core.units", "edge"),
     "event": ("sfumato.core.units", "event"),
     "family": ("sfumato.core.units", "family"),
     "greatest": ("sfumato.engines.expressions", "greatest"),
     "least": ("sfumato.engines.expressions", "least"),
     "load": ("sfumato.reports.verify", "load"),
-    "mean": ("sfumato.tables.asking", "mean"),
+    "mean": ("sfumato.tables.measures.average", "mean"),
     "node": ("sfumato.core.units", "node"),
-    "persons": ("sfumato.tables.asking", "persons"),
-    "proportion": ("sfumato.tables.asking", "proportion"),
-    "ratio": ("sfumato.tables.asking", "ratio"),
+    "persons": ("sfumato.tables.measures.person_count", "persons"),
+    "proportion": ("sfumato.tables.measures.proportion", "proportion"),
+    "ratio": ("sfumato.tables.measures.quotient", "ratio"),
     "record": ("sfumato.core.units", "record"),
-    "standard_deviation": ("sfumato.tables.asking", "standard_deviation"),
-    "sum": ("sfumato.tables.asking", "sum_of"),
+    "standard_deviation": ("sfumato.tables.measures.variation", "standard_deviation"),
+    "sum": ("sfumato.tables.measures.total", "sum_of"),
     "user": ("sfumato.core.units", "user"),
-    "variance": ("sfumato.tables.asking", "variance"),
+    "variance": ("sfumato.tables.measures.variation", "variance"),
     "weight": ("sfumato.core.units", "weight"),
     "when": ("sfumato.engines.expressions", "when"),
 }
@@ -103,10 +100,15 @@ announce("sfumato.kinds")
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
-    module, there = _HOME[name]
-    return getattr(importlib.import_module(module), there)
+    if name in _HOME:
+        module, there = _HOME[name]
+        return getattr(importlib.import_module(module), there)
+    if not name.startswith("_") and find_spec(f"sfumato.{name}") is None:
+        from sfumato.tables.measures import ASKED  # a measure brings the functions that ask for it
+
+        if name in ASKED:
+            return ASKED[name]
+    raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

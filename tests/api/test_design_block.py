@@ -108,6 +108,7 @@ def learned() -> dict[str, Any]:
     }
 
 
+@pytest.mark.long
 def test_what_is_built_runs_and_what_is_not_is_listed(
     place: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:

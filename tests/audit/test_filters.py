@@ -81,7 +81,7 @@ def test_an_event_level_epsilon_is_no_bound_for_a_person() -> None:
 @pytest.mark.parametrize("strategy", ["best", "square root"])
 def test_the_filter_played_against_a_real_stream_stays_within_its_promise(strategy: str) -> None:
     """A person of the building, looked for by the matched filter in the noise of a stream at user level; 4,000 draws,
-    ±4.75 standard errors (α = 2e-6). A twin with a tenth of the noise passes the bound."""
+    ±6.2 standard errors (α below 2e-9 for each of the two). A twin with a tenth of the noise passes the bound."""
     steps, draws = 48, 4000
     person = building(people=3, steps=240).present[1, 130:].astype(float)[:steps]
     assert person.sum() > 20
@@ -90,7 +90,7 @@ def test_the_filter_played_against_a_real_stream_stays_within_its_promise(strate
     shift = design(mechanism.strategy, steps) @ person * unit
     noise = mechanism.drawn(draws * steps, SystemWords()).reshape(draws, steps)
     expected = advantage(distance(mechanism, person.tolist()))
-    error, bound = 4.75 / math.sqrt(draws), allowed(1.0, 1e-6)
+    error, bound = 6.2 / math.sqrt(draws), allowed(1.0, 1e-6)
     for fault, within in ((1.0, True), (0.1, False)):
         scores = (fault * noise) @ shift / np.linalg.norm(shift) / sigma
         half = np.linalg.norm(shift) / sigma / 2

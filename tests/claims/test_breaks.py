@@ -110,6 +110,7 @@ def three(logs: Path) -> list[list[Any]]:
     return [[each.broken, each.caught, each.by, each.note] for each in found]
 
 
+@pytest.mark.long
 def test_a_break_that_no_test_notices_one_that_crashes_and_one_that_is_caught(tmp_path: Path) -> None:
     # In a process of its own: the one that runs the tests has threads, and must not be forked.
     command = [sys.executable, "-m", "tests.claims.test_breaks", str(tmp_path)]

@@ -99,6 +99,7 @@ def test_a_wrong_catalogue_is_refused_by_name(text: str, message: str) -> None:
         parse(text)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_an_unknown_number_is_an_error_of_collection(tmp_path: Path, workers: str) -> None:
     source = 'import pytest\n@pytest.mark.claim("S2-06", "S9-99")\ndef test_lost(): pass\n'
@@ -111,12 +112,14 @@ def test_an_unknown_number_is_an_error_of_collection(tmp_path: Path, workers: st
     assert not report.exists()
 
 
+@pytest.mark.long
 def test_a_marker_without_number_is_an_error_of_collection(tmp_path: Path) -> None:
     run = run_pytest(tmp_path, "import pytest\n@pytest.mark.claim\ndef test_lost(): pass\n", "-n", "0")
     assert run.returncode == 2
     assert "test_sample.py::test_lost: claim(None) is not in claims/catalogue.toml" in run.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_the_report_holds_every_outcome(tmp_path: Path, workers: str) -> None:
     report = tmp_path / "report.json"

@@ -275,6 +275,7 @@ def test_the_module_runs_as_a_program():
     assert outcome.stdout == f"sfumato {__version__}\n"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("missing", ["altair", "vl_convert"])
 def test_the_tour_for_programs(run, tmp_path, monkeypatch, missing):
     monkeypatch.setitem(sys.modules, missing, None)

@@ -158,6 +158,7 @@ def no_pictures(monkeypatch):
     monkeypatch.setitem(sys.modules, "vl_convert", None)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("no_pictures")
 def test_a_second_tour_overwrites_its_own_files_and_keeps_the_key(walked, tmp_path):
     shutil.copytree(walked[0], tmp_path, dirs_exist_ok=True)
@@ -243,6 +244,7 @@ def test_with_the_noise_held_still_two_networks_cannot_be_told_apart(tmp_path, m
     assert one == other
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("no_pictures")
 @pytest.mark.parametrize("mechanism", [Laplace, Gaussian])
 def test_the_comparison_would_notice_exact_counts(tmp_path, monkeypatch, mechanism):

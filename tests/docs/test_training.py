@@ -69,7 +69,7 @@ def test_the_curves_are_those_of_the_result_file(key: str) -> None:
     for name in ("altair", "vl_convert"):
         parts.package(name)
     title, path = training.PICTURES[key]
-    assert f"{title}: accuracy" in path.read_text("utf-8")
+    assert f"{title}: test accuracy (%) against ε" in path.read_text("utf-8")
     drawn = training.curve(FOUND, key).to_dict()
     values = [layer["data"]["values"] for layer in drawn["layer"] if len(layer.get("data", {}).get("values", [])) > 1]
     assert values[0][-1]["mean"] == pytest.approx(100 * FOUND[key]["accuracy, mean"], abs=0.01)

@@ -8,7 +8,8 @@ import ibis
 import pytest
 
 from sfumato.engines.compile import predicate, value
-from sfumato.engines.dialects import Dialect, dialect_of, wide
+from sfumato.engines.dialects import dialect_of
+from sfumato.engines.dialects.duckdb import DUCKDB
 from sfumato.engines.expressions import Term, col
 from sfumato.engines.expressions.doubles import FAR, NEAR, SPECK, held
 from sfumato.errors import Unsupported
@@ -130,7 +131,7 @@ def test_text_is_bytes_whatever_collation_a_column_has_on_spark(spark: Any) -> N
 
 def test_a_wide_number_of_duckdb_has_128_bits(embedded: Any) -> None:
     table = embedded.create_table("wholes", schema=ibis.schema({"n": "int64"}), overwrite=True)
-    sql = embedded.compile(table.select(x=wide(table.n, Dialect.DUCKDB) * wide(table.n, Dialect.DUCKDB)))
+    sql = embedded.compile(table.select(x=DUCKDB.wide(table.n) * DUCKDB.wide(table.n)))
     assert embedded.raw_sql(f"DESCRIBE {sql}").fetchall()[0][1] == "HUGEINT"
 
 

@@ -151,7 +151,7 @@ def test_spark_does_not_read_past_a_log(tmp_path: Path, spark: Any) -> None:
 
 
 def test_hadoop_is_asked_for_logs_of_files_elsewhere(tmp_path: Path, spark: Any) -> None:
-    from sfumato.engines.sources.spark_plans import _has_log
+    from sfumato.engines.spark_plans import _has_log
 
     folder, snow = filled(tmp_path / "visits"), filled(tmp_path / "snow")
     held = spark.read.parquet(str(folder))._jdf.queryExecution().analyzed().relation()

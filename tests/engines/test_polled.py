@@ -12,7 +12,7 @@ from typing import Any
 import ibis
 import pytest
 
-from sfumato.engines import polled
+from sfumato.engines import incremental_read
 from sfumato.errors import EngineFailed, InvalidInput, Refused
 from sfumato.vault import Vault
 
@@ -50,7 +50,7 @@ class Table:
 
     def rows(self) -> Iterator[Any]:
         origin: Any = self
-        return polled.rows_since(origin, BEGIN, key="id", time="at", columns=["who"])
+        return incremental_read.rows_since(origin, BEGIN, key="id", time="at", columns=["who"])
 
 
 def raising(wrong: BaseException, *, page: int = 1) -> Callable[[int], Any]:
@@ -67,7 +67,7 @@ def raising(wrong: BaseException, *, page: int = 1) -> Callable[[int], Any]:
 def test_whatever_is_raised_while_rows_are_fetched_is_one_failure_without_words(
     kind: type[BaseException], page: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(polled, "ROWS", 1)
+    monkeypatch.setattr(incremental_read, "ROWS", 1)
     table = Table(raising(kind(WORDS), page=page))
     with pytest.raises(EngineFailed, match="PostgreSQL did not answer") as caught:
         list(table.rows())
@@ -97,7 +97,7 @@ def test_a_real_ctrl_c_ends_a_poll_and_its_session() -> None:
 
 
 def test_a_poll_that_is_dropped_half_way_ends_its_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(polled, "ROWS", 1)
+    monkeypatch.setattr(incremental_read, "ROWS", 1)
     table = Table(lambda number: [(number, "a")])
     rows = table.rows()
     assert next(rows) == (1, {"who": "a"})
@@ -121,5 +121,5 @@ def test_code_that_runs_while_rows_are_fetched_asks_no_vault() -> None:
 def test_what_the_check_of_the_table_refuses_is_told() -> None:
     origin: Any = Table(lambda _: [])
     with pytest.raises(InvalidInput, match="has no column 'other'"):
-        list(polled.rows_since(origin, BEGIN, key="id", time="at", columns=["other"]))
+        list(incremental_read.rows_since(origin, BEGIN, key="id", time="at", columns=["other"]))
     assert origin.closed == 1

@@ -23,7 +23,7 @@ from sfumato.engines.keyed_hash import keyed_hash
 from sfumato.engines.lattice import Lattice
 from sfumato.engines.public_rows import public_rows
 from sfumato.engines.sources import Source
-from sfumato.engines.totals import brought_out, total
+from sfumato.engines.totals import brought_out
 from sfumato.errors import Unsupported
 from tests.engines.loading import on
 from tests.laws import plans
@@ -163,7 +163,7 @@ def test_a_total_beyond_64_bits_is_exact(place: Place) -> None:
     frame = pa.table({"g": ["up"] * 5 + ["down"] * 3 + ["none"], "n": [most] * 5 + [least] * 3 + [None]})
     frame = frame.set_column(1, "n", frame["n"].cast(pa.int64()))
     with place(frame, "totals").opened() as table:
-        found = brought_out(table.group_by("g").aggregate(n=total(table.n, dialect_of(table))))
+        found = brought_out(table.group_by("g").aggregate(n=dialect_of(table).total(table.n)))
     assert dict(zip(found["g"], found["n"], strict=True)) == {"up": 5 * most, "down": 3 * least, "none": None}
 
 

@@ -93,6 +93,7 @@ def test_every_release_is_told(unit: Any) -> None:
         assert release.to_arrow().num_rows == len(release.values)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("unit", [EDGE, NODE], ids=str)
 def test_releases_are_drawn_and_reported(unit: Any, tmp_path: Path) -> None:
     package("altair")

@@ -196,13 +196,13 @@ def test_a_scale_from_the_exact_guide_is_caught() -> None:
 
 # ----------------------------------------------------------------------------------------------------- the draws
 
-DRAWS = 1500
+DRAWS = 2600
 
 
 def test_draws_have_the_law_that_the_released_guide_tells() -> None:
-    """Errors within the 80% margin of the scale that was released, and guides above the true one; limits at ±4.75 sd.
+    """Errors within the 80% margin of the scale that was released, and guides above the true one; limits at ±6.2 sd.
 
-    α = 2e-6 for each of the two. The twin states two thirds of the scale; it is caught but for less than 1e-9.
+    α below 2e-9 for each of the two. The twin states two thirds of the scale; it is caught but for less than 1e-9.
     """
     noise = NoisyScale(nodes=40, leaves=None, epsilon=Fraction(1), guide=Fraction(1, 2), delta=Fraction(1, 10))
     words = SystemWords()
@@ -215,11 +215,11 @@ def test_draws_have_the_law_that_the_released_guide_tells() -> None:
         expected = sum(chances[guide] for _, guide in drawn)
         sd = sum(chances[guide] * (1 - chances[guide]) for _, guide in drawn) ** 0.5
         covered = sum(abs(count - 1000) <= margins[guide] for count, guide in drawn)
-        assert (abs(covered - expected) <= 4.75 * sd) is fits
+        assert (abs(covered - expected) <= 6.2 * sd) is fits
     below_it, unraised = (float(np.exp(-(s + 1) / 2) / (1 + np.exp(-0.5))) for s in (noise.shift, 0))
     short = sum(guide < 15 for _, guide in drawn)
-    assert abs(short - DRAWS * below_it) <= 4.75 * (DRAWS * below_it * (1 - below_it)) ** 0.5
-    assert abs(short - DRAWS * unraised) > 4.75 * (DRAWS / 4) ** 0.5  # as if it were not raised
+    assert abs(short - DRAWS * below_it) <= 6.2 * (DRAWS * below_it * (1 - below_it)) ** 0.5
+    assert abs(short - DRAWS * unraised) > 6.2 * (DRAWS / 4) ** 0.5  # as if it were not raised
 
 
 # ----------------------------------------------------------------------------------------------------- the vault

@@ -244,6 +244,7 @@ def test_edges_under_a_weight_unit_are_those_above_zero() -> None:
 # ------------------------------------------------------------------------------------------------ servers
 
 
+@pytest.mark.long
 def test_postgresql_counts_the_same_unasked(postgres_url: str) -> None:
     in_postgres(postgres_url, messy(21, TEXTS, ["b", "É"]), "contact_list")
     table = sources.postgres(postgres_url, table="contact_list")

@@ -186,6 +186,7 @@ def test_far_places_are_found_without_a_list_of_all() -> None:
     assert found.max() > places_ // 2
 
 
+@pytest.mark.long
 def test_pairs_are_shown_as_often_as_the_definition_says() -> None:
     """Draws of a path on four nodes, given the threshold that each had."""
     noise, graph, draws = mechanism(4, ADD, Fraction(2)), [0, 3, 5], 800
@@ -341,6 +342,7 @@ def test_what_is_not_protected_is_refused() -> None:
 # ----------------------------------------------------------------------------------------------------- from the degrees
 
 
+@pytest.mark.long
 def test_a_graph_from_degrees_has_about_these_degrees() -> None:
     degrees = np.array([40.0] * 5 + [8.0] * 100 + [2.0] * 200)
     total = degrees.sum()

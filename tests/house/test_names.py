@@ -111,7 +111,8 @@ SHARED = {
     *("Client", "Inbox"),
     # of reports and of tables, engines, gate and streams, which are being rewritten
     *("Asked", "Average", "Case", "Column", "Course", "EdgeCount", "Found", "Margins"),
-    *("Part", "Plan", "Reader", "Row", "Rows", "Source", "Statistic", "Text"),
+    *("Form", "Measured", "Part", "Plan", "Planned", "Preview", "Reader", "Row", "Rows", "Run", "Statistic", "Steps"),
+    "Text",
 }
 
 

@@ -9,7 +9,10 @@ from sfumato.core import data_kind
 from sfumato.core.query import Dataset
 from sfumato.core.question import Question
 from sfumato.errors import EngineFailed, InvalidInput, Refused, Unsupported
+from sfumato.reports.page import page
+from sfumato.reports.particulars import particulars
 from sfumato.reports.verify import parsed, verify
+from sfumato.reports.words import AUDIENCES
 from tests.governance.homes import sqlite_home
 from tests.house.toy_kind import KIND, Beads
 
@@ -42,6 +45,27 @@ def test_a_release_is_charged_signed_and_verified(tmp_path: Path) -> None:
     release.certificate.save(path)
     again = sf.load(path, key=vault.public_key)
     assert (again.values, again.statement) == (release.values, release.statement)
+
+
+@pytest.mark.parametrize("audience", AUDIENCES)
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [("en", "One number: how many beads the jar “a jar” (version 1) holds."), ("zh", "罐子里的珠子数")],
+)
+def test_it_is_explained_to_every_reader_in_both_languages(audience: str, language: str, words: str) -> None:
+    text = jar(opened()).release(epsilon="1/2").explain(language, audience)
+    assert words in text.partition("\n\n")[0]
+    assert "±6" in text
+    assert "{" not in text
+
+
+def test_it_has_a_page_a_table_and_facts_of_its_own() -> None:
+    release = jar(opened()).release(epsilon="1/2")
+    text = page(release)
+    assert "Beads in a jar" in text
+    assert "罐中的珠子" in text
+    assert f"{release.values[0]:,}" in release._repr_html_()
+    assert dict(particulars(release, "en"))["noise"] == "discrete Laplace, scale 2"
 
 
 def test_the_same_question_is_answered_from_storage() -> None:

@@ -7,11 +7,14 @@ from typing import Any, ClassVar, TypeGuard
 
 from sfumato.core.budget import Budget
 from sfumato.core.data_kind import DataKind, DataStore
+from sfumato.core.description import Description, Form, phrase
+from sfumato.core.finding import check_numbers
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, DrawnMechanism, Law, Query, ReleasedQuery
 from sfumato.core.question import Question
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Unit
 from sfumato.errors import InvalidInput
 from sfumato.gate.setting import Setting
@@ -39,6 +42,11 @@ class Beads:
 
     def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
         return Laplace.calibrated(l1=1, epsilon=spend.epsilon)
+
+    check_answer = check_numbers
+
+    def describe(self, said: Statement) -> Description:
+        return Description(form=Form.NUMBER, numbers=1, asked=phrase("page.beads"), measure="measure.beads")
 
     def columns(self, release: Release) -> Mapping[str, Derived]:
         return {"beads": figure(release)}
@@ -69,4 +77,4 @@ class Jars(DataStore[Beads]):
         return [len(self.jars[query.dataset])]
 
 
-KIND = DataKind(name="jars", declarations=(Beads,), messages=None, plots={}, store="tests.house.toy_kind:Jars")
+KIND = DataKind(name="jars", declarations=(Beads,), messages="tests.house", plots={}, store="tests.house.toy_kind:Jars")

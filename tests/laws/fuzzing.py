@@ -28,21 +28,19 @@ from sfumato.core.query import Dataset
 from sfumato.core.units import Relation
 from sfumato.engines import bounded
 from sfumato.engines.expressions import Date, Expression, Type, Value, col, possible_values, written
-from sfumato.engines.gauges import Gauge, Rows
+from sfumato.engines.sufficient_statistics import Gauge, Rows
+from sfumato.tables.clamped import Clamped
 from sfumato.tables.execution import key_column
 from sfumato.tables.keys import Keys
-from sfumato.tables.measures import (
-    Association,
-    Average,
-    Measure,
-    PersonCount,
-    Proportion,
-    Quotient,
-    Ranged,
-    RowCount,
-    Total,
-    Variation,
-)
+from sfumato.tables.measure import Measure
+from sfumato.tables.measures.association import Association
+from sfumato.tables.measures.average import Average
+from sfumato.tables.measures.person_count import PersonCount
+from sfumato.tables.measures.proportion import Proportion
+from sfumato.tables.measures.quotient import Quotient
+from sfumato.tables.measures.row_count import RowCount
+from sfumato.tables.measures.total import Total
+from sfumato.tables.measures.variation import Variation
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
 from tests.engines import corners, fuzz
@@ -80,7 +78,7 @@ class Batch:
     limit: Limit
     where: Expression | None
     by: tuple[Keys, ...]
-    values: tuple[Ranged, ...]
+    values: tuple[Clamped, ...]
     recipes: tuple[tuple[Measure, ...], ...]
     number: int | None
     around: Neighbours
@@ -159,7 +157,7 @@ def batches(draw: st.DrawFn, several: int = PLANS) -> Batch:
 
 
 @st.composite
-def ranged(draw: st.DrawFn) -> Ranged:
+def ranged(draw: st.DrawFn) -> Clamped:
     """A value of the closed grammar, held to bounds."""
     kind = draw(st.sampled_from([Type.WHOLE, Type.NUMBER]))
     term = draw(st.sampled_from(CASTS) if draw(st.booleans()) else fuzz.terms(kind, draw(st.integers(0, 2))))
@@ -169,14 +167,14 @@ def ranged(draw: st.DrawFn) -> Ranged:
     return ranged_of(term.node, low, high)
 
 
-def ranged_of(of: Value, low: Any, high: Any) -> Ranged:
+def ranged_of(of: Value, low: Any, high: Any) -> Clamped:
     """A value and its bounds as rationals."""
-    return Ranged(value=of, low=Fraction(low), high=Fraction(high))
+    return Clamped(value=of, low=Fraction(low), high=Fraction(high))
 
 
 @st.composite
 def measures(
-    draw: st.DrawFn, conditions: Sequence[Expression], values: Sequence[Ranged], *, everyone: bool
+    draw: st.DrawFn, conditions: Sequence[Expression], values: Sequence[Clamped], *, everyone: bool
 ) -> tuple[Measure, ...]:
     """One to three measures of the two values and the two conditions."""
     found: list[Measure] = []

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from sfumato.engines.gauges import Everyone, Gauge, Persons, Powers, Products, Rows, Signed, Split
 from sfumato.engines.lattice import Lattice
+from sfumato.engines.sufficient_statistics import Everyone, Gauge, Persons, Powers, Products, Rows, Signed, Split
 from tests.engines.truth import Cell, holds, value_of
 
 ROOM = 2.0**-40

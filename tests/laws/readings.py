@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from sfumato.engines.bounded import KeyColumn, Share, totals_by_cell
 from sfumato.engines.expressions import Expression, Term, col
-from sfumato.engines.gauges import Everyone, Gauge, Persons, Powers, Products, Rows, Signed, Split
 from sfumato.engines.lattice import Lattice
+from sfumato.engines.sufficient_statistics import Everyone, Gauge, Persons, Powers, Products, Rows, Signed, Split
 from tests.laws.neighbours import Neighbours, around_couples, around_persons, around_records
 from tests.laws.plans import engine
 

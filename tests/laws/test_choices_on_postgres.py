@@ -52,6 +52,7 @@ def by_world(found: Any, *, worlds: int, cells: int) -> np.ndarray:
     return counts
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", MOST_KINDS)
 def test_rows_by_value_are_the_same_in_every_world(kind: str, postgres_url: str) -> None:
     around = quantiles.around(kind)
@@ -67,6 +68,7 @@ def test_rows_by_value_are_the_same_in_every_world(kind: str, postgres_url: str)
             assert held.any()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", MOST_KINDS[1:])
 def test_joined_rows_are_counted_the_same_in_every_world(kind: str, postgres_url: str) -> None:
     around = joins.around_labs(kind)

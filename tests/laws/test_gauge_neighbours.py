@@ -13,8 +13,8 @@ import pytest
 
 from sfumato.core.limits import Limit
 from sfumato.core.units import Relation
-from sfumato.tables.blocks import _reach
 from sfumato.tables.contribution import Reach, contribution, joint_reach
+from sfumato.tables.statistic_plan import _reach
 from tests.laws import gauge_by_hand as by_hand
 from tests.laws.neighbours import verdict, violations
 from tests.laws.readings import EVERYONE, GAUGES, LAYOUTS, Layout, Reading, load, totals

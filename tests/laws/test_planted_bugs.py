@@ -21,13 +21,13 @@ from sfumato.engines import bounded
 from sfumato.engines.bounded import Share, totals_by_cell
 from sfumato.engines.compile import _Compiler
 from sfumato.engines.expressions import Cut, Type, col
-from sfumato.engines.gauges import Powers
 from sfumato.engines.lattice import Lattice
 from sfumato.engines.operands import Operand
-from sfumato.tables import blocks
-from sfumato.tables.blocks import _reach
+from sfumato.engines.sufficient_statistics import Powers
+from sfumato.tables import statistic_plan
 from sfumato.tables.contribution import Contribution, Move, contribution, joint_reach
 from sfumato.tables.queries import aggregate, count
+from sfumato.tables.statistic_plan import _reach
 from tests.laws import fuzzing
 from tests.laws.fuzzing import Batch, Moved, Wrong, judge, round_of
 from tests.laws.plans import engine
@@ -252,7 +252,7 @@ def test_a_bound_off_by_two_is_found(monkeypatch: Patch) -> None:
     def planted(height: int) -> Move:
         return Move(l1=2 * height - 2, l2_squared=2 * height**2, linf=height)
 
-    monkeypatch.setattr(blocks, "_across", planted)
+    monkeypatch.setattr(statistic_plan, "_across", planted)
     assert "'l1" in found_by_the_law(monkeypatch)
 
 
@@ -261,5 +261,5 @@ def test_a_bound_half_as_large_is_found(monkeypatch: Patch) -> None:
     def planted(height: int) -> Move:
         return Move(l1=Fraction(height, 2), l2_squared=Fraction(height**2, 4), linf=Fraction(height, 2))
 
-    monkeypatch.setattr(blocks, "_along", planted)
+    monkeypatch.setattr(statistic_plan, "_along", planted)
     found_by_the_law(monkeypatch)

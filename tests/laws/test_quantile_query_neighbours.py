@@ -21,8 +21,8 @@ from sfumato.engines.expressions import col
 from sfumato.engines.lattice import Lattice
 from sfumato.engines.quantile_counts import rows_by_value
 from sfumato.engines.totals import brought_out
+from sfumato.tables.clamped import Clamped
 from sfumato.tables.keys import Keys
-from sfumato.tables.measures import Ranged
 from sfumato.tables.queries.quantiles import Quantiles
 from tests.laws.neighbours import Neighbours, Rows, Visit, around_couples, around_persons, around_records, owned
 from tests.laws.plans import loaded
@@ -78,7 +78,7 @@ def counts(name: str, kind: str, limit: Limit) -> np.ndarray:
 
 
 def claimed(name: str, levels: tuple[Fraction, ...], kind: str, limit: Limit, relation: Relation) -> Sensitivity:
-    of = Ranged(value=col("age").node, low=Fraction(0), high=Fraction(STEPS))
+    of = Clamped(value=col("age").node, low=Fraction(0), high=Fraction(STEPS))
     query = Quantiles(dataset=Dataset(name="visits", edition="1"), of=of, levels=levels, by=BY[name])
     return query.sensitivity(unit_of(kind, relation), limit_for(kind, limit))
 

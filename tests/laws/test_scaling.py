@@ -10,9 +10,9 @@ import pytest
 from sfumato.core.limits import Limit
 from sfumato.engines.bounded import Share, totals_by_cell
 from sfumato.engines.expressions import col
-from sfumato.engines.gauges import Everyone, Gauge, Powers, Products, Signed, Split
 from sfumato.engines.lattice import Lattice
-from sfumato.tables.blocks import _reach
+from sfumato.engines.sufficient_statistics import Everyone, Gauge, Powers, Products, Signed, Split
+from sfumato.tables.statistic_plan import _reach
 from tests.laws.plans import engine
 
 STEPS, ROOT = 2**30, 2**15

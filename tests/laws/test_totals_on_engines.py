@@ -18,24 +18,22 @@ from sfumato.core.query import Dataset
 from sfumato.core.units import Relation
 from sfumato.engines.bounded import Share, bounded_totals, totals_by_cell
 from sfumato.engines.expressions import Expression, col, greatest, when
-from sfumato.engines.gauges import Gauge
 from sfumato.engines.sources import Source
+from sfumato.engines.sufficient_statistics import Gauge
 from sfumato.engines.totals import brought_out
+from sfumato.tables.clamped import Clamped
 from sfumato.tables.contribution import contribution, joint_reach
 from sfumato.tables.execution import key_column
 from sfumato.tables.keys import Keys, keys_of
-from sfumato.tables.measures import (
-    Association,
-    Average,
-    Measure,
-    PersonCount,
-    Proportion,
-    Quotient,
-    Ranged,
-    RowCount,
-    Total,
-    Variation,
-)
+from sfumato.tables.measure import Measure
+from sfumato.tables.measures.association import Association
+from sfumato.tables.measures.average import Average
+from sfumato.tables.measures.person_count import PersonCount
+from sfumato.tables.measures.proportion import Proportion
+from sfumato.tables.measures.quotient import Quotient
+from sfumato.tables.measures.row_count import RowCount
+from sfumato.tables.measures.total import Total
+from sfumato.tables.measures.variation import Variation
 from sfumato.tables.queries.aggregate import Aggregate
 from tests.engines import corners
 from tests.engines.loading import in_postgres, on
@@ -51,8 +49,8 @@ PEOPLE = ["", "p", "P", "p ", "é", "e\u0301", "区", "\U0001f469\u200d\u2695", 
 DATA = Dataset(name="rows", edition="1")
 
 
-def ranged(term: Any, low: Any, high: Any) -> Ranged:
-    return Ranged(value=term.node, low=Fraction(low), high=Fraction(high))
+def ranged(term: Any, low: Any, high: Any) -> Clamped:
+    return Clamped(value=term.node, low=Fraction(low), high=Fraction(high))
 
 
 NUMBER = ranged(col("number"), -3, 65)
@@ -186,6 +184,7 @@ def test_every_engine_adds_up_the_same_whole_numbers(engine: str, corpus: str, r
 Placed = Callable[[Neighbours, str], Source]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("relation", Relation, ids=lambda it: it.value)
 @pytest.mark.parametrize(("name", "kind", "limit"), [
     pytest.param("two keys and the rest", "user", LIMITS[3], marks=pytest.mark.long),

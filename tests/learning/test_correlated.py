@@ -136,14 +136,17 @@ def noise_of(said: CorrelatedSums) -> "np.ndarray[tuple[int, int], np.dtype[np.f
 
 
 def test_the_noise_of_the_sums_is_that_of_the_inverse() -> None:
-    """Cov = C⁻¹·C⁻ᵀ, entry by entry. α below 6e-7 (±5.5 standard errors, 15 entries, 5000 numbers)."""
-    said = sums(steps=5, buckets=5, bands=4, size=5000)
+    """Cov = C⁻¹·C⁻ᵀ, entry by entry. α below 1e-8 (±6.5 standard errors, 15 entries, 8000 numbers).
+
+    Noise that is 20% stronger lies 10 standard errors out, and is missed in fewer than 1 of 1e6 runs.
+    """
+    said = sums(steps=5, buckets=5, bands=4, size=8000)
     drawn = noise_of(said)
     found = drawn @ drawn.T / said.parameters
 
     def fits(wanted: "np.ndarray[tuple[int, int], np.dtype[np.float64]]") -> bool:
         error = np.sqrt((np.outer(np.diag(wanted), np.diag(wanted)) + wanted**2) / said.parameters)
-        return bool((np.abs(found - wanted) <= 5.5 * error).all())
+        return bool((np.abs(found - wanted) <= 6.5 * error).all())
 
     back = np.linalg.inv(strategy(said))
     assert fits(back @ back.T)

@@ -4,13 +4,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from sfumato.learning.sampling import poisson_sample, shuffled_sample
 from sfumato.noise import SystemWords
 from sfumato.noise.words import WordArray
 from tests.learning.words import TestWords
 
-ALPHA_ERRORS = 4.75  # a limit of so many standard errors is passed by chance once in half a million times
+ALPHA = 1e-9  # of each comparison below, by the exact binomial distribution
 
 
 class Given:
@@ -46,16 +47,20 @@ def test_a_tie_is_broken_by_more_words(second: int, drawn: bool) -> None:
     assert (len(poisson_sample(1, Fraction(1, 3), Given(5, second, 0, 0))) == 1) is drawn
 
 
-def counted(rate: Fraction, number: int = 1_000_000) -> float:
-    return float(len(poisson_sample(number, rate, SystemWords())))
+def counted(rate: Fraction, number: int = 1_000_000) -> int:
+    return len(poisson_sample(number, rate, SystemWords()))
+
+
+def likely(seen: int, number: int, rate: float) -> bool:
+    """Whether so many of so many are neither too few nor too many, at ALPHA in all."""
+    return bool(min(binom.cdf(seen, number, rate), binom.sf(seen - 1, number, rate)) > ALPHA / 2)
 
 
 def test_samples_have_the_size_that_chance_gives_them() -> None:
-    """α = 2e-6; a rate that is off by 12% is 6.9 standard deviations beyond the limit: missed in 1 of 3e11 runs."""
+    """α = 1e-9; a rate that is off by 12% is 5.6 standard deviations beyond the limit: missed in 1 of 1e8 runs."""
     number, rate = 1_000_000, Fraction(1, 100)
-    mean, error = number * float(rate), (number * 0.01 * 0.99) ** 0.5
-    assert abs(counted(rate) - mean) < ALPHA_ERRORS * error
-    assert abs(counted(rate * Fraction(112, 100)) - mean) > ALPHA_ERRORS * error  # the broken twin
+    assert likely(counted(rate), number, float(rate))
+    assert not likely(counted(rate * Fraction(112, 100)), number, float(rate))  # the broken twin
 
 
 def test_a_sample_in_random_order_is_the_sample() -> None:
@@ -67,12 +72,12 @@ def test_a_sample_in_random_order_is_the_sample() -> None:
 
 
 def test_any_order_is_as_likely_as_any_other() -> None:
-    """α = 2e-5 for six orders together; an order by place would have one order only."""
+    """α = 6e-9 for six orders together; an order by place would have one order only."""
     seen = np.zeros(6)
     orders = {order: at for at, order in enumerate([(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)])}
     for _ in range(6000):
         seen[orders[tuple(shuffled_sample(3, Fraction(1), SystemWords()).tolist())]] += 1
-    assert (abs(seen - 1000) < ALPHA_ERRORS * (6000 * (1 / 6) * (5 / 6)) ** 0.5).all()
+    assert all(likely(int(times), 6000, 1 / 6) for times in seen)
 
 
 def test_nobody_to_draw() -> None:

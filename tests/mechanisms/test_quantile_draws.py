@@ -87,6 +87,7 @@ def test_blocks_within_a_limit_are_all_and_only_those(
                 assert set(seen.within(limit)) <= set(seen.within(10**9))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("table", "parts", "epsilon"),
     [

@@ -303,6 +303,7 @@ def test_a_mutant_that_breaks_the_import_of_the_tests_is_killed(tmp_path: Path) 
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_a_mutant_that_hangs_is_killed_by_the_time_limit(tmp_path: Path) -> None:
     hanging = STRONG.replace("assert", "while not").replace("== 10", "== 10: pass")
     done = run_on(tmp_path, "--grace", "0.5", "--jobs", "4", hanging=hanging)
@@ -310,6 +311,7 @@ def test_a_mutant_that_hangs_is_killed_by_the_time_limit(tmp_path: Path) -> None
     assert "4 of 4 killed (4 by the time limit)" in done.stdout
 
 
+@pytest.mark.long
 def test_a_mutant_that_waits_without_working_is_killed_when_patience_ends(tmp_path: Path) -> None:
     waiting = STRONG.replace("assert", "while not").replace("== 10", "== 10: __import__('time').sleep(600)")
     done = run_on(tmp_path, "--patience", "5", "--jobs", "4", waiting=waiting)
@@ -347,6 +349,7 @@ def test_a_mutant_that_takes_the_process_down_is_killed(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_an_excused_mutant_may_survive_and_must(tmp_path: Path) -> None:
     excuses = [f"--equivalent={survivor.replace('L3:', '')}" for survivor in SURVIVORS_OF_WEAK]
     done = run_on(tmp_path, *excuses, weak=WEAK)

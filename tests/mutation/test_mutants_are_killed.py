@@ -32,6 +32,7 @@ def definitions_by_plain_search() -> set[tuple[str, int]]:
     }
 
 
+@pytest.mark.long
 def test_the_mutator_finds_every_definition_that_a_plain_search_finds() -> None:
     found = {(function.module, function.line) for function in watched_under(SOURCE)}
     assert definitions_by_plain_search() <= found
@@ -41,11 +42,13 @@ def test_the_package_is_where_it_is_looked_for() -> None:
     assert "sfumato.errors" in module_files(SOURCE)
 
 
+@pytest.mark.long
 def test_every_extra_name_is_a_function_of_the_package() -> None:
     found = {f"{function.module}.{function.qualname}" for function in watched_under(SOURCE)}
     assert set(EXTRA) <= found
 
 
+@pytest.mark.long
 def test_every_excuse_matches_a_mutant_and_has_a_reason() -> None:
     files = module_files(SOURCE)
     excused = {key.partition(":")[0] for key in EQUIVALENT}  # other modules have no excuse to match

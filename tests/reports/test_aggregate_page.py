@@ -8,7 +8,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import Unsupported
-from sfumato.reports.columns import columns_of, row_height
+from sfumato.reports.columns import columns_of
 from sfumato.reports.comparison import Case, cases_of, compare
 from sfumato.reports.comparison_words import document, notes, rows, title
 from sfumato.reports.page import page, snippet
@@ -54,7 +54,7 @@ def test_the_first_columns_are_told_at_a_glance() -> None:
 def test_the_facts_speak_of_rows_and_of_the_ranges() -> None:
     facts = dict(particulars(five(), "en"))
     said = five().statement
-    height = row_height(said.query)
+    height = said.query.row_height  # type: ignore[attr-defined]
     assert height == 2**30
     assert facts["range"] == "sbp from 80 to 220"
     moved = said.sensitivity.l1

@@ -13,10 +13,12 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.core.description import plain
 from sfumato.inference.ratio import Ratio
 from sfumato.reports.columns import Column, columns_of, magnitude
 from sfumato.reports.words import AUDIENCES, Facts
-from sfumato.reports.words.measured import plain, said
+from sfumato.reports.words.rendering import render
+from sfumato.tables.describe import measured
 from tests.reports.aggregates import five, mean_of, table
 from tests.reports.readers import MEASURES
 
@@ -37,11 +39,11 @@ def test_every_reader_hears_of_every_column_its_margin_and_its_range(reader: str
 
 def test_each_measure_has_its_own_words_in_both_languages() -> None:
     for language in LANGUAGES:
-        words = [said(measure, language) for measure in MEASURES]
+        words = [render(measured(measure), language) for measure in MEASURES]
         assert len(set(words)) == len(MEASURES)
-    assert said(MEASURES[4], "en") == "the mean of sbp"
-    assert said(MEASURES[10], "zh") == "sbp 与 age 的相关系数"
-    assert said(MEASURES[2], "en", persons=False) == "the number of rows"
+    assert render(measured(MEASURES[4]), "en") == "the mean of sbp"
+    assert render(measured(MEASURES[10]), "zh") == "sbp 与 age 的相关系数"
+    assert render(measured(MEASURES[2], persons=False), "en") == "the number of rows"
 
 
 def test_one_column_with_one_margin_is_said_as_one() -> None:
@@ -84,12 +86,12 @@ def test_a_public_number_is_said_and_how_the_missing_count() -> None:
 
 def test_a_group_for_the_rest_leaves_nobody_out() -> None:
     facts = Facts.of(five())
-    assert not facts.subject.rest
+    assert facts.description.at("uncounted")
     assert "none of the listed groups" in five().explain()
     query = five().statement.query
     rest = replace(query, by=tuple(replace(keys, other="else") for keys in query.by))  # type: ignore[attr-defined,type-var]
     made = replace(five(), statement=replace(five().statement, query=rest, values=(10**9,) * rest.size))
-    assert Facts.of(made).subject.rest
+    assert not Facts.of(made).description.at("uncounted")
     assert "none of the listed groups" not in made.explain()
 
 
@@ -106,13 +108,13 @@ def test_a_group_for_the_rest_leaves_nobody_out() -> None:
 def test_numbers_are_rounded_for_their_margin_and_ends_outward(
     values: Any, ends: Any, shown: tuple[str, str, str]
 ) -> None:
-    column = Column(name="x", measure=None, figure=None, values=values, ends=ends)
+    column = Column(name="x", measured=None, figure=None, values=values, ends=ends)
     assert (column.text(0), *(column.interval(0) or ())) == shown
 
 
 def test_what_has_no_number_shows_none() -> None:
     column = Column(
-        name="x", measure=None, figure=None, values=(math.nan, 2.0), ends=((-math.inf, math.inf), (1.0, 3.0))
+        name="x", measured=None, figure=None, values=(math.nan, 2.0), ends=((-math.inf, math.inf), (1.0, 3.0))
     )
     assert column.text(0) == "—"
     assert column.interval(0) is None

@@ -19,7 +19,9 @@ from sfumato import laws, mechanisms
 from sfumato.accounting.basic import cost, promised
 from sfumato.core.budget import Budget
 from sfumato.core.certificate import Certificate
+from sfumato.core.description import Description
 from sfumato.core.documents import Registry, encode, parse
+from sfumato.core.finding import check_numbers
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
 from sfumato.core.sensitivity import Sensitivity
@@ -74,6 +76,11 @@ class Asked:
         raise NotImplementedError
 
     def expected(self, law: Any, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
+        raise NotImplementedError
+
+    check_answer = check_numbers
+
+    def describe(self, said: Statement) -> Description:
         raise NotImplementedError
 
     def sensitivity(self, unit: Unit, limit: Limit | None) -> Sensitivity:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.core.description import Form
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.laws import DiscreteLaplace
 from sfumato.mechanisms import NoisyThreshold, OptimalSelection, TopChoice
@@ -21,9 +22,9 @@ from sfumato.reports.columns import CONFIDENCE
 from sfumato.reports.page import page, snippet
 from sfumato.reports.particulars import asked, particulars
 from sfumato.reports.publication import publication
-from sfumato.reports.words import AUDIENCES, Facts, Kind
-from sfumato.reports.words.choices import Found, Top
+from sfumato.reports.words import AUDIENCES, Facts
 from sfumato.reports.words.figures import exact
+from sfumato.tables.choices import Found, Top
 from tests.reports.aggregates import table
 from tests.reports.readers import facts
 from tests.reports.test_aggregate_words import BLOCKED
@@ -230,15 +231,10 @@ def test_a_choice_of_all_there_is_between_nothing() -> None:
         Top.by(TopChoice(choices=3, scale=1, monotone=True), 2)  # type: ignore[arg-type]
 
 
-def test_facts_of_a_choice_need_the_bound_of_their_own_kind() -> None:
-    told = facts(Kind.FOUND)
-    for kind, choice in ((Kind.FOUND, None), (Kind.FOUND, Top(candidates=2, gap=1)), (Kind.TOP, Found(enough=3))):
-        with pytest.raises(InvalidInput, match="their own bound"):
-            replace(told.subject, kind=kind, choice=choice)
-    with pytest.raises(InvalidInput, match="their own bound"):
-        replace(facts(Kind.TABLE).subject, choice=Found(enough=3))
+@pytest.mark.parametrize("form", [Form.FOUND, Form.TOP])
+def test_a_choice_needs_the_columns_that_it_goes_by(form: Form) -> None:
     with pytest.raises(InvalidInput, match="columns"):
-        replace(told.subject, columns=())
+        replace(facts(form).description, columns=())
 
 
 def test_a_mechanism_that_does_not_belong_to_the_question_has_no_text(counts: Any, top: Any) -> None:

@@ -16,9 +16,10 @@ from sfumato.core.units import Unit
 from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.mechanisms import Gaussian, Laplace
 from sfumato.reports.catalogue import messages
-from sfumato.reports.comparison import Case, Comparison, EdgeCount, EventCount, cases_of, compare, row_counts
+from sfumato.reports.comparison import Case, Comparison, EdgeCount, EventCount, cases_of, compare
 from sfumato.reports.comparison_plot import draw
 from sfumato.reports.comparison_words import document, heading, notes, rows, title
+from sfumato.tables.queries.count import row_counts
 from tests import parts
 
 AR: Any = {"relation": "add/remove"}

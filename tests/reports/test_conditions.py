@@ -9,7 +9,8 @@ import pytest
 import sfumato as sf
 from sfumato.engines import expressions
 from sfumato.engines.expressions import Expression, Value, coalesce, greatest, least, when
-from sfumato.reports.conditions import condition, value
+from sfumato.reports.words.rendering import render
+from sfumato.tables.conditions import condition, value
 
 COL = sf.col
 CONDITIONS: list[tuple[Any, str, str]] = [
@@ -58,14 +59,14 @@ VALUES: list[tuple[Any, str, str]] = [
 
 @pytest.mark.parametrize(("asked", "english", "chinese"), CONDITIONS)
 def test_a_condition_is_spelled_out(asked: Any, english: str, chinese: str) -> None:
-    assert condition(asked, "en") == english
-    assert condition(asked, "zh") == chinese
+    assert render(condition(asked), "en") == english
+    assert render(condition(asked), "zh") == chinese
 
 
 @pytest.mark.parametrize(("term", "english", "chinese"), VALUES)
 def test_a_value_is_spelled_out(term: Any, english: str, chinese: str) -> None:
-    assert value(term.node, "en") == english
-    assert value(term.node, "zh") == chinese
+    assert render(value(term.node), "en") == english
+    assert render(value(term.node), "zh") == chinese
 
 
 def test_every_node_of_the_grammar_is_among_the_examples() -> None:

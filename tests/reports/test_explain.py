@@ -11,9 +11,10 @@ import pytest
 
 import sfumato as sf
 from sfumato import errors
+from sfumato.core.description import Form
 from sfumato.core.guarantees import GDP
 from sfumato.reports.explain import explain
-from sfumato.reports.words import AUDIENCES, Facts, Kind, Margins, write
+from sfumato.reports.words import AUDIENCES, Facts, Margins, write
 from tests.reports.test_explain_messages import FORBIDDEN
 
 ROWS = pa.table({"id": [1, 2], "region": ["north", "south"]})
@@ -156,7 +157,7 @@ def test_what_is_computed_from_releases_is_explained_without_a_further_cost() ->
     other = table.where(sf.col("region") == "north").count().release(epsilon="1/4")
     margins = Margins(each=Fraction(20), joint=Fraction(20))
     derived = Facts.derived([one, other], numbers=1, margins=margins)
-    assert derived.subject.kind is Kind.DERIVED
+    assert derived.description.form is Form.DERIVED
     assert derived.account == other.statement.account  # the later of the two
     text = str(write(derived, "en", "public"))
     assert f"Computed from release {one.statement.identifier[:8]} of “visits” (version 1) and release" in text

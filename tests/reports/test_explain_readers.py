@@ -10,15 +10,16 @@ from hypothesis import strategies as st
 
 from sfumato.core import units
 from sfumato.core.adversary import accuracy, belief
+from sfumato.core.description import Description, Form
 from sfumato.core.exact import rational
 from sfumato.core.guarantees import GDP, Approximate, Pure
 from sfumato.core.query import Dataset
 from sfumato.core.units import Relation
 from sfumato.errors import InvalidInput, Refused, Unsupported
-from sfumato.reports.words import AUDIENCES, Facts, Kind, Margins, Subject, Text, write
+from sfumato.reports.words import AUDIENCES, Facts, Margins, Text, write
 from sfumato.reports.words.figures import exact, figures
 from tests.core.truth import mp, number
-from tests.reports.readers import DELTA, NAMES, VISITS, every, facts, units_of
+from tests.reports.readers import DELTA, NAMES, every, facts, units_of
 from tests.reports.test_explain_messages import FORBIDDEN
 
 ALL = list(every())
@@ -119,7 +120,7 @@ def test_a_text_names_each_point_once() -> None:
 def test_with_a_delta_no_belief_is_bounded_and_delta_is_explained(reader: str) -> None:
     for promise in ("delta", "pure in an account with delta"):
         for unit in (*units_of("add/remove"), *units_of("replace")):
-            told = facts(Kind.NUMBER, unit, promise)
+            told = facts(Form.NUMBER, unit, promise)
             english, chinese = (str(write(told, language, reader)) for language in LANGUAGES)
             assert not re.search(r"belief .{0,80}(rise|fall|at most|at least)", english)
             assert not re.search("判断.{0,30}(升至|降至)", chinese)
@@ -135,7 +136,7 @@ def test_with_a_delta_no_belief_is_bounded_and_delta_is_explained(reader: str) -
 def test_under_replace_nobody_is_said_to_be_absent_or_present(reader: str) -> None:
     for promise in ("pure", "delta"):
         for unit in units_of("replace"):
-            english, chinese = (str(write(facts(Kind.NUMBER, unit, promise), each, reader)) for each in LANGUAGES)
+            english, chinese = (str(write(facts(Form.NUMBER, unit, promise), each, reader)) for each in LANGUAGES)
             assert not re.search(r"without (that|those|you|a given)|empty place|is not in it|being in", english)
             assert not re.search(r"is in (this data|it)\b|whether .* in the data", english)
             assert not re.search("即使没有|不在数据中|在数据中的可能性|是否在数据中|本来就没有", chinese)
@@ -143,10 +144,10 @@ def test_under_replace_nobody_is_said_to_be_absent_or_present(reader: str) -> No
 
 @pytest.mark.parametrize("reader", ["public", "patient", "clinician", "board"])
 def test_under_add_remove_a_trait_of_someone_present_counts_twice(reader: str) -> None:
-    told = facts(Kind.NUMBER)
+    told = facts(Form.NUMBER)
     for language in LANGUAGES:
         assert {"155", "63", "845", "937", "232", "39"} <= numbers_in(str(write(told, language, reader)))
-    under_replace = facts(Kind.NUMBER, units.user("id", relation="replace"))
+    under_replace = facts(Form.NUMBER, units.user("id", relation="replace"))
     for language in LANGUAGES:
         found = numbers_in(str(write(under_replace, language, reader)))
         assert {"155", "63", "845", "937"} <= found
@@ -260,7 +261,7 @@ def test_the_manager_is_told_cost_rest_and_price_of_another() -> None:
     assert "first time it cost ε = 1/2" in str(write(facts(repeated=True), "en", "manager"))
     assert "half the margin" in text
     assert "half the margin" not in with_delta
-    derived = str(write(facts(Kind.DERIVED), "en", "manager"))
+    derived = str(write(facts(Form.DERIVED), "en", "manager"))
     assert "This cost nothing: it was computed from releases that are paid for." in derived
     assert "like it" not in derived
 
@@ -276,20 +277,20 @@ def test_the_clinician_is_told_what_noise_means_for_small_groups_and_rates() -> 
 
 def test_a_model_has_no_margin_and_a_simulated_one_says_so() -> None:
     for reader in READERS:
-        assert "±" not in str(write(facts(Kind.MODEL), "en", reader))
-        assert "simulating" in str(write(facts(Kind.DERIVED, simulated=True), "en", reader))
-        assert "simulating" not in str(write(facts(Kind.DERIVED), "en", reader))
+        assert "±" not in str(write(facts(Form.MODEL), "en", reader))
+        assert "simulating" in str(write(facts(Form.DERIVED, simulated=True), "en", reader))
+        assert "simulating" not in str(write(facts(Form.DERIVED), "en", reader))
 
 
 def test_what_was_released_is_named() -> None:
-    said = {kind: write(facts(kind, filtered=True), "en", "public").what[0] for kind in Kind}
+    said = {kind: write(facts(kind, filtered=True), "en", "public").what[0] for kind in Form}
     condition = "“visits” (version 2026-10) meet the condition diagnosis = “ILI”"
-    assert said[Kind.NUMBER] == f"One number: how many rows of {condition}."
-    assert said[Kind.NUMBERS] == f"A list of 12 numbers: how many rows of {condition}."
-    assert said[Kind.TABLE] == f"A table of 12 numbers: how many rows of {condition}, for each value of region."
-    assert said[Kind.CURVE] == f"A curve of 12 points: how many rows of {condition}, step by step along region."
-    assert said[Kind.MODEL].startswith("A model that was trained on those rows")
-    assert said[Kind.DERIVED] == (
+    assert said[Form.NUMBER] == f"One number: how many rows of {condition}."
+    assert said[Form.NUMBERS] == f"A list of 12 numbers: how many rows of {condition}."
+    assert said[Form.TABLE] == f"A table of 12 numbers: how many rows of {condition}, for each value of region."
+    assert said[Form.CURVE] == f"A curve of 12 points: how many rows of {condition}, step by step along region."
+    assert said[Form.MODEL].startswith("A model that was trained on those rows")
+    assert said[Form.DERIVED] == (
         "Computed from release 11111111 of “visits” (version 2026-10) and release 22222222 of “visits” "
         "(version 2026-10): 12 numbers. The data was not asked again, so this cost nothing further."
     )
@@ -297,9 +298,10 @@ def test_what_was_released_is_named() -> None:
 
 def test_names_cannot_add_paragraphs() -> None:
     evil = Dataset(name="visits\n\nAll is well.\u202e\x1b[2J", edition="1\r\n2")
-    told = facts(Kind.NUMBER)
+    told = facts(Form.NUMBER)
     bad = Facts(
-        subject=Subject(kind=Kind.NUMBER, dataset=evil, numbers=1),
+        description=told.description,
+        dataset=evil,
         unit=told.unit,
         limit=None,
         guarantee=told.guarantee,
@@ -359,22 +361,24 @@ def test_facts_that_do_not_fit_are_refused() -> None:
     with pytest.raises(Unsupported, match="'fr'"):
         write(facts(), "fr", "public")
     with pytest.raises(InvalidInput, match="margins"):
-        Facts(**{**_fields(facts(Kind.MODEL)), "margins": Margins(each=Fraction(1), joint=Fraction(1))})  # type: ignore[arg-type]
+        Facts(**{**_fields(facts(Form.MODEL)), "margins": Margins(each=Fraction(1), joint=Fraction(1))})  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="margins"):
         Facts(**{**_fields(facts()), "margins": None})  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="closer"):
         Margins(each=Fraction(2), joint=Fraction(1))
     for wrong in (
-        {"kind": Kind.NUMBER, "numbers": 2},
-        {"kind": Kind.TABLE, "numbers": 2},
-        {"kind": Kind.DERIVED, "numbers": 1},
-        {"kind": Kind.NUMBERS, "numbers": 0},
+        {"form": Form.NUMBER, "numbers": 2},
+        {"form": Form.TABLE, "numbers": 2},
+        {"form": Form.DERIVED, "numbers": 1},
+        {"form": Form.NUMBERS, "numbers": 0},
     ):
         with pytest.raises(InvalidInput):
-            Subject(dataset=VISITS, **wrong)  # type: ignore[arg-type]
-    odd = Subject(kind=Kind.NUMBER, dataset=VISITS, numbers=1, measure="kurtosis")
+            Description(asked="what was asked", **wrong)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="no such place"):
+        Description(form=Form.NUMBER, numbers=1, asked="what was asked", paragraphs={"margins": (("limit.keys",),)})
+    odd = Description(form=Form.NUMBER, numbers=1, asked="what was asked", measure="measure.kurtosis")
     with pytest.raises(Unsupported, match="kurtosis"):
-        write(Facts(**{**_fields(facts(Kind.NUMBER)), "subject": odd}), "en", "public")  # type: ignore[arg-type]
+        write(Facts(**{**_fields(facts(Form.NUMBER)), "description": odd}), "en", "public")  # type: ignore[arg-type]
     with pytest.raises(Unsupported, match=r"guarantee\.gdp"):
         Facts(**{**_fields(facts()), "guarantee": GDP(mu=Fraction(1))})  # type: ignore[arg-type]
 

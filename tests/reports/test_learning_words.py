@@ -10,6 +10,7 @@ import pytest
 
 import sfumato as sf
 from sfumato import accounting
+from sfumato.core.description import Form
 from sfumato.core.events import Repeated
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput, Unsupported
@@ -17,8 +18,7 @@ from sfumato.learning import AdaptiveClip, Correlated, Units
 from sfumato.learning.plots.training_curve import training
 from sfumato.reports.particulars import particulars
 from sfumato.reports.plots import Trials, accuracies, draw
-from sfumato.reports.words import AUDIENCES, Facts, Kind
-from sfumato.reports.words.learning import lesson_of
+from sfumato.reports.words import AUDIENCES, Facts
 from tests.parts import package
 
 package("torch")
@@ -66,6 +66,10 @@ def made(name: str) -> Release:
     return MADE[name][0]()  # type: ignore[no-any-return]
 
 
+def digest(name: str) -> str:
+    return made(name).statement.query.weights[:16]  # type: ignore[attr-defined, no-any-return]
+
+
 @pytest.mark.parametrize("name", MADE)
 @pytest.mark.parametrize("audience", AUDIENCES)
 def test_every_reader_is_told_what_was_trained_in_both_languages(name: str, audience: str) -> None:
@@ -73,7 +77,7 @@ def test_every_reader_is_told_what_was_trained_in_both_languages(name: str, audi
     assert english.startswith(MADE[name][1])
     assert "{" not in english + chinese
     assert set(re.findall(r"[A-Za-z]{2,}", chinese)) - {"visits", "trial", "SHA"} <= set(
-        re.findall(r"[a-f]{2,}", lesson_of(made(name).statement).digest)
+        re.findall(r"[a-f]{2,}", digest(name))
     )
 
 
@@ -106,7 +110,7 @@ def test_only_the_board_is_told_the_method(audience: str) -> None:
     assert "every unit counted once in 3 steps" in board["cycle"]
     assert "followed a count" in board["adaptive"]
     assert "followed a count" not in board["all rows"]
-    assert all(lesson_of(made(name).statement).digest in text for name, text in board.items())
+    assert all(digest(name) in text for name, text in board.items())
 
 
 def test_what_counts_of_a_person_is_told() -> None:
@@ -126,14 +130,14 @@ def test_a_run_that_ended_early_says_so() -> None:
 
 def test_the_facts_are_those_of_the_statement() -> None:
     facts = Facts.of(made("sampled"))
-    assert facts.subject.kind is Kind.MODEL
+    assert facts.description.form is Form.MODEL
     told = dict(particulars(made("persons"), "en"))
     assert told["noise"].startswith("Gaussian, ")
     assert told["sensitivity"] == "one protected unit moves the sum of a step by at most 3 in length"
     assert told["margin"] == "none: the noise is in the weights"
     assert "correlated over 6 steps" in dict(particulars(made("cycle"), "en"))["noise"]
     with pytest.raises(Unsupported, match="no training run"):
-        lesson_of(looked().statement)
+        made("sampled").statement.query.describe(looked().statement)
 
 
 @cache

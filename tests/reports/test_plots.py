@@ -136,6 +136,7 @@ def test_chinese_pictures_say_everything_in_chinese(name: str) -> None:
     assert fonts.missing(words) == ""
 
 
+@pytest.mark.long
 def test_two_chinese_labels_are_drawn_as_different_signs() -> None:
     """A missing font would draw the same box for all."""
     one, other = (
@@ -248,6 +249,7 @@ def test_many_numbers_stand_in_columns_and_can_be_sorted() -> None:
         plots.intervals(made, sort="size")
 
 
+@pytest.mark.long
 def test_beyond_600_numbers_the_picture_says_that_it_is_cut() -> None:
     made = release(keys=tuple(str(number) for number in range(601)))
     chart = plots.intervals(made)
@@ -433,6 +435,7 @@ def test_with_delta_guesses_are_drawn_and_no_belief(kind: str) -> None:
     assert any("δ = 1e-6" in word for word in words)
 
 
+@pytest.mark.long
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 1000), st.integers(0, 1000), st.integers(0, 1000))
 def test_exactly_so_many_dots_are_dark(one: int, two: int, three: int) -> None:

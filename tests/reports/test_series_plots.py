@@ -136,6 +136,7 @@ def test_nothing_but_released_numbers_is_drawn() -> None:
     assert set().union(*rows(release.plot())) <= {"step", "gap", "to"}
 
 
+@pytest.mark.long
 def test_a_long_series_is_thinned_and_says_so() -> None:
     opened = stream(sf.event(relation="add/remove"), "en", horizon=1300).running_total().open(epsilon=1, delta=1e-7)
     opened.add_many([3] * 1300)
@@ -153,6 +154,7 @@ def test_what_a_smoothed_band_leaves_open_is_written_on_it() -> None:
     assert "if the series goes on as it went" in " ".join(texts(plots.series(forecast(totals(), steps=12, season=24))))
 
 
+@pytest.mark.long
 def test_pages_of_closed_streams_have_their_picture_and_no_law_of_one_number() -> None:
     for release, kind in ((totals(), "series"), (raised(), "alarms")):
         text = page.page(release, ["en", "zh"])

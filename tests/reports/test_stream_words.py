@@ -16,8 +16,8 @@ from sfumato.mechanisms import SparseVector
 from sfumato.reports.catalogue import messages
 from sfumato.reports.particulars import particulars
 from sfumato.reports.words import AUDIENCES, Facts
-from sfumato.reports.words.streams import slack_of
 from sfumato.streams import STREAM_QUERIES
+from sfumato.streams.describe import slack_of
 
 EVENT, PERSON = sf.event(relation="add/remove"), sf.user("id", relation="add/remove")
 LIMIT = sf.Limit(groups=3, rows_per_group=1)
@@ -182,7 +182,7 @@ def test_the_facts_of_a_page_have_words_for_all(name: str) -> None:
 def test_a_closed_stream_has_a_table_and_a_snippet(name: str) -> None:
     release = made(name)
     rows = release.to_arrow().num_rows
-    assert rows == Facts.of(release).subject.numbers
+    assert rows == Facts.of(release).description.numbers
     assert release._repr_html_().count("<tr>") == rows + 1
 
 

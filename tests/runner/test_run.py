@@ -113,6 +113,7 @@ def test_a_year_is_caught_up_and_what_follows_from_it_is_computed(clinic: Clinic
     assert ledger.verify() == ()
 
 
+@pytest.mark.long
 def test_a_combined_figure_has_the_weights_of_the_schedule(clinic: Clinic, ledger: Ledger) -> None:
     quarters = FIXED.replace("months", "quarters").replace("monthly", "quarterly").replace("wanted", "# wanted")
     head = HEAD.replace("least cost", "least variance").replace("epsilon = 60", "epsilon = 1")

@@ -165,6 +165,7 @@ def test_whole_intervals_of_ratios(level: Fraction, size: int) -> None:
     assert hits < size
 
 
+@pytest.mark.long
 def test_an_interval_of_a_ratio_holds_all_ratios_that_are_possible() -> None:
     """The search walks outward and stops at the first impossible ratio; on a grid nothing possible lies beyond."""
     for value, other, law, other_law in [

@@ -44,6 +44,7 @@ def fairness(choices: Counter[tuple[int, ...]]) -> float:
     return float(stats.chisquare([choices[choice] for choice in CHOICES]).pvalue)
 
 
+@pytest.mark.long
 def test_all_choices_of_groups_are_equally_likely() -> None:
     table = everyone_everywhere()
     total: Counter[tuple[int, ...]] = Counter()

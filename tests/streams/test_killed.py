@@ -156,6 +156,7 @@ def test_a_step_that_was_drawn_keeps_its_input(tmp_path: Path, where: str, monke
     assert rounded(again.totals) == expected
 
 
+@pytest.mark.long
 def test_killed_from_outside_at_any_moment(tmp_path: Path) -> None:
     """Another interpreter, and a SIGKILL that nobody sees coming."""
     home = sqlite_home(tmp_path)

@@ -206,11 +206,11 @@ def spread(total: Any, sigma: float) -> float:
 @pytest.mark.claim("S4-18", "X-02")
 @pytest.mark.parametrize("strategy", ["buffers", "square root"])
 def test_the_noise_that_is_drawn_is_the_noise_that_is_stated(strategy: str) -> None:
-    """α = 2e-6 at 4.75 standard errors; a σ that is 15% off lies 14 of them out. The twin is just that."""
+    """α below 1e-8 at 6.2 standard errors; a σ that is 15% too large lies 10.9 out. The twin is just that."""
     question = stream(4000).running_total(strategy=strategy)
     sigma = float(question.mechanism(epsilon=1, delta=1e-7).noise)
-    assert abs(spread(question.open(epsilon=1, delta=1e-7), sigma)) < 4.75
-    assert abs(spread(question.open(epsilon=1, delta=1e-7), 1.15 * sigma)) > 4.75
+    assert abs(spread(question.open(epsilon=1, delta=1e-7), sigma)) < 6.2
+    assert abs(spread(question.open(epsilon=1, delta=1e-7), 1.15 * sigma)) > 6.2
 
 
 @pytest.mark.parametrize("strategy", ["best", "tree"])

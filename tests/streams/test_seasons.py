@@ -38,6 +38,7 @@ def test_the_fit_has_the_variance_that_theory_gives_it_and_not_more_than_either_
     assert (width[0] < width[2]).all()
 
 
+@pytest.mark.long
 def test_the_intervals_cover_and_a_twin_without_one_of_the_noises_does_not() -> None:
     """Days from hours and days, over independent draws; the twin counts the noise of the hours alone."""
     held, twin = [], []

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import sfumato as sf
-from sfumato.engines import polled
+from sfumato.engines import incremental_read
 from sfumato.engines.sources import postgres
 from sfumato.errors import EngineFailed, InvalidInput, Refused
 from sfumato.streams.sources import Clock, Columns, Inbox, PolledTable, each_batch, watch
@@ -62,7 +62,7 @@ FIRST = "2026-01-01 00:30:00+00"
 
 
 def test_each_row_is_read_once_in_whatever_order_they_show_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(polled, "ROWS", 2)  # pages of two rows
+    monkeypatch.setattr(incremental_read, "ROWS", 2)  # pages of two rows
     table = server.table()
     assert people(table) == []
     server.add(

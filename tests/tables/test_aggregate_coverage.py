@@ -19,19 +19,17 @@ from scipy.stats import binomtest
 from sfumato import laws, noise
 from sfumato.core.query import Law
 from sfumato.engines.expressions import col
-from sfumato.tables.blocks import blocks_of
-from sfumato.tables.measures import (
-    Association,
-    Average,
-    Measure,
-    Proportion,
-    Quotient,
-    Ranged,
-    RowCount,
-    Total,
-    Variation,
-)
-from sfumato.tables.reading import Reader
+from sfumato.tables.clamped import Clamped
+from sfumato.tables.estimators import Reader
+from sfumato.tables.measure import Measure
+from sfumato.tables.measures.association import Association
+from sfumato.tables.measures.average import Average
+from sfumato.tables.measures.proportion import Proportion
+from sfumato.tables.measures.quotient import Quotient
+from sfumato.tables.measures.row_count import RowCount
+from sfumato.tables.measures.total import Total
+from sfumato.tables.measures.variation import Variation
+from sfumato.tables.statistic_plan import blocks_of
 from tests.laws import gauge_by_hand as by_hand
 
 pytestmark = pytest.mark.no_cover  # thousands of plans: measuring coverage would double their time
@@ -46,8 +44,8 @@ FEWER = {
     | {"standard deviation": 150, "correlation": 20},
     "gaussian": {"variance": 150, "standard deviation": 150, "covariance": 100, "correlation": 20},
 }
-X = Ranged(value=col("x").node, low=Fraction(0), high=Fraction(10))
-Y = Ranged(value=col("y").node, low=Fraction(-1), high=Fraction(3))
+X = Clamped(value=col("x").node, low=Fraction(0), high=Fraction(10))
+Y = Clamped(value=col("y").node, low=Fraction(-1), high=Fraction(3))
 GOOD = col("x") > 4
 TABLE = [
     {"x": float(place * 7 % 101) / 10, "y": float(place * 7 % 101) / 50 + (place % 5) / 5 - 1} for place in range(ROWS)
@@ -89,7 +87,9 @@ def covered(name: str, law: Law, times: int, *, wider: Fraction = Fraction(1)) -
                     labels={"cell": tuple(range(times))}, sources=())  # fmt: skip
     # What the lattice rounds away is no noise: half a step of each row.
     room = 1e-3 * abs(truth) / sqrt(ROWS) if name != "count" else 0.0
-    return sum(float(low) - room <= truth <= float(high) + room for low, high in reader.column(measure).interval(LEVEL))
+    return sum(
+        float(low) - room <= truth <= float(high) + room for low, high in measure.estimate(reader).interval(LEVEL)
+    )
 
 
 def refuted(hits: int, times: int) -> bool:

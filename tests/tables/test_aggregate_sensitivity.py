@@ -9,14 +9,20 @@ from sfumato.core.query import Dataset
 from sfumato.core.units import Relation, Unit, family, record, user
 from sfumato.engines.expressions import col
 from sfumato.errors import Refused
+from sfumato.tables.clamped import Clamped
 from sfumato.tables.keys import Keys
-from sfumato.tables.measures import Average, Measure, PersonCount, Ranged, RowCount, Total, Variation
+from sfumato.tables.measure import Measure
+from sfumato.tables.measures.average import Average
+from sfumato.tables.measures.person_count import PersonCount
+from sfumato.tables.measures.row_count import RowCount
+from sfumato.tables.measures.total import Total
+from sfumato.tables.measures.variation import Variation
 from sfumato.tables.queries.aggregate import Aggregate
 
 pytestmark = pytest.mark.kills
 
-AGE = Ranged(value=col("age").node, low=Fraction(0), high=Fraction(100))
-CHANGE = Ranged(value=col("change").node, low=Fraction(-3), high=Fraction(1))
+AGE = Clamped(value=col("age").node, low=Fraction(0), high=Fraction(100))
+CHANGE = Clamped(value=col("change").node, low=Fraction(-3), high=Fraction(1))
 FULL = 2**30
 MANY, ONE = Limit(groups=2, rows_per_group=3), Limit(groups=1, rows_per_group=1)
 NUMBER, MEAN = RowCount(name="n"), Average(name="m", of=AGE)

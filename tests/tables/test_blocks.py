@@ -15,23 +15,21 @@ import pytest
 from sfumato.core.limits import Limit
 from sfumato.core.units import Relation, family, record, user
 from sfumato.engines.expressions import col
-from sfumato.engines.gauges import Everyone, Gauge, Persons, Powers, Products, Rows, Signed, Split
 from sfumato.engines.lattice import Lattice
+from sfumato.engines.sufficient_statistics import Everyone, Gauge, Persons, Powers, Products, Rows, Signed, Split
 from sfumato.errors import InvalidInput, NotDeclared, Refused
-from sfumato.tables.blocks import ROOT, STEPS, Key, _reach, blocks_of
+from sfumato.tables.clamped import Clamped
 from sfumato.tables.contribution import Contribution, Move, Reach, contribution, joint_reach
-from sfumato.tables.measures import (
-    Association,
-    Average,
-    Measure,
-    PersonCount,
-    Proportion,
-    Quotient,
-    Ranged,
-    RowCount,
-    Total,
-    Variation,
-)
+from sfumato.tables.measure import Measure
+from sfumato.tables.measures.association import Association
+from sfumato.tables.measures.average import Average
+from sfumato.tables.measures.person_count import PersonCount
+from sfumato.tables.measures.proportion import Proportion
+from sfumato.tables.measures.quotient import Quotient
+from sfumato.tables.measures.row_count import RowCount
+from sfumato.tables.measures.total import Total
+from sfumato.tables.measures.variation import Variation
+from sfumato.tables.statistic_plan import ROOT, STEPS, Key, _reach, blocks_of
 from tests.laws import gauge_by_hand as by_hand
 
 pytestmark = pytest.mark.kills
@@ -235,8 +233,8 @@ def test_what_counts_of_a_unit_is_its_limit(relation: Relation) -> None:
 # ------------------------------------------------------------------------------------- which blocks tell which measures
 
 
-def ranged(name: str, low: int = 0, high: int = 10) -> Ranged:
-    return Ranged(value=col(name).node, low=Fraction(low), high=Fraction(high))
+def ranged(name: str, low: int = 0, high: int = 10) -> Clamped:
+    return Clamped(value=col(name).node, low=Fraction(low), high=Fraction(high))
 
 
 X, Y = ranged("x"), ranged("y", -5, 5)

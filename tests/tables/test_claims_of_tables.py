@@ -21,10 +21,10 @@ from sfumato.inference.ratio import Ratio
 from sfumato.mechanisms import Laplace
 from sfumato.noise import SystemWords
 from sfumato.tables import Table
-from sfumato.tables.blocks import STEPS, _reach
 from sfumato.tables.contribution import contribution, joint_reach
 from sfumato.tables.execution import Beside, exact_numbers
 from sfumato.tables.queries.aggregate import Aggregate
+from sfumato.tables.statistic_plan import STEPS, _reach
 from tests.laws.neighbours import furthest, stated
 from tests.laws.readings import GAUGES, ZIPS, Layout, load, totals
 from tests.laws.scenarios import SECRET, share_for

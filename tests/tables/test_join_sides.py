@@ -8,7 +8,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
-from sfumato.engines.kept_rows import Share
+from sfumato.engines.contribution_limits import Share
 from sfumato.engines.sources import Source
 from sfumato.tables import execution
 from sfumato.tables.execution import Beside

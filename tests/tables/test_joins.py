@@ -16,10 +16,11 @@ from sfumato.core.units import family, record, user
 from sfumato.engines.expressions import EXPRESSIONS, col
 from sfumato.engines.sources import Source
 from sfumato.errors import InvalidInput, NotDeclared, Refused
+from sfumato.tables.clamped import Clamped
 from sfumato.tables.execution import Beside, check_columns, exact_numbers
 from sfumato.tables.joins import Join, check_joins, prefixed
 from sfumato.tables.keys import Keys
-from sfumato.tables.measures import Ranged, Total
+from sfumato.tables.measures.total import Total
 from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
@@ -106,7 +107,7 @@ def test_every_engine_joins_as_by_hand(beside: Beside) -> None:
     assert exact_numbers(Count(dataset=VISITS, joins=(ON_BOTH,)), beside, **asked) == [len(both)]
     filtered = Count(dataset=VISITS, where=col("labs.result") > 1, joins=(ON_PERSON,))
     assert exact_numbers(filtered, beside, **asked) == [sum((other[2] or 0) > 1 for _, other in pairs())]
-    result = Ranged(value=col("labs.result").node, low=Fraction(0), high=Fraction(8))
+    result = Clamped(value=col("labs.result").node, low=Fraction(0), high=Fraction(8))
     total = Aggregate(dataset=VISITS, measures=(Total(name="sum", of=result),), joins=(ON_PERSON, LOOKED_UP))
     check_columns(total, beside, PERSON)
     kept = [other[2] or 0 for row, other in pairs() if row[1] in regions]

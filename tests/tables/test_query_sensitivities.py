@@ -11,9 +11,9 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Unit, family, record, user
 from sfumato.engines.expressions import col
 from sfumato.errors import Refused
+from sfumato.tables.clamped import Clamped
 from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys
-from sfumato.tables.measures import Ranged
 from sfumato.tables.queries.found_keys import FoundKeys
 from sfumato.tables.queries.marginals import Marginals
 from sfumato.tables.queries.quantiles import Quantiles
@@ -22,7 +22,7 @@ from sfumato.tables.queries.top import TopGroups
 pytestmark = pytest.mark.kills
 
 DATA = Dataset(name="visits", edition="1")
-OF = Ranged(value=col("x").node, low=Fraction(0), high=Fraction(1))
+OF = Clamped(value=col("x").node, low=Fraction(0), high=Fraction(1))
 LIMITS = [(1, 1), (1, 3), (2, 1), (3, 2)]
 ADD, REPLACE = "add/remove", "replace"
 

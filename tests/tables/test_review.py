@@ -14,7 +14,7 @@ from sfumato.engines.expressions import Type
 from sfumato.errors import InvalidInput, Refused, Unsupported
 from sfumato.mechanisms import Laplace
 from sfumato.noise import SystemWords
-from sfumato.tables.reading import Reader
+from sfumato.tables.estimators import Reader
 from sfumato.tables.schema import ColumnFacts
 
 LIMIT = sf.Limit(groups=1, rows_per_group=1)
@@ -62,6 +62,7 @@ PREVIEWED = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", PREVIEWED)
 def test_a_preview_is_not_smaller_than_the_error_at_the_end_of_the_range(case: str) -> None:
     """All values lie at the low bound, the worst place; the margin told beforehand covers 94.5% of the errors at least.
@@ -85,7 +86,7 @@ def test_a_preview_is_not_smaller_than_the_error_at_the_end_of_the_range(case: s
             labels={},
             sources=(),
         )
-        column: Any = reader.column(query.measures[0])
+        column: Any = query.measures[0].estimate(reader)
         if "covariance" in case:
             value = float(column.scale) * column.moments[0].estimate()
         else:

@@ -35,6 +35,7 @@ def kept(home: Home, method: str) -> Vault:
     return Vault(unit=PATIENT, ledger=ledger, account="hospital/research")
 
 
+@pytest.mark.long
 @filtered
 def test_pure_and_gaussian_releases_state_what_the_filter_counted(home: Home, declare: Declare, method: str) -> None:
     vault = kept(home, method)

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import pyarrow as pa
 import pytest
+from scipy.stats import chi2
 
 import sfumato as sf
 from sfumato import errors
@@ -79,9 +80,14 @@ def test_accuracy_first_with_a_delta(wide: Table) -> None:
 
 
 def test_noise_is_really_drawn_and_of_the_size_stated(wide: Table) -> None:
-    """Forty rounded Gaussians of σ about 28: their root mean square is within 4.75 standard errors (α = 2e-6)."""
+    """Forty rounded Gaussians of σ about 28: their sum of squares has the χ² law, and α = 1e-9.
+
+    Noise of four times σ lies outside but for 4e-9, of a quarter of σ but for 6e-8. The twin is the first.
+    """
     release = wide.group_by("ward").count().release(epsilon=1, delta=DELTA)
     assert isinstance(release.statement.mechanism, Gaussian)
     sigma = float(release.statement.mechanism.sigma)
     square = sum((value - 10) ** 2 for value in release.values) / len(release.values)
-    assert abs(square / sigma**2 - 1) < 4.75 * (2 / 40) ** 0.5
+    low, high = (float(chi2.ppf(share, 40)) / 40 for share in (5e-10, 1 - 5e-10))
+    assert low < square / sigma**2 < high
+    assert not low < square / (sigma / 4) ** 2 < high

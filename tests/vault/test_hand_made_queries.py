@@ -16,9 +16,11 @@ from sfumato.core.budget import Budget
 from sfumato.core.query import Dataset
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.engines.expressions import col
+from sfumato.tables.clamped import Clamped
 from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys
-from sfumato.tables.measures import PersonCount, Ranged, Total
+from sfumato.tables.measures.person_count import PersonCount
+from sfumato.tables.measures.total import Total
 from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
@@ -61,7 +63,7 @@ def vault() -> Vault:
 def queries(**changes: Any) -> list[Any]:
     """One query of each kind."""
     hosp = Keys(column="hosp", values=("a", "b"))
-    day = Ranged(value=col("day").node, low=Fraction(0), high=Fraction(5))
+    day = Clamped(value=col("day").node, low=Fraction(0), high=Fraction(5))
     made = [
         Count(dataset=VISITS, by=(hosp,)),
         Aggregate(dataset=VISITS, measures=(PersonCount(name="persons"),), by=(hosp,)),
@@ -198,7 +200,7 @@ def test_a_subclass_inside_a_query_is_refused_as_well(vault: Vault) -> None:
         __slots__ = ()
         public = property(lambda _: True)  # type: ignore[assignment]
 
-    class Narrow(Ranged):
+    class Narrow(Clamped):
         __slots__ = ()
         width = property(lambda _: Fraction(1, 1000))  # type: ignore[assignment]
 
@@ -237,7 +239,7 @@ def test_a_query_has_no_field_for_its_noise(name: str) -> None:
 
 def test_a_public_number_that_nobody_declared_loosens_nothing(vault: Vault) -> None:
     """Under add/remove it is refused; under replace the claim is that of a replaced row, whatever the number says."""
-    day = Ranged(value=col("day").node, low=Fraction(0), high=Fraction(5))
+    day = Clamped(value=col("day").node, low=Fraction(0), high=Fraction(5))
     query = Aggregate(dataset=VISITS, measures=(Total(name="days", of=day),), number=10**6)
     refused(vault, query, errors.Refused, "was not declared")
     unit = sf.user("id", relation="replace")

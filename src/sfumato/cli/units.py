@@ -111,7 +111,8 @@ def _declared(
     """The comparisons that follow from options alone, all under add/remove."""
     from sfumato.core.units import edge, event, node, record, user
     from sfumato.core.units import family as family_of
-    from sfumato.reports.comparison import Case, EdgeCount, EventCount, Statistic, compare, row_counts
+    from sfumato.reports.comparison import Case, EdgeCount, EventCount, Statistic, compare
+    from sfumato.tables.queries.count import row_counts
 
     relation = "add/remove"
     person = user("person", relation=relation)

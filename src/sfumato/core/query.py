@@ -1,19 +1,24 @@
 """The vocabulary of the spine: dataset, query, mechanism and law, as small Protocols that any area can meet."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description
 from sfumato.core.events import PrivacyEvent
 from sfumato.core.exact import Exact
+from sfumato.core.finding import Finding
 from sfumato.core.limits import Limit
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Unit
 from sfumato.errors import InvalidInput
 
-__all__ = ["Answer", "Dataset", "DrawnMechanism", "Law", "Mechanism", "Query", "ReleasedQuery", "check_name"]
+if TYPE_CHECKING:
+    from sfumato.core.statement import Statement
+
+__all__ = ["Answer", "Dataset", "DrawnMechanism", "Fitted", "Law", "Mechanism", "Query", "ReleasedQuery", "check_name"]
 
 Answer = tuple[tuple[int, ...], tuple[tuple[str | int | bool, ...], ...]]
 """The noisy numbers, and the keys that were found."""
@@ -84,11 +89,27 @@ class Query(Protocol):
         """The columns of the answer as figures with intervals, by name: post-processing of the release."""
         ...
 
+    def describe(self, said: "Statement") -> Description:
+        """What a reader must know of the answer that a statement holds: message keys and values, read off it alone."""
+        ...
+
+    def check_answer(self, said: "Statement") -> Iterator[Finding]:
+        """What is wrong with an answer that claims to be for this query, found from its statement alone."""
+        ...
+
     def expected(self, law: "Law", confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """The margin to expect of each column that can be told beforehand, from public facts alone.
 
         ``rows`` is how many rows a group is expected to have, for columns whose error hangs on that.
         """
+        ...
+
+
+class Fitted(Query, Protocol):
+    """A query that knows which mechanism and which numbers fit it."""
+
+    def misfit(self, mechanism: "Mechanism", unit: Unit, values: tuple[int, ...]) -> str | None:
+        """What is wrong with a mechanism or an answer that claims to be for this query; None if nothing is."""
         ...
 
 

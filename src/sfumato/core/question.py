@@ -35,9 +35,9 @@ class Preview:
     margins: Mapping[str, Fraction]
     joint_margins: Mapping[str, Fraction]
     by_rows: tuple[str, ...] = ()
-    """Columns whose error hangs on how many rows a group has: ``rows=`` tells it."""
+    """Columns whose error depends on how many rows a group has: ``rows=`` tells it."""
     untold: tuple[str, ...] = ()
-    """Columns whose error hangs on the data in other ways."""
+    """Columns whose error depends on the data in other ways."""
 
     @property
     def margin(self) -> int | Fraction:
@@ -63,8 +63,8 @@ class Preview:
         for name, margin in self.margins.items():
             joint = self.joint_margins[name]
             lines.append(f"  {name}: each within ±{_short(margin)}, all at once within ±{_short(joint)}")
-        lines += [f"  {name}: hangs on how many rows a group has; say rows=…" for name in self.by_rows]
-        lines += [f"  {name}: hangs on the data" for name in self.untold]
+        lines += [f"  {name}: depends on how many rows a group has; say rows=…" for name in self.by_rows]
+        lines += [f"  {name}: depends on the data" for name in self.untold]
         return "\n".join([*lines, "Nothing was read or spent."])
 
 
@@ -134,7 +134,7 @@ class Question:
     ) -> Preview:
         """Say what error to expect; opens no data and spends nothing.
 
-        ``rows`` is how many rows you expect in a group: the error of a mean, a share or a variance hangs on it.
+        ``rows`` is how many rows you expect in a group: the error of a mean, a share or a variance depends on it.
         """
         spend = Budget.asked(epsilon=epsilon, delta=delta)
         return self.gate.preview(self.query, spend, confidence=confidence, rows=rows)

@@ -10,7 +10,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from sfumato.engines.dialects import Dialect, wide, wide_constant
+from sfumato.engines.dialect import Dialect
 from sfumato.engines.expressions.doubles import FAR, NEAR, SPECK
 from sfumato.engines.expressions.grammar import Arithmetic, Value
 from sfumato.engines.expressions.types import Sign, Type
@@ -44,7 +44,7 @@ def total(node: Arithmetic, parts: Sequence[Operand], dialect: Dialect) -> Opera
         if isinstance(part, Arithmetic) and part.sign in ADDING:
             return ADDING[part.sign](added(part.left), added(part.right))
         one = next(rest)
-        return _ready(one) if numbers else wide(one.value, dialect)
+        return _ready(one) if numbers else dialect.wide(one.value)
 
     found = added(node)
     value = _held(found) if numbers else _saturated(found, dialect)
@@ -57,7 +57,7 @@ def product(left: Operand, right: Operand, dialect: Dialect) -> Operand:
     if numbers:
         value = _held(_ready(left) * _ready(right))
     else:
-        value = _saturated(wide(left.value, dialect) * wide(right.value, dialect), dialect)
+        value = _saturated(dialect.wide(left.value) * dialect.wide(right.value), dialect)
     return Operand(type=left.type, value=value, missing=_any_missing([left, right]), held=numbers)
 
 
@@ -154,5 +154,5 @@ def _reversible(value: Any) -> Any:
 def _saturated(value: Any, dialect: Dialect) -> Any:
     import ibis
 
-    low, high = wide_constant(LEAST, dialect), wide_constant(MOST, dialect)
+    low, high = dialect.wide_constant(LEAST), dialect.wide_constant(MOST)
     return ibis.greatest(ibis.least(value, high), low).cast("int64")

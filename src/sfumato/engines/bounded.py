@@ -12,12 +12,12 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engines.compile import value
+from sfumato.engines.contribution_limits import KeyColumn, KeyValue, Share, kept_rows
 from sfumato.engines.dialects import dialect_of
 from sfumato.engines.expressions import Expression
-from sfumato.engines.gauges import Gauge
-from sfumato.engines.kept_rows import KeyColumn, KeyValue, Share, kept_rows
 from sfumato.engines.lattice import Lattice, on_lattice
-from sfumato.engines.totals import brought_out, total
+from sfumato.engines.sufficient_statistics import Gauge
+from sfumato.engines.totals import brought_out
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -75,7 +75,7 @@ def totals_by_cell(
     rows = rows.select(**side, **person, cell=rows[kept.cell], **dict(zip(_flat(names), _flat(measured), strict=True)))
     dialect = dialect_of(table)
     if share is None:
-        sums = {f"part{place}": total(rows[name], dialect) for place, name in enumerate(_flat(names))}
+        sums = {f"part{place}": dialect.total(rows[name]) for place, name in enumerate(_flat(names))}
         return rows.group_by([*side, "cell"]).aggregate(**sums)
     pairs = rows.group_by([*side, "person", "cell"]).aggregate(**{name: rows[name].sum() for name in _flat(names)})
     held = [
@@ -84,7 +84,7 @@ def totals_by_cell(
     ]
     parts = dict(zip(_flat(_named(held, "part")), _flat(held), strict=True))
     pairs = pairs.select(*side, "cell", **parts)
-    return pairs.group_by([*side, "cell"]).aggregate(**{name: total(pairs[name], dialect) for name in parts})
+    return pairs.group_by([*side, "cell"]).aggregate(**{name: dialect.total(pairs[name]) for name in parts})
 
 
 def placed(rows: ir.Table, lattices: Sequence[Lattice]) -> tuple[ir.Table, dict[Lattice, Any]]:

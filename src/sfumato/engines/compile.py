@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engines import arithmetic
-from sfumato.engines.dialects import Dialect, bytes_constant, bytes_of, dialect_of
+from sfumato.engines.dialect import Dialect
+from sfumato.engines.dialects import dialect_of
 from sfumato.engines.expressions import (
     Absolute,
     AllOf,
@@ -144,10 +145,10 @@ class _Compiler:
         """Bytes from the prefix up to what follows it: UTF-8 never ends in the last byte, so that is the next one."""
         first = prefix.encode()
         past = first[:-1] + bytes([first[-1] + 1])
-        low, high = bytes_constant(first, self.dialect), bytes_constant(past, self.dialect)
+        low, high = self.dialect.bytes_constant(first), self.dialect.bytes_constant(past)
 
         def within(mine: Any) -> Any:
-            key = bytes_of(mine, self.dialect)
+            key = self.dialect.bytes_of(mine)
             return (key >= low) & (key < high)
 
         return self._where_present([part], within)
@@ -161,7 +162,7 @@ class _Compiler:
 
     def _key(self, part: Operand, found: Any) -> Any:
         """What is compared: of text its bytes, so that no collation decides."""
-        return bytes_of(found, self.dialect) if part.type is Type.TEXT else found
+        return self.dialect.bytes_of(found) if part.type is Type.TEXT else found
 
     # --------------------------------------------------------------------------------------------------------- values
 

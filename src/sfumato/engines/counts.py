@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.engines.bounded import KeyColumn, Share, bounded_totals, totals_by_cell
 from sfumato.engines.expressions import Expression
-from sfumato.engines.gauges import Rows
+from sfumato.engines.sufficient_statistics import Rows
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

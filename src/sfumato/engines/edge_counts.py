@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sfumato.engines.dialects import Dialect, dialect_of
+from sfumato.engines.dialects import dialect_of
 from sfumato.engines.expressions import Type
 from sfumato.engines.operands import column, double, whole
 from sfumato.engines.public_rows import public_rows
@@ -131,7 +131,7 @@ def triangle_count(edges: ListedEdges) -> int:
     wedges = first.inner_join(second, (first.low == second.low) & (first.rank < second.rank), rname="{name}_second")
     # One number of both ends: joined to one of the edges alone, a third would make wedges with a hub in the middle.
     closing = first.high * nodes + second.high
-    if dialect_of(edges.rows) is Dialect.DUCKDB:  # which would else keep all wedges in memory, and pass edges by them
+    if dialect_of(edges.rows).closes_by_membership:
         marked = wedges.select(closed=closing.isin(third.both))
         return _number(marked, marked.closed)
     return _number(wedges.inner_join(third, closing == third.both, rname="{name}_third"))

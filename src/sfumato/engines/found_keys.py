@@ -12,9 +12,9 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engines.compile import predicate
+from sfumato.engines.contribution_limits import Share
 from sfumato.engines.dialects import dialect_of
 from sfumato.engines.expressions import Expression, Type
-from sfumato.engines.kept_rows import Share
 from sfumato.engines.keyed_hash import keyed_hash
 from sfumato.engines.operands import column
 from sfumato.engines.totals import brought_out

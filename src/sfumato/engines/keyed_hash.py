@@ -8,16 +8,15 @@ first twelve hexadecimal digits of md5 of the secret and that text. Why md5: doc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sfumato.engines.dialects import Dialect
+from sfumato.engines.dialect import Dialect, builtin
 from sfumato.errors import Unsupported
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["DIGITS", "keyed_hash"]
+__all__ = ["DIGITS", "keyed_hash", "md5"]
 
 DIGITS = 12  # 48 bits, which DuckDB holds without a pointer; a tie is broken by the caller and harms nobody
 
@@ -35,10 +34,12 @@ def keyed_hash(secret: str, parts: Sequence[ir.Value], dialect: Dialect, *, miss
     for place, part in enumerate(parts):
         written = _written(part, last=place == len(parts) - 1)
         text = text + (ibis.coalesce(written, "-") if missing else written)
-    hashed = _functions()["md5"](text).substr(0, DIGITS)
-    if dialect is Dialect.POSTGRES:  # its text compares by the collation of the database
-        return _functions()["decode"](hashed, "hex")
-    return hashed
+    return dialect.ordered(md5(text).substr(0, DIGITS))
+
+
+def md5(text: Any) -> Any:
+    """The hexadecimal digits of the md5 of a text, which every engine knows."""
+    return builtin("md5", ("string",), "string")(text)
 
 
 def _written(part: Any, *, last: bool) -> Any:
@@ -60,20 +61,3 @@ def _written(part: Any, *, last: bool) -> Any:
         f"a column of type {dtype} cannot tell persons or groups apart: its values do not compare exactly on every "
         "engine. Use text, whole numbers, truth values or dates."
     )
-
-
-@cache
-def _functions() -> dict[str, Any]:
-    """Functions that every engine has and Ibis does not know on all of them; each is pinned by a test."""
-    import ibis
-
-    def md5(text):  # type: ignore[no-untyped-def]
-        ...
-
-    def decode(text, form):  # type: ignore[no-untyped-def]
-        ...
-
-    return {
-        "md5": ibis.udf.scalar.builtin(md5, signature=(("string",), "string")),
-        "decode": ibis.udf.scalar.builtin(decode, signature=(("string", "string"), "binary")),
-    }

@@ -12,13 +12,13 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from sfumato.engines.bounded import placed
+from sfumato.engines.contribution_limits import KeyColumn, Share, kept_rows
 from sfumato.engines.dialects import dialect_of
 from sfumato.engines.expressions import Expression, Term, columns_of
-from sfumato.engines.kept_rows import KeyColumn, Share, kept_rows
 from sfumato.engines.keyed_hash import keyed_hash
 from sfumato.engines.lattice import Lattice
 from sfumato.engines.operands import whole
-from sfumato.engines.totals import brought_out, total
+from sfumato.engines.totals import brought_out
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -77,10 +77,10 @@ def rows_by_value(
     rows = rows.select(**side, **person, cell=rows[kept.cell], value=places[lattice], one=whole(1))
     dialect = dialect_of(table)
     if share is None:
-        return rows.group_by([*side, "cell", "value"]).aggregate(total=total(rows.one, dialect))
+        return rows.group_by([*side, "cell", "value"]).aggregate(total=dialect.total(rows.one))
     own = rows.group_by([*side, "person", "cell", "value"]).aggregate(rows=rows.one.sum().cast("int64"))
     own = _few_rows(own, share, list(side))
-    return own.group_by([*side, "cell", "value"]).aggregate(total=total(own.rows, dialect))
+    return own.group_by([*side, "cell", "value"]).aggregate(total=dialect.total(own.rows))
 
 
 def _few_rows(own: ir.Table, share: Share, side: Sequence[str]) -> ir.Table:

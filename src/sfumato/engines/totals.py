@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sfumato.engines.dialects import Dialect, dialect_of
+from sfumato.engines.dialects import dialect_of
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["brought_out", "total"]
-
-
-def total(column: ir.IntegerColumn, dialect: Dialect) -> Any:
-    """The sum of 64-bit whole numbers, as a whole number of up to 38 digits, which Ibis calls a decimal.
-
-    DuckDB adds them up in 128 bits and PostgreSQL in numerics of any length; Spark would stay in 64 bits and raise.
-    """
-    if dialect is Dialect.SPARK:
-        return column.cast("decimal(38, 0)").sum()
-    return column.sum().cast("decimal(38, 0)")
+__all__ = ["brought_out"]
 
 
 def brought_out(table: ir.Table) -> dict[str, list[Any]]:
@@ -30,9 +20,8 @@ def brought_out(table: ir.Table) -> dict[str, list[Any]]:
     """
     import pyarrow as pa
 
-    spark = dialect_of(table) is Dialect.SPARK
-    schema = table.schema()
-    wide = [name for name, dtype in schema.items() if dtype.is_decimal() or (spark and dtype.is_integer())]
+    dialect, schema = dialect_of(table), table.schema()
+    wide = [name for name, dtype in schema.items() if dialect.travels_as_text(dtype)]
     found = table.mutate(**{name: table[name].cast("string") for name in wide}).to_pyarrow()
     columns: dict[str, list[Any]] = {name: found[name].to_pylist() for name in schema if name not in wide}
     for name in wide:

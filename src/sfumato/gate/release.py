@@ -103,10 +103,10 @@ class ReleaseGate:
                 return margins[name] <= wanted
             if rows is None and name in asked.expected(law, level, joint=joint, rows=1):
                 raise InvalidInput(
-                    f"the error of {name!r} hangs on how many rows a group has; nothing was done. Say rows=…, how many "
-                    "you expect."
+                    f"the error of {name!r} depends on how many rows a group has; nothing was done. Say rows=…, how "
+                    "many you expect."
                 )
-            raise InvalidInput(f"the error of {name!r} hangs on the data; nothing was done. Choose ε in another way.")
+            raise InvalidInput(f"the error of {name!r} depends on the data; nothing was done. Choose ε in another way.")
 
         return least_epsilon_where(reaches, f"keeps {name!r} within ±{margin}")
 

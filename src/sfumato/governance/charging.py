@@ -35,7 +35,7 @@ def lines_of(
 
 
 def standing_lines(books: Books, path: str, *, unit: Unit, datasets: Sequence[Dataset]) -> tuple[str, ...]:
-    """Those of them that do not hang on which days are read."""
+    """Those of them that do not depend on which days are read."""
     lines = [account_line(level) for level in levels_of(path)]
     editions = [(dataset, books.edition(dataset)) for dataset in datasets]
     people = (population_line(edition.population) for _, edition in editions if edition is not None)

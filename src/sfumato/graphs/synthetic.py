@@ -1,19 +1,23 @@
 """A private synthetic graph: noisy pairs above a threshold (top-m filter), and graphs with released degrees."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description
 from sfumato.core.exact import natural
+from sfumato.core.finding import Finding, check_numbers
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release, only_release
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Edge, Node, Relation, Unit
 from sfumato.errors import InvalidInput, Refused
 from sfumato.graphs.adjacency import Adjacency
+from sfumato.graphs.describe import network
 from sfumato.graphs.moves import check_unit
 from sfumato.graphs.pairs import pair_count, places
 from sfumato.graphs.shape import Shape
@@ -95,6 +99,22 @@ class SyntheticGraph:
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """A graph has no margin."""
         return {}
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        return network(self, said, sentence=True, named="accuracy.synthetic")
+
+    def check_answer(self, said: Statement) -> Iterator[Finding]:
+        """A count, a threshold, and the pairs that were let through, in order."""
+        yield from check_numbers(self, said)
+        shown = said.values[2:]
+        if len(said.values) < 2 or list(shown) != sorted({cell for cell in shown if 0 <= cell < self.cells}):
+            yield Finding(field="statement.values", problem="must be a count, a threshold, and pairs in order")
+
+    @property
+    def cell_steps(self) -> tuple[int, int]:
+        """By how much one edge moves the count and a pair, in steps of the noise."""
+        return COUNT_STEP, PAIR_STEP
 
     def cap(self, unit: Unit) -> None:
         """None: the whole graph is read."""

@@ -13,16 +13,20 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, SupportsIndex
 
 from sfumato.core.budget import Budget
-from sfumato.core.exact import Exact, natural
+from sfumato.core.description import Description, Word, phrase
+from sfumato.core.exact import Exact, fraction_text, natural
+from sfumato.core.finding import check_fit
 from sfumato.core.interrupts import FAILED, attempt
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, Law, Mechanism
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Record, Unit, User, describe
 from sfumato.errors import EngineFailed, InvalidInput, Refused, Unsupported
 from sfumato.gate.session import SessionGate
 from sfumato.inference.figure import Figure
 from sfumato.inference.form import Form, Noise
+from sfumato.learning.describe import accuracies
 from sfumato.learning.shielded import shielded
 from sfumato.learning.silence import silence
 from sfumato.learning.unchanged import Unchanged
@@ -100,6 +104,16 @@ class Evaluations:
         )
         labels = {name: tuple(column) for name, column in self.labels().items()}
         return {"accuracy": Figure(forms=forms, labels=labels, measure="accuracy", sources=(release,))}
+
+    check_answer = check_fit
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        facts: dict[str, Word] = {}
+        if said.sensitivity.l2 is not None:
+            squared = fraction_text(said.sensitivity.l2.squared)
+            facts["sensitivity"] = phrase("fact.sensitivity_rows_l2", squared=squared)
+        return accuracies(self, said, number=self.number, **facts)
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """The margin of each share, or of all of them at once."""

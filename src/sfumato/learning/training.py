@@ -5,12 +5,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from sfumato.core.description import Description
 from sfumato.core.exact import natural, positive, probability
+from sfumato.core.finding import check_fit
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, Law, Mechanism
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Record, Relation, Unit, User, describe
 from sfumato.errors import InvalidInput, Refused, Unsupported
+from sfumato.learning.describe import trained
 
 __all__ = ["KINDS", "STEPS", "Training"]
 
@@ -41,8 +45,6 @@ class Training:
         "mechanism.adaptive_sums",
         "mechanism.correlated_sums",
     )
-    PLOT: ClassVar[str] = "training"
-    SCATTERED: ClassVar[str] = "the noise of a model is in its weights"
     dataset: Dataset
     units: str
     clip: Fraction
@@ -71,11 +73,6 @@ class Training:
             raise InvalidInput("weights are told by 64 hexadecimal digits; nothing was done.")
 
     @property
-    def glance(self) -> tuple[tuple[str, str], ...]:
-        """How large the model is, and the message that says what this figure is."""
-        return ((f"{self.parameters:,}", "page.glance_weights"),)
-
-    @property
     def size(self) -> int:
         """0: a model is no list of numbers that have an error each."""
         return 0
@@ -97,6 +94,29 @@ class Training:
     def columns(self, release: Any) -> Mapping[str, Any]:
         """No columns: the certificate tells the weights by their digest."""
         return {}
+
+    check_answer = check_fit
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        noise = said.mechanism
+        if noise.KIND not in self.ANSWERED_BY:
+            raise Unsupported(f"a {self.KIND} by a {noise.KIND} is no training run; no text was made.")
+        cycle = noise.KIND == "mechanism.correlated_sums"
+        return trained(
+            said,
+            units=self.units,
+            number=self.number,
+            batch=self.rate * self.number,
+            steps=self.steps,
+            done=self.done,
+            parameters=self.parameters,
+            clip=self.clip,
+            multiplier=noise.multiplier,  # type: ignore[attr-defined]
+            weights=self.weights,
+            way="cycle" if cycle else "all" if self.rate == 1 else "sampled",
+            follows=noise.KIND == "mechanism.adaptive_sums",
+        )
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """Nothing is told beforehand of how good a model will be."""

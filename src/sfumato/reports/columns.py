@@ -9,11 +9,11 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
+from sfumato.core.description import Description, Measured
 from sfumato.core.exact import decimal_up
 from sfumato.core.release import Release
+from sfumato.core.statement import Statement
 from sfumato.errors import InvalidInput, Unsupported
-from sfumato.tables.measures import Association, Average, Measure, PersonCount, Proportion, RowCount, Variation
-from sfumato.tables.queries.aggregate import Aggregate
 
 if TYPE_CHECKING:
     from sfumato.inference.derived import Derived
@@ -22,12 +22,12 @@ __all__ = [
     "CONFIDENCE",
     "Column",
     "columns_of",
+    "described",
     "drawable",
     "magnitude",
     "one_of",
     "picked",
     "plain",
-    "row_height",
     "shared_margins",
     "widest_at_once",
 ]
@@ -42,12 +42,12 @@ Number = int | float | Fraction
 class Column:
     """One column: its numbers, and their intervals where these can be worked out here.
 
-    ``measure`` is None where the numbers are those that were drawn, as for a count. ``ends`` is None where NumPy, which
-    most intervals need, is not installed, and where values were chosen and not measured.
+    ``measured`` is None where the numbers are those that were drawn, as for a count. ``ends`` is None where NumPy,
+    which most intervals need, is not installed, and where values were chosen and not measured.
     """
 
     name: str
-    measure: Measure | None
+    measured: Measured | None
     figure: "Derived | None"
     values: tuple[Number, ...]
     ends: tuple[tuple[Number, Number], ...] | None
@@ -72,7 +72,7 @@ class Column:
         """Whether it counts rows or persons."""
         if self.chosen:
             return False
-        return self.measure is None or isinstance(self.measure, RowCount | PersonCount)
+        return self.measured is None or self.measured.counts
 
     @cached_property
     def whole(self) -> bool:
@@ -112,7 +112,7 @@ class Column:
     def places(self) -> int:
         """How many digits after the point say something: two of the smallest margin; counts have none."""
         finest = min((half for half in self.told if half > 0), default=None)
-        if self.whole or isinstance(self.measure, RowCount | PersonCount):
+        if self.whole or (self.measured is not None and self.measured.counts):
             return 0
         if finest is None:
             sizes = [abs(float(value)) for value in self.values if value and math.isfinite(value)]
@@ -140,8 +140,16 @@ class Column:
     def _open(self, value: Number, low: Number, high: Number) -> bool:
         if not all(map(math.isfinite, (value, low, high))):
             return True
-        least, most = _possible(self.measure)
+        least, most = _possible(self.measured)
         return low <= least and high >= most
+
+
+@lru_cache(maxsize=8)
+def described(said: Statement) -> Description:
+    """What the query of a statement says of its answer."""
+    if not hasattr(said.query, "describe"):
+        raise Unsupported(f"there is no text yet for a {said.query.KIND}; nothing was made.")
+    return said.query.describe(said)
 
 
 @lru_cache(maxsize=8)
@@ -150,10 +158,10 @@ def columns_of(release: Release) -> tuple[Column, ...]:
     query = release.statement.query
     if query.measure is not None:
         ends = tuple(release.interval(CONFIDENCE))
-        return (Column(name=query.measure, measure=None, figure=None, values=release.values, ends=ends),)
-    known = {measure.name: measure for measure in query.measures} if isinstance(query, Aggregate) else {}
+        return (Column(name=query.measure, measured=None, figure=None, values=release.values, ends=ends),)
+    known = described(release.statement).measured
     return tuple(
-        Column(name=name, measure=known.get(name), figure=figure, values=tuple(figure.values), ends=_ends(figure))
+        Column(name=name, measured=known.get(name), figure=figure, values=tuple(figure.values), ends=_ends(figure))
         for name, figure in release.columns.items()
     )
 
@@ -213,13 +221,6 @@ def one_of(release: Release, column: str | None) -> Column:
     return drawable(release, column)[0]
 
 
-def row_height(query: object) -> int:
-    """By how much one row moves the numbers that are drawn: 1 for counts, many steps where values are measured."""
-    if not isinstance(query, Aggregate):
-        return 1
-    return max(int(block.reach.alone.linf) for block in query.blocks)
-
-
 def magnitude(size: Fraction, digits: int = 3) -> str:
     """The size of an error, rounded up to so many digits unless it is whole.
 
@@ -242,23 +243,11 @@ def _ends(figure: "Derived") -> tuple[tuple[Number, Number], ...] | None:
         return None
 
 
-def _possible(measure: Measure | None) -> tuple[float, float]:
-    """What a measure can be at all, a little narrower against rounding; an interval of all of it says nothing."""
-    low, high = -math.inf, math.inf
-    match measure:
-        case Average(of=of):
-            low, high = float(of.low), float(of.high)
-        case Proportion():
-            low, high = 0.0, 1.0
-        case Variation(of=of, root=root):
-            low, high = 0.0, float(of.width / 2 if root else of.width**2 / 4)
-        case Association(scaled=True):
-            low, high = -1.0, 1.0
-        case Association(first=first, second=second):
-            high = float(first.width * second.width / 4)
-            low = -high
-        case _:
-            return low, high
+def _possible(measured: Measured | None) -> tuple[float, float]:
+    """What a column can be at all, a little narrower against rounding; an interval of all of it says nothing."""
+    if measured is None or measured.low is None or measured.high is None:
+        return -math.inf, math.inf
+    low, high = float(measured.low), float(measured.high)
     slack = (high - low) * 1e-9
     return low + slack, high - slack
 

@@ -16,7 +16,7 @@ from sfumato.core.conversions import Enforced, convert
 from sfumato.core.exact import Exact, natural, probability
 from sfumato.core.guarantees import GDP, ZCDP, Approximate, Guarantee, Pure
 from sfumato.core.limits import MOST, Limit
-from sfumato.core.query import Dataset, Mechanism
+from sfumato.core.query import Mechanism
 from sfumato.core.release import Release, only_release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Edge, Event, Family, Node, Record, Relation, Unit, User, describe
@@ -24,19 +24,19 @@ from sfumato.errors import InvalidInput, NotDeclared, Refused, Unsupported
 from sfumato.mechanisms import Gaussian, Laplace
 from sfumato.mechanisms.advisor import least_noise
 from sfumato.mechanisms.calibration import least_epsilon
-from sfumato.reports.columns import row_height
-from sfumato.tables.queries.aggregate import Aggregate
-from sfumato.tables.queries.count import Count, Keys
 
-__all__ = ["Case", "Comparison", "EdgeCount", "EventCount", "Line", "Statistic", "cases_of", "compare", "row_counts"]
+__all__ = ["Case", "Comparison", "EdgeCount", "EventCount", "Line", "Statistic", "cases_of", "compare"]
 
 CONFIDENCE = Fraction(19, 20)
-MOST_GROUPS = 10_000
 LARGE = 30  # from this μ on the exact curve would need numbers of thousands of digits, and ε is above 450 anyway
 
 
 class Statistic(Protocol):
-    """Whatever one unit can move: a query, or one of the two below."""
+    """Whatever one unit can move: a query, or one of the two below.
+
+    ``COMPARED``, where it has one, is the key of the words for it. A query whose columns are computed has a
+    ``row_height`` besides: by how much one row moves its numbers.
+    """
 
     def sensitivity(self, unit: Unit, limit: Limit | None) -> Sensitivity:
         """How far one unit, held to ``limit``, can move the statistic."""
@@ -57,6 +57,8 @@ class EdgeCount:
     >>> EdgeCount().sensitivity(node(max_degree=20, relation="add/remove"), None).l1
     L1(value=Fraction(20, 1))
     """
+
+    COMPARED: ClassVar[str] = "comparison.edges"
 
     def sensitivity(self, unit: Unit, limit: Limit | None) -> Sensitivity:
         """One edge, or all edges of one node."""
@@ -80,6 +82,7 @@ class EventCount:
     L1(value=Fraction(12, 1))
     """
 
+    COMPARED: ClassVar[str] = "comparison.events"
     most: int
 
     def __post_init__(self) -> None:
@@ -95,19 +98,6 @@ class EventCount:
             case Family(relation=Relation.ADD_REMOVE), None:
                 return _one_number(self.most * unit.size)
         raise _no_unit_of("the number of events", unit, "sf.event, sf.user and sf.family")
-
-
-def row_counts(limit: Limit) -> Count:
-    """Counts of rows in so many groups that a person can fill the limit: the widest case, where no release is at hand.
-
-    >>> row_counts(Limit(groups=2, rows_per_group=3)).size
-    4
-    """
-    natural(limit.groups, "groups", most=MOST_GROUPS)
-    return Count(
-        dataset=Dataset(name="rows", edition="any"),
-        by=(Keys(column="group", values=tuple(range(2 * limit.groups))),),
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +145,11 @@ class Comparison:
     height: int = 1
 
     @property
+    def computed(self) -> bool:
+        """Whether columns are computed from the numbers, which words then count in rows."""
+        return _computed(self.statistic)
+
+    @property
     def delta(self) -> Fraction:
         """The δ of the noise that all lines share: none where it is Laplace noise, whatever δ was allowed."""
         return Fraction(0) if isinstance(self.mechanism, Laplace) else self.spend.delta
@@ -191,7 +186,7 @@ def compare(
     if (epsilon is None) == (margin is None):
         raise InvalidInput("give either epsilon or margin, the error to reach; nothing was compared.")
     if margin is not None:
-        if isinstance(statistic, Aggregate):
+        if _computed(statistic):
             raise Unsupported(
                 "measures of one question have errors of different kinds, so one margin for all of them says nothing; "
                 "nothing was compared. Give epsilon."
@@ -281,8 +276,13 @@ def _lines(
         margin=mechanism.law.margin(confidence),
         lines=tuple(lines),
         released=released,
-        height=row_height(statistic),
+        height=getattr(statistic, "row_height", 1),
     )
+
+
+def _computed(statistic: Statistic) -> bool:
+    """Whether columns are computed from the numbers, so that these are counted in rows."""
+    return hasattr(statistic, "row_height")
 
 
 def _epsilon(mechanism: Mechanism, moved: Sensitivity, delta: Fraction) -> Fraction:

@@ -10,26 +10,20 @@ from sfumato.core.units import Family, Node, Record, Relation, Unit, User
 from sfumato.mechanisms import Laplace
 from sfumato.reports.catalogue import counted, message
 from sfumato.reports.columns import magnitude
-from sfumato.reports.comparison import Comparison, EdgeCount, EventCount, Line
-from sfumato.tables.queries.aggregate import Aggregate
-from sfumato.tables.queries.count import Count
+from sfumato.reports.comparison import Comparison, EventCount, Line
 
 __all__ = ["document", "heading", "name", "notes", "rows", "title", "within"]
 
 
 def title(found: Comparison, language: str) -> str:
     """What is compared."""
-    match found.statistic:
-        case EdgeCount():
-            statistic = message(language, "comparison.edges")
-        case EventCount():
-            statistic = message(language, "comparison.events")
-        case Count(dataset=dataset) if found.released:
-            statistic = message(language, "comparison.counts", dataset=dataset.name, edition=dataset.edition)
-        case Aggregate(dataset=dataset):
-            statistic = message(language, "comparison.measures", dataset=dataset.name, edition=dataset.edition)
-        case _:
-            statistic = message(language, "comparison.rows")
+    dataset, name = getattr(found.statistic, "dataset", None), getattr(found.statistic, "COMPARED", "comparison.rows")
+    if dataset is None:
+        statistic = message(language, name)
+    elif found.released or found.computed:
+        statistic = message(language, name, dataset=dataset.name, edition=dataset.edition)
+    else:
+        statistic = message(language, "comparison.rows")
     return message(language, "comparison.title", statistic=statistic)
 
 
@@ -68,7 +62,7 @@ def notes(found: Comparison, language: str) -> list[str]:
             margin=within(found.margin, found),
             percent=decimal_down(100 * found.confidence),
         ),
-        *([message(language, "comparison.in_rows")] if isinstance(found.statistic, Aggregate) else []),
+        *([message(language, "comparison.in_rows")] if found.computed else []),
         message(language, f"comparison.held_{relation}"),
         *_factor(found, language),
         *dict.fromkeys(_grounds(found, line, language) for line in found.lines),

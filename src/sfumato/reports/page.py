@@ -22,16 +22,16 @@ from sfumato.errors import InvalidInput
 from sfumato.reports.amounts import amount
 from sfumato.reports.browser import find, print_pdf
 from sfumato.reports.catalogue import LANGUAGES, message, messages
-from sfumato.reports.columns import Column, columns_of, magnitude, shared_margins
+from sfumato.reports.columns import Column, columns_of, described, magnitude, shared_margins
 from sfumato.reports.drawings import Drawing, drawing, paint
 from sfumato.reports.particulars import asked, particulars
-from sfumato.reports.plots.pictured import glance_of, plot_of
 from sfumato.reports.publication import Draft, Grounds, Publication, standing
 from sfumato.reports.rendering import Markup, render
 from sfumato.reports.sheet import Sheet, sheet
 from sfumato.reports.snippet import snippet
 from sfumato.reports.words import AUDIENCES, Span
 from sfumato.reports.words.figures import one_line, span_figure
+from sfumato.reports.words.rendering import render as say
 
 __all__ = ["file_name", "page", "pdf", "snippet", "write"]
 
@@ -235,7 +235,7 @@ def _heading(columns: Sequence[Column]) -> str:
 
 def _picture(release: Release, columns: Sequence[Column], language: str) -> Drawing | None:
     """The picture that the query names; none where there is more than can be seen, or nothing to draw."""
-    plot = plot_of(release.statement.query)
+    plot = described(release.statement).plot
     crowded = plot == "intervals" and bool(columns) and len(columns[0].values) > MOST_POINTS
     return None if crowded else drawing(release, plot, language)
 
@@ -249,9 +249,9 @@ def _amounts(said: Statement, language: str) -> Iterator[Card]:
 
 def _margins(release: Release, language: str) -> Iterator[Card]:
     """The figures that the query names; else the margin of each number or, of several columns, of the first few."""
-    first = glance_of(release.statement.query)
+    first = described(release.statement).glance
     if first:
-        yield from (Card(figure=figure, words=message(language, words)) for figure, words in first)
+        yield from (Card(figure=say(figure, language), words=message(language, words)) for figure, words in first)
         return
     shared = shared_margins(release)
     if shared is not None:

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sfumato.core.release import Release
-from sfumato.core.units import Family, User
 from sfumato.reports.catalogue import message
 from sfumato.reports.columns import Column, columns_of
 from sfumato.reports.particulars import column
-from sfumato.reports.words.measured import said
+from sfumato.reports.words.rendering import render
 
 __all__ = ["Cell", "Row", "Sheet", "sheet"]
 
@@ -79,13 +78,12 @@ def _note(release: Release, language: str, *, shown: int, total: int) -> str:
 
 def _heads(release: Release, columns: Sequence[Column], language: str) -> tuple[Cell, ...]:
     """The names of the columns, with what each of them is."""
-    persons = isinstance(release.statement.unit, User | Family)
     heads = []
     for each in columns:
-        if each.measure is None:
+        if each.measured is None:
             heads.append(Cell(text=each.name if each.figure is not None else column(each.name, language)))
         else:
-            heads.append(Cell(text=each.name, under=said(each.measure, language, persons=persons)))
+            heads.append(Cell(text=each.name, under=render(each.measured.words, language)))
     ends = [Cell(text=column(end, language)) for end in ("low", "high")]
     return (*heads, *ends) if len(columns) == 1 and not columns[0].chosen else tuple(heads)
 

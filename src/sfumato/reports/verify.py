@@ -16,13 +16,13 @@ from sfumato.core.budget import Budget
 from sfumato.core.certificate import KIND, VERSION, Certificate, seals, signed_text
 from sfumato.core.documents import Json, canonical, encode, parse
 from sfumato.core.events import PrivacyEvent
+from sfumato.core.finding import Finding
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.signature import read_public_key, signature_holds
 from sfumato.core.statement import Statement
 from sfumato.core.units import Relation
 from sfumato.errors import InvalidInput, Refused, SfumatoError
-from sfumato.graphs.synthetic import COUNT_STEP, PAIR_STEP, SyntheticGraph
 from sfumato.mechanisms import (
     CubeNoise,
     Gaussian,
@@ -38,22 +38,11 @@ from sfumato.mechanisms import (
 from sfumato.mechanisms.ladder import edges_of
 from sfumato.reports.declarations import DECLARATIONS
 from sfumato.reports.presenter import Reports
-from sfumato.tables.queries.found_keys import FoundKeys
-from sfumato.tables.queries.quantiles import Quantiles
-from sfumato.tables.queries.top import TopGroups
 
 __all__ = ["Finding", "Verification", "load", "parsed", "read", "verify"]
 
 PARTS = ("kind", "version", "statement", "seals", "signature")
 WIDEST = 2**200
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One thing that is wrong, and the field where it is wrong."""
-
-    field: str
-    problem: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,53 +188,11 @@ def _derivation(said: Statement) -> Iterator[Finding]:
     yield from _price(said, event)
     if not all(abs(value) < 2**63 for value in said.values):
         yield Finding(field="statement.values", problem="must be whole numbers of 64 bits")
-    yield from _answer(said)
+    yield from said.query.check_answer(said)
     yield from _account(said)
     private = {said.dataset, *(join.dataset for join in getattr(said.query, "joins", ()) if not join.public)}
     if len(set(said.derived)) != len(said.derived) or not private.issuperset(said.derived):
         yield Finding(field="statement.derived", problem="must name private datasets of the query, each once")
-
-
-def _answer(said: Statement) -> Iterator[Finding]:
-    """An answer such as the mechanism gives to the query: as many numbers, each of them possible."""
-    if isinstance(said.query, FoundKeys):
-        yield from _found(said, said.query)
-        return
-    if said.query.size is not None and len(said.values) != said.query.size:
-        yield Finding(field="statement.values", problem=f"must hold {said.query.size} numbers, one for each cell")
-    if said.found:
-        yield Finding(field="statement.found", problem="must be empty: the query does not look for keys")
-    if hasattr(said.query, "misfit"):
-        problem = said.query.misfit(said.mechanism, said.unit, said.values)
-        if problem is not None:
-            yield Finding(field="statement.mechanism", problem=problem)
-    match said.query:
-        case TopGroups(cells=cells):
-            if not all(0 <= place < cells for place in said.values) or len(set(said.values)) != len(said.values):
-                yield Finding(field="statement.values", problem="must be different places of groups that are declared")
-        case SyntheticGraph(cells=cells):
-            shown = said.values[2:]
-            if len(said.values) < 2 or list(shown) != sorted({cell for cell in shown if 0 <= cell < cells}):
-                yield Finding(field="statement.values", problem="must be a count, a threshold, and pairs in order")
-        case Quantiles(lattice=lattice, levels=levels):
-            groups = [said.values[at : at + len(levels)] for at in range(0, len(said.values), len(levels))]
-            if not all(0 <= place <= lattice.steps for place in said.values):
-                yield Finding(field="statement.values", problem="must be places on the query's lattice")
-            elif not all(list(group) == sorted(group) for group in groups):
-                yield Finding(field="statement.values", problem="must not fall from one quantile to the next")
-
-
-def _found(said: Statement, query: FoundKeys) -> Iterator[Finding]:
-    keys = said.found
-    if not all(len(key) == len(query.over) for key in keys) or len(set(keys)) != len(keys):
-        yield Finding(field="statement.found", problem="must hold different keys, one part for each column")
-    if len(said.values) != (len(keys) if query.counted else 0):
-        yield Finding(field="statement.values", problem="must hold one number for each key that was counted")
-    wanted = NoisyThreshold if query.counted else OptimalSelection
-    if type(said.mechanism) is not wanted:
-        yield Finding(field="statement.mechanism.kind", problem=f"must be {wanted.KIND} for this query")
-    if isinstance(said.mechanism, NoisyThreshold) and not all(v >= said.mechanism.threshold for v in said.values):
-        yield Finding(field="statement.values", problem="must not lie below the threshold")
 
 
 def _calibration(said: Statement, sensitivity: Sensitivity) -> Iterator[Finding]:
@@ -278,9 +225,9 @@ def _calibration(said: Statement, sensitivity: Sensitivity) -> Iterator[Finding]
         case Ladder() | Ladders():
             yield from _ladders(said)
         case NoisyCells(cells=cells, count_step=count, cell_step=cell):
-            if not isinstance(said.query, SyntheticGraph) or cells != said.query.cells:
+            if cells != getattr(said.query, "cells", None):
                 yield Finding(field="statement.mechanism.cells", problem="must be the pairs of the query's nodes")
-            if (count, cell) != (COUNT_STEP, PAIR_STEP):
+            if (count, cell) != getattr(said.query, "cell_steps", None):
                 yield Finding(field="statement.mechanism.cell_step", problem="must be the steps of the sensitivity")
         case CubeNoise(linf=stated) if sensitivity.linf is not None and stated != sensitivity.linf.value:
             yield _miscalibrated("linf", sensitivity.linf.value)

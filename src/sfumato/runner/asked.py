@@ -15,7 +15,6 @@ from sfumato.core.units import Unit
 from sfumato.errors import InvalidInput, Refused, Unsupported
 from sfumato.governance.digest import digest_of
 from sfumato.governance.plans import Margin, PlannedRelease
-from sfumato.tables.measures import PersonCount, RowCount
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
 from sfumato.tables.schema import Schema
@@ -69,13 +68,13 @@ class Asked:
     def counts(self) -> bool:
         """Whether all numbers are counts, so that a margin in whole numbers is one of the answer itself."""
         query = self.query
-        return isinstance(query, Count) or all(isinstance(each, RowCount | PersonCount) for each in query.measures)
+        return isinstance(query, Count) or all(each.counts for each in query.measures)
 
     @property
     def adds_up(self) -> bool:
         """Whether the answers of parts of a period add up to that of the whole: counts of rows do, of persons not."""
         query = self.query
-        return isinstance(query, Count) or all(isinstance(each, RowCount) for each in query.measures)
+        return isinstance(query, Count) or all(each.adds_up for each in query.measures)
 
     @property
     def limit_of_l1(self) -> Fraction:

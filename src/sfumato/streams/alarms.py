@@ -6,14 +6,18 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description
 from sfumato.core.exact import natural
+from sfumato.core.finding import check_fit
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, Law, Mechanism
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Relation, Unit
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.inference.derived import Derived
 from sfumato.mechanisms.sparse_vector import SparseVector
+from sfumato.streams.describe import alarms
 from sfumato.streams.protected import check_protected
 
 if TYPE_CHECKING:
@@ -40,7 +44,6 @@ class Alarms:
     KIND: ClassVar[str] = "query.alarms"
     VERSION: ClassVar[int] = 1
     ANSWERED_BY: ClassVar[tuple[str, ...]] = ("mechanism.sparse_vector",)
-    PLOT: ClassVar[str] = "alarms"
     dataset: Dataset
     watched: str
     threshold: int
@@ -96,6 +99,13 @@ class Alarms:
         return {
             name: AlarmColumn(numbers=part, measure=name, labels={}, sources=(release,)) for name, part in pairs.items()
         }
+
+    check_answer = check_fit
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        given = {"drift": self.drift, "threshold": self.threshold, "most": self.alarms}
+        return alarms(self, said, watched=self.watched, **given)
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """An alarm has no margin."""

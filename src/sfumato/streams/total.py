@@ -6,15 +6,19 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description
 from sfumato.core.exact import natural
+from sfumato.core.finding import check_fit
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, Law, Mechanism
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Relation, Unit
 from sfumato.errors import InvalidInput
 from sfumato.mechanisms.matrix.steps.pattern import Pattern
 from sfumato.mechanisms.matrix.steps.tree import Tree
 from sfumato.streams.choice import strategy_for
+from sfumato.streams.describe import running_total
 from sfumato.streams.noise import SeriesNoise
 from sfumato.streams.protected import check_protected
 
@@ -45,8 +49,6 @@ class RunningTotal:
     KIND: ClassVar[str] = "query.running_total"
     VERSION: ClassVar[int] = 1
     ANSWERED_BY: ClassVar[tuple[str, ...]] = ("mechanism.series",)
-    PLOT: ClassVar[str] = "series"
-    SCATTERED: ClassVar[str] = "the noise of a total depends on its step"
     dataset: Dataset
     horizon: int
     told: int
@@ -112,6 +114,12 @@ class RunningTotal:
 
         told = self.told if self.kept else 0
         return {"total": Series.of(release, told=told, groups=max(1, len(self.groups)))}
+
+    check_answer = check_fit
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        return running_total(self, said, horizon=self.horizon, groups=self.groups, kept=self.kept)
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """Not told by the law of one measurement."""

@@ -2,6 +2,7 @@
 
 from sfumato.core.data_kind import DataKind
 from sfumato.engines.expressions import EXPRESSIONS
+from sfumato.tables.clamped import Clamped
 from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys
 from sfumato.tables.measures import MEASURES
@@ -15,12 +16,12 @@ from sfumato.tables.table import Table
 
 __all__ = ["KIND", "QUERIES", "Aggregate", "Count", "FoundKeys", "Keys", "Marginals", "Quantiles", "Table", "TopGroups"]
 
-QUERIES = (Count, Aggregate, Quantiles, FoundKeys, TopGroups, Marginals, Join, Keys, *MEASURES)
+QUERIES = (Count, Aggregate, Quantiles, FoundKeys, TopGroups, Marginals, Join, Keys, Clamped, *MEASURES)
 
 KIND = DataKind(
     name="tables",
     declarations=(*QUERIES, *EXPRESSIONS),
-    messages=None,
+    messages="sfumato.tables",
     plots={},
     store="sfumato.tables.store:TableStore",
 )

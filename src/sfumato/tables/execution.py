@@ -14,15 +14,16 @@ from sfumato.engines.compile import predicate
 from sfumato.engines.counts import bounded_counts
 from sfumato.engines.expressions import AllOf, Date, Expression, Type, check, columns_of, type_of, written
 from sfumato.engines.found_keys import persons_by_key
-from sfumato.engines.gauges import Rows
 from sfumato.engines.joined import few_rows, joined
 from sfumato.engines.public_rows import public_rows
 from sfumato.engines.quantile_counts import lattice_counts
 from sfumato.engines.sources import Source, check_one_place, opened_together
+from sfumato.engines.sufficient_statistics import Rows
 from sfumato.errors import InvalidInput, Unsupported
+from sfumato.tables.clamped import Clamped
 from sfumato.tables.joins import Join, prefixed
 from sfumato.tables.keys import Keys
-from sfumato.tables.measures import Measure, Proportion, Ranged, RowCount, ranges_of
+from sfumato.tables.measure import Measure
 from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.found_keys import FoundKeys
@@ -199,13 +200,13 @@ def _check_person(column: str, columns: dict[str, Type]) -> None:
 
 
 def _check_measure(measure: Measure, columns: dict[str, Type]) -> None:
-    if isinstance(measure, RowCount | Proportion) and measure.condition is not None:
-        check(measure.condition, columns)
-    for of in ranges_of(measure):
+    for condition in measure.conditions:
+        check(condition, columns)
+    for of in measure.ranges:
         _check_number(measure.name, of, columns)
 
 
-def _check_number(name: str, of: Ranged, columns: dict[str, Type]) -> None:
+def _check_number(name: str, of: Clamped, columns: dict[str, Type]) -> None:
     found = type_of(of.value, columns)
     if found not in (Type.WHOLE, Type.NUMBER):
         raise InvalidInput(

@@ -7,6 +7,7 @@ from types import NoneType
 from sfumato.core.query import Dataset
 from sfumato.engines.expressions import EXPRESSIONS, Operator, Part, Sign, Type
 from sfumato.errors import Unsupported
+from sfumato.tables.clamped import Clamped
 from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys
 from sfumato.tables.measures import MEASURES
@@ -21,7 +22,7 @@ __all__ = ["TABLE_QUERIES", "TableQuery", "check_parts"]
 
 TableQuery = Count | Aggregate | Quantiles | FoundKeys | TopGroups | Marginals
 TABLE_QUERIES = (Count, Aggregate, Quantiles, FoundKeys, TopGroups, Marginals)
-PARTS = frozenset((*TABLE_QUERIES, Dataset, Join, Keys, *MEASURES, *EXPRESSIONS))
+PARTS = frozenset((*TABLE_QUERIES, Dataset, Join, Keys, Clamped, *MEASURES, *EXPRESSIONS))
 PLAIN = frozenset((str, int, bool, Fraction, NoneType, Operator, Part, Sign, Type))
 
 

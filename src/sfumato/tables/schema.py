@@ -1,107 +1,22 @@
 """Schemas: the public facts about a table, declared once and read everywhere; never inferred from rows."""
 
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sfumato.core.exact import Exact, natural, rational
+from sfumato.core.exact import natural
 from sfumato.core.limits import Limit
 from sfumato.core.query import check_name
 from sfumato.core.units import Family, Unit, User, describe
 from sfumato.engines.expressions import Type
 from sfumato.engines.sources import check_derived
 from sfumato.errors import InvalidInput, NotDeclared, Refused
+from sfumato.tables.column_facts import ColumnFacts, Key
+from sfumato.tables.schema_file import VERSION, from_toml, read, to_toml
 
 __all__ = ["ColumnFacts", "Schema"]
-
-Key = str | int | bool
-MOST_KEYS = 10**6
-EXAMPLES = {
-    Type.TEXT: "texts",
-    Type.WHOLE: "whole numbers of 64 bits",
-    Type.TRUTH: "true and false",
-    Type.DATE: "dates such as 2026-01-31",
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnFacts:
-    """What is publicly known about a column: its type, the range of its values, the list of its values.
-
-    Keys of a column of dates are held as texts, such as ``2026-01-31``.
-
-    >>> ColumnFacts(name="sbp", type=Type.WHOLE, bounds=(80, 220)).bounds
-    (Fraction(80, 1), Fraction(220, 1))
-    """
-
-    KIND: ClassVar[str] = "schema.column"
-    VERSION: ClassVar[int] = 1
-    name: str
-    type: Type
-    bounds: tuple[Fraction, Fraction] | None = None
-    keys: tuple[Key, ...] = ()
-
-    def __post_init__(self) -> None:
-        check_name(self.name, "the name of a column")
-        if not isinstance(self.type, Type) or self.type is Type.OTHER:
-            raise InvalidInput(
-                f"column {self.name!r} must be declared text, whole, number, truth or date; nothing was done."
-            )
-        if self.bounds is not None:
-            object.__setattr__(self, "bounds", self._range(*self.bounds))
-        object.__setattr__(self, "keys", self._listed())
-
-    def _range(self, lower: Exact, upper: Exact) -> tuple[Fraction, Fraction]:
-        if self.type not in (Type.WHOLE, Type.NUMBER):
-            raise InvalidInput(
-                f"column {self.name!r} holds {self.type.value}s, which have no bounds; nothing was done. "
-                "Bounds are for whole numbers and numbers."
-            )
-        low, high = rational(lower, f"lower bound of {self.name!r}"), rational(upper, f"upper bound of {self.name!r}")
-        if low > high:
-            raise InvalidInput(
-                f"the bounds of {self.name!r} are the wrong way round: {low} is above {high}. Nothing was done. "
-                "Give (low, high)."
-            )
-        if self.type is Type.WHOLE and (low.denominator > 1 or high.denominator > 1):
-            raise InvalidInput(
-                f"the bounds of {self.name!r} must be whole numbers, as its values are; nothing was done."
-            )
-        if max(abs(low), abs(high)) >= (2**63 if self.type is Type.WHOLE else 2**1000):
-            raise InvalidInput(f"the bounds of {self.name!r} are beyond what a column can hold; nothing was done.")
-        return low, high
-
-    def _listed(self) -> tuple[Key, ...]:
-        if not self.keys:
-            return ()
-        if self.type is Type.NUMBER:
-            raise InvalidInput(
-                f"column {self.name!r} holds numbers, which cannot be listed as keys: they do not compare exactly. "
-                "Nothing was done. Declare it whole, or cut it into bins in the question."
-            )
-        if len(self.keys) > MOST_KEYS:
-            raise InvalidInput(
-                f"column {self.name!r} lists {len(self.keys):,} keys, more than {MOST_KEYS:,}; nothing was done. "
-                "Group by something coarser."
-            )
-        given: tuple[Any, ...] = self.keys  # dates are taken too, and held as text
-        keys: list[Any] = [key.isoformat() if type(key) is date and self.type is Type.DATE else key for key in given]
-        seen: set[Any] = set()
-        for place, key in enumerate(keys, 1):
-            if not _storable(key, self.type):
-                raise InvalidInput(
-                    f"key {place} of column {self.name!r} is not of its type; nothing was done. Its keys are "
-                    f"{EXAMPLES[self.type]}."
-                )
-            if key in seen:
-                raise InvalidInput(
-                    f"key {place} of column {self.name!r} is listed already; nothing was done. List each value once."
-                )
-            seen.add(key)
-        return tuple(keys)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +37,7 @@ class Schema:
     """
 
     KIND: ClassVar[str] = "schema"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = VERSION
     columns: tuple[ColumnFacts, ...]
     name: str | None = None
     edition: str | None = None
@@ -168,22 +83,22 @@ class Schema:
     @classmethod
     def load(cls, path: str | Path) -> "Schema":
         """Read a schema from a TOML file."""
-        from sfumato.tables.schema_file import read
-
-        return read(Path(path))
+        return read(Path(path), cls)
 
     @classmethod
     def from_toml(cls, text: str) -> "Schema":
         """Read a schema from TOML text."""
-        from sfumato.tables.schema_file import from_toml
-
-        return from_toml(text)
+        return from_toml(text, cls)
 
     def to_toml(self) -> str:
         """Write the schema as TOML; reading it again gives the same schema."""
-        from sfumato.tables.schema_file import to_toml
-
-        return to_toml(self)
+        limit = self.limit
+        parts: dict[str, dict[str, Any]] = {
+            "dataset": {"name": self.name, "version": self.edition, "derived": self.derived or None},
+            "unit": {"column": self.unit, "number": self.number, "population": self.population},
+            "limit": {} if limit is None else {"groups": limit.groups, "rows_per_group": limit.rows_per_group},
+        }
+        return to_toml(parts, self.columns)
 
     def save(self, path: str | Path) -> Path:
         """Write the schema to a TOML file."""
@@ -238,17 +153,3 @@ class Schema:
             "bounds": self.bounds,
             "keys": self.keys,
         }
-
-
-def _storable(key: object, kind: Type) -> bool:
-    """Whether a column of this type can hold the key."""
-    match kind:
-        case Type.TRUTH:
-            return isinstance(key, bool)
-        case Type.WHOLE:
-            return type(key) is int and -(2**63) <= key < 2**63
-        case Type.TEXT:
-            return isinstance(key, str) and not any("\ud800" <= sign <= "\udfff" for sign in key)
-    with suppress(ValueError):
-        return isinstance(key, str) and date.fromisoformat(key).isoformat() == key
-    return False

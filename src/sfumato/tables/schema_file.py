@@ -12,16 +12,17 @@ from typing import Any, TypeVar
 from sfumato.core.limits import Limit
 from sfumato.engines.expressions import Type
 from sfumato.errors import InvalidInput, SfumatoError, Unsupported
-from sfumato.tables.schema import ColumnFacts, Schema
+from sfumato.tables.column_facts import ColumnFacts
 
-__all__ = ["WORDS", "from_toml", "name_of", "read", "text_of", "to_toml"]
+__all__ = ["VERSION", "WORDS", "from_toml", "name_of", "read", "text_of", "to_toml"]
 
 WORDS = {"text": Type.TEXT, "whole": Type.WHOLE, "number": Type.NUMBER, "truth": Type.TRUTH, "date": Type.DATE}
 Made = TypeVar("Made")
+VERSION = 1
 PARTS = {"kind", "version", "dataset", "unit", "limit", "columns"}
 
 
-def read(path: Path) -> Schema:
+def read(path: Path, schema: Callable[..., Made]) -> Made:
     """Read a schema from a file; what is wrong is said with its name."""
     try:
         text = path.read_text("utf-8")
@@ -30,16 +31,17 @@ def read(path: Path) -> Schema:
     except UnicodeDecodeError:
         raise InvalidInput(f"the schema {path.name!r} is not a text in UTF-8; it was not read.") from None
     try:
-        return from_toml(text)
+        return from_toml(text, schema)
     except SfumatoError as wrong:
         raise type(wrong)(f"{path.name}: {wrong}") from None
 
 
-def from_toml(text: str) -> Schema:
-    """Read a schema from TOML.
+def from_toml(text: str, schema: Callable[..., Made]) -> Made:
+    """Read a schema from TOML, and make it of its facts.
 
-    >>> from_toml('kind = "schema"\\nversion = 1\\n[columns.age]\\ntype = "whole"\\nbounds = [0, 120]').bounds
-    {'age': (Fraction(0, 1), Fraction(120, 1))}
+    >>> body = 'kind = "schema"\\nversion = 1\\n[columns.age]\\ntype = "whole"\\nbounds = [0, 120]'
+    >>> from_toml(body, dict)["columns"][0].bounds
+    (Fraction(0, 1), Fraction(120, 1))
     """
     try:
         body = tomllib.loads(text, parse_float=Decimal)
@@ -57,7 +59,7 @@ def from_toml(text: str) -> Schema:
     columns = _table(body, "columns")
     return _made(
         "the schema",
-        lambda: Schema(
+        lambda: schema(
             name=_text(dataset, "name", "dataset"),
             edition=_text(dataset, "version", "dataset"),
             unit=_text(unit, "column", "unit"),
@@ -76,9 +78,9 @@ def _version(body: Mapping[str, Any]) -> None:
     version = body.get("version")
     if type(version) is not int or version < 1:
         raise InvalidInput("version must be a whole number, such as version = 1; the schema was not read.")
-    if version > Schema.VERSION:
+    if version > VERSION:
         raise Unsupported(
-            f"version = {version} is newer than this code, which reads up to {Schema.VERSION}; the schema was not "
+            f"version = {version} is newer than this code, which reads up to {VERSION}; the schema was not "
             "read. Update sfumato."
         )
 
@@ -144,15 +146,13 @@ def _text(body: Mapping[str, Any], name: str, place: str) -> str | None:
 # ---------------------------------------------------------------------------------------------------------- writing
 
 
-def to_toml(schema: Schema) -> str:
-    """Write a schema as TOML."""
-    lines = ['kind = "schema"', f"version = {Schema.VERSION}"]
-    lines += _written("dataset", {"name": schema.name, "version": schema.edition, "derived": schema.derived or None})
-    lines += _written("unit", {"column": schema.unit, "number": schema.number, "population": schema.population})
-    if schema.limit is not None:
-        lines += _written("limit", {"groups": schema.limit.groups, "rows_per_group": schema.limit.rows_per_group})
+def to_toml(parts: Mapping[str, Mapping[str, Any]], columns: Iterable[ColumnFacts]) -> str:
+    """Write the parts of a schema and the facts about its columns as TOML; a fact that is None is left out."""
+    lines = ['kind = "schema"', f"version = {VERSION}"]
+    for name, facts in parts.items():
+        lines += _written(name, facts)
     words = {kind: word for word, kind in WORDS.items()}
-    for column in schema.columns:
+    for column in columns:
         keys = [date.fromisoformat(str(key)) for key in column.keys] if column.type is Type.DATE else column.keys
         facts = {"type": words[column.type], "bounds": column.bounds and list(column.bounds), "keys": keys or None}
         lines += _written(f"columns.{name_of(column.name)}", facts)

@@ -11,11 +11,17 @@ from sfumato.core.query import Dataset
 from sfumato.core.question import Gate, Question
 from sfumato.engines.expressions import Column, Expression, Term, col, possible_values, written
 from sfumato.errors import InvalidInput, NotDeclared
-from sfumato.tables import asking
-from sfumato.tables.asking import Asked
+from sfumato.tables.clamped import clamped
 from sfumato.tables.joins import Join, prefixed
 from sfumato.tables.keys import Keys, KeyValue, keys_of
-from sfumato.tables.measures import Average, Total, Variation
+from sfumato.tables.measure import Asked, Measure
+from sfumato.tables.measures.association import correlation, covariance
+from sfumato.tables.measures.average import mean
+from sfumato.tables.measures.person_count import persons
+from sfumato.tables.measures.proportion import proportion
+from sfumato.tables.measures.quotient import ratio
+from sfumato.tables.measures.total import sum_of
+from sfumato.tables.measures.variation import standard_deviation, variance
 from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
@@ -27,7 +33,6 @@ from sfumato.tables.queries.top import TopGroups
 __all__ = ["Table"]
 
 Some = TypeVar("Some", bound=str | Exact | tuple[str, str])
-ONCE = (Total, Average, Variation)  # what can be told of a public number of units
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +187,7 @@ class Table:
         >>> visits().persons().preview(epsilon=1).margin
         3
         """
-        return self.agg(persons=asking.persons())
+        return self.agg(persons=persons())
 
     def sum(self, value: str | Term) -> Question:
         """Ask for the sum of a column, or of a value computed from columns, in each group.
@@ -194,7 +199,7 @@ class Table:
         Traceback (most recent call last):
         sfumato.errors.NotDeclared: the range of weight does not follow from declared bounds, ...
         """
-        return self.agg(sum=asking.sum_of(value))
+        return self.agg(sum=sum_of(value))
 
     def mean(self, value: str | Term) -> Question:
         """Ask for the mean of a column, or of a value computed from columns, in each group.
@@ -206,7 +211,7 @@ class Table:
         >>> few == 10 * many
         True
         """
-        return self.agg(mean=asking.mean(value))
+        return self.agg(mean=mean(value))
 
     def variance(self, value: str | Term) -> Question:
         """Ask for the variance, in each group.
@@ -217,7 +222,7 @@ class Table:
         >>> visits().variance("sbp").query.names
         ('variance',)
         """
-        return self.agg(variance=asking.variance(value))
+        return self.agg(variance=variance(value))
 
     def standard_deviation(self, value: str | Term) -> Question:
         """Ask for the standard deviation, in each group.
@@ -226,7 +231,7 @@ class Table:
         >>> visits().standard_deviation("sbp").query.names
         ('standard_deviation',)
         """
-        return self.agg(standard_deviation=asking.standard_deviation(value))
+        return self.agg(standard_deviation=standard_deviation(value))
 
     def proportion(self, condition: Expression) -> Question:
         """Ask which share of the rows meets a condition, in each group.
@@ -236,7 +241,7 @@ class Table:
         >>> visits().proportion(sf.col("age") >= 65).preview(epsilon=1, rows=1000).margin < 0.006
         True
         """
-        return self.agg(proportion=asking.proportion(condition))
+        return self.agg(proportion=proportion(condition))
 
     def ratio(self, over: str | Term, under: str | Term) -> Question:
         """Ask for the sum of one value over the sum of another, in each group.
@@ -245,7 +250,7 @@ class Table:
         >>> visits().ratio("sbp", "age").preview(epsilon=1).untold
         ('ratio',)
         """
-        return self.agg(ratio=asking.ratio(over, under))
+        return self.agg(ratio=ratio(over, under))
 
     def covariance(self, first: str | Term, second: str | Term) -> Question:
         """Ask for the covariance of two values, in each group.
@@ -254,7 +259,7 @@ class Table:
         >>> visits().covariance("sbp", "age").query.names
         ('covariance',)
         """
-        return self.agg(covariance=asking.covariance(first, second))
+        return self.agg(covariance=covariance(first, second))
 
     def correlation(self, first: str | Term, second: str | Term) -> Question:
         """Ask for the correlation of two values, in each group.
@@ -263,7 +268,7 @@ class Table:
         >>> visits().correlation("sbp", "age").query.names
         ('correlation',)
         """
-        return self.agg(correlation=asking.correlation(first, second))
+        return self.agg(correlation=correlation(first, second))
 
     def histogram(self, value: str | Term, edges: Sequence[object]) -> Question:
         """Ask how many rows lie between each two edges; the lower edge belongs to a bin, the upper one does not.
@@ -302,7 +307,7 @@ class Table:
         exact = tuple(sorted(probability(level, "quantile") for level in _listed(levels, "levels")))
         query = Quantiles(
             dataset=self.dataset,
-            of=asking.ranged(value, self.bounds),
+            of=clamped(value, self.bounds),
             levels=exact,
             where=self.predicate,
             by=self.by,
@@ -404,9 +409,9 @@ class Table:
     def _as_declared(self) -> bool:
         return self.predicate is None and not self.joins and not self.by
 
-    def _public_number(self, measures: Sequence[object]) -> int | None:
+    def _public_number(self, measures: Sequence[Measure]) -> int | None:
         """The public number of units, where it tells how many rows the answer is about."""
-        plain = self.predicate is None and not self.by and all(isinstance(each, ONCE) for each in measures)
+        plain = self.predicate is None and not self.by and all(each.of_public_number for each in measures)
         return self.number if plain else None
 
     def _declared(self, column: str) -> Keys:

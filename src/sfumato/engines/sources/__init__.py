@@ -5,9 +5,9 @@ PostgreSQL or Spark, an Ibis table. Each gives the same thing: a table on its ow
 one state, with text that compares bytewise. No error of a source holds a data value or a password.
 """
 
+from sfumato.engines.logged_folders import check_no_log
+from sfumato.engines.row_wise import check_derived
 from sfumato.engines.sources.databases import DatabaseTable, duckdb, postgres, spark
-from sfumato.engines.sources.logged_folders import check_no_log
-from sfumato.engines.sources.row_wise import check_derived
 from sfumato.engines.sources.source import Source, check_one_place, opened_together
 
 __all__ = [

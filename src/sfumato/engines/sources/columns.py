@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sfumato.engines.dialects import Dialect
+from sfumato.engines.dialect import Dialect
 from sfumato.engines.expressions import Type
 from sfumato.engines.operands import DTYPES, kind_of
 from sfumato.errors import InvalidInput
@@ -13,10 +13,7 @@ from sfumato.errors import InvalidInput
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["projected", "projection", "quoted", "settled", "sql_name", "type_of"]
-
-TEXT = {Dialect.DUCKDB: "VARCHAR", Dialect.POSTGRES: "TEXT", Dialect.SPARK: "STRING"}
-NUMBER = {Dialect.DUCKDB: "DOUBLE", Dialect.POSTGRES: "DOUBLE PRECISION", Dialect.SPARK: "DOUBLE"}
+__all__ = ["projected", "projection", "settled", "type_of"]
 
 
 def type_of(dtype: Any) -> Type:
@@ -71,42 +68,8 @@ def projection(types: Mapping[str, Type], held: Mapping[str, Any], relation: str
     Columns of other types are left out; nothing can be asked of them.
     """
     parts = [
-        f"{_cast(quoted(name, dialect), kind, held[name], dialect)} AS {quoted(name, dialect)}"
+        f"{dialect.cast(dialect.quoted(name), kind, held[name])} AS {dialect.quoted(name)}"
         for name, kind in types.items()
         if kind is not Type.OTHER
     ]
     return f"SELECT {', '.join(parts)} FROM {relation}"  # noqa: S608 - every name is quoted
-
-
-def _cast(column: str, kind: Type, dtype: Any, dialect: Dialect) -> str:
-    name = sql_name(kind, dialect)
-    if dialect is Dialect.POSTGRES and dtype.is_decimal():
-        # A numeric of PostgreSQL can be beyond every double, on both ends, and the cast would then raise.
-        return (
-            f"CASE WHEN {column} = 'NaN' THEN CAST('NaN' AS {name}) "
-            f"WHEN ABS({column}) > 1e308 THEN SIGN({column}) * CAST('Infinity' AS {name}) "
-            f"WHEN ABS({column}) < 1e-307 THEN 0 ELSE CAST({column} AS {name}) END"
-        )
-    cast = f"CAST({column} AS {name})"
-    # In Spark the cast itself makes text binary; the others keep a collation until another is named.
-    return f'{cast} COLLATE "C"' if kind is Type.TEXT and dialect is not Dialect.SPARK else cast
-
-
-def sql_name(kind: Type, dialect: Dialect) -> str:
-    """What an engine calls one of our types.
-
-    >>> sql_name(Type.NUMBER, Dialect.POSTGRES)
-    'DOUBLE PRECISION'
-    """
-    names = {Type.WHOLE: "BIGINT", Type.TRUTH: "BOOLEAN", Type.DATE: "DATE"}
-    return (names | {Type.TEXT: TEXT[dialect], Type.NUMBER: NUMBER[dialect]})[kind]
-
-
-def quoted(name: str, dialect: Dialect) -> str:
-    """A name as the engine writes it, whatever signs are in it.
-
-    >>> quoted('it"s', Dialect.POSTGRES), quoted('it`s', Dialect.SPARK)
-    ('"it""s"', '`it``s`')
-    """
-    sign = "`" if dialect is Dialect.SPARK else '"'
-    return f"{sign}{name.replace(sign, sign * 2)}{sign}"

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode
 
 from sfumato.core.extras import need
-from sfumato.engines.sources.origins import Origin
+from sfumato.engines.sources.origin import Origin
 from sfumato.errors import InvalidInput, NotDeclared, Unsupported
 
 __all__ = ["DatabaseTable", "duckdb", "from_url", "postgres", "spark"]

@@ -8,27 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.engines.dialects import Dialect
-from sfumato.engines.sources.catalogues import check_duckdb_table, duckdb_stored
-from sfumato.engines.sources.columns import quoted
+from sfumato.engines.dialects.duckdb import DUCKDB, usual_settings
 from sfumato.engines.sources.embedded import ended
-from sfumato.engines.sources.origins import Settle
-from sfumato.engines.sources.relations import columns_in, relation_in
-from sfumato.errors import EngineFailed, Refused
+from sfumato.engines.sources.origin import Settle
+from sfumato.engines.sources.relations import relation_in
+from sfumato.errors import EngineFailed
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["DuckDBConnection", "DuckDBFile", "usual_settings"]
-
-# Settings of an instance that change what a query means; those of a fresh instance are the ones tested.
-MEANING = (
-    "default_collation",
-    "default_null_order",
-    "ieee_floating_point_ops",
-    "integer_division",
-    "old_implicit_casting",
-)
+__all__ = ["DuckDBConnection", "DuckDBFile"]
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -58,7 +47,7 @@ class DuckDBFile:
 
     def stored(self, engine: Any) -> Iterable[Hashable]:
         """The table, by its file and its name there."""
-        return duckdb_stored(engine.con, ("data", *(() if len(self.name) > 1 else ("main",)), *self.name))
+        return DUCKDB.stored(engine, ("data", *(() if len(self.name) > 1 else ("main",)), *self.name))
 
     def place(self) -> Hashable:
         """The file."""
@@ -85,20 +74,20 @@ class DuckDBFile:
     def held(self, engine: Any) -> dict[str, Any]:
         """Read from the catalogue, which also says whether rows are stored under the name."""
         self._check_stored(engine)
-        return columns_in(engine, f"SELECT * FROM {self._relation}")  # noqa: S608 - quoted
+        return DUCKDB.columns(engine, f"SELECT * FROM {self._relation}")  # noqa: S608 - quoted
 
     def table(self, engine: Any, settle: Settle, until: ExitStack) -> ir.Table:
         """The table."""
         self._check_stored(engine)
-        return relation_in(engine, self._relation, settle, Dialect.DUCKDB)
+        return relation_in(engine, self._relation, settle, DUCKDB)
 
     def _check_stored(self, engine: Any) -> None:
         if not self.derived:
-            check_duckdb_table(engine.con, ("data", *(() if len(self.name) > 1 else ("main",)), *self.name), self.label)
+            DUCKDB.check_stored(engine, ("data", *(() if len(self.name) > 1 else ("main",)), *self.name), self.label)
 
     @property
     def _relation(self) -> str:
-        return ".".join(quoted(part, Dialect.DUCKDB) for part in ("data", *self.name))
+        return ".".join(DUCKDB.quoted(part) for part in ("data", *self.name))
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -125,7 +114,7 @@ class DuckDBConnection:
 
     def stored(self, engine: Any) -> Iterable[Hashable]:
         """The table, by its file, where it has one, and its name there."""
-        return duckdb_stored(engine.con, self.name)
+        return DUCKDB.stored(engine, self.name)
 
     def place(self) -> Hashable:
         """The connection."""
@@ -148,32 +137,17 @@ class DuckDBConnection:
     def held(self, engine: Any) -> dict[str, Any]:
         """Read from the catalogue, which also says whether rows are stored under the name."""
         self._check_stored(engine)
-        return columns_in(engine, f"SELECT * FROM {self._relation}")  # noqa: S608 - quoted
+        return DUCKDB.columns(engine, f"SELECT * FROM {self._relation}")  # noqa: S608 - quoted
 
     def table(self, engine: Any, settle: Settle, until: ExitStack) -> ir.Table:
         """The table."""
         self._check_stored(engine)
-        return relation_in(engine, self._relation, settle, Dialect.DUCKDB)
+        return relation_in(engine, self._relation, settle, DUCKDB)
 
     def _check_stored(self, engine: Any) -> None:
         if not self.derived:
-            check_duckdb_table(engine.con, self.name, self.label)
+            DUCKDB.check_stored(engine, self.name, self.label)
 
     @property
     def _relation(self) -> str:
-        return ".".join(quoted(part, Dialect.DUCKDB) for part in self.name)
-
-
-def usual_settings(connection: Any) -> None:
-    """Refuse an instance that is set up to read a query otherwise than a fresh one does."""
-    import duckdb
-
-    asked = f"SELECT name, value FROM duckdb_settings() WHERE name IN {MEANING} ORDER BY name"  # noqa: S608
-    with duckdb.connect() as fresh:
-        usual = dict(fresh.execute(asked).fetchall())
-    for name, value in connection.execute(asked).fetchall():
-        if value != usual[name]:
-            raise Refused(
-                f"the DuckDB connection has {name} set to something else than usual, which changes what a query means; "
-                f"nothing was read and nothing was spent. Take it back: RESET {name}"
-            )
+        return ".".join(DUCKDB.quoted(part) for part in self.name)

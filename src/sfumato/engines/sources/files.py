@@ -11,14 +11,14 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.engines.dialects import Dialect
+from sfumato.engines.dialects.duckdb import DUCKDB
 from sfumato.engines.expressions import Type
+from sfumato.engines.logged_folders import check_no_log, check_no_logs
 from sfumato.engines.operands import DTYPES
-from sfumato.engines.sources.columns import projected, quoted, sql_name
+from sfumato.engines.sources.columns import projected
 from sfumato.engines.sources.embedded import PLACE, embedded
-from sfumato.engines.sources.logged_folders import check_no_log, check_no_logs
-from sfumato.engines.sources.origins import Origin, Settle
-from sfumato.engines.sources.stored_files import named_twice, stored_as
+from sfumato.engines.sources.origin import Origin, Settle
+from sfumato.engines.stored_files import named_twice, stored_as
 from sfumato.errors import EngineFailed, InvalidInput, NotDeclared, Unsupported
 
 if TYPE_CHECKING:
@@ -250,8 +250,7 @@ class CsvFile:
     def _query(self, delimiter: str, names: Sequence[str]) -> str:
         cells = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(len(names)))
         columns = [
-            f"{_read_as(kind, f'c{names.index(name)}')} AS {quoted(name, Dialect.DUCKDB)}"
-            for name, kind in self.types.items()
+            f"{_read_as(kind, f'c{names.index(name)}')} AS {DUCKDB.quoted(name)}" for name, kind in self.types.items()
         ]
         path = str(self.path).replace("'", "''")
         return (
@@ -274,5 +273,5 @@ def header_of(path: Path, delimiter: str = ",") -> list[str]:
 def _read_as(kind: Type, cell: str) -> str:
     if kind is Type.TEXT:
         return cell
-    name = sql_name(kind, Dialect.DUCKDB)
+    name = DUCKDB.sql_name(kind)
     return f"CASE WHEN regexp_full_match({cell}, '{CELLS[kind]}') THEN TRY_CAST({cell} AS {name}) END"

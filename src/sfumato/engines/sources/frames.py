@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.engines.sources.columns import projected
 from sfumato.engines.sources.embedded import PLACE, connection, embedded
-from sfumato.engines.sources.origins import Settle
+from sfumato.engines.sources.origin import Settle
 from sfumato.engines.sources.polars_plans import check_lazy_frame, collected, scanned
-from sfumato.engines.sources.stored_files import stored_as
+from sfumato.engines.stored_files import stored_as
 from sfumato.errors import EngineFailed, InvalidInput
 
 if TYPE_CHECKING:

@@ -7,22 +7,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sfumato.engines.dialects import Dialect
-from sfumato.engines.sources.catalogues import (
-    check_duckdb_table,
-    check_postgres_table,
-    duckdb_stored,
-    postgres_stored,
-    spark_stored,
-)
-from sfumato.engines.sources.duckdb_tables import usual_settings
+from sfumato.engines.dialect import Dialect
+from sfumato.engines.dialects import DIALECTS
+from sfumato.engines.row_wise import not_row_wise, not_the_stored_unit
 from sfumato.engines.sources.frames import Frame
-from sfumato.engines.sources.origins import IN_MEMORY, Origin, Settle, is_one_of
-from sfumato.engines.sources.postgres_tables import columns_of_query, reading
-from sfumato.engines.sources.relations import columns_in, table_of
-from sfumato.engines.sources.row_wise import not_row_wise, not_the_stored_unit
-from sfumato.engines.sources.spark_plans import check_spark_table
-from sfumato.engines.sources.spark_tables import our_settings
+from sfumato.engines.sources.origin import IN_MEMORY, Origin, Settle, is_one_of
+from sfumato.engines.sources.relations import table_of
 from sfumato.errors import Unsupported
 
 if TYPE_CHECKING:
@@ -48,7 +38,6 @@ HOLDERS = (
     ("ibis.formats.pyarrow", "PyArrowTableProxy"),
 )
 MICROSECONDS = 6  # digits; with more, not all days have a place
-ENGINES = {Dialect.DUCKDB: "DuckDB", Dialect.POSTGRES: "PostgreSQL", Dialect.SPARK: "Spark"}
 
 
 def origin_of_table(table: Any, *, derived: bool = False, unit: tuple[str, ...] = ()) -> Origin:
@@ -71,20 +60,21 @@ def origin_of_table(table: Any, *, derived: bool = False, unit: tuple[str, ...] 
     if not derived:
         _only_row_by_row(node)
         _only_ibis(table)
-        # PostgreSQL has no cast that only tries: Ibis writes one that fails. DuckDB does not try one to a zone.
-        strict = table.get_backend().name == Dialect.POSTGRES.value
+        # DuckDB does not try a cast to a zone.
+        known = DIALECTS.get(table.get_backend().name)
+        strict = known is not None and known.tried_casts_fail
         if any(strict or getattr(cast.to, "timezone", None) for cast in node.find(ops.TryCast)):
             raise not_row_wise("the Ibis table", "has a cast that may fail on a row")
         for name in unit:
             if not _keeps(node, name):
                 raise not_the_stored_unit("the Ibis table", name)
     backend = table.get_backend()
-    if backend.name not in {dialect.value for dialect in Dialect}:
+    if backend.name not in DIALECTS:
         raise Unsupported(
             f"tables on {backend.name!r} are not read: its rules for null, text and numbers are not tested. Nothing "
-            "was done. Read are DuckDB, PostgreSQL and Spark; or hand over the rows as an Arrow table."
+            f"was done. Read are {_listed()}; or hand over the rows as an Arrow table."
         )
-    return IbisTable(given=table, dialect=Dialect(backend.name), derived=derived, unit=unit)
+    return IbisTable(given=table, dialect=DIALECTS[backend.name], derived=derived, unit=unit)
 
 
 def _only_ibis(table: Any) -> None:
@@ -183,7 +173,7 @@ class IbisTable:
     @property
     def engine(self) -> str:
         """The engine that the table lives on."""
-        return ENGINES[self.dialect]
+        return self.dialect.title
 
     def state(self) -> object:
         """Nothing tells when a table was written to."""
@@ -193,16 +183,8 @@ class IbisTable:
         """The tables that it names."""
         import ibis.expr.operations as ops
 
-        found: list[Hashable] = []
-        for part in self.given.op().find(ops.DatabaseTable):
-            match self.dialect:
-                case Dialect.DUCKDB:
-                    found += duckdb_stored(engine.con, _named(part))
-                case Dialect.POSTGRES:
-                    found += postgres_stored(engine.con, _named(part)[-2:])
-                case Dialect.SPARK:
-                    found += spark_stored(engine._session, _named(part))
-        return found
+        tables = self.given.op().find(ops.DatabaseTable)
+        return [known for part in tables for known in self.dialect.stored(engine, _named(part))]
 
     def place(self) -> Hashable:
         """The connection."""
@@ -211,32 +193,20 @@ class IbisTable:
     @property
     def connected(self) -> Hashable:
         """The connection itself, which other tables, and other backends of Ibis, may share."""
-        engine = self.given.get_backend()
-        if self.dialect is Dialect.SPARK:
-            return "Spark", id(engine._session)
-        return self.engine, id(engine.con)
+        return self.engine, id(self.dialect.connection(self.given.get_backend()))
 
     @contextmanager
     def session(self) -> Iterator[Any]:
         """The steward's own connection, in one state where the engine knows such a thing."""
         engine = self.given.get_backend()
-        with ExitStack() as stack:
-            match self.dialect:
-                case Dialect.POSTGRES:
-                    stack.enter_context(reading(engine.con))
-                case Dialect.SPARK:
-                    stack.enter_context(our_settings(engine._session))
-                case Dialect.DUCKDB:
-                    usual_settings(engine.con)
-                    stack.enter_context(_begun(engine.con))
+        with self.dialect.session(engine):
             yield engine
 
     def held(self, engine: Any) -> dict[str, Any]:
         """As the engine works them out without reading a row; the tables that it names must be stored ones."""
         if not self.derived:
             self._check_stored(engine)
-        query = engine.compile(self.given)
-        return columns_of_query(engine.con, query) if self.dialect is Dialect.POSTGRES else columns_in(engine, query)
+        return self.dialect.columns(engine, engine.compile(self.given))
 
     def table(self, engine: Any, settle: Settle, until: ExitStack) -> ir.Table:
         """The table."""
@@ -247,15 +217,8 @@ class IbisTable:
         import ibis.expr.operations as ops
 
         for part in self.given.op().find(ops.DatabaseTable):
-            name = _named(part)
             columns = list(part.schema.names)
-            match self.dialect:
-                case Dialect.DUCKDB:
-                    check_duckdb_table(engine.con, name, self.label, columns=columns)
-                case Dialect.POSTGRES:
-                    check_postgres_table(engine.con, name[-2:], self.label, columns=columns)
-                case Dialect.SPARK:
-                    check_spark_table(engine._session, name, self.label, unit=self.unit, columns=columns)
+            self.dialect.check_stored(engine, _named(part), self.label, unit=self.unit, columns=columns)
 
 
 def _named(table: Any) -> tuple[str, ...]:
@@ -264,16 +227,6 @@ def _named(table: Any) -> tuple[str, ...]:
     return tuple(each for each in named if each is not None)
 
 
-@contextmanager
-def _begun(connection: Any) -> Iterator[None]:
-    """One transaction, which sees one state; where the steward has begun one already, it is used and left open."""
-    # A failed BEGIN would spoil the steward's transaction. Outside of one, each statement has a number of its own.
-    first, second = (connection.execute("SELECT txid_current()").fetchone() for _ in range(2))
-    ours = first != second
-    if ours:
-        connection.execute("BEGIN TRANSACTION READ ONLY")
-    try:
-        yield
-    finally:
-        if ours:
-            connection.execute("ROLLBACK")
+def _listed() -> str:
+    *most, last = (dialect.title for dialect in DIALECTS.values())
+    return f"{', '.join(most)} and {last}"

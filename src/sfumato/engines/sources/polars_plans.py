@@ -8,9 +8,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from sfumato.engines.sources.logged_folders import check_no_logs
-from sfumato.engines.sources.row_wise import not_row_wise, not_the_stored_unit
-from sfumato.engines.sources.stored_files import local_path, named_twice
+from sfumato.engines.logged_folders import check_no_logs
+from sfumato.engines.row_wise import not_row_wise, not_the_stored_unit
+from sfumato.engines.stored_files import local_path, named_twice
 from sfumato.errors import EngineFailed
 
 __all__ = ["check_lazy_frame", "collected"]

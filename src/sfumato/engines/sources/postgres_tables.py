@@ -8,43 +8,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.extras import need
-from sfumato.engines.dialects import Dialect
-from sfumato.engines.sources.catalogues import check_postgres_table, postgres_stored
-from sfumato.engines.sources.columns import quoted
-from sfumato.engines.sources.origins import Settle
+from sfumato.engines.dialects.postgres import POSTGRES, reading
+from sfumato.engines.sources.origin import Settle
 from sfumato.engines.sources.relations import table_of
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["PostgresTable", "columns_of_query", "reading"]
-
-REPEATABLE_READ = 3  # psycopg's number for it
-# Ours for the length of the transaction: they change how a query is read, or how its result is written.
-SETTINGS = {
-    "standard_conforming_strings": "on",
-    "transform_null_equals": "off",
-    "datestyle": "ISO, YMD",
-    "timezone": "UTC",
-    "cursor_tuple_fraction": "1",  # all rows of a result are wanted, not the first ones soon
-}
-TYPES = {
-    16: "boolean",
-    20: "int64",
-    21: "int16",
-    23: "int32",
-    700: "float32",
-    701: "float64",
-    19: "string",  # name
-    25: "string",
-    1042: "string",  # char(n)
-    1043: "string",
-    2950: "uuid",
-    1082: "date",
-    1114: "timestamp",
-    1184: "timestamp('UTC')",
-    1700: "decimal",
-}
+__all__ = ["PostgresTable"]
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -71,7 +42,7 @@ class PostgresTable:
 
     def stored(self, engine: Any) -> Iterable[Hashable]:
         """The table and its parts, by the numbers that the server has given them."""
-        return postgres_stored(engine.con, self.name)
+        return POSTGRES.stored(engine, self.name)
 
     def place(self) -> Hashable:
         """The database, as this user reaches it."""
@@ -96,50 +67,14 @@ class PostgresTable:
     def held(self, engine: Any) -> dict[str, Any]:
         """Asked of the server for a query that returns no row; that the user may read the table is checked by it."""
         if not self.derived:
-            check_postgres_table(engine.con, self.name, self.label)
-        return columns_of_query(engine.con, f"SELECT * FROM {self._relation}")  # noqa: S608 - quoted
+            POSTGRES.check_stored(engine, self.name, self.label)
+        return POSTGRES.columns(engine, f"SELECT * FROM {self._relation}")  # noqa: S608 - quoted
 
     def table(self, engine: Any, settle: Settle, until: ExitStack) -> ir.Table:
         """The table."""
         held = self.held(engine)
-        return table_of(engine, self._relation, settle(held), held, Dialect.POSTGRES)
+        return table_of(engine, self._relation, settle(held), held, POSTGRES)
 
     @property
     def _relation(self) -> str:
-        return ".".join(quoted(part, Dialect.POSTGRES) for part in self.name)
-
-
-@contextmanager
-def reading(connection: Any) -> Iterator[None]:
-    """One read-only transaction that sees one state; the connection is as before afterwards."""
-    before = connection.read_only, connection.isolation_level
-    connection.set_read_only(True)
-    connection.set_isolation_level(REPEATABLE_READ)
-    try:
-        with connection.transaction(force_rollback=True):
-            for name, value in SETTINGS.items():
-                connection.execute("SELECT pg_catalog.set_config(%s, %s, true)", (name, value))
-            yield
-    finally:
-        with suppress(Exception):  # not where the connection broke meanwhile
-            connection.set_read_only(before[0])
-            connection.set_isolation_level(before[1])
-
-
-def columns_of_query(connection: Any, query: str) -> dict[str, Any]:
-    """Names and Ibis types of a query's columns; no row is read."""
-    import ibis
-
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT * FROM ({query}) AS data LIMIT 0")  # noqa: S608 - a query of ours
-        named = [(column.name, column.type_code) for column in cursor.description]
-        unknown = list({code for _, code in named} - TYPES.keys())
-        # Texts of other kinds: a list of words, or text that ignores capital letters.
-        cursor.execute(
-            "SELECT oid FROM pg_catalog.pg_type WHERE oid = ANY(%s) AND (typtype = 'e' OR typname = 'citext')",
-            (unknown,),
-        )
-        texts = {oid for (oid,) in cursor.fetchall()}
-    if len({name for name, _ in named}) != len(named):
-        raise ValueError("a column is there twice")
-    return {name: ibis.dtype("string" if code in texts else TYPES.get(code, "json")) for name, code in named}
+        return ".".join(POSTGRES.quoted(part) for part in self.name)

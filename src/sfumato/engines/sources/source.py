@@ -12,7 +12,8 @@ from sfumato.core.interrupts import attempt
 from sfumato.core.stored import Stored, moment
 from sfumato.engines.expressions import Type
 from sfumato.engines.sources.columns import settled
-from sfumato.engines.sources.origins import Origin, origin_of
+from sfumato.engines.sources.origin import Origin
+from sfumato.engines.sources.origins import origin_of
 from sfumato.errors import EngineFailed, SfumatoError, Unsupported
 
 if TYPE_CHECKING:

@@ -8,28 +8,15 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sfumato.engines.dialects import Dialect
-from sfumato.engines.sources.catalogues import spark_stored
-from sfumato.engines.sources.columns import quoted
-from sfumato.engines.sources.origins import Settle
-from sfumato.engines.sources.relations import columns_in, relation_in
-from sfumato.engines.sources.spark_plans import check_spark_frame, check_spark_table
+from sfumato.engines.dialects.spark import SPARK, our_settings
+from sfumato.engines.sources.origin import Settle
+from sfumato.engines.sources.relations import relation_in
+from sfumato.engines.spark_plans import check_spark_frame
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["SparkTable", "our_settings"]
-
-# What changes the meaning of a query. With ANSI mode off an overflow wraps round; with substitution on, a constant that
-# looks like ${...} is replaced. Ibis sets the last two itself.
-SETTINGS = {
-    "spark.sql.ansi.enabled": "true",
-    "spark.sql.variable.substitute": "false",
-    "spark.sql.parser.escapedStringLiterals": "false",
-    "spark.sql.parser.quotedRegexColumnNames": "false",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
-}
+__all__ = ["SparkTable"]
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -54,7 +41,7 @@ class SparkTable:
 
     def stored(self, engine: Any) -> Iterable[Hashable]:
         """The table by its whole name; of a frame, nothing."""
-        return spark_stored(self._spark, self.name) if self.name else ()
+        return SPARK.stored(engine, self.name) if self.name else ()
 
     def place(self) -> Hashable:
         """The session."""
@@ -75,20 +62,20 @@ class SparkTable:
 
     def held(self, engine: Any) -> dict[str, Any]:
         """As Spark works them out without running anything; the plan must take stored rows one by one."""
-        self._check_plan()
+        self._check_plan(engine)
         with ExitStack() as until:
-            return columns_in(engine, f"SELECT * FROM {self._relation(until)}")  # noqa: S608 - quoted
+            return SPARK.columns(engine, f"SELECT * FROM {self._relation(until)}")  # noqa: S608 - quoted
 
     def table(self, engine: Any, settle: Settle, until: ExitStack) -> ir.Table:
         """The table; a frame has a name until the stack is closed."""
-        self._check_plan()
-        return relation_in(engine, self._relation(until), settle, Dialect.SPARK)
+        self._check_plan(engine)
+        return relation_in(engine, self._relation(until), settle, SPARK)
 
-    def _check_plan(self) -> None:
+    def _check_plan(self, engine: Any) -> None:
         if self.derived:
             return
         if self.name:
-            check_spark_table(self._spark, self.name, self.label, unit=self.unit)
+            SPARK.check_stored(engine, self.name, self.label, unit=self.unit)
         else:
             check_spark_frame(self.given, self.label, unit=self.unit)
 
@@ -98,24 +85,8 @@ class SparkTable:
 
     def _relation(self, until: ExitStack) -> str:
         if self.name:
-            return ".".join(quoted(part, Dialect.SPARK) for part in self.name)
+            return ".".join(SPARK.quoted(part) for part in self.name)
         view = f"sfumato_{secrets.token_hex(8)}"
         self.given.createTempView(view)
         until.callback(self._spark.catalog.dropTempView, view)
-        return quoted(view, Dialect.SPARK)
-
-
-@contextmanager
-def our_settings(session: Any) -> Iterator[None]:
-    """Settings under which a query means what is tested."""
-    before = {name: session.conf.get(name, None) for name in SETTINGS}
-    try:
-        for name, value in SETTINGS.items():
-            session.conf.set(name, value)
-        yield
-    finally:
-        for name, old in before.items():
-            if old is None:
-                session.conf.unset(name)
-            else:
-                session.conf.set(name, old)
+        return SPARK.quoted(view)

@@ -6,14 +6,18 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description
 from sfumato.core.exact import natural
+from sfumato.core.finding import check_numbers
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Node, Unit
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.graphs.adjacency import Adjacency
+from sfumato.graphs.describe import by_sentence
 from sfumato.graphs.moves import check_unit
 from sfumato.graphs.shape import Shape
 from sfumato.inference.derived import Derived
@@ -100,6 +104,12 @@ class NetworkStatistics:
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """The largest of the three margins, which hang on the noise alone."""
         return {"count": Fraction(law.margin(confidence, numbers=3 if joint else 1), min(self.weights))}
+
+    check_answer = check_numbers
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        return by_sentence(self, said)
 
     def cap(self, unit: Unit) -> None:
         """None: the whole graph is read."""

@@ -7,15 +7,19 @@ from itertools import pairwise
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description
 from sfumato.core.exact import natural, positive
+from sfumato.core.finding import check_fit
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, DrawnMechanism, Law, Mechanism
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Node, Relation, Unit
 from sfumato.errors import InvalidInput, Refused
 from sfumato.graphs.adjacency import Adjacency
 from sfumato.graphs.degrees import degrees_of
+from sfumato.graphs.describe import network
 from sfumato.graphs.moves import check_unit
 from sfumato.graphs.node_level.caps import caps_up_to, in_the_way
 from sfumato.graphs.query import check_size
@@ -82,6 +86,20 @@ class ByChosenCap:
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """Nothing: the error hangs on the cap that comes out."""
         return {}
+
+    check_answer = check_fit
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        cap = said.values[0]
+        return network(
+            self,  # type: ignore[arg-type]  # only its subclasses are whole queries
+            said,
+            cap=cap if self.projects else None,
+            corners=None if self.projects else cap * (cap - 1) // 2,
+            sentence=True,
+            aside=("cap",),
+        )
 
     def cap(self, unit: Unit) -> int | None:
         """The largest one; which one it is, the mechanism chooses."""

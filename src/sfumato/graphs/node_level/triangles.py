@@ -4,14 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from sfumato.core.description import Description
 from sfumato.core.exact import natural
+from sfumato.core.finding import check_numbers
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Node, Unit
 from sfumato.errors import InvalidInput, Refused
 from sfumato.graphs.adjacency import Adjacency
+from sfumato.graphs.describe import network
 from sfumato.graphs.moves import check_unit
 from sfumato.graphs.node_level.by_chosen_cap import ByChosenCap, counted
 from sfumato.graphs.queries.one_number import OneNumber
@@ -56,6 +60,12 @@ class NodeTriangles(OneNumber):
     def __post_init__(self) -> None:
         natural(self.most, "most")
         _check(self.shape)
+
+    check_answer = check_numbers
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        return network(self, said, corners=self.most * (self.most - 1) // 2)
 
     def cap(self, unit: Unit) -> None:
         """None: the extension sees the graph as it is."""

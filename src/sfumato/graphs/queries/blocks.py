@@ -7,14 +7,18 @@ from functools import lru_cache
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description
 from sfumato.core.exact import natural
+from sfumato.core.finding import check_fit
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, DrawnMechanism, Law, Mechanism
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Edge, Node, Relation, Unit
 from sfumato.errors import InvalidInput, Refused
 from sfumato.graphs.adjacency import Adjacency
+from sfumato.graphs.describe import by_sentence
 from sfumato.graphs.moves import cap_of, check_unit
 from sfumato.graphs.shape import Shape
 from sfumato.inference.derived import Derived
@@ -107,6 +111,12 @@ class BlockEdges:
         level = 1 - (1 - confidence) / len(self.questions) if joint else confidence
         by_shape = {form.shape: form for form in self._forms(law, "", (0,) * self.size)}
         return {"edges": max(form.margin(level) for form in by_shape.values())}
+
+    check_answer = check_fit
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        return by_sentence(self, said)
 
     def cap(self, unit: Unit) -> int | None:
         """None: an edge needs none."""

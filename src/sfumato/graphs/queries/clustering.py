@@ -6,14 +6,18 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description
 from sfumato.core.exact import non_negative
+from sfumato.core.finding import check_numbers
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Unit
 from sfumato.errors import InvalidInput
 from sfumato.graphs.adjacency import Adjacency
+from sfumato.graphs.describe import by_sentence
 from sfumato.graphs.queries.by_ladder import SHARE, check_local
 from sfumato.graphs.queries.local_stars import star_count
 from sfumato.graphs.shape import Shape
@@ -93,6 +97,12 @@ class Clustering:
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """The error hangs on how many wedges there are."""
         return {}
+
+    check_answer = check_numbers
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        return by_sentence(self, said)
 
     def cap(self, unit: Unit) -> None:
         """None: the graph is read as it is."""

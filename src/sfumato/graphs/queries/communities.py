@@ -6,11 +6,14 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description
 from sfumato.core.exact import natural
+from sfumato.core.finding import check_fit
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, DrawnMechanism, Law, Mechanism
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Edge, Node, Relation, Unit
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.graphs.adjacency import Adjacency
@@ -23,6 +26,7 @@ from sfumato.graphs.block_models import (
     likelihood_steps,
     share_of,
 )
+from sfumato.graphs.describe import network
 from sfumato.graphs.moves import cap_of, check_unit
 from sfumato.graphs.pairs import pair_count
 from sfumato.graphs.shape import Shape
@@ -115,6 +119,12 @@ class CommunityCount:
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """A choice has no margin."""
         return {}
+
+    check_answer = check_fit
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        return network(self, said, cap=self.cap(said.unit))
 
     def cap(self, unit: Unit) -> int | None:
         """None: an edge needs none."""

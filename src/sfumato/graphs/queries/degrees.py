@@ -6,15 +6,19 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description
 from sfumato.core.exact import natural
+from sfumato.core.finding import check_numbers
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Node, Unit
 from sfumato.errors import InvalidInput, Refused
 from sfumato.graphs.adjacency import Adjacency
 from sfumato.graphs.degrees import degrees_of
+from sfumato.graphs.describe import by_sentence, network
 from sfumato.graphs.moves import cap_of, degree_moves
 from sfumato.graphs.query import check_size, raw_figure
 from sfumato.graphs.shape import Direction, Shape
@@ -83,6 +87,12 @@ class Degrees:
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """The margin, which hangs on the noise alone."""
         return {self.measure: Fraction(law.margin(confidence, numbers=self.size if joint else 1))}
+
+    check_answer = check_numbers
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        return by_sentence(self, said)
 
     def cap(self, unit: Unit) -> int | None:
         """None: an edge needs none."""
@@ -175,6 +185,13 @@ class SortedDegrees:
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """The margin of the raw numbers; those that rise are nearer in most places."""
         return {"degree": Fraction(law.margin(confidence, numbers=self.size if joint else 1))}
+
+    check_answer = check_numbers
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        words = None if self.length == self.shape.nodes else "largest_degrees"
+        return network(self, said, cap=self.cap(said.unit), words=words, sentence=True)
 
     def cap(self, unit: Unit) -> int | None:
         """That of a node unit."""

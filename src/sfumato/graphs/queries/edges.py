@@ -3,11 +3,15 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from sfumato.core.description import Description
+from sfumato.core.finding import check_numbers
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Unit
 from sfumato.graphs.adjacency import Adjacency
+from sfumato.graphs.describe import network
 from sfumato.graphs.moves import cap_of, edge_moves
 from sfumato.graphs.queries.one_number import OneNumber
 from sfumato.graphs.shape import Shape
@@ -29,6 +33,12 @@ class EdgeCount(OneNumber):
     MEASURE: ClassVar[str] = "edges"
     dataset: Dataset
     shape: Shape
+
+    check_answer = check_numbers
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        return network(self, said, cap=self.cap(said.unit))
 
     def cap(self, unit: Unit) -> int | None:
         """That of a node unit."""

@@ -7,14 +7,18 @@ from math import ceil
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description
 from sfumato.core.exact import Exact, natural
+from sfumato.core.finding import check_numbers
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release, only_release
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Edge, Node, Relation, Unit
 from sfumato.errors import InvalidInput, Refused
 from sfumato.graphs.adjacency import Adjacency
+from sfumato.graphs.describe import network
 from sfumato.graphs.moves import cap_of, check_unit
 from sfumato.graphs.pagerank import (
     RANK_BITS,
@@ -110,6 +114,12 @@ class PageRank:
         """The margin, which hangs on the noise alone."""
         margin = law.margin(confidence, numbers=self.size if joint else 1)
         return {"rank": Fraction(margin, 2**RANK_BITS)}
+
+    check_answer = check_numbers
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        return network(self, said, cap=self.cap(said.unit), flow=self.edge_flow, sentence=True)
 
     def cap(self, unit: Unit) -> int | None:
         """None: an edge needs none."""

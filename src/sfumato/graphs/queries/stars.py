@@ -4,14 +4,18 @@ from dataclasses import dataclass
 from math import comb
 from typing import ClassVar
 
+from sfumato.core.description import Description
 from sfumato.core.exact import natural
+from sfumato.core.finding import check_numbers
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Node, Unit
 from sfumato.errors import Refused
 from sfumato.graphs.adjacency import Adjacency
 from sfumato.graphs.degrees import degrees_of
+from sfumato.graphs.describe import network
 from sfumato.graphs.moves import cap_of, degree_moves
 from sfumato.graphs.queries.one_number import OneNumber
 from sfumato.graphs.shape import Direction, Shape
@@ -65,6 +69,12 @@ class Stars(OneNumber):
         top = self.shape.top(self.direction)
         caps = [cap for cap in (top, self.max_degree) if cap is not None]
         check_count(self.shape.nodes, min(caps, default=None), self.leaves)
+
+    check_answer = check_numbers
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        return network(self, said, cap=self.cap(said.unit), leaves=self.leaves)
 
     def cap(self, unit: Unit) -> int | None:
         """That of a node unit, or the one asked for."""

@@ -7,15 +7,19 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description
 from sfumato.core.exact import natural
+from sfumato.core.finding import check_fit
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, DrawnMechanism, Law, Mechanism
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Edge, Node, Relation, Unit
 from sfumato.errors import InvalidInput, Refused
 from sfumato.graphs.adjacency import Adjacency
 from sfumato.graphs.degrees import degrees_of
+from sfumato.graphs.describe import network
 from sfumato.graphs.moves import cap_of, degree_moves
 from sfumato.graphs.shape import Direction, Shape
 from sfumato.inference.chosen import Chosen
@@ -98,6 +102,13 @@ class TopNodes:
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """A choice has no margin."""
         return {}
+
+    check_answer = check_fit
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        words = "top_nodes_in_order" if self.way is Way.PEELING else None
+        return network(self, said, cap=self.cap(said.unit), words=words, sentence=True, by=False)
 
     def cap(self, unit: Unit) -> int | None:
         """None: an edge needs none."""

@@ -6,12 +6,16 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description
+from sfumato.core.finding import check_fit
 from sfumato.core.limits import Limit
 from sfumato.core.query import DrawnMechanism, Law, Mechanism
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Unit
 from sfumato.graphs.adjacency import Adjacency
+from sfumato.graphs.describe import network
 from sfumato.graphs.queries.by_ladder import ByLadder
 from sfumato.inference.derived import Derived
 
@@ -73,6 +77,12 @@ class Triangles(ByLadder):
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """The margin for the worst graph; the release itself says less where it has a guide."""
         return {"triangles": self.margin(law, confidence)}
+
+    check_answer = check_fit
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        return network(self, said)
 
     def cap(self, unit: Unit) -> None:
         """None: the graph is read as it is."""

@@ -6,14 +6,18 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description
 from sfumato.core.exact import positive
+from sfumato.core.finding import check_numbers
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release, only_release
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Edge, Node, Relation, Unit, Weight
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.graphs.adjacency import Adjacency
+from sfumato.graphs.describe import network
 from sfumato.graphs.moves import cap_of, check_unit
 from sfumato.graphs.pairs import check_pairs, pair_count, pairs, places
 from sfumato.graphs.shape import Shape
@@ -98,6 +102,12 @@ class PairWeights:
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """The margin, which hangs on the noise alone."""
         return {"weight": self.step * law.margin(confidence, numbers=self.size if joint else 1)}
+
+    check_answer = check_numbers
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        return network(self, said, cap=self.cap(said.unit), bound=self.bound, sentence=True)
 
     def cap(self, unit: Unit) -> int | None:
         """None: an edge needs none."""

@@ -6,15 +6,19 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description
 from sfumato.core.exact import natural
+from sfumato.core.finding import check_numbers
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, DrawnMechanism, Law, check_name
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Relation, Unit
 from sfumato.errors import Refused
 from sfumato.inference.figure import Figure
 from sfumato.inference.form import Form, Noise
+from sfumato.learning.describe import accuracies
 from sfumato.learning.paradigms.persons import persons
 from sfumato.mechanisms.advisor import least_noise
 
@@ -77,6 +81,12 @@ class LearningCurve:
         )
         labels = {name: tuple(column) for name, column in self.labels().items()}
         return {"accuracy": Figure(forms=forms, labels=labels, measure="accuracy", sources=(release,))}
+
+    check_answer = check_numbers
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        return accuracies(self, said, number=self.number)
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """The margin of each share, or of all of them at once."""

@@ -8,15 +8,19 @@ from typing import ClassVar
 
 from sfumato.core import enclosures
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description
 from sfumato.core.exact import Exact, natural, non_negative, positive
+from sfumato.core.finding import check_numbers
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Relation, Unit
 from sfumato.errors import InvalidInput, Refused
 from sfumato.inference.figure import Figure
 from sfumato.inference.form import Form, Noise
+from sfumato.learning.describe import examined
 from sfumato.learning.paradigms.persons import persons
 from sfumato.mechanisms.advisor import least_noise
 
@@ -98,6 +102,12 @@ class LogisticWeights:
         )
         labels = {name: tuple(column) for name, column in self.labels().items()}
         return {"weight": Figure(forms=forms, labels=labels, measure="weight", sources=(release,))}
+
+    check_answer = check_numbers
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        return examined(self, said)
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """The margin of each weight, or of all of them at once."""

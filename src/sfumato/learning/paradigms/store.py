@@ -288,7 +288,7 @@ class ExampleStore:
     def read(self, query: ExampleQuery) -> Any:
         """Read the examples and compute. Sensitive: the result is exact.
 
-        What teachers and models print, log or warn of meanwhile can hang on the data, and is not shown.
+        What teachers and models print, log or warn of meanwhile can depend on the data, and is not shown.
         """
         with silence():
             return self._computed(query, self._holdings[query.dataset])

@@ -7,17 +7,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sfumato.core import enclosures, events
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description, Word, phrase
 from sfumato.core.exact import decimal_up, natural, positive
+from sfumato.core.finding import check_fit, check_numbers
 from sfumato.core.guarantees import GDP
 from sfumato.core.limits import Limit
 from sfumato.core.noise_multiplier import exact_multiplier
 from sfumato.core.query import Answer, Dataset, DrawnMechanism, Law, Mechanism, check_name
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Relation, Unit
 from sfumato.errors import InvalidInput, WrongNorm
 from sfumato.inference.chosen import Chosen
 from sfumato.laws.unstated import Unstated
+from sfumato.learning.describe import examined
 from sfumato.learning.paradigms.persons import persons
 from sfumato.mechanisms.advisor import least_noise
 
@@ -99,6 +103,12 @@ class TeacherVotes:
         said, many = release.statement.values, self.classes
         rows = [said[at : at + many] for at in range(0, len(said), many)]
         return _labelled(tuple(row.index(max(row)) for row in rows), self.labels(), release)
+
+    check_answer = check_numbers
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        return examined(self, said)
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """A label has no margin."""
@@ -183,6 +193,16 @@ class ConfidentVotes:
     def columns(self, release: Release) -> Mapping[str, Chosen]:
         """The labels as they were chosen."""
         return _labelled(release.statement.values, self.labels(), release)
+
+    check_answer = check_fit
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        facts: dict[str, Word] = {}
+        if isinstance(said.mechanism, ConfidentMax):
+            noise = {"check": decimal_up(said.mechanism.check_sigma), "sigma": decimal_up(said.mechanism.sigma)}
+            facts["noise"] = phrase("fact.noise_confident", **noise)
+        return examined(self, said, **facts)
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """A label has no margin."""

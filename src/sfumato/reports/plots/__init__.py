@@ -14,6 +14,7 @@ from typing import Any
 from sfumato.core.data_kind import kinds
 from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput, Unsupported
+from sfumato.reports.columns import described
 from sfumato.reports.plots.belief_curve import belief, people
 from sfumato.reports.plots.burning_down import burn_down
 from sfumato.reports.plots.fonts import use_fonts
@@ -21,7 +22,6 @@ from sfumato.reports.plots.frontier_of_epsilon import frontier
 from sfumato.reports.plots.icon_array import icons
 from sfumato.reports.plots.law_of_noise import law, noise
 from sfumato.reports.plots.map_of_areas import choropleth
-from sfumato.reports.plots.pictured import plot_of, scattered
 from sfumato.reports.plots.saving import save
 from sfumato.reports.plots.table_of_intervals import intervals
 
@@ -59,12 +59,11 @@ def draw(
     What has another picture of its own is drawn as that in place of ``intervals``: a series on its bands, alarms over
     time, ε by step of a training.
     """
-    query = only_release(release).statement.query
+    description = described(only_release(release).statement)
     if kind == "intervals" and column is None:
-        kind = plot_of(query)
-    why = scattered(query)
-    if kind == "noise" and why is not None:
-        raise Unsupported(f"{why}; nothing was drawn. Draw its {plot_of(query)}.")
+        kind = description.plot
+    if kind == "noise" and description.scattered is not None:
+        raise Unsupported(f"{description.scattered}; nothing was drawn. Draw its {description.plot}.")
     plot = GENERAL.get(kind) or _brought(kind)
     if plot is None:
         names = [*GENERAL, *(name for brought in kinds() for name in brought.plots)]

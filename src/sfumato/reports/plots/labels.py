@@ -1,11 +1,12 @@
 """Labels that a drawing can hold: one line, nothing that turns the text around it, no two alike."""
 
 from collections.abc import Sequence
+from functools import reduce
 
 from sfumato.core.statement import Statement
 from sfumato.reports.catalogue import message
 
-__all__ = ["clean", "distinct", "labels_of"]
+__all__ = ["clean", "distinct", "labels_of", "listing"]
 
 MOST_SIGNS = 120
 TURNING = {*range(0x202A, 0x202F), *range(0x2066, 0x206A)}  # these order the text around them
@@ -41,6 +42,15 @@ def distinct(texts: Sequence[str]) -> list[str]:
         seen[shown] = 1
         found.append(shown)
     return found
+
+
+def listing(texts: Sequence[str], language: str) -> str:
+    """Labels one after the other, between them the sign that the language has for that.
+
+    >>> listing(["n", "mean"], "en"), listing(["n", "mean"], "zh")
+    ('n, mean', 'n、mean')
+    """
+    return reduce(lambda left, right: message(language, "list.between", left=left, right=right), texts)
 
 
 def labels_of(said: Statement, language: str) -> list[tuple[str, ...]]:

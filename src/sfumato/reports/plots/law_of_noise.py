@@ -19,7 +19,7 @@ from sfumato.inference.inversion import FINE, Spread
 from sfumato.laws import LadderBound, Sum
 from sfumato.laws.margins import WholeNumberLaw
 from sfumato.reports.catalogue import message
-from sfumato.reports.columns import CONFIDENCE, drawable, magnitude, row_height
+from sfumato.reports.columns import CONFIDENCE, described, drawable, magnitude
 from sfumato.reports.plots.labels import clean
 from sfumato.reports.plots.theme import dressed, palette
 
@@ -93,7 +93,7 @@ def noise(release: Release, language: str = "en", theme: str = "light", *, colum
             "drawn. Draw its intervals, or leave the column out to see the noise behind all of them."
         )
     words = (message(language, "plot.law_rows", dataset=about), message(language, "plot.error_rows"))
-    behind = Form(Fraction(0), {Noise(said.identifier, 0, said.law): Fraction(1, row_height(release.statement.query))})
+    behind = Form(Fraction(0), {Noise(said.identifier, 0, said.law): Fraction(1, described(release.statement).height)})
     return law(Carried(behind), language, theme, words=words)
 
 

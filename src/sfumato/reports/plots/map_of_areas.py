@@ -8,15 +8,14 @@ from typing import Any
 
 from sfumato.core.extras import need
 from sfumato.core.release import Release, only_release
-from sfumato.core.units import Family, User
 from sfumato.errors import InvalidInput
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import message
 from sfumato.reports.columns import Column, magnitude, one_of
 from sfumato.reports.plots.areas import Area, areas_of
-from sfumato.reports.plots.labels import clean
+from sfumato.reports.plots.labels import clean, listing
 from sfumato.reports.plots.theme import Palette, dressed, palette
-from sfumato.reports.words.measured import said
+from sfumato.reports.words.rendering import render
 
 __all__ = ["choropleth"]
 
@@ -170,10 +169,9 @@ def _frame(areas: Sequence[Area]) -> tuple[int, int, dict[str, Any]]:
 
 
 def _measure(release: Release, column: Column, language: str) -> str:
-    if column.measure is None:
+    if column.measured is None:
         return message(language, "map.count")
-    persons = isinstance(release.statement.unit, User | Family)
-    return message(language, "map.value", measure=clean(said(column.measure, language, persons=persons)))
+    return message(language, "map.value", measure=clean(render(column.measured.words, language)))
 
 
 def _notes(blank: int, absent: Sequence[str], language: str) -> list[str]:
@@ -182,7 +180,7 @@ def _notes(blank: int, absent: Sequence[str], language: str) -> list[str]:
     if blank:
         notes.append(message(language, "map.blank_one" if blank == 1 else "map.blank_many", areas=f"{blank:,}"))
     if absent:
-        names = ", ".join(clean(label) for label in absent[:LISTED])
+        names = listing([clean(label) for label in absent[:LISTED]], language)
         more = len(absent) - LISTED
         word = "map.absent_more" if more > 0 else "map.absent"
         notes.append(message(language, word, names=names, more=f"{more:,}"))

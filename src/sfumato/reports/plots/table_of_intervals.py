@@ -7,14 +7,13 @@ from typing import Any
 
 from sfumato.core.extras import need
 from sfumato.core.release import Release, only_release
-from sfumato.core.units import Family, User
 from sfumato.errors import InvalidInput
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import message
 from sfumato.reports.columns import Column, drawable, magnitude, plain, shared_margins
-from sfumato.reports.plots.labels import clean, distinct, labels_of
+from sfumato.reports.plots.labels import clean, distinct, labels_of, listing
 from sfumato.reports.plots.theme import Palette, dressed, palette
-from sfumato.reports.words.measured import said as said_of
+from sfumato.reports.words.rendering import render
 
 __all__ = ["MOST_NUMBERS", "intervals"]
 
@@ -201,10 +200,9 @@ class _Look:
 
 
 def _axis(release: Release, column: Column, language: str, *, alone: bool) -> str:
-    if column.measure is None:
+    if column.measured is None:
         return message(language, "plot.axis")
-    persons = isinstance(release.statement.unit, User | Family)
-    measure = clean(said_of(column.measure, language, persons=persons))
+    measure = clean(render(column.measured.words, language))
     return message(language, "plot.axis_column", measure=measure) if alone else measure
 
 
@@ -212,7 +210,7 @@ def _title(release: Release, chosen: Sequence[Column], keys: Sequence[str], lang
     facts = {"dataset": clean(release.statement.dataset.name), "columns": clean(" × ".join(keys))}
     if release.statement.query.measure is not None:
         return message(language, "plot.title_by" if keys else "plot.title", **facts)
-    facts["names"] = clean(", ".join(each.name for each in chosen))
+    facts["names"] = clean(listing([each.name for each in chosen], language))
     return message(language, "plot.title_columns_by" if keys else "plot.title_columns", **facts)
 
 

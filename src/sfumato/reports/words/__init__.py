@@ -1,7 +1,7 @@
 """Words for releases: from public facts to a text for each reader, in each language."""
 
 from sfumato.reports.words.audiences import AUDIENCES, write
-from sfumato.reports.words.facts import Facts, Kind, Margins, Source, Span, Subject
+from sfumato.reports.words.facts import Facts, Margins, Span
 from sfumato.reports.words.safe_harbor import safe_harbor
 from sfumato.reports.words.text import Text
 from sfumato.reports.words.what_if import what_if
@@ -9,11 +9,8 @@ from sfumato.reports.words.what_if import what_if
 __all__ = [
     "AUDIENCES",
     "Facts",
-    "Kind",
     "Margins",
-    "Source",
     "Span",
-    "Subject",
     "Text",
     "safe_harbor",
     "what_if",

@@ -6,13 +6,12 @@ The same facts for all, since all are filled in from one table of figures; the w
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from sfumato.core.description import Description, Form
 from sfumato.core.guarantees import Approximate, Pure
 from sfumato.core.units import Family, Relation, User
 from sfumato.errors import Unsupported
-from sfumato.reports.words.choices import Found
-from sfumato.reports.words.facts import Facts, Kind, Subject
-from sfumato.reports.words.figures import figures, told_alone
-from sfumato.reports.words.streams import Course
+from sfumato.reports.words.facts import Facts
+from sfumato.reports.words.figures import figures
 from sfumato.reports.words.text import Text
 from sfumato.reports.words.voice import Voice, paragraph
 
@@ -45,6 +44,14 @@ class _Told:
         return self.voice.say(*identifiers)
 
     @property
+    def description(self) -> Description:
+        return self.facts.description
+
+    def own_words(self, place: str) -> list[str]:
+        """What the release says at a place in its own words."""
+        return [self.say(*keys) for keys in self.description.at(place)]
+
+    @property
     def relation(self) -> str:
         return {Relation.ADD_REMOVE: "add_remove", Relation.REPLACE: "replace"}[self.facts.unit.relation]
 
@@ -62,7 +69,7 @@ class _Told:
 
     @property
     def derived(self) -> bool:
-        return self.facts.subject.kind is Kind.DERIVED
+        return self.description.form is Form.DERIVED
 
     @property
     def filter(self) -> list[str]:
@@ -76,99 +83,36 @@ class _Told:
         return self.say(f"photograph.{'' if person else 'thing_'}{self.relation}")
 
     @property
-    def alone(self) -> list[str]:
-        """What δ says about a value that is found although it is one person's alone."""
-        return [self.say("found.alone")] if self.facts.subject.kind is Kind.FOUND else []
-
-    @property
     def vouched(self) -> list[str]:
         """What the steward vouches for and nobody could check."""
         return [self.say("vouched.rows")] if self.facts.vouched else []
 
     def what(self) -> tuple[str, ...]:
-        subject = self.facts.subject
-        if subject.course is not None:
-            return (self.say(self._told_of(subject.course)),)
-        if subject.lesson is not None:
-            return (self.say("what.trained_all" if subject.lesson.way == "all" else "what.trained"),)
-        if subject.choice is not None:
-            return (self.say(*self._choice(subject)),)
-        if told_alone(subject, self.voice.language):
-            return (self.say(f"network.{subject.measure}"),)
-        where = "_where" if subject.kind is Kind.MODEL and subject.condition is not None else ""
-        return (self.say(f"what.{subject.kind.value}{where}"),)
-
-    @staticmethod
-    def _told_of(course: Course) -> str:
-        """Which words say what a stream told."""
-        if course.watch:
-            return "what.alarms"
-        if not course.told:
-            return "what.series_empty"
-        if not course.kept:
-            return "what.series_unkept"
-        return "what.series_groups" if course.groups else "what.series"
+        """What was released: in words of its own, or in those for its form."""
+        return tuple(self.own_words("what")) or (self.say(f"what.{self.description.form.value}"),)
 
     @property
-    def stream(self) -> list[str]:
-        """What one unit may do in a stream, and what a promise about single events leaves open."""
-        course = self.facts.subject.course
-        if course is None:
-            return []
-        apart = "_apart" if course.level == "person" and course.apart else ""
-        open_ends = [] if course.level == "person" else [f"stream.weeks_{course.level}"]
-        return [self.say(f"stream.unit_{course.level}{apart}", *open_ends)]
-
-    @property
-    def lesson(self) -> list[str]:
-        """What one unit can do in a training run, what may be done with the model, and what is not promised."""
-        if self.facts.subject.lesson is None:
-            return []
-        return [self.say("lesson.why", "lesson.open"), self.say("lesson.not")]
-
-    @property
-    def method(self) -> list[str]:
-        """How a model was trained, for those who answer for it."""
-        lesson = self.facts.subject.lesson
-        if lesson is None:
-            return []
-        return [self.say(f"lesson.method_{lesson.way}", *(["lesson.follows"] if lesson.follows else []))]
+    def risk(self) -> list[str]:
+        """What one unit may do in it, what the guarantee leaves open, and what nobody could check."""
+        return [*self.own_words("risk"), *self.vouched]
 
     @property
     def charged(self) -> list[str]:
-        """When a stream or a training run was charged."""
-        course, lesson = self.facts.subject.course, self.facts.subject.lesson
-        if lesson is not None:
-            return [self.say("lesson.charged", *(["lesson.early"] if lesson.early else []))]
-        return [] if course is None else [self.say(f"stream.charged_{'alarms' if course.watch else 'series'}")]
-
-    @staticmethod
-    def _choice(subject: Subject) -> Iterator[str]:
-        counted = isinstance(subject.choice, Found) and subject.choice.counted
-        yield f"what.{subject.kind.value}{'' if subject.numbers else '_none'}"
-        if subject.condition is not None:
-            yield "what.rows_where"
-        if counted and subject.numbers:
-            yield "what.found_counted"
+        """When it was charged, where that is not at the release."""
+        return self.own_words("charged")
 
     def error(self, group: str, *more: str) -> Iterator[str]:
         """The margin in the words of ``group``, what it does not cover, and ``more`` behind it."""
-        margins, choice, course = self.facts.margins, self.facts.subject.choice, self.facts.subject.course
-        if course is not None and (course.watch or not course.numbers):
-            yield self.say(*([f"{group}alarms", "accuracy.alarms_gap"] if course.watch else ["accuracy.series_none"]))
+        margins, own = self.facts.margins, self.description.at("error")
+        if own:
+            for keys in own:
+                yield self.say(*(f"{group}{key[1:]}" if key.startswith("*") else key for key in keys))
             return
-        if course is not None and margins is None and course.joint is not None:
-            more = ("accuracy.series_joint", *more)
-        if choice is not None:
-            yield self.say(f"{group}{self.facts.subject.kind.value}")
-            if isinstance(choice, Found) and choice.counted:
-                yield self.say(f"{group}found_counts", "accuracy.noise")
-            return
+        if margins is None and self.facts.joint is not None:
+            more = (*(key for keys in self.description.at("joint") for key in keys), *more)
         if self.facts.spans:
             if all(span.chosen and span.rank is None for span in self.facts.spans):
-                yield self.say(
-                    f"accuracy.{'synthetic' if self.facts.subject.measure == 'synthetic_graph' else 'named'}"
-                )
+                yield from self.own_words("named") or [self.say("accuracy.named")]
             elif any(span.chosen for span in self.facts.spans):
                 yield self.say("accuracy.chosen")
             elif "spans" in self.voice.figures:
@@ -180,48 +124,31 @@ class _Told:
             yield self.say("accuracy.none")
             return
         simulated = ("accuracy.simulated",) if margins.simulated else ()
-        number = "one" if self.facts.subject.numbers == 1 else "many"
+        number = "one" if self.description.numbers == 1 else "many"
         yield self.say(f"{group}{number}", "accuracy.noise", *simulated, *more)
 
     def limits(self) -> Iterator[str]:
         """What was not counted."""
-        subject = self.facts.subject
-        if subject.course is not None:
-            yield self.say("limit.steps", *(["limit.steps_person"] if self.facts.limit is not None else []))
+        own = self.own_words("limits")
+        if own:
+            yield from own
             return
-        if subject.lesson is not None:
-            person = subject.lesson.limited
-            yield self.say("limit.trained", *([] if person is None else [f"limit.trained_{person}"]))
-            return
-        if subject.kind is Kind.FOUND:
-            yield self.say(*(["limit.found"] if self.facts.limit is not None else []), "limit.found_missing")
-            return
-        if subject.kind in (Kind.TABLE, Kind.TOP) and not subject.rest:
-            yield self.say("limit.keys" if subject.kind is Kind.TABLE else "limit.candidates")
+        yield from self.own_words("uncounted")
         yield from self.clips()
-        yield from self.held_back()
-        if subject.listed:
-            yield self.say("limit.nodes")
-        if self.facts.limit is not None and subject.number is None:
-            kept = any(span.chosen for span in self.facts.spans)
-            yield self.say("limit.kept" if kept else "limit.scaled" if subject.measures else "limit.person")
+        yield from self.own_words("held_back")
+        yield from self.own_words("listed")
+        if self.facts.limit is not None and not self.description.once:
+            kept, computed = any(span.chosen for span in self.facts.spans), "measures" in self.description.figures
+            yield self.say("limit.kept" if kept else "limit.scaled" if computed else "limit.person")
         if self.facts.cut_differently:
             yield self.say("limit.different")
-
-    def held_back(self) -> Iterator[str]:
-        """What of a network did not count."""
-        subject = self.facts.subject
-        if subject.pointing is not None:
-            yield self.say(f"limit.links_{subject.pointing}")
-        limits = {"degree": subject.cap, "corners": subject.corners, "weight": subject.bound, "flow": subject.flow}
-        yield from (self.say(f"limit.{name}") for name, limit in limits.items() if limit is not None)
 
     def clips(self) -> Iterator[str]:
         """Which values were held to a range, and what became of those that are missing."""
         if "clips" not in self.voice.figures:
             return
         person = isinstance(self.facts.unit, User | Family)
-        missing = "missing" if self.facts.subject.number is None else f"everyone_{'person' if person else 'row'}"
+        missing = "missing" if not self.description.once else f"everyone_{'person' if person else 'row'}"
         words = [self.voice.figures["clips"], self.say("limit.clip_bias"), self.say(f"limit.{missing}")]
         yield paragraph(words, self.voice.language)
 
@@ -243,10 +170,7 @@ def _public(told: _Told) -> Text:
         told.say(f"promise.{told.own}"),
         told.say(f"public.risk_{told.all}"),
         *([told.say("delta.meaning")] if told.has_delta else []),
-        *told.alone,
-        *told.stream,
-        *told.lesson,
-        *told.vouched,
+        *told.risk,
         told.say("public.scope"),
     ]
     return Text(
@@ -263,17 +187,13 @@ def _patient(told: _Told) -> Text:
         told.say(f"patient.promise_{told.own}"),
         told.say(f"patient.risk_{told.all}"),
         *([told.say("delta.brief")] if told.has_delta else []),
-        *told.alone,
-        *told.stream,
-        *told.lesson,
-        *told.vouched,
+        *told.risk,
         told.say("patient.scope"),
     ]
-    name = "patient.limit_found" if told.facts.subject.kind is Kind.FOUND else "patient.limit"
-    own = bool(told.stream or told.lesson)  # streams and training say themselves what of a person counts
-    limit = [told.say(name)] if told.facts.limit is not None and not own else []
-    limit += told.limits() if own else ()
-    limit += told.held_back()
+    limit = told.own_words("patient_limit")
+    if not limit and told.facts.limit is not None:
+        limit = [told.say("patient.limit")]
+    limit += told.own_words("held_back")
     return Text(
         what=told.what(),
         risk=tuple(risk),
@@ -285,18 +205,15 @@ def _patient(told: _Told) -> Text:
 def _clinician(told: _Told) -> Text:
     margins = told.facts.margins
     further = []
-    measured = bool(told.facts.subject.measures) and not told.facts.subject.counts
+    measured = "measures" in told.description.figures and not told.description.counts
     if told.facts.spans and measured and not any(span.chosen for span in told.facts.spans):
         further.append(told.say("clinician.groups"))
-    elif margins is not None and margins.each and told.facts.subject.counts:
+    elif margins is not None and margins.each and told.description.counts:
         further += [told.say("clinician.small"), told.say("clinician.rate")]
     risk = [
         told.say(f"clinician.risk_{told.all}"),
         *([told.say("delta.brief")] if told.has_delta else []),
-        *told.alone,
-        *told.stream,
-        *told.lesson,
-        *told.vouched,
+        *told.risk,
         told.say("clinician.scope"),
     ]
     return Text(
@@ -315,11 +232,11 @@ def _manager(told: _Told) -> Text:
     else:
         fits = {"0": "none", "1": "one"}.get(told.voice.figures["fits"], "many")
         cost = "manager.cost_repeated" if facts.repeated else "manager.cost"
-        kind = "_stream" if told.stream else "_training" if told.lesson else ""
+        again = told.description.at("again") or (("manager.tenfold",),)
         budget = [
             told.say(cost, "manager.state"),
             *told.charged,
-            told.say(f"manager.another_{fits}", f"manager.tenfold{kind}"),
+            told.say(f"manager.another_{fits}", *again[0]),
         ]
     budget += told.filter
     if facts.account.ledger.startswith("none"):
@@ -328,17 +245,14 @@ def _manager(told: _Told) -> Text:
     priced = facts.margins is not None and facts.margins.each > 0 and not told.derived and told.own.endswith("pure")
     risk = [
         told.say(f"manager.risk_{told.all}", *(["delta.brief"] if told.has_delta else []), "manager.scope"),
-        *told.alone,
-        *told.stream,
-        *told.lesson,
-        *told.vouched,
+        *told.risk,
     ]
     return Text(
         what=told.what(),
         budget=tuple(budget),
         error=(
             *told.error("manager.error_", *(["manager.price"] if priced else [])),
-            *(told.limits() if told.lesson else told.clips()),
+            *(told.own_words("manager_limit") or told.clips()),
         ),
         risk=tuple(risk),
         order=("budget", "error", "risk"),
@@ -354,11 +268,8 @@ def _board(told: _Told) -> Text:
         told.say("board.cumulative"),
         told.say(f"board.risk_{told.all}"),
         *([told.say("delta.meaning")] if told.has_delta else []),
-        *told.alone,
-        *told.stream,
-        *told.lesson,
-        *told.vouched,
-        *told.method,
+        *told.risk,
+        *told.own_words("method"),
         told.say(f"board.together_{together}"),
         told.say("board.assumptions"),
         told.say("limits.unit", "limits.groups", "limits.elsewhere"),

@@ -5,25 +5,23 @@ another. A figure that must not be shown (a bound on a belief where there is a �
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import reduce
 
 from sfumato.core import enclosures
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description, Form, Word, plain
 from sfumato.core.exact import decimal_down, decimal_up
 from sfumato.core.guarantees import Approximate, Pure
 from sfumato.core.units import Family, Relation, Unit, User
 from sfumato.errors import Unsupported
 from sfumato.reports.catalogue import counted, message, messages
 from sfumato.reports.columns import magnitude
-from sfumato.reports.conditions import condition
 from sfumato.reports.frequencies import PRIOR, believed, guessed
-from sfumato.reports.words.choices import Found, Top
-from sfumato.reports.words.facts import Facts, Kind, Margins, Source, Span, Subject
-from sfumato.reports.words.learning import lesson_figures
-from sfumato.reports.words.measured import listed, measured, one_line, plain, ranges, spaced
-from sfumato.reports.words.streams import stream_figures, window_figures
+from sfumato.reports.words.facts import Facts, Margins, Span
+from sfumato.reports.words.facts import named as dataset_words
+from sfumato.reports.words.rendering import listed, one_line, render
 from sfumato.reports.words.voice import paragraph
 
 __all__ = [
@@ -33,15 +31,14 @@ __all__ = [
     "figures",
     "named",
     "one_line",
+    "ranges",
     "risk",
     "span_figure",
     "span_line",
-    "told_alone",
 ]
 
 HOUSEHOLD, BELONGINGS = 4, 5  # the examples: persons in a household, rows (events, links) of one person
 TIMES = 10  # the example of what several releases cost
-MOST_SOURCES = 3
 QUESTIONS = ("trait", "traits", "example", "case")  # what may be asked of a unit: an illness, the kind of a link
 LONGEST = 10**9
 
@@ -50,8 +47,8 @@ def figures(facts: Facts, language: str) -> dict[str, str]:
     """The whole table."""
     return {
         **named(facts.unit, language),
-        **window_figures(facts.subject.course, language),
-        **_subject(facts.subject, language, persons=isinstance(facts.unit, User | Family)),
+        **_rendered(facts.description.roles, language),
+        **_described(facts, language),
         **_promise(facts.guarantee),
         **risk(facts.cumulative, facts.unit.relation),
         **_together(facts, language),
@@ -109,90 +106,29 @@ def exact(value: Fraction, *, up: bool = True) -> str:
     return decimal_up(value) if up else decimal_down(value)
 
 
-def _subject(subject: Subject, language: str, *, persons: bool) -> dict[str, str]:
-    where = "" if subject.condition is None else one_line(condition(subject.condition, language))
-    data = _data(subject.dataset.name, subject.dataset.edition, language)
-    shown = {"data": data}
-    if subject.lesson is not None:
-        shown |= lesson_figures(subject.lesson, language)
-    if subject.choice is not None:
-        shown |= _choice(subject, subject.choice, language, persons=persons)
-    elif subject.kind is not Kind.MODEL:
-        item = "point" if subject.kind is Kind.CURVE else "number"
-        shown["numbers"] = counted(language, item, subject.numbers)
+def _described(facts: Facts, language: str) -> dict[str, str]:
+    """What was released: how many numbers, of what, and the figures that the description brings."""
+    description = facts.description
+    shown = {"data": render(dataset_words(facts.dataset), language), **_rendered(description.figures, language)}
+    if description.form not in (Form.MODEL, Form.FOUND, Form.TOP):
+        item = "point" if description.form is Form.CURVE else "number"
+        shown["numbers"] = counted(language, item, description.numbers)
         shown["item"] = message(language, f"item.{item}")
-        several = "two" if subject.numbers == 2 else "many"
-        shown["all_numbers"] = message(language, f"all.{item}_{several}", n=f"{subject.numbers:,}")
-        if subject.course is not None:
-            return shown | stream_figures(subject.course, language) | _joint(subject.course.joint)
-        shown |= _network(subject, language)
-        name = f"measure.{'of' if subject.measures else subject.measure}{'_where' if where else ''}"
-        if name in messages(language):
-            words = measured(subject.measures, language, persons=persons) if subject.measures else ""
-            more = {"condition": where, "measures": spaced(words, language) if words else "", **shown}
-            shown["measure"] = message(language, name, **more)
-        elif not told_alone(subject, language):
-            raise Unsupported(f"there are no words yet for the measure {subject.measure!r}; no text was made.")
-    if where:
-        shown["condition"] = where
-    if subject.columns:
-        shown["columns"] = " × ".join(one_line(column) for column in subject.columns)
-    if subject.number is not None:
-        shown["number"] = f"{subject.number:,}"
-    if subject.sources:
-        shown["sources"] = _sources(subject.sources, language)
+        several = "two" if description.numbers == 2 else "many"
+        shown["all_numbers"] = message(language, f"all.{item}_{several}", n=f"{description.numbers:,}")
+        if description.measure is not None:
+            if description.measure not in messages(language):
+                raise Unsupported(f"there are no words yet for {description.measure!r}; no text was made.")
+            shown["measure"] = message(language, description.measure, **shown)
+    if description.columns:
+        shown["columns"] = " × ".join(one_line(column) for column in description.columns)
+    if facts.joint is not None:
+        shown["joint"] = magnitude(facts.joint)
     return shown
 
 
-def told_alone(subject: Subject, language: str) -> bool:
-    """Whether a sentence of its own says what was released: of a network, where a table of numbers says it badly."""
-    return f"network.{subject.measure}" in messages(language)
-
-
-def _network(subject: Subject, language: str) -> dict[str, str]:
-    """What sentences about networks need."""
-    shown = {"nodes": counted(language, "node", subject.numbers)} if told_alone(subject, language) else {}
-    counts = {"cap": subject.cap, "corners": subject.corners, "leaves": subject.leaves}
-    shown |= {name: f"{count:,}" for name, count in counts.items() if count is not None}
-    shares = {"bound": subject.bound, "flow": subject.flow}
-    return shown | {name: plain(share) for name, share in shares.items() if share is not None}
-
-
-def _choice(subject: Subject, choice: Found | Top, language: str, *, persons: bool) -> dict[str, str]:
-    """What was chosen, and what bounds the choice."""
-    if isinstance(choice, Top):
-        return {
-            "chosen": counted(language, "group", subject.numbers),
-            "candidates": f"{choice.candidates:,}",
-            "gap": counted(language, "row", choice.gap),
-        }
-    counts = {"least": choice.least, "margin": choice.margin} if choice.counted else {}
-    sharers = "persons" if persons else "rows"
-    return {
-        "values": counted(language, "value", subject.numbers),
-        "sharers": message(language, f"found.{sharers}"),
-        "enough": message(language, f"found.enough_{sharers}", n=f"{choice.enough:,}"),
-        **{name: f"{figure:,}" for name, figure in counts.items()},
-    }
-
-
-def _data(name: str, edition: str, language: str) -> str:
-    return message(language, "data.named", dataset=one_line(name), edition=one_line(edition))
-
-
-def _sources(sources: Sequence[Source], language: str) -> str:
-    if len(sources) > MOST_SOURCES:
-        return counted(language, "release", len(sources))
-    texts = [
-        message(
-            language,
-            "data.release",
-            mark=one_line(source.identifier)[:8],
-            data=_data(source.dataset.name, source.dataset.edition, language),
-        )
-        for source in sources
-    ]
-    return listed(texts, language)
+def _rendered(words: Mapping[str, Word], language: str) -> dict[str, str]:
+    return {name: render(word, language) for name, word in words.items()}
 
 
 def _promise(guarantee: Pure | Approximate) -> dict[str, str]:
@@ -213,15 +149,14 @@ def factor(epsilon: Fraction) -> str:
 
 def _together(facts: Facts, language: str) -> dict[str, str]:
     """The promise for several units at once: a household, or one person's rows; with a δ, group privacy's own δ."""
-    unit, guarantee, course = facts.unit, facts.cumulative, facts.subject.course
+    unit, guarantee = facts.unit, facts.cumulative
     if isinstance(unit, Family):
         count, steps = 2 * unit.size, 2
     else:
         count = steps = HOUSEHOLD if isinstance(unit, User) else BELONGINGS
     weaker = guarantee.group(steps)
     delta = weaker.delta if isinstance(weaker, Approximate) else Fraction(0)
-    runs = course is not None and course.level == "window"
-    name = "window.together" if runs else f"together.{unit.KIND.removeprefix('unit.')}"
+    name = facts.description.together or f"together.{unit.KIND.removeprefix('unit.')}"
     return {
         "for_together": message(language, name, together=f"{count:,}"),
         "together_epsilon": exact(weaker.epsilon),
@@ -265,10 +200,6 @@ def _error(facts: Facts, language: str) -> dict[str, str]:
     return {"spans": reduce(lambda left, right: message(language, "span.between", left=left, right=right), told)}
 
 
-def _joint(joint: Fraction | None) -> dict[str, str]:
-    return {} if joint is None else {"joint": magnitude(joint)}
-
-
 def _margins(margins: Margins) -> dict[str, str]:
     each = margins.each
     return {
@@ -290,7 +221,7 @@ def _held(facts: Facts, language: str) -> dict[str, str]:
     """Sentences about values that were held to a range, and about numbers that say nothing."""
     clips = [
         message(language, "limit.clip", value=value, low=low, high=high)
-        for value, low, high in ranges(facts.subject.measures, language)
+        for value, low, high in ranges(facts.description, language)
     ]
     opens = [
         message(language, "span.open", numbers=counted(language, "number", span.open), name=one_line(span.name))
@@ -299,6 +230,12 @@ def _held(facts: Facts, language: str) -> dict[str, str]:
     ]
     found = {"clips": clips, "opens": opens}
     return {name: paragraph(sentences, language) for name, sentences in found.items() if sentences}
+
+
+def ranges(description: Description, language: str) -> Iterator[tuple[str, str, str]]:
+    """Each value that was held to a range: the value, its least and its most."""
+    for held in description.ranges:
+        yield render(held.value, language), plain(held.low), plain(held.high)
 
 
 def _limit(facts: Facts, language: str) -> dict[str, str]:

@@ -10,8 +10,8 @@ from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import counted, message
 from sfumato.reports.plots.labels import clean
 from sfumato.reports.plots.theme import Palette, dressed, palette
-from sfumato.reports.words.streams import course_of
 from sfumato.streams.alarms import Alarms
+from sfumato.streams.describe import slack_of
 from sfumato.streams.plots.series import course, lines
 
 __all__ = ["alarms"]
@@ -35,8 +35,8 @@ def alarms(release: Release, language: str = "en", theme: str = "light", *, over
     said, colours = only_release(release).statement, palette(theme)
     if not isinstance(said.query, Alarms):
         raise InvalidInput("this is no release of alarms; nothing was drawn.")
-    facts, last = course_of(said), max(1, said.query.told)
-    halted = facts.numbers >= facts.most
+    asked, last, raised = said.query, max(1, said.query.told), len(said.values) // 2
+    halted = raised >= asked.alarms
     drawn = _marks(altair, said.values, last, colours, language)
     if over is not None:
         above = course(over)
@@ -58,16 +58,16 @@ def alarms(release: Release, language: str = "en", theme: str = "light", *, over
     return dressed(
         drawn,
         title=message(
-            language, "stream_plot.alarms", dataset=clean(said.dataset.name), threshold=f"{facts.threshold:,}"
+            language, "stream_plot.alarms", dataset=clean(said.dataset.name), threshold=f"{asked.threshold:,}"
         ),
         subtitle=[
             message(
                 language,
                 "stream_plot.alarms_band",
-                steps=counted(language, "step", facts.told),
-                raised=counted(language, "alarm", facts.numbers) if facts.numbers else none,
-                most=f"{facts.most:,}",
-                slack=f"{facts.slack:,}",
+                steps=counted(language, "step", asked.told),
+                raised=counted(language, "alarm", raised) if raised else none,
+                most=f"{asked.alarms:,}",
+                slack=f"{slack_of(said.mechanism):,}",
                 amount=amount(said.spend, language),
             ),
             *([message(language, "stream_plot.alarms_halted")] if halted else []),

@@ -10,17 +10,18 @@ from sfumato.errors import InvalidInput, Unsupported
 from sfumato.inference.derived import Derived
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import counted, message
-from sfumato.reports.columns import CONFIDENCE
+from sfumato.reports.columns import CONFIDENCE, described
 from sfumato.reports.particulars import protected
 from sfumato.reports.plots.labels import clean
 from sfumato.reports.plots.theme import Palette, dressed, palette
-from sfumato.reports.words.streams import course_of, stream_unit
+from sfumato.reports.words.rendering import render
+from sfumato.streams.describe import level_of
 from sfumato.streams.total import RunningTotal
 
 __all__ = ["Course", "course", "event_and_person", "lines", "series"]
 
-MOST_POINTS = 600  # of one line: more cannot be told apart on paper
 MOST_PANELS = 12
+MOST_POINTS = 600  # of one line: more cannot be told apart on paper
 WIDTH, HEIGHT, SMALL = 600, 260, 110
 Row = dict[str, Any]
 
@@ -245,7 +246,8 @@ def _band(given: Release | Derived, found: Course, language: str) -> str:
 
 def _unit(release: Release, language: str) -> str:
     said = release.statement
-    return stream_unit(said, language) or protected(said.unit, language)
+    own = described(said).facts.get("unit")
+    return protected(said.unit, language) if own is None else render(own, language)
 
 
 def _protects(release: Release, language: str) -> str:
@@ -254,9 +256,10 @@ def _protects(release: Release, language: str) -> str:
 
 def _level(release: Release, language: str) -> str:
     """What is protected, in few words, and at which ε."""
-    found = course_of(release.statement)
-    width, spent = counted(language, "step", found.times), amount(release.statement.spend, language)
-    return message(language, f"stream_plot.level_{found.level}", width=width, amount=spent)
+    said = release.statement
+    assert isinstance(said.query, RunningTotal)  # noqa: S101 - course() has refused all others
+    width, spent = counted(language, "step", said.query.times), amount(said.spend, language)
+    return message(language, f"stream_plot.level_{level_of(said.query, said.unit)}", width=width, amount=spent)
 
 
 def _thinned(found: Course, language: str) -> list[str]:

@@ -5,9 +5,7 @@ from typing import Any
 
 from sfumato.core.exact import natural
 from sfumato.core.interrupts import FAILED, attempt
-from sfumato.engines.dialects import Dialect
-from sfumato.engines.sources.columns import quoted
-from sfumato.engines.sources.spark_tables import our_settings
+from sfumato.engines.dialects.spark import SPARK, our_settings
 from sfumato.errors import EngineFailed, InvalidInput, Refused, SfumatoError
 from sfumato.streams.sources.open_stream import Answer, OpenStream, declared, has_ended, is_of_people, tell
 
@@ -153,7 +151,7 @@ def _column(batch: Any, name: str) -> str:
     """The column as it is named in SQL; that it is there is public."""
     if name not in batch.columns:
         raise InvalidInput(f"the batches have no column {name!r}; nothing was told.")
-    return quoted(name, Dialect.SPARK)
+    return SPARK.quoted(name)
 
 
 def _text(written: str | None) -> str | None:

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 
-from sfumato.engines.polled import check_polled, rows_since
+from sfumato.engines.incremental_read import check_polled, rows_since
 from sfumato.engines.sources.databases import DatabaseTable
 from sfumato.errors import InvalidInput
 from sfumato.streams.clock import Arrival, Clock, utc_now

@@ -6,24 +6,29 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description
 from sfumato.core.exact import natural
+from sfumato.core.finding import check_numbers
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Relation, Unit
 from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput, Refused
-from sfumato.inference.derived import Derived
+from sfumato.inference.derived import Derived, level_of
+from sfumato.inference.form import Form
 from sfumato.mechanisms.advisor import least_noise
-from sfumato.tables.blocks import Block, blocks_of
+from sfumato.tables import describe
 from sfumato.tables.contribution import contribution, joint_reach
-from sfumato.tables.expectation import expected
+from sfumato.tables.error_preview import Preview
+from sfumato.tables.estimators import Reader
 from sfumato.tables.grouping import cells_of, check_grouping, check_size, labels_of
 from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys, KeyValue
-from sfumato.tables.measures import Measure
-from sfumato.tables.reading import Reader
+from sfumato.tables.measure import Measure
+from sfumato.tables.statistic_plan import Block, blocks_of
 
 __all__ = ["Aggregate"]
 
@@ -33,7 +38,7 @@ class Aggregate:
     """Measures of the rows that meet ``where``, in each cell of the product of ``by`` (one cell if there are no keys).
 
     What is protected is one vector of whole numbers, off which all measures are read
-    (:mod:`sfumato.tables.blocks`). ``number`` is the public number of units, each of which counts exactly once.
+    (:mod:`sfumato.tables.statistic_plan`). ``number`` is the public number of units, each of which counts exactly once.
 
     Guarantee: :meth:`sensitivity` bounds the move of the whole vector for one unit; brute-forced over neighbours.
     Assumes: the limit is enforced by the engine for this very grouping; rows whose key is not declared, or whose person
@@ -42,6 +47,7 @@ class Aggregate:
 
     KIND: ClassVar[str] = "query.aggregate"
     VERSION: ClassVar[int] = 1
+    COMPARED: ClassVar[str] = "comparison.measures"
     ANSWERED_BY: ClassVar[tuple[str, ...]] = ("mechanism.laplace", "mechanism.gaussian")
     dataset: Dataset
     measures: tuple[Measure, ...]
@@ -72,6 +78,11 @@ class Aggregate:
     def blocks(self) -> tuple[Block, ...]:
         """What is added up so that all measures can be read off it."""
         return blocks_of(self.measures, number=self.number)
+
+    @property
+    def row_height(self) -> int:
+        """By how much one row moves the numbers that are drawn: many steps where values are measured."""
+        return max(int(block.reach.alone.linf) for block in self.blocks)
 
     @property
     def size(self) -> int:
@@ -110,11 +121,21 @@ class Aggregate:
         """The measures as figures with intervals, by name."""
         said = release.statement
         reader = self._reader(said.values, law=said.law, identifier=said.identifier, sources=(release,))
-        return {measure.name: reader.column(measure) for measure in self.measures}
+        return {measure.name: measure.estimate(reader) for measure in self.measures}
+
+    check_answer = check_numbers
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        return describe.aggregate(said, self.measures, by=self.by, where=self.where, number=self.number)
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """The margin to expect of each measure, in groups of so many rows; without rows, of those that need none."""
-        return expected(self, law, confidence, joint=joint, rows=rows if self.number is None else self.number)
+        level = level_of(confidence, [Form(Fraction(0), {})] * (self.cells if joint else 1))
+        known = rows if self.number is None else self.number
+        preview = Preview(blocks=self.blocks, law=law, level=level, rows=known, public=self.number is not None)
+        margins = {measure.name: measure.margin(preview) for measure in self.measures}
+        return {name: margin for name, margin in margins.items() if margin is not None}
 
     def _reader(self, values: Sequence[int], *, law: Law, identifier: str, sources: tuple[Release, ...]) -> Reader:
         return Reader(

@@ -6,21 +6,28 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description
+from sfumato.core.exact import natural
+from sfumato.core.finding import check_numbers
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Unit
 from sfumato.engines.expressions import Expression
 from sfumato.inference.derived import Derived
 from sfumato.inference.figure import figure
 from sfumato.mechanisms.advisor import least_noise
+from sfumato.tables import describe
 from sfumato.tables.contribution import Move, Reach, contribution, joint_reach
 from sfumato.tables.grouping import cells_of, check_grouping, check_size, labels_of
 from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys, KeyValue
 
-__all__ = ["Count", "KeyValue", "Keys"]
+__all__ = ["Count", "KeyValue", "Keys", "row_counts"]
+
+MOST_GROUPS = 10_000
 
 ONE_ROW = Reach(numbers=1, alone=Move(l1=1, l2_squared=1, linf=1), met=Move(l1=1, l2_squared=1, linf=1))
 
@@ -37,6 +44,7 @@ class Count:
 
     KIND: ClassVar[str] = "query.count"
     VERSION: ClassVar[int] = 2
+    COMPARED: ClassVar[str] = "comparison.counts"
     ANSWERED_BY: ClassVar[tuple[str, ...]] = ("mechanism.laplace", "mechanism.gaussian")
     dataset: Dataset
     where: Expression | None = None
@@ -74,6 +82,14 @@ class Count:
         """The counts as a figure."""
         return {self.measure: figure(release)}
 
+    check_answer = check_numbers
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        columns = tuple(keys.column for keys in self.by)
+        rest = all(keys.other is not None for keys in self.by)
+        return describe.counts(said, columns, where=self.where, rest=rest)
+
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """The margin of the counts; how many rows there are does not change it."""
         return {self.measure: Fraction(law.margin(confidence, numbers=self.size if joint else 1))}
@@ -91,3 +107,16 @@ class Count:
         L1(value=Fraction(2, 1))
         """
         return joint_reach([ONE_ROW], contribution(unit, limit, self.joins), cells=self.size)
+
+
+def row_counts(limit: Limit) -> Count:
+    """Counts of rows in so many groups that a person can fill the limit: the widest case, where no release is at hand.
+
+    >>> row_counts(Limit(groups=2, rows_per_group=3)).size
+    4
+    """
+    natural(limit.groups, "groups", most=MOST_GROUPS)
+    return Count(
+        dataset=Dataset(name="rows", edition="any"),
+        by=(Keys(column="group", values=tuple(range(2 * limit.groups))),),
+    )

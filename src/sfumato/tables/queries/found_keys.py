@@ -1,15 +1,18 @@
 """Keys that nobody declared: which values enough people share, found privately."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description
+from sfumato.core.finding import Finding
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Relation, Unit
 from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput, NotDeclared, Refused
@@ -17,6 +20,7 @@ from sfumato.inference.chosen import Chosen
 from sfumato.inference.derived import Derived
 from sfumato.inference.shown import ShownCounts
 from sfumato.mechanisms import NoisyThreshold, OptimalSelection
+from sfumato.tables import describe
 from sfumato.tables.contribution import contribution
 from sfumato.tables.joins import Join
 from sfumato.tables.keys import KeyValue
@@ -114,6 +118,23 @@ class FoundKeys:
                 sources=(release,),
             )
         return found
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        return describe.found_keys(said, self.over, where=self.where)
+
+    def check_answer(self, said: Statement) -> Iterator[Finding]:
+        """Different keys, each with a count above the threshold where they are counted."""
+        keys = said.found
+        if not all(len(key) == len(self.over) for key in keys) or len(set(keys)) != len(keys):
+            yield Finding(field="statement.found", problem="must hold different keys, one part for each column")
+        if len(said.values) != (len(keys) if self.counted else 0):
+            yield Finding(field="statement.values", problem="must hold one number for each key that was counted")
+        wanted = NoisyThreshold if self.counted else OptimalSelection
+        if type(said.mechanism) is not wanted:
+            yield Finding(field="statement.mechanism.kind", problem=f"must be {wanted.KIND} for this query")
+        if isinstance(said.mechanism, NoisyThreshold) and not all(v >= said.mechanism.threshold for v in said.values):
+            yield Finding(field="statement.values", problem="must not lie below the threshold")
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """Which keys are found hangs on the data."""

@@ -7,16 +7,20 @@ from itertools import product
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description
+from sfumato.core.finding import check_numbers
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Unit
 from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput
 from sfumato.inference.derived import Derived
 from sfumato.inference.figure import figure
 from sfumato.mechanisms.advisor import least_noise
+from sfumato.tables import describe
 from sfumato.tables.contribution import contribution, joint_reach
 from sfumato.tables.grouping import cells_of, check_grouping, check_size
 from sfumato.tables.joins import Join
@@ -83,6 +87,13 @@ class Marginals:
     def columns(self, release: Release) -> Mapping[str, Derived]:
         """The counts as a figure; ``at(marginal=…)`` picks a table."""
         return {self.measure: figure(release)}
+
+    check_answer = check_numbers
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        columns = (", ".join(dict.fromkeys(map(str, self.labels()["marginal"]))),)
+        return describe.counts(said, columns, where=self.where, rest=False)
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """The margin of the counts; how many rows there are does not change it."""

@@ -1,25 +1,29 @@
 """Quantiles of a value, in all or by group over public keys, chosen from a lattice by their rank."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description
+from sfumato.core.finding import Finding, check_numbers
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Relation, Unit
 from sfumato.engines.expressions import Expression
 from sfumato.engines.lattice import Lattice
 from sfumato.inference.chosen import Chosen
 from sfumato.mechanisms.quantile import QuantileChoice
+from sfumato.tables import describe
+from sfumato.tables.clamped import Clamped
 from sfumato.tables.contribution import contribution
 from sfumato.tables.grouping import cells_of, check_grouping, check_size, labels_of
 from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys, KeyValue
-from sfumato.tables.measures import Ranged
 
 __all__ = ["Quantiles", "level_name"]
 
@@ -39,7 +43,7 @@ class Quantiles:
     VERSION: ClassVar[int] = 1
     ANSWERED_BY: ClassVar[tuple[str, ...]] = ("mechanism.quantile_choice",)
     dataset: Dataset
-    of: Ranged
+    of: Clamped
     levels: tuple[Fraction, ...]
     where: Expression | None = None
     by: tuple[Keys, ...] = ()
@@ -115,6 +119,22 @@ class Quantiles:
             )
             for level, name in enumerate(self.names)
         }
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        pairs = zip(self.names, self.levels, strict=True)
+        chosen = [describe.Quantile(name=name, of=self.of, level=level) for name, level in pairs]
+        return describe.quantiles(said, chosen, by=self.by, where=self.where)
+
+    def check_answer(self, said: Statement) -> Iterator[Finding]:
+        """Places on the lattice, which do not fall from one quantile of a group to the next."""
+        yield from check_numbers(self, said)
+        many, steps = len(self.levels), self.lattice.steps
+        groups = [said.values[at : at + many] for at in range(0, len(said.values), many)]
+        if not all(0 <= place <= steps for place in said.values):
+            yield Finding(field="statement.values", problem="must be places on the query's lattice")
+        elif not all(list(group) == sorted(group) for group in groups):
+            yield Finding(field="statement.values", problem="must not fall from one quantile to the next")
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """The error of a quantile hangs on how densely the values lie; only its rank is bounded beforehand."""

@@ -1,21 +1,25 @@
 """The largest groups of public keys: which they are, and in which order."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.description import Description
 from sfumato.core.exact import natural
+from sfumato.core.finding import Finding, check_numbers
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
 from sfumato.core.units import Relation, Unit
 from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput
 from sfumato.inference.chosen import Chosen
 from sfumato.mechanisms import TopChoice
+from sfumato.tables import describe
 from sfumato.tables.contribution import contribution, joint_reach
 from sfumato.tables.grouping import cells_of, check_grouping, check_size, labels_of
 from sfumato.tables.joins import Join
@@ -103,6 +107,17 @@ class TopGroups:
             )
             for column, values in labels_of(self.by).items()
         }
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        return describe.top_groups(said, self.by, cells=self.cells, where=self.where)
+
+    def check_answer(self, said: Statement) -> Iterator[Finding]:
+        """Different places of groups that are declared."""
+        yield from check_numbers(self, said)
+        places = said.values
+        if not all(0 <= place < self.cells for place in places) or len(set(places)) != len(places):
+            yield Finding(field="statement.values", problem="must be different places of groups that are declared")
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """A choice has no margin."""

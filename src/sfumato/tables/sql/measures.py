@@ -1,31 +1,23 @@
 """Aggregates: what stands in SELECT beside the keys, as measures that a table can be asked for."""
 
-from collections.abc import Callable
+import inspect
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from sfumato.engines.expressions import Expression, Named, Term, when
 from sfumato.errors import InvalidInput
-from sfumato.tables import asking
-from sfumato.tables.asking import Asked
+from sfumato.tables.measure import Asked
+from sfumato.tables.measures import ASKED, MEASURES
+from sfumato.tables.measures.person_count import persons
+from sfumato.tables.measures.quotient import ratio
+from sfumato.tables.measures.row_count import count
 from sfumato.tables.sql.refusals import AGGREGATES, name_of, only, refused, unknown
 from sfumato.tables.sql.rows import Rows
 
 __all__ = ["Aggregates", "Found", "is_aggregate"]
 
-OF_ONE: dict[str, tuple[str, Callable[[Term], Asked]]] = {
-    "SUM": ("sum", asking.sum_of),
-    "AVG": ("mean", asking.mean),
-    "VAR_POP": ("variance", asking.variance),
-    "VARIANCE": ("variance", asking.variance),
-    "STDDEV_POP": ("standard_deviation", asking.standard_deviation),
-    "STDDEV": ("standard_deviation", asking.standard_deviation),
-}
-OF_TWO: dict[str, tuple[str, Callable[[Term, Term], Asked]]] = {
-    "COVAR_POP": ("covariance", asking.covariance),
-    "CORR": ("correlation", asking.correlation),
-}
+FUNCTIONS = {function: name for measure in MEASURES for function, name in measure.SQL.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +58,7 @@ class Aggregates:
                 return self._function(node, None)
             case exp.Div() if name_of(node.this) == name_of(node.expression) == "SUM":
                 over, under = (self._one(side) for side in (node.this, node.expression))
-                return Found(name="ratio", asked=asking.ratio(over, under))
+                return Found(name="ratio", asked=ratio(over, under))
             case exp.Window() | exp.Subquery() | exp.WithinGroup():
                 raise unknown(node)
         raise refused("arithmetic on aggregates")
@@ -78,14 +70,11 @@ class Aggregates:
         only(node, "this", "expressions")
         if name == "COUNT":
             return self._count(node, kept)
-        if name in OF_ONE:
-            called, ask = OF_ONE[name]
-            return Found(name=called, asked=ask(_where(kept, self._one(node))))
-        if name in OF_TWO:
-            called, both = OF_TWO[name]
-            first, second = self._several(node, 2)
-            return Found(name=called, asked=both(_where(kept, first), second))
-        raise unknown(node)
+        if name not in FUNCTIONS:
+            raise unknown(node)
+        called = FUNCTIONS[name]
+        first, *others = self._several(node, len(inspect.signature(ASKED[called]).parameters))
+        return Found(name=called, asked=ASKED[called](_where(kept, first), *others))
 
     def _count(self, node: exp.Anonymous, kept: Expression | None) -> Found:
         if len(node.expressions) != 1:
@@ -94,13 +83,13 @@ class Aggregates:
         match of:
             case exp.Star():
                 only(of)
-                return Found(name="count", asked=asking.count(kept), plain_count=kept is None)
+                return Found(name="count", asked=count(kept), plain_count=kept is None)
             case exp.Literal() | exp.Boolean():
-                return Found(name="count", asked=asking.count(kept), plain_count=kept is None)
+                return Found(name="count", asked=count(kept), plain_count=kept is None)
             case exp.Distinct():
                 return self._persons(of, kept)
         present = ~self.rows.value(of).isnull()
-        return Found(name="count", asked=asking.count(present if kept is None else kept & present))
+        return Found(name="count", asked=count(present if kept is None else kept & present))
 
     def _persons(self, node: exp.Distinct, kept: Expression | None) -> Found:
         only(node, "expressions")
@@ -111,7 +100,7 @@ class Aggregates:
             raise unknown(node)
         if kept is not None:
             raise refused("COUNT(DISTINCT …) with FILTER")
-        return Found(name="persons", asked=asking.persons())
+        return Found(name="persons", asked=persons())
 
     def _one(self, node: exp.Expression) -> Term:
         (value,) = self._several(node, 1)

@@ -3,6 +3,7 @@
 from sqlglot import exp
 
 from sfumato.errors import Unsupported
+from sfumato.tables.measures import MEASURES
 
 __all__ = ["AGGREGATES", "name_of", "only", "refused", "unknown"]
 
@@ -65,8 +66,9 @@ REASONS = {
 }
 AGGREGATES = frozenset(
     {
-        *("COUNT", "SUM", "AVG", "VAR_POP", "VARIANCE", "VAR_SAMP", "STDDEV", "STDDEV_POP", "STDDEV_SAMP", "CORR"),
-        *("COVAR_POP", "COVAR_SAMP", "MIN", "MAX", "MEDIAN", "QUANTILE", "PERCENTILE_CONT", "PERCENTILE_DISC"),
+        *(function for measure in MEASURES for function in measure.SQL),
+        *("COUNT", "VAR_SAMP", "STDDEV_SAMP", "COVAR_SAMP"),
+        *("MIN", "MAX", "MEDIAN", "QUANTILE", "PERCENTILE_CONT", "PERCENTILE_DISC"),
         *("MODE", "STRING_AGG", "ARRAY_AGG", "JSON_AGG", "JSONB_AGG", "BOOL_AND", "BOOL_OR", "EVERY", "ANY_VALUE"),
         *("APPROX_COUNT_DISTINCT", "GROUPING", "FIRST", "LAST", "BIT_AND", "BIT_OR", "REGR_SLOPE", "REGR_COUNT"),
     }

@@ -1,0 +1,234 @@
+"""Which rows count: those that meet the condition, lie in a cell, and are of a group that is kept of their person.
+
+At most ``groups`` groups of a person are kept, those with the least mark. A mark is worked out from the person's id,
+the group's own key and the secret, so other people's rows never decide what is kept, and the bound holds for every
+secret and for any marks. Why marks are made of whole numbers: docs/decisions/0012-plan-of-bounded-totals.md
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core.limits import Limit
+from sfumato.engines.compile import predicate, value
+from sfumato.engines.dialect import Dialect
+from sfumato.engines.dialects import dialect_of
+from sfumato.engines.expressions import Expression, Named, Type, Value, columns_of
+from sfumato.engines.keyed_hash import md5
+from sfumato.engines.operands import whole
+from sfumato.engines.public_rows import public_rows
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+__all__ = ["Kept", "KeyColumn", "KeyValue", "Share", "kept_rows"]
+
+KeyValue = str | int | bool | date
+TYPES = {str: Type.TEXT, int: Type.WHOLE, bool: Type.TRUTH, date: Type.DATE}
+PRIME = 2**31 - 1  # products of two smaller numbers fit 64 bits on every engine
+FEW = 16  # up to so many groups, rows beyond a person's reach are dropped before they are ranked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyColumn:
+    """A column to group by and the public list of its values.
+
+    ``value`` computes it where it is not a column of the table. Rows with any other value do not count, or with
+    ``other`` they make a last group of their own.
+    """
+
+    column: str
+    values: tuple[KeyValue, ...]
+    value: Value | None = None
+    other: bool = False
+
+    @property
+    def size(self) -> int:
+        """How many groups it makes."""
+        return len(self.values) + self.other
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns of the table that it needs."""
+        return frozenset([self.column]) if self.value is None else columns_of(self.value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """How much of each person counts: the column that tells persons apart, the limit, and the secret of the marks."""
+
+    column: str
+    limit: Limit
+    secret: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """The rows that count, with the columns that were asked for and, under names of their own, these:"""
+
+    rows: ir.Table
+    cell: str
+    person: str
+    world: str
+
+
+def kept_rows(
+    table: ir.Table,
+    *,
+    where: Expression | None,
+    keys: Sequence[KeyColumn],
+    share: Share | None,
+    needed: Iterable[str] = (),
+    world: str | None = None,
+) -> Kept:
+    """The rows that count, each with the number of its cell in the product of ``keys``, the last key fastest.
+
+    Guarantee: with a share, the rows of a person lie in at most ``groups`` cells, which hang on that person's own rows
+    and the secret alone. ``world`` names a column that tells several datasets in one table apart; each is treated as if
+    it were alone. The marks do not see it.
+    """
+    plan = _Plan(table, keys, share, world)
+    raw = set(needed).union(*(key.columns for key in keys))
+    rows = plan.begun(table if where is None else table.filter(predicate(where, table)), raw)
+    cells = prod(key.size for key in keys)
+    all_groups = share is None or share.limit.groups >= cells
+    found = plan.in_cells(rows) if all_groups else plan.few_groups(rows)
+    return Kept(rows=found, cell=plan.name("cell"), person=plan.name("person"), world=plan.name("world"))
+
+
+class _Plan:
+    """One question on one engine, with names that no column of the table has."""
+
+    def __init__(self, table: ir.Table, keys: Sequence[KeyColumn], share: Share | None, world: str | None) -> None:
+        self.keys, self.share, self.world = keys, share, world
+        self.beside, self.dialect = table, dialect_of(table)
+        self.prefix = "of_"
+        while any(column.casefold().startswith(self.prefix) for column in table.columns):
+            self.prefix += "_"
+
+    def name(self, of: str) -> str:
+        return self.prefix + of
+
+    def begun(self, rows: ir.Table, raw: Iterable[str]) -> ir.Table:
+        """The columns that are needed, keys and person among them; rows of nobody are gone."""
+        made: dict[str, Any] = {}
+        for place, key in enumerate(self.keys):
+            own = rows[key.column] if key.value is None and not isinstance(key.values[0], date) else None
+            made[self.name(f"key{place}")] = value(key.value or Named(column=key.column), rows) if own is None else own
+        if self.share is not None:
+            made[self.name("person")] = rows[self.share.column]
+        if self.world is not None:
+            made[self.name("world")] = rows[self.world]
+        rows = rows.select(*(rows[column] for column in sorted(raw)), **made, **{self.name("cell"): whole(0)})
+        return rows if self.share is None else rows.filter(rows[self.name("person")].notnull())
+
+    def in_cells(self, rows: ir.Table, *, marked: bool = False) -> ir.Table:
+        """The number of each row's cell; ``marked``, also the weight and the slot of its group."""
+        cell = self.name("cell")
+        if marked:
+            rows = rows.mutate(**{self.name("weight"): whole(1), self.name("slot"): whole(0)})
+        for place, key in enumerate(self.keys):
+            code = self.name(f"code{place}")
+            names = [self.name(f"{what}{place}") for what in ("weight", "slot")] if marked else []
+            public = self._public(key, place, marked=marked)
+            rows = (rows.left_join if key.other else rows.inner_join)(public, self.name(f"key{place}"))
+            found = {name: rows[name] for name in (code, *names)}
+            if key.other:
+                last = [len(key.values), *self._marks(place, None)][: len(found)]
+                found = {name: rows[name].fill_null(whole(at)) for name, at in zip(found, last, strict=True)}
+            made = {cell: rows[cell] * whole(key.size) + found[code]}
+            if marked:
+                weight, slot = self.name("weight"), self.name("slot")
+                made[weight] = rows[weight] * found[names[0]] % whole(PRIME)
+                made[slot] = rows[slot] + found[names[1]]
+            rows = rows.mutate(**made).drop(*found)
+        return rows
+
+    def few_groups(self, rows: ir.Table) -> ir.Table:
+        """The rows of the groups that are kept of each person.
+
+        Ranking alone decides. Before it, rows beyond a person's reach are dropped, and they cannot rank: a reach is the
+        greatest of the least marks of several lots of groups, and so has at least as many groups below it.
+        """
+        import ibis
+
+        cell, mark, person = self.name("cell"), self.name("mark"), self.name("person")
+        side = [] if self.world is None else [self.name("world")]
+        groups = 1 if self.share is None else self.share.limit.groups
+        if groups <= FEW:
+            reach = self._reach(rows, groups, side)
+            rows = self.in_cells(rows, marked=True).inner_join(reach, [*side, person])
+            rows = rows.mutate(**{mark: self._mark(rows[self.name("own")], rows)})
+            rows = rows.filter(rows[mark] <= rows[self.name("reach")])
+        else:
+            rows = self.in_cells(rows, marked=True)
+            rows = rows.mutate(**{mark: self._mark(self._own(rows[person]), rows)})
+        window = ibis.window(group_by=[*side, person], order_by=[mark, cell])
+        rows = rows.mutate(**{mark: ibis.dense_rank().over(window)})
+        return rows.filter(rows[mark] < whole(groups))
+
+    def _reach(self, rows: ir.Table, groups: int, side: Sequence[str]) -> ir.Table:
+        """For each person the mark up to which at least ``groups`` groups lie, if the person has so many."""
+        import ibis
+
+        person = self.name("person")
+        only = [*side, person, *(self.name(f"key{place}") for place in range(len(self.keys))), self.name("cell")]
+        rows = self.in_cells(rows.select(*only), marked=True)
+        slot, mark = rows[self.name("slot")] % whole(groups), self._mark(self._own(rows[person]), rows)
+        past = whole(PRIME)
+        least = {f"least{lot}": ibis.ifelse(slot == whole(lot), mark, past).min() for lot in range(groups)}
+        found = rows.group_by([*side, person]).aggregate(**least)
+        furthest = ibis.greatest(*(found[name] for name in least)) if groups > 1 else found["least0"]
+        return found.select(*side, person, **{self.name("own"): self._own(found[person]), self.name("reach"): furthest})
+
+    def _mark(self, own: Any, rows: ir.Table) -> Any:
+        """A person's number and a group's weight, mixed: below ``PRIME``, and nothing on the way beyond 64 bits."""
+        shift = _number(self._secret, "shift") % PRIME
+        mixed = (own * rows[self.name("weight")] + whole(shift)) % whole(PRIME)
+        return mixed * mixed % whole(PRIME)
+
+    def _own(self, person: Any) -> Any:
+        """The number of a person: of whole numbers a line modulo a prime, of text the head of its keyed md5."""
+        if person.type().is_integer():
+            slope, start = 1 + _number(self._secret, "slope") % (PRIME - 1), _number(self._secret, "start") % PRIME
+            return (person.cast("int64") % whole(PRIME) * whole(slope) + whole(start)) % whole(PRIME)
+        return _head(f"{len(self._secret)}:{self._secret}", person, self.dialect)
+
+    def _public(self, key: KeyColumn, place: int, *, marked: bool) -> ir.Table:
+        columns: dict[str, tuple[Type, Sequence[Any]]] = {
+            self.name(f"key{place}"): (TYPES[type(key.values[0])], key.values),
+            self.name(f"code{place}"): (Type.WHOLE, range(len(key.values))),
+        }
+        if marked:
+            marks = [self._marks(place, key_value) for key_value in key.values]
+            columns[self.name(f"weight{place}")] = (Type.WHOLE, [weight for weight, _ in marks])
+            columns[self.name(f"slot{place}")] = (Type.WHOLE, [slot for _, slot in marks])
+        return public_rows(self.beside, columns)
+
+    def _marks(self, place: int, key: KeyValue | None) -> tuple[int, int]:
+        """The weight and the slot of a key; None is every key that is not declared."""
+        text = f"{place};{type(key).__name__};{key}"
+        number = _number(self._secret, text)
+        return 1 + number % (PRIME - 1), number // PRIME % (2**20)
+
+    @property
+    def _secret(self) -> str:
+        return "" if self.share is None else self.share.secret
+
+
+def _number(secret: str, text: str) -> int:
+    """A whole number of 120 bits from a secret and a text, in Python."""
+    digest = hashlib.md5(f"{len(secret)}:{secret}{text}".encode(), usedforsecurity=False).hexdigest()
+    return int(digest[:30], 16)
+
+
+def _head(secret: str, text: Any, dialect: Dialect) -> Any:
+    """The first 28 bits of the md5 of a secret and a text, as a whole number; the same on every engine."""
+    import ibis
+
+    return dialect.number_of(md5(ibis.literal(secret) + text).substr(0, 7))

@@ -1,0 +1,159 @@
+"""The contract of a dialect: all that Sfumato must know of an engine, because no common way to write it exists.
+
+An engine is one object in one file of :mod:`sfumato.engines.dialects`, where it is found by itself. Every rule is
+abstract and none has a default: a dialect that leaves a rule out cannot be made, so no engine is read by the rules of
+another one in silence.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import date
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from sfumato.engines.expressions import Type
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+__all__ = ["Dialect", "PublicColumns", "PublicValue", "builtin", "doubled"]
+
+PublicValue = str | int | float | bool | date | None
+PublicColumns = Mapping[str, tuple[Type, Sequence[PublicValue]]]
+
+
+class Dialect(ABC):
+    """An engine whose meaning of every operation is pinned by tests.
+
+    Guarantee: none of its own; that all dialects mean the same is what tests/engines/test_three_engines.py shows.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What Ibis calls the engine."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What people call the engine."""
+
+    # SQL that we write ourselves
+
+    @abstractmethod
+    def quoted(self, name: str) -> str:
+        """A name as the engine writes it, whatever signs are in it."""
+
+    @abstractmethod
+    def sql_name(self, kind: Type) -> str:
+        """What the engine calls one of our types."""
+
+    @abstractmethod
+    def cast(self, column: str, kind: Type, dtype: Any) -> str:
+        """A quoted column of an Ibis type as one of ours; it never raises, and text compares bytewise."""
+
+    # Expressions of Ibis
+
+    @abstractmethod
+    def bytes_of(self, text: Any) -> Any:
+        """A text as its UTF-8 bytes, which compare the same everywhere, whatever collation a column or server has."""
+
+    @abstractmethod
+    def bytes_constant(self, value: bytes) -> Any:
+        """Constant bytes."""
+
+    @abstractmethod
+    def wide(self, value: Any) -> Any:
+        """A 64-bit whole number as one that holds the product of any two."""
+
+    @abstractmethod
+    def wide_constant(self, value: int) -> Any:
+        """A constant to compare wide numbers with."""
+
+    @abstractmethod
+    def total(self, column: Any) -> Any:
+        """The sum of 64-bit whole numbers, as a whole number of up to 38 digits, which Ibis calls a decimal."""
+
+    @abstractmethod
+    def travels_as_text(self, dtype: Any) -> bool:
+        """Whether the engine or its driver could round numbers of this type on the way out."""
+
+    @abstractmethod
+    def ordered(self, digits: Any) -> Any:
+        """Hexadecimal digits as something that orders bytewise."""
+
+    @abstractmethod
+    def number_of(self, digits: Any) -> Any:
+        """Seven hexadecimal digits as a whole number."""
+
+    @abstractmethod
+    def public_table(self, columns: PublicColumns) -> ir.Table:
+        """A small table of public values that we bring along; nothing is created on the engine."""
+
+    @property
+    @abstractmethod
+    def closes_by_membership(self) -> bool:
+        """Whether wedges are closed by asking if an edge is among all; where not, by a join."""
+
+    # Tables of an Ibis connection
+
+    @property
+    @abstractmethod
+    def tried_casts_fail(self) -> bool:
+        """Whether a cast that only tries can still stop a query."""
+
+    @abstractmethod
+    def connection(self, engine: Any) -> object:
+        """The connection itself, which other backends of Ibis may share."""
+
+    @abstractmethod
+    def session(self, engine: Any) -> AbstractContextManager[object]:
+        """Settings under which a query means what is tested, in one state of the data where the engine knows such.
+
+        The connection is as before afterwards.
+        """
+
+    @abstractmethod
+    def columns(self, engine: Any, query: str) -> dict[str, Any]:
+        """Names and Ibis types of a query, as the engine works them out without reading a row."""
+
+    @abstractmethod
+    def stored(self, engine: Any, name: Sequence[str]) -> Iterable[Hashable]:
+        """What the tables are known by that a name can mean, under whatever name they are declared."""
+
+    @abstractmethod
+    def check_stored(
+        self, engine: Any, name: Sequence[str], label: str, *, unit: Sequence[str] = (), columns: Sequence[str] = ()
+    ) -> None:
+        """Refuse a name that does not stand for stored rows, or that lacks ``columns``: others tell of other rows.
+
+        The columns of the ``unit`` must be the stored ones.
+        """
+
+
+def doubled(name: str, sign: str) -> str:
+    """A name between two signs, each of which is doubled inside it."""
+    return f"{sign}{name.replace(sign, sign * 2)}{sign}"
+
+
+@cache
+def builtin(name: str, takes: tuple[str, ...], gives: str) -> Any:
+    """A function that an engine has and Ibis does not; each is pinned by a test on its engine."""
+    import ibis
+
+    def unary(value):  # type: ignore[no-untyped-def]
+        ...
+
+    def binary(value, other):  # type: ignore[no-untyped-def]
+        ...
+
+    def ternary(value, one, two):  # type: ignore[no-untyped-def]
+        ...
+
+    of = (unary, binary, ternary)[len(takes) - 1]
+    return ibis.udf.scalar.builtin(of, name=name, signature=(takes, gives))

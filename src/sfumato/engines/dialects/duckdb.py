@@ -1,0 +1,201 @@
+"""DuckDB: the engine that is embedded, and connections of the steward's."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.engines.dialect import Dialect, PublicColumns, builtin, doubled
+from sfumato.engines.expressions import Type
+from sfumato.engines.operands import DTYPES
+from sfumato.engines.row_wise import not_row_wise
+from sfumato.engines.stored_files import stored_as
+from sfumato.errors import Refused
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+__all__ = ["DUCKDB", "usual_settings"]
+
+NAMES = {
+    Type.TEXT: "VARCHAR",
+    Type.NUMBER: "DOUBLE",
+    Type.WHOLE: "BIGINT",
+    Type.TRUTH: "BOOLEAN",
+    Type.DATE: "DATE",
+}
+# Settings of an instance that change what a query means; those of a fresh instance are the ones tested.
+MEANING = (
+    "default_collation",
+    "default_null_order",
+    "ieee_floating_point_ops",
+    "integer_division",
+    "old_implicit_casting",
+)
+# Names of DuckDB ignore capital letters. A database of another kind that is attached shows its views as tables.
+CATALOGUE = """
+SELECT d.type = 'duckdb' AND found.stored, found.columns, d.path, found.schema_name, found.name FROM (
+    SELECT t.database_name, t.schema_name, t.table_name AS name, NOT t.temporary AS stored,
+        (SELECT list(c.column_name) FROM duckdb_columns() c WHERE c.table_oid = t.table_oid AND
+            c.database_oid = t.database_oid) AS columns
+    FROM duckdb_tables() t
+    UNION ALL
+    SELECT database_name, schema_name, view_name, false, [] FROM duckdb_views() WHERE NOT internal
+) found JOIN duckdb_databases() d USING (database_name)
+WHERE lower(found.name) = lower($1) AND ($2 IS NULL OR lower(found.schema_name) = lower($2) OR
+    ($3 IS NULL AND lower(found.database_name) = lower($2))) AND ($3 IS NULL OR lower(found.database_name) = lower($3))
+"""
+
+
+class DuckDB(Dialect):
+    """DuckDB. A 64-bit number beside an unsigned one becomes one of 128 bits, ten times as fast as a decimal."""
+
+    __slots__ = ()
+    name = "duckdb"
+    title = "DuckDB"
+    closes_by_membership = True
+    """A join would keep all wedges in memory, and pass edges by them."""
+    tried_casts_fail = False
+
+    def quoted(self, name: str) -> str:
+        """Between double quotes."""
+        return doubled(name, '"')
+
+    def sql_name(self, kind: Type) -> str:
+        """As DuckDB calls it."""
+        return NAMES[kind]
+
+    def cast(self, column: str, kind: Type, dtype: Any) -> str:
+        """A text keeps its collation until another is named."""
+        cast = f"CAST({column} AS {NAMES[kind]})"
+        return f'{cast} COLLATE "C"' if kind is Type.TEXT else cast
+
+    def bytes_of(self, text: Any) -> Any:
+        """Encoded."""
+        return builtin("encode", ("string",), "binary")(text)
+
+    def bytes_constant(self, value: bytes) -> Any:
+        """A literal."""
+        import ibis
+
+        return ibis.literal(value, type="binary")
+
+    def wide(self, value: Any) -> Any:
+        """128 bits, which Ibis takes for a decimal."""
+        import ibis
+
+        return _coalesce()(value, ibis.literal(0).cast("uint64"))
+
+    def wide_constant(self, value: int) -> Any:
+        """128 bits."""
+        import ibis
+
+        return _coalesce()(ibis.literal(str(value)).cast("int64"), ibis.literal(0).cast("uint64"))
+
+    def total(self, column: Any) -> Any:
+        """Added up in 128 bits."""
+        return column.sum().cast("decimal(38, 0)")
+
+    def travels_as_text(self, dtype: Any) -> bool:
+        """Whole numbers of more than 64 bits."""
+        return bool(dtype.is_decimal())
+
+    def ordered(self, digits: Any) -> Any:
+        """Text compares bytewise."""
+        return digits
+
+    def number_of(self, digits: Any) -> Any:
+        """Read from a text."""
+        import ibis
+
+        return (ibis.literal("0x") + digits).cast("int64")
+
+    def public_table(self, columns: PublicColumns) -> ir.Table:
+        """Handed over as an Arrow table."""
+        import ibis
+        import pyarrow as pa
+
+        arrays = {
+            name: pa.array(list(values), type=ibis.dtype(DTYPES[kind]).to_pyarrow())
+            for name, (kind, values) in columns.items()
+        }
+        return ibis.memtable(pa.table(arrays))
+
+    def connection(self, engine: Any) -> object:
+        """DuckDB's own."""
+        return engine.con
+
+    @contextmanager
+    def session(self, engine: Any) -> Iterator[None]:
+        """One transaction, which sees one state; where the steward has begun one already, it is used and left open."""
+        usual_settings(engine.con)
+        # A failed BEGIN would spoil the steward's transaction. Outside of one, each statement has a number of its own.
+        first, second = (engine.con.execute("SELECT txid_current()").fetchone() for _ in range(2))
+        ours = first != second
+        if ours:
+            engine.con.execute("BEGIN TRANSACTION READ ONLY")
+        try:
+            yield
+        finally:
+            if ours:
+                engine.con.execute("ROLLBACK")
+
+    def columns(self, engine: Any, query: str) -> dict[str, Any]:
+        """Described; not by Ibis, which calls what DuckDB has deprecated."""
+        described = engine.raw_sql(f"DESCRIBE {query}").fetchall()
+        return {name: engine.compiler.type_mapper.from_string(kind) for name, kind, *_ in described}
+
+    def stored(self, engine: Any, name: Sequence[str]) -> list[Hashable]:
+        """Their file, and their name in it. Databases in memory are taken for one, since nothing tells them apart."""
+        return [
+            ("DuckDB", where, schema.lower(), table.lower())
+            for *_, path, schema, table in _listed(engine.con, name)
+            for where in (stored_as(Path(path)) if path else ("in memory",))
+        ]
+
+    def check_stored(
+        self, engine: Any, name: Sequence[str], label: str, *, unit: Sequence[str] = (), columns: Sequence[str] = ()
+    ) -> None:
+        """``name`` is (database, schema, table), or its last parts.
+
+        Where it could be read in several ways, all of them must be stored tables with these ``columns``: others, such
+        as rowid, tell of other rows. A temporary table may hold what a query made of all rows. What no catalogue lists
+        (a frame of Python, a file) is not opened by its name.
+        """
+        found = _listed(engine.con, name)
+        if not found:
+            raise LookupError("there is no table of this name")
+        if not all(stored for stored, *_ in found):
+            raise not_row_wise(label, "is a view, a temporary table, or a table of a database of another kind")
+        if not all(set(columns) <= set(listed) for _, listed, *_ in found):
+            raise not_row_wise(label, "names a column that its table does not list")
+
+
+DUCKDB = DuckDB()
+
+
+def usual_settings(connection: Any) -> None:
+    """Refuse an instance that is set up to read a query otherwise than a fresh one does."""
+    import duckdb
+
+    asked = f"SELECT name, value FROM duckdb_settings() WHERE name IN {MEANING} ORDER BY name"  # noqa: S608
+    with duckdb.connect() as fresh:
+        usual = dict(fresh.execute(asked).fetchall())
+    for name, value in connection.execute(asked).fetchall():
+        if value != usual[name]:
+            raise Refused(
+                f"the DuckDB connection has {name} set to something else than usual, which changes what a query means; "
+                f"nothing was read and nothing was spent. Take it back: RESET {name}"
+            )
+
+
+def _listed(connection: Any, name: Sequence[str]) -> list[Any]:
+    """What the catalogue has under a name."""
+    table, schema, database = [*reversed(name), None, None][:3]
+    return list(connection.execute(CATALOGUE, [table, schema, database]).fetchall())
+
+
+def _coalesce() -> Any:
+    return builtin("coalesce", ("int64", "uint64"), "decimal(38, 0)")

@@ -1,0 +1,241 @@
+"""PostgreSQL, read in one read-only transaction: one state, and nothing is created."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from sfumato.engines.dialect import Dialect, PublicColumns, builtin, doubled
+from sfumato.engines.expressions import Type
+from sfumato.engines.public_text import table_from_text
+from sfumato.engines.row_wise import not_row_wise
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+__all__ = ["POSTGRES", "reading"]
+
+NAMES = {
+    Type.TEXT: "TEXT",
+    Type.NUMBER: "DOUBLE PRECISION",
+    Type.WHOLE: "BIGINT",
+    Type.TRUTH: "BOOLEAN",
+    Type.DATE: "DATE",
+}
+REPEATABLE_READ = 3  # psycopg's number for it
+# Ours for the length of the transaction: they change how a query is read, or how its result is written.
+SETTINGS = {
+    "standard_conforming_strings": "on",
+    "transform_null_equals": "off",
+    "datestyle": "ISO, YMD",
+    "timezone": "UTC",
+    "cursor_tuple_fraction": "1",  # all rows of a result are wanted, not the first ones soon
+}
+TYPES = {
+    16: "boolean",
+    20: "int64",
+    21: "int16",
+    23: "int32",
+    700: "float32",
+    701: "float64",
+    19: "string",  # name
+    25: "string",
+    1042: "string",  # char(n)
+    1043: "string",
+    2950: "uuid",
+    1082: "date",
+    1114: "timestamp",
+    1184: "timestamp('UTC')",
+    1700: "decimal",
+}
+# What the server adds to each row (where it lies, who wrote it) has no number above 0.
+LISTED = """
+SELECT attname::text FROM pg_catalog.pg_attribute
+WHERE attrelid = pg_catalog.to_regclass(%s)::pg_catalog.oid AND attnum > 0 AND NOT attisdropped
+"""
+# A table and all that inherit from it, partitions too: what is read of it is theirs.
+CATALOGUE = """
+WITH RECURSIVE tree AS (
+    SELECT pg_catalog.to_regclass(%s)::pg_catalog.oid AS oid
+    UNION SELECT i.inhrelid FROM pg_catalog.pg_inherits i JOIN tree ON i.inhparent = tree.oid
+)
+SELECT c.relkind::text, c.relpersistence::text, pg_catalog.row_security_active(c.oid)
+FROM tree JOIN pg_catalog.pg_class c USING (oid)
+"""
+# The number of a server is its copies' too; not everyone may ask for it everywhere.
+SERVER = "SELECT system_identifier::text FROM pg_catalog.pg_control_system()"
+MAY_ASK = "SELECT pg_catalog.has_function_privilege('pg_catalog.pg_control_system()', 'EXECUTE')"
+NUMBERS = """
+WITH RECURSIVE tree AS (
+    SELECT pg_catalog.to_regclass(%s)::pg_catalog.oid AS oid
+    UNION SELECT i.inhrelid FROM pg_catalog.pg_inherits i JOIN tree ON i.inhparent = tree.oid
+)
+SELECT d.oid::bigint, tree.oid::bigint FROM tree, pg_catalog.pg_database d
+WHERE d.datname = pg_catalog.current_database() AND tree.oid IS NOT NULL
+"""
+KINDS = {"v": "is a view", "m": "is a materialised view", "f": "is, or has as a part, a table of another server"}
+
+
+class Postgres(Dialect):
+    """PostgreSQL, whose text compares by the collation of the database."""
+
+    __slots__ = ()
+    name = "postgres"
+    title = "PostgreSQL"
+    closes_by_membership = False
+    tried_casts_fail = True
+    """It has no cast that only tries: Ibis writes one that fails."""
+
+    def quoted(self, name: str) -> str:
+        """Between double quotes.
+
+        >>> POSTGRES.quoted('it"s')
+        '"it""s"'
+        """
+        return doubled(name, '"')
+
+    def sql_name(self, kind: Type) -> str:
+        """As PostgreSQL calls it.
+
+        >>> POSTGRES.sql_name(Type.NUMBER)
+        'DOUBLE PRECISION'
+        """
+        return NAMES[kind]
+
+    def cast(self, column: str, kind: Type, dtype: Any) -> str:
+        """A text keeps its collation until another is named; a numeric can be beyond every double, on both ends."""
+        name = NAMES[kind]
+        if dtype.is_decimal():
+            return (
+                f"CASE WHEN {column} = 'NaN' THEN CAST('NaN' AS {name}) "
+                f"WHEN ABS({column}) > 1e308 THEN SIGN({column}) * CAST('Infinity' AS {name}) "
+                f"WHEN ABS({column}) < 1e-307 THEN 0 ELSE CAST({column} AS {name}) END"
+            )
+        cast = f"CAST({column} AS {name})"
+        return f'{cast} COLLATE "C"' if kind is Type.TEXT else cast
+
+    def bytes_of(self, text: Any) -> Any:
+        """Converted."""
+        return builtin("convert_to", ("string", "string"), "binary")(text, "UTF8")
+
+    def bytes_constant(self, value: bytes) -> Any:
+        """Read from hexadecimal digits."""
+        return _decode()(value.hex(), "hex")
+
+    def wide(self, value: Any) -> Any:
+        """19 digits hold 64 bits, and 38 digits a product."""
+        return value.cast("decimal(19, 0)")
+
+    def wide_constant(self, value: int) -> Any:
+        """38 digits."""
+        import ibis
+
+        return ibis.literal(Decimal(value), type="decimal(38, 0)")
+
+    def total(self, column: Any) -> Any:
+        """Added up in numerics of any length."""
+        return column.sum().cast("decimal(38, 0)")
+
+    def travels_as_text(self, dtype: Any) -> bool:
+        """Whole numbers of more than 64 bits."""
+        return bool(dtype.is_decimal())
+
+    def ordered(self, digits: Any) -> Any:
+        """As bytes."""
+        return _decode()(digits, "hex")
+
+    def number_of(self, digits: Any) -> Any:
+        """From four bytes, of which the last is half of one."""
+        bytes_ = _decode()(digits + "0", "hex")
+        get_byte = builtin("get_byte", ("binary", "int32"), "int32")
+        parts = [get_byte(bytes_, place).cast("int64") for place in range(4)]
+        return ((parts[0] * 256 + parts[1]) * 256 + parts[2]) * 16 + (parts[3] >> 4)
+
+    def public_table(self, columns: PublicColumns) -> ir.Table:
+        """As one text: a read-only transaction does not allow a temporary table."""
+        return table_from_text(columns)
+
+    def connection(self, engine: Any) -> object:
+        """That of the driver."""
+        return engine.con
+
+    @contextmanager
+    def session(self, engine: Any) -> Iterator[None]:
+        """One read-only transaction that sees one state."""
+        with reading(engine.con):
+            yield
+
+    def columns(self, engine: Any, query: str) -> dict[str, Any]:
+        """Asked of the server for a query that returns no row."""
+        import ibis
+
+        with engine.con.cursor() as cursor:
+            cursor.execute(f"SELECT * FROM ({query}) AS data LIMIT 0")  # noqa: S608 - a query of ours
+            named = [(column.name, column.type_code) for column in cursor.description]
+            unknown = list({code for _, code in named} - TYPES.keys())
+            # Texts of other kinds: a list of words, or text that ignores capital letters.
+            cursor.execute(
+                "SELECT oid FROM pg_catalog.pg_type WHERE oid = ANY(%s) AND (typtype = 'e' OR typname = 'citext')",
+                (unknown,),
+            )
+            texts = {oid for (oid,) in cursor.fetchall()}
+        if len({name for name, _ in named}) != len(named):
+            raise ValueError("a column is there twice")
+        return {name: ibis.dtype("string" if code in texts else TYPES.get(code, "json")) for name, code in named}
+
+    def stored(self, engine: Any, name: Sequence[str]) -> list[Hashable]:
+        """A table and its parts, by the numbers of server, database and table."""
+        connection, relation = engine.con, self._relation(name)
+        (may_ask,) = connection.execute(MAY_ASK).fetchone()
+        (server,) = connection.execute(SERVER).fetchone() if may_ask else ("",)
+        return [("PostgreSQL", server, *numbers) for numbers in connection.execute(NUMBERS, (relation,)).fetchall()]
+
+    def check_stored(
+        self, engine: Any, name: Sequence[str], label: str, *, unit: Sequence[str] = (), columns: Sequence[str] = ()
+    ) -> None:
+        """Of its ``columns``, all must be stored: others, such as ctid, tell of other rows."""
+        relation = self._relation(name)
+        found = engine.con.execute(CATALOGUE, (relation,)).fetchall()
+        if not found:
+            raise LookupError("there is no table of this name")
+        for kind, lasting, secured in found:
+            if kind not in ("r", "p"):
+                raise not_row_wise(label, KINDS.get(kind, "is no table"))
+            if lasting == "t":
+                raise not_row_wise(label, "is a temporary table, which may hold what a query made of all rows")
+            if secured:
+                raise not_row_wise(label, "has a policy that decides which rows this user sees")
+        if columns:
+            listed = {column for (column,) in engine.con.execute(LISTED, (relation,)).fetchall()}
+            if not set(columns) <= listed:
+                raise not_row_wise(label, "names a column that its table does not list")
+
+    def _relation(self, name: Sequence[str]) -> str:
+        """The connection has one database: its name, where it is said, is left out."""
+        return ".".join(self.quoted(part) for part in name[-2:])
+
+
+POSTGRES = Postgres()
+
+
+@contextmanager
+def reading(connection: Any) -> Iterator[None]:
+    """One read-only transaction that sees one state; the connection is as before afterwards."""
+    before = connection.read_only, connection.isolation_level
+    connection.set_read_only(True)
+    connection.set_isolation_level(REPEATABLE_READ)
+    try:
+        with connection.transaction(force_rollback=True):
+            for name, value in SETTINGS.items():
+                connection.execute("SELECT pg_catalog.set_config(%s, %s, true)", (name, value))
+            yield
+    finally:
+        with suppress(Exception):  # not where the connection broke meanwhile
+            connection.set_read_only(before[0])
+            connection.set_isolation_level(before[1])
+
+
+def _decode() -> Any:
+    return builtin("decode", ("string", "string"), "binary")

@@ -1,0 +1,158 @@
+"""Spark, read in the steward's session; its settings are put back afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from sfumato.engines.dialect import Dialect, PublicColumns, builtin, doubled
+from sfumato.engines.expressions import Type
+from sfumato.engines.public_text import table_from_text
+from sfumato.engines.row_wise import not_row_wise
+from sfumato.engines.spark_plans import check_spark_frame
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+__all__ = ["SPARK", "our_settings"]
+
+NAMES = {
+    Type.TEXT: "STRING",
+    Type.NUMBER: "DOUBLE",
+    Type.WHOLE: "BIGINT",
+    Type.TRUTH: "BOOLEAN",
+    Type.DATE: "DATE",
+}
+# What changes the meaning of a query. With ANSI mode off an overflow wraps round; with substitution on, a constant that
+# looks like ${...} is replaced. Ibis sets the last two itself.
+SETTINGS = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
+}
+
+
+class Spark(Dialect):
+    """Spark in ANSI mode. It knows no state of many tables; each query reads them once."""
+
+    __slots__ = ()
+    name = "pyspark"
+    title = "Spark"
+    closes_by_membership = False
+    tried_casts_fail = False
+
+    def quoted(self, name: str) -> str:
+        """Between grave accents.
+
+        >>> SPARK.quoted('it`s')
+        '`it``s`'
+        """
+        return doubled(name, "`")
+
+    def sql_name(self, kind: Type) -> str:
+        """As Spark calls it."""
+        return NAMES[kind]
+
+    def cast(self, column: str, kind: Type, dtype: Any) -> str:
+        """The cast itself makes text binary."""
+        return f"CAST({column} AS {NAMES[kind]})"
+
+    def bytes_of(self, text: Any) -> Any:
+        """Cast."""
+        return text.cast("binary")
+
+    def bytes_constant(self, value: bytes) -> Any:
+        """A literal."""
+        import ibis
+
+        return ibis.literal(value, type="binary")
+
+    def wide(self, value: Any) -> Any:
+        """19 digits hold 64 bits, and 38 digits a product."""
+        return value.cast("decimal(19, 0)")
+
+    def wide_constant(self, value: int) -> Any:
+        """38 digits."""
+        import ibis
+
+        return ibis.literal(Decimal(value), type="decimal(38, 0)")
+
+    def total(self, column: Any) -> Any:
+        """Cast first: Spark would stay in 64 bits and raise."""
+        return column.cast("decimal(38, 0)").sum()
+
+    def travels_as_text(self, dtype: Any) -> bool:
+        """All whole numbers: the driver makes floating-point numbers of a column in which some are null."""
+        return bool(dtype.is_decimal() or dtype.is_integer())
+
+    def ordered(self, digits: Any) -> Any:
+        """Text compares bytewise."""
+        return digits
+
+    def number_of(self, digits: Any) -> Any:
+        """Converted from base 16."""
+        return builtin("conv", ("string", "int32", "int32"), "string")(digits, 16, 10).cast("int64")
+
+    def public_table(self, columns: PublicColumns) -> ir.Table:
+        """As one text: a steward does not want temporary tables."""
+        return table_from_text(columns)
+
+    def connection(self, engine: Any) -> object:
+        """The session."""
+        return engine._session
+
+    @contextmanager
+    def session(self, engine: Any) -> Iterator[None]:
+        """Under our settings."""
+        with our_settings(engine._session):
+            yield
+
+    def columns(self, engine: Any, query: str) -> dict[str, Any]:
+        """Ibis does not tell moments in time, whose day depends on a zone, from times without a zone."""
+        import ibis
+
+        found = dict(engine.sql(query).schema().items())
+        moments = [field.name for field in engine.raw_sql(query).schema if field.dataType.typeName() == "timestamp"]
+        return found | dict.fromkeys(moments, ibis.dtype("timestamp('UTC')"))
+
+    def stored(self, engine: Any, name: Sequence[str]) -> list[Hashable]:
+        """A table by its whole name."""
+        catalogue = engine._session.catalog
+        before = (catalogue.currentCatalog(), catalogue.currentDatabase())
+        return [("Spark", *(part.lower() for part in (*before, *name)[-3:]))]
+
+    def check_stored(
+        self, engine: Any, name: Sequence[str], label: str, *, unit: Sequence[str] = (), columns: Sequence[str] = ()
+    ) -> None:
+        """Refuse a table or view whose plan has a step that is not known to be row-wise; nothing is run.
+
+        It must list all ``columns``: others, such as _metadata, tell of other rows.
+        """
+        frame = engine._session.table(".".join(self.quoted(part) for part in name))
+        check_spark_frame(frame, label, unit=unit)
+        if not set(columns) <= set(frame.columns):
+            raise not_row_wise(label, "names a column that its table does not list")
+
+
+SPARK = Spark()
+
+
+@contextmanager
+def our_settings(session: Any) -> Iterator[None]:
+    """Settings under which a query means what is tested."""
+    before = {name: session.conf.get(name, None) for name in SETTINGS}
+    try:
+        for name, value in SETTINGS.items():
+            session.conf.set(name, value)
+        yield
+    finally:
+        for name, old in before.items():
+            if old is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, old)

@@ -1,0 +1,67 @@
+"""Words of a description in one language: messages filled in, lists joined, names kept on one line."""
+
+from collections.abc import Sequence
+from functools import reduce
+
+from sfumato.core.description import Counted, Joined, Listed, OneLine, Phrase, Run, Spaced, Word
+from sfumato.reports.catalogue import LANGUAGES, counted, message
+
+__all__ = ["listed", "one_line", "render", "spaced"]
+
+
+def render(word: Word, language: str) -> str:
+    """A word in a language.
+
+    >>> render(Phrase("measure.rows_where", {"condition": Joined("condition.and", ("a", "b"))}), "en")
+    'the number of rows where a and b'
+    """
+    match word:
+        case str():
+            return word
+        case Phrase(key=key, words=words):
+            return message(language, key, **{name: render(each, language) for name, each in words.items()})
+        case Counted(noun=noun, number=number):
+            return counted(language, noun, number)
+        case Listed(parts=parts):
+            return listed([render(part, language) for part in parts], language)
+        case Joined(by=by, parts=parts):
+            texts = (render(part, language) for part in parts)
+            return reduce(lambda left, right: message(language, by, left=left, right=right), texts)
+        case Run(parts=parts):
+            return "".join(render(part, language) for part in parts)
+        case OneLine(word=inner):
+            return one_line(render(inner, language))
+        case Spaced(word=inner):
+            return spaced(render(inner, language), language)
+
+
+def listed(words: Sequence[str], language: str) -> str:
+    """Several words as a list, the last joined by "and".
+
+    >>> listed(["a", "b", "c"], "en")
+    'a, b and c'
+    """
+    first = reduce(lambda left, right: message(language, "list.between", left=left, right=right), words[:-1] or words)
+    if len(words) == 1:
+        return first
+    before = spaced(first[::-1], language)[::-1]
+    return message(language, "list.last", left=before, right=spaced(words[-1], language))
+
+
+def spaced(text: str, language: str) -> str:
+    """A text that follows Chinese signs: with a space before it where it starts with a letter or a figure.
+
+    >>> spaced("sbp", "zh"), spaced("人数", "zh"), spaced("sbp", "en")
+    (' sbp', '人数', 'sbp')
+    """
+    return f" {text}" if LANGUAGES[language] == "zh-Hans" and text[:1].isascii() and text[:1].isalnum() else text
+
+
+def one_line(name: str) -> str:
+    """A name as one line: whatever breaks a line, or turns the text around, becomes a space.
+
+    >>> one_line("visits\\n\\nAll is well.")
+    'visits All is well.'
+    """
+    turning = {*range(0x202A, 0x202F), *range(0x2066, 0x206A)}
+    return " ".join("".join(" " if not c.isprintable() or ord(c) in turning else c for c in name).split()) or "…"

@@ -1,0 +1,151 @@
+"""A condition as people read it: ``diagnosis = “ILI”``, ``the year of admitted ≥ 2024``."""
+
+from collections.abc import Iterable
+
+from sfumato.core.description import Joined, Run, Word, phrase
+from sfumato.engines.expressions import (
+    Absolute,
+    AllOf,
+    AnyOf,
+    Arithmetic,
+    Case,
+    Cast,
+    Coalesce,
+    Compare,
+    Cut,
+    Date,
+    DatePart,
+    DaysBetween,
+    Expression,
+    Floor,
+    Greatest,
+    Least,
+    Length,
+    Literal,
+    Missing,
+    Named,
+    Negative,
+    Not,
+    Number,
+    OneOf,
+    Operator,
+    Sign,
+    StartsWith,
+    Text,
+    Truth,
+    Type,
+    Value,
+    ValueCompare,
+    ValueMissing,
+    Whole,
+)
+from sfumato.engines.expressions.writing import shown
+
+__all__ = ["condition", "value"]
+
+OPERATORS = {Operator.UNEQUAL: "≠", Operator.AT_MOST: "≤", Operator.AT_LEAST: "≥"}
+SIGNS = {Sign.PLUS: "+", Sign.MINUS: "−", Sign.TIMES: "×", Sign.OVER: "/"}
+
+
+def condition(expression: Expression) -> Word:
+    """Write a predicate in words and signs. Public: all of it, as the question is.
+
+    >>> from sfumato.engines.expressions import col
+    >>> condition(~col("region").isnull())
+    Phrase(key='condition.not', words={'part': Phrase(key='condition.missing', words={'column': 'region'})})
+    """
+    match expression:
+        case Compare():
+            return _compared(expression.column, expression.operator, _constant(expression.constant))
+        case ValueCompare():
+            return _compared(value(expression.left), expression.operator, value(expression.right))
+        case Missing():
+            return phrase("condition.missing", column=expression.column)
+        case ValueMissing():
+            return phrase("condition.missing", column=value(expression.part))
+        case StartsWith():
+            prefix = phrase("condition.text", value=expression.prefix)
+            return phrase("value.starts", part=value(expression.part), prefix=prefix)
+        case Not():
+            return phrase("condition.not", part=condition(expression.part))
+        case AllOf() | AnyOf():
+            by = "condition.and" if isinstance(expression, AllOf) else "condition.or"
+            return Joined(by, tuple(_bracketed(part) for part in expression.parts))
+    part = expression.column if isinstance(expression, OneOf) else value(expression.part)
+    return phrase("condition.one_of", column=part, values=_listed(map(_constant, expression.constants)))
+
+
+def value(node: Value) -> Word:
+    """Write a value of one row in words and signs.
+
+    >>> from sfumato.engines.expressions import col
+    >>> value(abs(col("age")).node)
+    Run(parts=('|', 'age', '|'))
+    """
+    match node:
+        case Named():
+            return node.column
+        case Text() | Whole() | Number() | Truth() | Date():
+            return _constant(node)
+        case Arithmetic():
+            return Run((_closed(node.left), f" {SIGNS[node.sign]} ", _closed(node.right)))
+        case Negative():
+            return Run(("−", _closed(node.part)))
+        case Absolute():
+            return Run(("|", value(node.part), "|"))
+        case Floor():
+            return Run(("⌊", value(node.part), "⌋"))
+        case Least() | Greatest() | Coalesce():
+            return phrase(node.KIND, parts=_listed(map(value, node.parts)))
+        case Case():
+            return _case(node)
+        case Cast():
+            return phrase("value.whole" if node.to is Type.WHOLE else "value.number", part=_closed(node.part))
+        case DatePart():
+            return phrase(f"value.{node.of.value}", part=_closed(node.part))
+        case DaysBetween():
+            return phrase("value.days", start=value(node.start), end=value(node.end))
+        case Length():
+            return phrase("value.length", part=_closed(node.part))
+        case Cut():
+            labels = _listed(phrase("condition.text", value=label) for label in node.labels)
+            return phrase("value.cut", part=_closed(node.part), parts=labels)
+
+
+def _case(node: Case) -> Word:
+    branches: list[Word] = [
+        phrase("value.branch", when=condition(branch.when), then=_closed(branch.then)) for branch in node.branches
+    ]
+    if node.otherwise is not None:
+        branches.append(phrase("value.otherwise", then=_closed(node.otherwise)))
+    return phrase("value.case", branches=Joined("value.between", tuple(branches)))
+
+
+def _compared(left: Word, operator: Operator, right: Word) -> Word:
+    return Run((left, f" {OPERATORS.get(operator, operator.value)} ", right))
+
+
+def _listed(parts: Iterable[Word]) -> Word:
+    return Joined("list.between", tuple(parts))
+
+
+def _closed(node: Value) -> Word:
+    """With brackets where another sign could bind tighter."""
+    words = value(node)
+    return Run(("(", words, ")")) if isinstance(node, Arithmetic | Negative) else words
+
+
+def _bracketed(part: Expression) -> Word:
+    words = condition(part)
+    return phrase("condition.bracket", part=words) if isinstance(part, AllOf | AnyOf) else words
+
+
+def _constant(constant: Literal) -> Word:
+    match constant:
+        case Text():
+            return phrase("condition.text", value=constant.value)
+        case Truth():
+            return phrase("condition.true" if constant.value else "condition.false")
+        case Number():
+            return shown(constant.value)
+    return str(constant.value)

@@ -1,0 +1,42 @@
+"""The error to expect of a measure before anything is read: from the law of the noise and public facts alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sfumato.core.query import Law
+from sfumato.inference.form import Form, Noise
+from sfumato.tables.clamped import Clamped
+from sfumato.tables.needs import Need, SumOf
+from sfumato.tables.statistic_plan import Block, block_for, sum_weights
+
+__all__ = ["Preview"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What is known beforehand: the sums that will be noisy, the law of their noise and the level of a margin.
+
+    ``rows`` is how many rows a group is expected to have, or None where nobody said it; ``public`` tells that this
+    is the public number of units, each of which counts once.
+    """
+
+    blocks: tuple[Block, ...]
+    law: Law
+    level: Fraction
+    rows: int | None
+    public: bool = False
+
+    def block(self, need: Need) -> Block:
+        """The block that meets a need."""
+        return block_for(need, self.blocks)
+
+    def sum_weights(self, of: Clamped) -> list[Fraction]:
+        """What each noisy number counts for in the sum of a value."""
+        block = self.block(SumOf(of))
+        return [weight / block.height for weight in sum_weights(of, block)]
+
+    def margin(self, weights: Sequence[Fraction]) -> Fraction:
+        """The margin of a sum of independent noises with these weights."""
+        noises = {Noise("expected", place, self.law): weight for place, weight in enumerate(weights) if weight}
+        return Form(Fraction(0), noises).margin(self.level)

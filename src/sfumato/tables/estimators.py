@@ -1,0 +1,116 @@
+"""From noisy numbers to the columns of an answer: what the sums that a measure needs came to, with their noise."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sfumato.core.query import Law
+from sfumato.core.release import Release
+from sfumato.engines.sufficient_statistics import Everyone, Powers
+from sfumato.inference.figure import Figure
+from sfumato.inference.form import Form, Noise
+from sfumato.inference.moments import Moments, sums_of
+from sfumato.inference.ratio import Ratio
+from sfumato.tables.clamped import Clamped
+from sfumato.tables.keys import KeyValue
+from sfumato.tables.needs import Need, PowersOf, SumOf
+from sfumato.tables.statistic_plan import Block, block_for, sum_weights
+
+__all__ = ["Reader", "all_of"]
+
+ONE, HALF = Fraction(1), Fraction(1, 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """The noisy numbers of an answer, block after block, part after part, cell after cell."""
+
+    blocks: tuple[Block, ...]
+    cells: int
+    number: int | None
+    identifier: str
+    law: Law
+    values: Sequence[int]
+    labels: Mapping[str, tuple[KeyValue, ...]]
+    sources: tuple[Release, ...]
+
+    def figure(self, name: str, forms: Sequence[Form]) -> Figure:
+        """A column that is linear in the noisy numbers."""
+        return Figure(forms=tuple(forms), labels=self.labels, measure=name, sources=self.sources)
+
+    def ratio(self, name: str, over: Sequence[Form], under: Sequence[Form], *, within: tuple[float, float]) -> Ratio:
+        """A column of quotients, which are known to lie ``within``."""
+        return Ratio(
+            over=tuple(over),
+            under=tuple(under),
+            labels=self.labels,
+            measure=name,
+            sources=self.sources,
+            within=within,
+        )
+
+    def counts(self, need: Need) -> list[Form]:
+        """All parts of what is needed, added up in each cell."""
+        return [all_of(parts) for parts in self.parts(need)]
+
+    def sums(self, of: Clamped) -> list[Form]:
+        """The sum of a value in each cell."""
+        block = self.block(SumOf(of))
+        weights = sum_weights(of, block)
+        sums = [sums_of(parts, weights) for parts in self._of(block)]
+        if isinstance(block.gauge, Everyone):
+            return [form.shifted(Fraction(self.number or 1) * of.low) for form in sums]
+        return sums
+
+    def numbers(self, of: Clamped) -> list[Form]:
+        """How many rows have a value, in each cell."""
+        return [all_of(parts) for parts in self._valued(self.block(PowersOf(of, 1)))]
+
+    def moments(self, of: Clamped) -> list[Moments]:
+        """The number of rows that have a value, and the sums of it and of its squares, on [0, 1]."""
+        block = self.block(PowersOf(of, 2))
+        if isinstance(block.gauge, Everyone):
+            rows = Form(Fraction(self.number or 1), {})
+            firsts = [sums_of(parts, [HALF, ONE]) for parts in self._of(block)]
+            return [
+                Moments(number=rows, first=first, second=first, product=parts[-1])
+                for first, parts in zip(firsts, self._of(block), strict=True)
+            ]
+        found = []
+        for parts in self._valued(block):
+            first = sums_of(parts, [Fraction(0), HALF, ONE])
+            found.append(Moments(number=all_of(parts), first=first, second=first, product=parts[2]))
+        return found
+
+    def block(self, need: Need) -> Block:
+        """The block that meets a need."""
+        return block_for(need, self.blocks)
+
+    def parts(self, need: Need) -> list[list[Form]]:
+        """The parts of what is needed in each cell, in rows: a part that is full of one row is 1."""
+        return self._of(self.block(need))
+
+    def _valued(self, block: Block) -> list[list[Form]]:
+        """The parts of the rows that have a value."""
+        missing = isinstance(block.gauge, Powers) and block.gauge.missing
+        return [parts[:-1] if missing else parts for parts in self._of(block)]
+
+    def _of(self, block: Block) -> list[list[Form]]:
+        first = 0
+        for other in self.blocks:
+            if other.key == block.key:
+                break
+            first += other.reach.numbers * self.cells
+        unit = Fraction(1, block.height)
+        return [
+            [self._form(first + part * self.cells + cell, unit) for part in range(block.reach.numbers)]
+            for cell in range(self.cells)
+        ]
+
+    def _form(self, place: int, unit: Fraction) -> Form:
+        return Form(self.values[place] * unit, {Noise(self.identifier, place, self.law): unit})
+
+
+def all_of(parts: Sequence[Form]) -> Form:
+    """The sum of all parts."""
+    return sums_of(parts, [ONE] * len(parts))

@@ -1,0 +1,71 @@
+"""The mean of a value."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from sfumato.engines.expressions import Term
+from sfumato.inference.derived import Derived
+from sfumato.tables.clamped import Clamped, clamped
+from sfumato.tables.error_preview import Preview
+from sfumato.tables.estimators import Reader
+from sfumato.tables.measure import Asked, Measure
+from sfumato.tables.needs import PowersOf
+
+__all__ = ["Average", "mean"]
+
+
+def mean(value: str | Term) -> Asked:
+    """The mean over the rows that have a value.
+
+    >>> import sfumato as sf
+    >>> from sfumato.demo.clinic import visits
+    >>> visits().agg(sbp=sf.mean("sbp")).query.measures[0].KIND
+    'measure.mean'
+    """
+    return Asked(lambda name, bounds: Average(name=name, of=clamped(value, bounds)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Average(Measure):
+    """The mean of a value over the rows that have one."""
+
+    KIND: ClassVar[str] = "measure.mean"
+    VERSION: ClassVar[int] = 1
+    ASKED: ClassVar = {"mean": mean}
+    SQL: ClassVar = {"AVG": "mean"}
+    of_public_number: ClassVar[bool] = True
+    name: str
+    of: Clamped
+
+    @property
+    def needs(self) -> tuple[PowersOf]:
+        """The number of rows that have the value, and its sum."""
+        return (PowersOf(self.of, 1),)
+
+    def estimate(self, reader: Reader) -> Derived:
+        """The noisy sum over the noisy number, or over the public one."""
+        sums = reader.sums(self.of)
+        if reader.number is not None:
+            return reader.figure(self.name, [form.scaled(Fraction(1, reader.number or 1)) for form in sums])
+        return reader.ratio(self.name, sums, reader.numbers(self.of), within=(float(self.of.low), float(self.of.high)))
+
+    def margin(self, preview: Preview) -> Fraction | None:
+        """In a group of so many rows, whose values all lie at the bound that is worse."""
+        if not preview.rows:
+            return None
+        if preview.public:
+            return preview.margin([weight / preview.rows for weight in preview.sum_weights(self.of)])
+        block = preview.block(*self.needs)
+        spots = [Fraction(place, block.degree) for place in range(block.degree + 1)]
+        return preview.margin([self.of.width * spot / (block.height * preview.rows) for spot in spots])
+
+    @property
+    def words(self) -> str:
+        """The mean."""
+        return "measure.mean"
+
+    @property
+    def possible(self) -> tuple[Fraction, Fraction]:
+        """The range of the value."""
+        return self.of.low, self.of.high

@@ -1,0 +1,57 @@
+"""The sum of a value."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from sfumato.engines.expressions import Term
+from sfumato.inference.derived import Derived
+from sfumato.tables.clamped import Clamped, clamped
+from sfumato.tables.error_preview import Preview
+from sfumato.tables.estimators import Reader
+from sfumato.tables.measure import Asked, Measure
+from sfumato.tables.needs import SumOf
+
+__all__ = ["Total", "sum_of"]
+
+
+def sum_of(value: str | Term) -> Asked:
+    """The sum of a column, or of a value computed from columns; rows without one add nothing.
+
+    >>> import sfumato as sf
+    >>> from sfumato.demo.clinic import visits
+    >>> visits().agg(years=sf.sum("age")).query.measures[0].KIND
+    'measure.sum'
+    """
+    return Asked(lambda name, bounds: Total(name=name, of=clamped(value, bounds)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Total(Measure):
+    """The sum of a value; rows without one add nothing."""
+
+    KIND: ClassVar[str] = "measure.sum"
+    VERSION: ClassVar[int] = 1
+    ASKED: ClassVar = {"sum": sum_of}
+    SQL: ClassVar = {"SUM": "sum"}
+    of_public_number: ClassVar[bool] = True
+    name: str
+    of: Clamped
+
+    @property
+    def needs(self) -> tuple[SumOf]:
+        """The sum, which the parts of a mean of the same value may tell."""
+        return (SumOf(self.of),)
+
+    def estimate(self, reader: Reader) -> Derived:
+        """The noisy sum."""
+        return reader.figure(self.name, reader.sums(self.of))
+
+    def margin(self, preview: Preview) -> Fraction:
+        """Of the noises of all parts."""
+        return preview.margin(preview.sum_weights(self.of))
+
+    @property
+    def words(self) -> str:
+        """The sum."""
+        return "measure.sum"
