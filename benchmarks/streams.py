@@ -55,7 +55,7 @@ def run(*, smoke: bool) -> Path:
 
 def accuracy(horizons: tuple[int, ...]) -> dict[str, object]:
     """The root mean squared error of each strategy, and its ratio to what no strategy can be below."""
-    from sfumato.streams.rows import MOST
+    from sfumato.mechanisms.matrix.steps.rows import MOST
     from sfumato.streams.spread import lower_bound, root_mean_squared
 
     found: dict[str, object] = {"pairs": PAIRS, "peers": {}}

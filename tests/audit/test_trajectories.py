@@ -9,7 +9,7 @@ from scipy.stats import binom, norm
 
 import sfumato as sf
 from sfumato.audit.filters import distance
-from sfumato.audit.trajectories import Outcome, best_guess, in_rooms, read_off, reconstruction
+from sfumato.audit.trajectories import ReconstructionRate, best_guess, in_rooms, read_off, reconstruction
 from sfumato.demo.building import DAY, building
 from sfumato.errors import InvalidInput
 from sfumato.streams.noise import SeriesNoise
@@ -21,12 +21,12 @@ EVENT, USER = sf.event(relation="add/remove"), sf.user("id", relation="add/remov
 ALPHA = 1e-8
 
 
-def played(unit: Any, steps: int, **said: Any) -> Outcome:
+def played(unit: Any, steps: int, **said: Any) -> ReconstructionRate:
     asked = {"epsilon": 1, "delta": "1/1000000", "tries": TRIES, "candidates": LISTED} | said
     return reconstruction(WAYS, rooms=ROOMS, steps=steps, unit=unit, **asked)
 
 
-def passes(found: Outcome) -> bool:
+def passes(found: ReconstructionRate) -> bool:
     """Whether more guesses were right than the promise allows, by an exact test at ALPHA."""
     return bool(binom.sf(found.right - 1, found.tries, found.allowed) < ALPHA)
 

@@ -382,7 +382,7 @@ def other_units_are_said_to_cost_the_same(original: Any) -> Any:
     return epsilon
 
 
-@broken("sfumato.laws.margins:Whole.margin", claims=["S1-31"])
+@broken("sfumato.laws.margins:WholeNumberLaw.margin", claims=["S1-31"])
 def margins_are_halved(original: Any) -> Any:
     return lambda self, *args, **named: original(self, *args, **named) // 2
 
@@ -615,10 +615,10 @@ def the_noise_of_streams_is_30_percent_too_small(original: Any) -> Any:
 
 
 @broken(
-    "sfumato.mechanisms.toeplitz:Toeplitz.squared",
-    "sfumato.streams.tree:Tree.squared",
-    "sfumato.streams.buffers:Buffers.squared",
-    "sfumato.streams.rows:Rows.squared",
+    "sfumato.mechanisms.matrix.steps.toeplitz:Toeplitz.squared",
+    "sfumato.mechanisms.matrix.steps.tree:Tree.squared",
+    "sfumato.mechanisms.matrix.steps.buffers:Buffers.squared",
+    "sfumato.mechanisms.matrix.steps.rows:Rows.squared",
     claims=["S4-09", "S4-10"],
 )
 def the_sensitivity_of_strategies_is_halved(original: Any) -> Any:
@@ -650,7 +650,7 @@ def events_of_a_stream_are_said_to_move_by_half(original: Any) -> Any:
 @broken("sfumato.streams.total:RunningTotal.pattern", claims=["S4-19"], first=["tests/product"])
 def a_person_has_the_noise_of_one_event(_original: Any) -> Any:
     def pattern(self: Any, unit: Any) -> Any:
-        from sfumato.mechanisms.pattern import Pattern
+        from sfumato.mechanisms.matrix.steps.pattern import Pattern
 
         return Pattern.of(unit.relation, times=1, separation=1)
 

@@ -17,8 +17,8 @@ from scipy import stats
 
 from examples import bicycles, levels, messages, meters, occupancy
 from sfumato.errors import InvalidInput
-from sfumato.mechanisms.pattern import Pattern
-from sfumato.mechanisms.toeplitz import Toeplitz
+from sfumato.mechanisms.matrix.steps.pattern import Pattern
+from sfumato.mechanisms.matrix.steps.toeplitz import Toeplitz
 from sfumato.streams.meters import meter_of
 from sfumato.streams.people import People, listed
 from tests import parts

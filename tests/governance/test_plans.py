@@ -22,13 +22,13 @@ from sfumato.governance.plans import (
     DECLARATIONS,
     Accounting,
     Aim,
+    FigureSource,
     Fixed,
     Margin,
     MeanError,
     Plan,
     PlannedRelease,
     Schedule,
-    Source,
     combine,
     ideal_epsilon,
     least_amount,
@@ -121,7 +121,7 @@ def test_the_optimiser_finds_the_closed_form(power: int) -> None:
     counts, times, spreads = [365, 52, 12], [365, 52, 12], [Fraction(2), Fraction(18), Fraction(1, 2)]
     floors = [Fraction(0), Fraction(0), Fraction(1, 10)]
     figures = [
-        combine.Figure(counts=Fraction(count), sources=((place, spread),))
+        combine.CombinedFigure(counts=Fraction(count), sources=((place, spread),))
         for place, (count, spread) in enumerate(zip(counts, spreads, strict=True))
     ]
     exact = fill([root_share(spread, Fraction(1, power + 1)) for spread in spreads], times, floors, Fraction(8))
@@ -210,8 +210,8 @@ def test_no_schedule_exceeds_its_cap_or_misses_a_target(whole: Plan, level: Frac
     paid = Fraction(0)
     for line in schedule.lines:
         asked = whole.release(line.name)
-        paid += whole.charged(asked) * line.amount if line.source is not Source.DERIVED else 0
-        if line.source is Source.DERIVED:
+        paid += whole.charged(asked) * line.amount if line.source is not FigureSource.DERIVED else 0
+        if line.source is FigureSource.DERIVED:
             assert line.amount == line.total == 0
         if isinstance(asked.wanted, Margin):
             assert schedule.margin(line.name, asked.wanted.confidence) <= asked.wanted.margin
@@ -271,7 +271,7 @@ def test_an_infeasible_plan_names_what_binds_and_every_remedy_works() -> None:
     assert solve(replace(whole, cap=Budget(epsilon=needed))).left == 0
     with pytest.raises(BudgetExceeded):
         solve(replace(whole, cap=Budget(epsilon=needed - Fraction(1, 10**12))))
-    least = shortfall.Least(derived=(), amounts=(needed / 429,) * 3, total=needed)
+    least = shortfall.LeastCost(derived=(), amounts=(needed / 429,) * 3, total=needed)
     short = shortfall.explain(whole, Fraction(8), "the cap", least, {})
     assert short.widened is not None
     assert f"all margins {short.widened / 100:g} times as wide" in text
@@ -324,13 +324,13 @@ def test_weeks_are_derived_where_that_is_cheaper_and_released_where_it_is_not() 
     daily = release("daily", D, wanted=WITHIN_5)
     loose = release("weekly", W, wanted=Margin(margin=30, confidence=Fraction(19, 20)), sums="daily")
     schedule = solve(plan(daily, loose, epsilon=300, aim=Aim.LEAST_COST))
-    assert schedule.line("weekly").source is Source.DERIVED
+    assert schedule.line("weekly").source is FigureSource.DERIVED
     assert schedule.total == 365 * least_amount(WITHIN_5, daily, Accounting.BASIC)
     assert schedule.margin("weekly") <= 30
     assert "weekly: 52 derived, each a sum of 7 of 'daily', free" in str(schedule)
     tight = replace(loose, wanted=WITHIN_5)
     schedule = solve(plan(daily, tight, epsilon=3000, aim=Aim.LEAST_COST))
-    assert schedule.line("weekly").source is Source.OWN
+    assert schedule.line("weekly").source is FigureSource.OWN
     values = {way.derived: way.value for way in schedule.compared}
     assert values[()] == schedule.total
     assert values[("weekly",)] > values[()]  # type: ignore[operator]
@@ -362,10 +362,12 @@ def test_a_combined_figure_beats_both_and_no_point_of_a_grid_beats_it() -> None:
     schedule = solve(whole)
     values = {(way.way, way.derived): way.value for way in schedule.compared}
     assert schedule.method == "constrained optimisation"
-    assert schedule.line("year").source is Source.COMBINED
-    best = values[Source.COMBINED, ("year",)]
+    assert schedule.line("year").source is FigureSource.COMBINED
+    best = values[FigureSource.COMBINED, ("year",)]
     assert best is not None
-    assert best < min(value for key, value in values.items() if key[0] is not Source.COMBINED and value is not None)
+    assert best < min(
+        value for key, value in values.items() if key[0] is not FigureSource.COMBINED and value is not None
+    )
 
     def worth(each: Fraction) -> Fraction:
         own = 4 - 12 * each

@@ -33,7 +33,7 @@ from sfumato.governance.entries import (
     TermsDeclared,
 )
 from sfumato.governance.ledger import Ledger
-from sfumato.governance.provenance import Fate, Provenance, Trail
+from sfumato.governance.provenance import ChargeFate, Provenance, Trail
 from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished, sqlite_home
 from tests.governance.test_conformance import Clock
 from tests.governance.test_governed import BOARD, TERMS, WHY, asked, passed
@@ -112,7 +112,7 @@ def test_a_release_resolves_to_data_code_question_unit_consent_and_approval(home
     assert approval.decision.outcome.value == "approved"
     assert reading.communities == ("valley",)
     assert (found.missing, found.disagreements, found.later) == ((), (), ())
-    assert found.fate is Fate.ANSWERED
+    assert found.fate is ChargeFate.ANSWERED
     # Every place that it names is a row of the record, under its digest, and the head holds all of them.
     rows = {row.number: row.digest for row in ledger.rows()}
     places = [found.charged, found.settled, reading.declared, reading.terms_declared, approval.place]
@@ -200,7 +200,13 @@ def test_charges_without_an_answer_are_listed_by_what_became_of_them(lite: Home)
     ledger.expire()
     account.reserve(tenth, datasets=[VISITS])
     fates = [each.fate for each in Trail.of(ledger).charges]
-    assert fates == [Fate.FAILED, Fate.GIVEN_BACK, Fate.EXPIRED, Fate.GIVEN_BACK, Fate.OPEN]
+    assert fates == [
+        ChargeFate.FAILED,
+        ChargeFate.GIVEN_BACK,
+        ChargeFate.EXPIRED,
+        ChargeFate.GIVEN_BACK,
+        ChargeFate.OPEN,
+    ]
     counted = sum((each.cost for each in Trail.of(ledger).charges if each.counts), start=Budget.none())
     assert counted == ledger.balance(ACCOUNT).spent
 
@@ -297,8 +303,8 @@ def test_an_entry_of_another_kind_is_named_and_the_rest_still_resolves(body: str
 def test_what_was_written_after_the_head_is_not_held_by_it() -> None:
     answer = Committed(at=AT, charge=4, question="[]", certificate="{}")
     rows = record(*BASE, CHARGE, answer, TermsDeclared(at=AT, terms=TERMS))
-    assert only(trail_of(rows, 4)).fate is Fate.OPEN
-    assert only(trail_of(rows, 5)).fate is Fate.ANSWERED
+    assert only(trail_of(rows, 4)).fate is ChargeFate.OPEN
+    assert only(trail_of(rows, 5)).fate is ChargeFate.ANSWERED
     assert only(trail_of(rows, 5)).later == ()
     assert [later.what for later in only(trail_of(rows, 6)).later] == ["new terms declared"]
     assert trail_of(rows, 3).charges == ()
@@ -320,7 +326,7 @@ def test_a_stored_answer_that_is_no_certificate_is_said_to_be_none(text: str) ->
     assert found.identifier is None
     assert found.code is None
     assert "certificate" in found.missing
-    assert found.fate is Fate.ANSWERED
+    assert found.fate is ChargeFate.ANSWERED
 
 
 def test_a_certificate_of_another_charge_does_not_pass_for_its_own(lite: Home) -> None:

@@ -15,7 +15,7 @@ import sfumato as sf
 from sfumato.core.query import Dataset
 from sfumato.errors import InvalidInput
 from sfumato.graphs.adjacency import Adjacency
-from sfumato.graphs.ergm.chains import Chain, Noise, empty_chain
+from sfumato.graphs.ergm.chains import Chain, ChainNoise, empty_chain
 from sfumato.graphs.ergm.fit import Fit, Prior, fit, fit_numbers
 from sfumato.graphs.ergm.statistics import STATISTICS, NetworkStatistics
 from sfumato.graphs.shape import Shape
@@ -52,7 +52,7 @@ def test_the_walk_keeps_its_statistics_right(nodes: int) -> None:
         assert int(np.bitwise_count(chain.rows).sum()) == 2 * graph.edges
 
 
-def frequencies(theta: Numbers, noise: Noise | None) -> tuple[Numbers, Numbers]:
+def frequencies(theta: Numbers, noise: ChainNoise | None) -> tuple[Numbers, Numbers]:
     """How often a walk on four nodes has each number of edges and triangles, and how often it should."""
     values = small()
     weights = values @ theta
@@ -71,11 +71,11 @@ def frequencies(theta: Numbers, noise: Noise | None) -> tuple[Numbers, Numbers]:
     return seen, wanted
 
 
-NOISE = Noise(np.array([4.0, 3.5, -1.0]), np.array([0.4, 0.2, 0.0]), np.array([0.0, 0.0, 0.3]))
+NOISE = ChainNoise(np.array([4.0, 3.5, -1.0]), np.array([0.4, 0.2, 0.0]), np.array([0.0, 0.0, 0.3]))
 
 
 @pytest.mark.parametrize("noise", [None, NOISE], ids=["model", "model and noise"])
-def test_a_walk_visits_graphs_as_often_as_the_model_says(noise: Noise | None) -> None:
+def test_a_walk_visits_graphs_as_often_as_the_model_says(noise: ChainNoise | None) -> None:
     """20,000 draws, 25 steps apart: limits for 5,000 independent ones."""
     theta = np.array([-0.4, 0.15, 0.5])
     seen, wanted = frequencies(theta, noise)

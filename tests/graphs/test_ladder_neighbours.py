@@ -12,7 +12,7 @@ import pytest
 
 from sfumato.core import enclosures
 from sfumato.core.enclosures import Enclosure
-from sfumato.core.rungs import Run, Rungs
+from sfumato.core.rungs import Rungs, WidthSteps
 from sfumato.graphs.adjacency import Adjacency
 from sfumato.graphs.kernels import ranked, triangles
 from sfumato.graphs.local_sensitivity import Front, star_rungs, triangle_rungs
@@ -139,20 +139,20 @@ def caught(change: Callable[[Made], Made], epsilon: Fraction, rate: Fraction | N
 def shifted(law: Made) -> Made:
     """Rung t as wide as LS(t) and not LS(t − 1): every growth comes one rung early."""
     count, rungs = law
-    early = [Run(0, 1, 1, rungs.width(1)), *(_after(run) for run in rungs.runs)]
+    early = [WidthSteps(0, 1, 1, rungs.width(1)), *(_after(run) for run in rungs.runs)]
     return count, Rungs.of(early)
 
 
-def _after(run: Run) -> Run:
+def _after(run: WidthSteps) -> WidthSteps:
     """A run one place earlier, without what falls on place 0 or before."""
     gone = min(run.count, max(0, -(-(2 - run.first) // run.step)))
-    return Run(run.first + run.step * gone - 1, run.step, run.count - gone, run.amount)
+    return WidthSteps(run.first + run.step * gone - 1, run.step, run.count - gone, run.amount)
 
 
 def narrowed(law: Made) -> Made:
     """Rung t as wide as LS(t − 2): every growth comes one rung late."""
     count, rungs = law
-    return count, Rungs.of(Run(run.first + 1, run.step, run.count, run.amount) for run in rungs.runs)
+    return count, Rungs.of(WidthSteps(run.first + 1, run.step, run.count, run.amount) for run in rungs.runs)
 
 
 def test_rungs_that_come_early_keep_the_guarantee_and_are_only_wider() -> None:

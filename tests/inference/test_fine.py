@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato import laws
-from sfumato.inference.fine import Fine, fine
+from sfumato.inference.fine import ContinuousBound, fine
 from sfumato.inference.form import Form, Noise
 
 SCALE = 1500
@@ -35,7 +35,7 @@ def exact_within(coefficients: tuple[int, ...], law: str) -> np.ndarray:
     return np.cumsum(np.concatenate([[total[middle]], total[middle + 1 :] + total[:middle][::-1]]))
 
 
-def of(coefficients: tuple[int, ...], law: str) -> Fine:
+def of(coefficients: tuple[int, ...], law: str) -> ContinuousBound:
     noise = (
         laws.DiscreteLaplace(scale=Fraction(SCALE)) if law == "laplace" else laws.RoundedGaussian(sigma=Fraction(SCALE))
     )
@@ -57,7 +57,7 @@ def test_a_closed_form_is_never_above_the_exact_law_and_close_to_it(coefficients
 
 def test_twin_a_scale_that_is_a_hundredth_too_small_is_caught() -> None:
     exact = exact_within((1, 2), "laplace")
-    broken = Fine(scales=[0.99 * SCALE, 0.99 * 2 * SCALE], sigma=0.0, slack=3.0)
+    broken = ContinuousBound(scales=[0.99 * SCALE, 0.99 * 2 * SCALE], sigma=0.0, slack=3.0)
     place = int(broken.deviation)
     assert broken.within(float(place)) > exact[place] + 1e-11
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sfumato.laws import DiscreteGaussian, DiscreteLaplace, RoundedGaussian, Sum, Term
+from sfumato.laws import DiscreteGaussian, DiscreteLaplace, RoundedGaussian, Sum, SumTerm
 from sfumato.noise import discrete_gaussian, discrete_laplace, rounded_gaussian
 
 F = Fraction
@@ -34,8 +34,8 @@ def discrete(factor: Fraction) -> DiscreteGaussian:
 
 def difference(factor: Fraction) -> Sum:
     """2·z₁ − z₂/3 + z₃; with few cells the law would be rounded outward, here it is exact."""
-    third = Term(coefficient=F(-1, 3), law=rounded(factor))
-    return Sum(parts=(Term(coefficient=F(2), law=laplace(factor)), third, discrete(factor)), cells=2**14)
+    third = SumTerm(coefficient=F(-1, 3), law=rounded(factor))
+    return Sum(parts=(SumTerm(coefficient=F(2), law=laplace(factor)), third, discrete(factor)), cells=2**14)
 
 
 def draws_of_difference(size: int) -> np.ndarray:
@@ -80,7 +80,7 @@ def test_draws_are_covered_as_often_as_the_law_says(case: tuple, confidence: Fra
 def test_a_rounded_sum_covers_at_least_what_it_says() -> None:
     """On a lattice of 2^40 with 256 cells: at least 95%, less 6 standard errors, and not more than 96%."""
     wide = DiscreteLaplace(scale=F(2**40))
-    law = Sum(parts=(wide, Term(coefficient=F(-1, 3), law=wide)), cells=256)
+    law = Sum(parts=(wide, SumTerm(coefficient=F(-1, 3), law=wide)), cells=256)
     errors = 3 * discrete_laplace(scale=2**40, size=DRAWS) - discrete_laplace(scale=2**40, size=DRAWS)
     covered = float((np.abs(errors) <= int(3 * law.margin(F(19, 20)))).mean())
     assert 0.95 - LIMIT * math.sqrt(0.95 * 0.05 / DRAWS) <= covered <= 0.96

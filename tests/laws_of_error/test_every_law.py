@@ -8,7 +8,7 @@ import pytest
 from sfumato import laws
 from sfumato.core.documents import Registry, canonical, encode, parse
 from sfumato.errors import InvalidInput
-from sfumato.laws import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, RoundedGaussian, Sum, Term
+from sfumato.laws import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, RoundedGaussian, Sum, SumTerm
 from sfumato.laws.discrete_gaussian import _integrated, _summed
 from sfumato.laws.margins import room
 from tests.core.truth import exactly, mp, number, rounded_up
@@ -186,7 +186,7 @@ def test_certainty_has_no_margin_and_bad_parameters_no_law() -> None:
 
 def test_every_law_is_a_document() -> None:
     registry = Registry(laws.LAWS)
-    half = Term(coefficient=F(-1, 2), law=WHOLE[0])
+    half = SumTerm(coefficient=F(-1, 2), law=WHOLE[0])
     for law in (*WHOLE, *REAL, Sum(parts=(half, *WHOLE[5:8], REAL[0]), cells=512)):
         text = canonical(encode(law))
         assert registry.decode(parse(text)) == law

@@ -8,7 +8,7 @@ import pytest
 
 from sfumato.core.enclosures import Enclosure
 from sfumato.errors import InvalidInput
-from sfumato.laws import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, RoundedGaussian, Sum, Term
+from sfumato.laws import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, RoundedGaussian, Sum, SumTerm
 from sfumato.laws.convolution import ONE, _laid
 from tests.core.truth import mp, normal_cdf, number
 from tests.laws_of_error.truth import combined, encloses
@@ -36,7 +36,7 @@ CASES = {
 
 
 def made(terms: list, cells: int = 4096) -> Sum:
-    return Sum(parts=tuple(Term(coefficient=c, law=law) for c, law in terms), cells=cells)
+    return Sum(parts=tuple(SumTerm(coefficient=c, law=law) for c, law in terms), cells=cells)
 
 
 @pytest.fixture(scope="module", params=CASES)
@@ -141,8 +141,8 @@ def both(size: Fraction) -> mpmath.mpf:
 
 
 CONTINUOUS = {
-    "two Gaussians": ((Gaussian(sigma=F(3)), Term(coefficient=F(-1, 2), law=Gaussian(sigma=F(4)))), two_gaussians),
-    "two Laplaces": ((Laplace(scale=F(3)), Term(coefficient=F(1, 7), law=Laplace(scale=F(7)))), two_laplaces),
+    "two Gaussians": ((Gaussian(sigma=F(3)), SumTerm(coefficient=F(-1, 2), law=Gaussian(sigma=F(4)))), two_gaussians),
+    "two Laplaces": ((Laplace(scale=F(3)), SumTerm(coefficient=F(1, 7), law=Laplace(scale=F(7)))), two_laplaces),
     "one of each": ((Laplace(scale=F(2)), Gaussian(sigma=F(1))), both),
 }
 
@@ -234,13 +234,13 @@ def test_a_law_alone_stands_for_once_that_law() -> None:
 
 
 def test_what_is_no_sum_is_refused() -> None:
-    for parts in ((), (Term(coefficient=F(0), law=UNIT),)):
+    for parts in ((), (SumTerm(coefficient=F(0), law=UNIT),)):
         with pytest.raises(InvalidInput, match="no errors"):
             Sum(parts=parts)
     with pytest.raises(InvalidInput, match="the law of one error"):
         Sum(parts=(Sum(parts=(UNIT,)),))  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="coefficient"):
-        Term(coefficient="half", law=UNIT)  # type: ignore[arg-type]
+        SumTerm(coefficient="half", law=UNIT)  # type: ignore[arg-type]
     for cells in (0, 15, True, 2**16 + 1):
         with pytest.raises(InvalidInput, match="cells"):
             Sum(parts=(UNIT,), cells=cells)

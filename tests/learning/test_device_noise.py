@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from sfumato.errors import InvalidInput
 from sfumato.noise import fine_loops as loops
 from sfumato.noise.fine import SIGMA
-from sfumato.noise.fine_table import FINE, Fine, fine
+from sfumato.noise.fine_table import FINE, FineTable, fine
 from tests.noise.replayed import fresh
 from tests.noise.test_fine_gaussian import test_at_the_threshold_itself_proposals_are_judged_right as at_the_threshold
 from tests.noise.test_fine_gaussian import test_the_tail_is_left_open_and_words_left_over_are_refused as left_over
@@ -119,7 +119,9 @@ def test_proposals_are_judged_right_at_the_threshold_itself_in_the_tail_and_beyo
     """The tests of the code for the CPU, asked of the device."""
     noise = DeviceNoise(CPU)
 
-    def judge(table: Fine, first: np.ndarray, second: np.ndarray, values: np.ndarray, verdicts: np.ndarray) -> None:
+    def judge(
+        table: FineTable, first: np.ndarray, second: np.ndarray, values: np.ndarray, verdicts: np.ndarray
+    ) -> None:
         number, yes, no = (it.numpy() for it in noise.judged(in_lanes(first, second)))
         assert not (yes & no).any()
         values[:] = number

@@ -15,7 +15,7 @@ from sfumato.core.query import Mechanism
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import edge, node, record
 from sfumato.errors import InvalidInput, Refused, WrongNorm
-from sfumato.laws import Degrees, DiscreteLaplace
+from sfumato.laws import DegreeNoiseLaw, DiscreteLaplace
 from sfumato.mechanisms import DegreeNoise
 from sfumato.mechanisms.k_norm import edge_norm, excess
 from sfumato.mechanisms.matrix import degrees
@@ -144,7 +144,9 @@ def test_it_is_a_document_and_a_mechanism() -> None:
     assert again == NOISE
     assert isinstance(again, Mechanism)
     assert (
-        DECLARATIONS.decode(parse(canonical(encode(NOISE.law)))) == NOISE.law == Degrees(nodes=3, epsilon=Fraction(1))
+        DECLARATIONS.decode(parse(canonical(encode(NOISE.law))))
+        == NOISE.law
+        == DegreeNoiseLaw(nodes=3, epsilon=Fraction(1))
     )
 
 
@@ -153,7 +155,7 @@ def test_it_is_a_document_and_a_mechanism() -> None:
 
 @pytest.mark.parametrize(("nodes", "epsilon", "reach"), [(3, 1.0, 30), (3, 2.5, 14), (4, 1.0, 14)])
 def test_no_tail_or_moment_is_larger_than_the_law_says(nodes: int, epsilon: float, reach: int) -> None:
-    stated, (vectors, masses) = Degrees(nodes=nodes, epsilon=Fraction(str(epsilon))), law(reach, epsilon, nodes)
+    stated, (vectors, masses) = DegreeNoiseLaw(nodes=nodes, epsilon=Fraction(str(epsilon))), law(reach, epsilon, nodes)
     sizes = np.abs(vectors)
     for size in range(reach - 4):
         assert masses[sizes[:, 0] > size].sum() <= stated.tail(size).high
@@ -169,7 +171,7 @@ def test_the_chance_of_being_kept_is_exact(nodes: int, epsilon: float, reach: in
     """Σ exp(−ε‖z‖_K) over even sums, by Σ exp(−ε‖z‖₁/2) over all vectors; what a box leaves out is below 1e-3."""
     x = exp(-epsilon / 2)
     kept = float(np.exp(-epsilon * norms(box(nodes, reach))).sum()) / ((1 + x) / (1 - x)) ** nodes
-    stated = Degrees(nodes=nodes, epsilon=Fraction(str(epsilon))).kept()
+    stated = DegreeNoiseLaw(nodes=nodes, epsilon=Fraction(str(epsilon))).kept()
     assert kept == pytest.approx(float(stated.low), rel=1e-3)
     assert kept <= stated.high * (1 + Fraction(1, 10**9))
     assert stated.width < Fraction(1, 2**100)
@@ -177,7 +179,7 @@ def test_the_chance_of_being_kept_is_exact(nodes: int, epsilon: float, reach: in
 
 def test_for_many_nodes_the_law_is_that_of_laplace_noise() -> None:
     """At 4,039 nodes the coin never matters and parity hardly: the margins are those of scale 2/ε."""
-    stated, laplace = Degrees(nodes=4039, epsilon=Fraction(1, 2)), DiscreteLaplace(scale=Fraction(4))
+    stated, laplace = DegreeNoiseLaw(nodes=4039, epsilon=Fraction(1, 2)), DiscreteLaplace(scale=Fraction(4))
     assert stated.margin(0.95) == laplace.margin(0.95)
     assert abs(stated.variance / laplace.variance - 1) < Fraction(1, 10**9)
     assert stated.margin(0.95, numbers=4039) == laplace.margin(1 - Fraction(1, 20 * 4039))

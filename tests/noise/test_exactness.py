@@ -10,7 +10,7 @@ from sfumato.core import enclosures
 from sfumato.errors import InvalidInput
 from sfumato.noise import sampler as bulk
 from sfumato.noise.alias import AliasTable
-from sfumato.noise.columns import Columns, Law
+from sfumato.noise.columns import ColumnLaw, NoiseColumns
 from sfumato.noise.sampler import Sampler, sampler
 from sfumato.noise.uniform import Uniform, fixed_exp
 from tests.noise.replayed import ReplayedWordsForTests, enumerated, fresh
@@ -27,16 +27,16 @@ VARIANCES = [
 ]
 
 
-def laplace(scale: str) -> Law:
-    return Law(linear=1 / Fraction(scale), quadratic=ZERO, two_sided=True)
+def laplace(scale: str) -> ColumnLaw:
+    return ColumnLaw(linear=1 / Fraction(scale), quadratic=ZERO, two_sided=True)
 
 
-def geometric(scale: str) -> Law:
-    return Law(linear=1 / Fraction(scale), quadratic=ZERO, two_sided=False)
+def geometric(scale: str) -> ColumnLaw:
+    return ColumnLaw(linear=1 / Fraction(scale), quadratic=ZERO, two_sided=False)
 
 
-def gaussian(variance: str) -> Law:
-    return Law(linear=ZERO, quadratic=1 / (2 * Fraction(variance)), two_sided=True)
+def gaussian(variance: str) -> ColumnLaw:
+    return ColumnLaw(linear=ZERO, quadratic=1 / (2 * Fraction(variance)), two_sided=True)
 
 
 LAWS = [
@@ -46,7 +46,7 @@ LAWS = [
 ]
 
 
-def definition(law: Law, z: int) -> mpmath.mpf:
+def definition(law: ColumnLaw, z: int) -> mpmath.mpf:
     """P(z) of a law without columns, by mpmath at 80 digits and not by the library."""
     with mpmath.workdps(80):
         number = lambda x: mpmath.mpf(x.numerator) / x.denominator  # noqa: E731
@@ -70,7 +70,7 @@ def test_there_are_enough_settings() -> None:
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_the_samplers_own_probabilities_are_enclosed_around_the_definition(law: Law) -> None:
+def test_the_samplers_own_probabilities_are_enclosed_around_the_definition(law: ColumnLaw) -> None:
     drawn = sampler(law)
     columns, counted = drawn.columns, drawn.table.counted()
     left = counted.get(-1, 0)
@@ -103,9 +103,12 @@ def test_the_samplers_own_probabilities_are_enclosed_around_the_definition(law: 
 
 
 @pytest.mark.parametrize("law", [laplace("2"), gaussian("4")], ids=["laplace", "gaussian"])
-def test_a_scale_off_by_one_part_in_2_to_the_128_is_seen(law: Law) -> None:
-    twin = Law(linear=law.linear * (1 + NARROW), quadratic=law.quadratic * (1 + NARROW), two_sided=True)
-    (least, most), (low, high) = Columns(law=twin, shift=0).total(256), next(Columns(law=twin, shift=0).weights(256))
+def test_a_scale_off_by_one_part_in_2_to_the_128_is_seen(law: ColumnLaw) -> None:
+    twin = ColumnLaw(linear=law.linear * (1 + NARROW), quadratic=law.quadratic * (1 + NARROW), two_sided=True)
+    (least, most), (low, high) = (
+        NoiseColumns(law=twin, shift=0).total(256),
+        next(NoiseColumns(law=twin, shift=0).weights(256)),
+    )
     assert not near(definition(law, 0), Fraction(low, most), Fraction(high, least))
 
 
@@ -128,9 +131,9 @@ SHORT = [  # law, bits of a word, columns of 2^shift, words to enumerate, what t
 
 @pytest.mark.parametrize(("law", "width", "shift", "depth", "open_part"), SHORT)
 def test_with_short_words_the_law_is_matched_exactly_by_enumeration(
-    law: Law, width: int, shift: int, depth: int, open_part: str
+    law: ColumnLaw, width: int, shift: int, depth: int, open_part: str
 ) -> None:
-    columns = Columns(law=law, shift=shift)
+    columns = NoiseColumns(law=law, shift=shift)
     short = Sampler.of(columns, width=width)
     assert short.joint == (shift <= width - width * 5 // 16)
     scratch = np.empty((4, 1), dtype=np.uint64)
@@ -156,7 +159,7 @@ def test_with_short_words_the_law_is_matched_exactly_by_enumeration(
 
 
 def test_one_unit_too_much_is_seen_by_enumeration() -> None:
-    columns = Columns(law=laplace("2"), shift=0)
+    columns = NoiseColumns(law=laplace("2"), shift=0)
     units = columns.table(width=8).counted()
     units[3], units[0] = units[3] + 1, units[0] - 1
     least, _ = columns.total(256)
@@ -190,7 +193,7 @@ def test_a_table_refuses_more_words_than_there_are() -> None:
 
 @pytest.mark.no_cover  # measuring would triple its time
 def test_the_residual_draw_refines_until_it_is_decided() -> None:
-    columns = Columns(law=laplace("2"), shift=0)
+    columns = NoiseColumns(law=laplace("2"), shift=0)
     units = columns.table(width=8).counted()
     masses, unresolved = enumerated(lambda words: columns.residual(units, words), width=8, depth=2)
     least, most = columns.total(256)
@@ -207,7 +210,7 @@ LATTICE = [laplace(str(10 << 40)), gaussian(str(100 << 80)), laplace(str(2**54))
 
 
 @pytest.mark.parametrize("law", LATTICE, ids=["laplace", "gaussian", "wide laplace", "wide gaussian"])
-def test_floats_and_exact_numbers_accept_the_same(law: Law) -> None:
+def test_floats_and_exact_numbers_accept_the_same(law: ColumnLaw) -> None:
     fast = sampler(law)
     exact = Sampler.of(fast.columns, width=64, window=2.0)  # no float is trusted with anything
     words = fresh(40_000)
@@ -228,7 +231,7 @@ def test_floats_that_err_by_more_than_the_window_are_seen(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("law", LATTICE, ids=["laplace", "gaussian", "wide laplace", "wide gaussian"])
-def test_the_floats_err_by_less_than_a_quarter_of_the_window(law: Law) -> None:
+def test_the_floats_err_by_less_than_a_quarter_of_the_window(law: ColumnLaw) -> None:
     drawn = sampler(law)
     shift = drawn.columns.shift
     low = np.concatenate([fresh(200) >> np.uint64(64 - shift), [0, 1, 2**shift - 1]]).astype(np.uint64)
@@ -242,7 +245,7 @@ def test_the_floats_err_by_less_than_a_quarter_of_the_window(law: Law) -> None:
 
 
 @pytest.mark.parametrize("law", LATTICE, ids=["laplace", "gaussian", "wide laplace", "wide gaussian"])
-def test_what_is_surely_accepted_is_below_every_acceptance_of_its_column(law: Law) -> None:
+def test_what_is_surely_accepted_is_below_every_acceptance_of_its_column(law: ColumnLaw) -> None:
     drawn = sampler(law)
     shift = drawn.columns.shift
     certain = np.broadcast_to(drawn.certain, drawn.starts.shape) if drawn.certain.size == 1 else drawn.certain

@@ -18,26 +18,26 @@ from sfumato.noise import SystemWords, fine_gaussian
 from sfumato.noise import fine as drawing
 from sfumato.noise import fine_loops as loops
 from sfumato.noise.fine import SIGMA, draw_fine
-from sfumato.noise.fine_table import FINE, WINDOW, Cut, Fine, fine
+from sfumato.noise.fine_table import FINE, WINDOW, FineTable, TableCut, fine
 from tests.noise.replayed import Exhausted, ReplayedWordsForTests, fresh
 from tests.parts import package
 
 ALPHA = 1e-9
 SMALL = [  # every part of the code is common here: short words leave much open, and the tail is a twentieth of the law
-    Cut(sigma=4, place=2, index=7, reach=2, width=10, lanes=1, choice=6),
-    Cut(sigma=4, place=1, index=8, reach=4, width=10, lanes=1, choice=7),
-    Cut(sigma=3, place=1, index=5, reach=2, width=9, lanes=1, choice=6),
+    TableCut(sigma=4, place=2, index=7, reach=2, width=10, lanes=1, choice=6),
+    TableCut(sigma=4, place=1, index=8, reach=4, width=10, lanes=1, choice=7),
+    TableCut(sigma=3, place=1, index=5, reach=2, width=9, lanes=1, choice=6),
 ]
 SIZES = ["reach 2", "reach 4", "sigma 8"]
 
 
-def share(cut: Cut, far: Fraction) -> mpmath.mpf:
+def share(cut: TableCut, far: Fraction) -> mpmath.mpf:
     """The definition, by mpmath and not by the library: how many words a column gets by the density at a distance."""
     x = mpmath.mpf(far.numerator) / far.denominator / 2**cut.sigma
     return mpmath.mpf(2) ** (cut.index - cut.sigma + cut.place) * mpmath.sqrt(2 / mpmath.pi) * mpmath.exp(-x * x / 2)
 
 
-def probability(cut: Cut, z: int, off: Fraction = Fraction(1)) -> enclosures.Enclosure:
+def probability(cut: TableCut, z: int, off: Fraction = Fraction(1)) -> enclosures.Enclosure:
     """P(z) of the rounded Gaussian, or of one whose scale is smaller."""
     ends = [enclosures.normal_cdf(off * Fraction(2 * z + side, 2 << cut.sigma)) for side in (-1, 1)]
     return ends[1] - ends[0]
@@ -49,8 +49,8 @@ def all_pairs(width: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("cut", [FINE, *SMALL], ids=["in use", *SIZES])
-def test_no_column_gets_more_words_than_its_least_likely_number_and_proposals_cover_the_rest(cut: Cut) -> None:
-    table = Fine.of(cut)
+def test_no_column_gets_more_words_than_its_least_likely_number_and_proposals_cover_the_rest(cut: TableCut) -> None:
+    table = FineTable.of(cut)
     with mpmath.workdps(60):
         for c in range(cut.columns):
             farthest, nearest = (
@@ -82,9 +82,9 @@ def test_one_hundredth_of_the_law_needs_a_proposal() -> None:
 
 
 @pytest.mark.parametrize("cut", SMALL, ids=SIZES)
-def test_the_law_is_matched_exactly_by_enumerating_all_short_words(cut: Cut) -> None:
+def test_the_law_is_matched_exactly_by_enumerating_all_short_words(cut: TableCut) -> None:
     """Words that are decided give no number more than its probability, and with those still open not less either."""
-    table = Fine.of(cut)
+    table = FineTable.of(cut)
     words = np.arange(1 << cut.width, dtype=np.uint64)
     out, again = np.empty(words.size, dtype=np.int64), np.empty(words.size + 1, dtype=np.int64)
     found = loops.look_up_arrays(table, words, out, again)
@@ -116,13 +116,13 @@ def test_the_law_is_matched_exactly_by_enumerating_all_short_words(cut: Cut) -> 
     assert twin_fails  # a scale 5% too small is told apart by what is decided
 
 
-def _slot(table: Fine, word: int) -> int:
+def _slot(table: FineTable, word: int) -> int:
     return (word + int(table.choice.steps[word >> table.choice.shift])) % 2**64 >> table.choice.shift
 
 
 @pytest.mark.parametrize("cut", SMALL, ids=SIZES)
-def test_floats_decide_nothing_otherwise_than_exact_numbers_do(cut: Cut) -> None:
-    table = Fine.of(cut)
+def test_floats_decide_nothing_otherwise_than_exact_numbers_do(cut: TableCut) -> None:
+    table = FineTable.of(cut)
     pick = fresh(2500)
     first, second = (pick >> np.uint64(shift) & np.uint64((1 << cut.width) - 1) for shift in (0, 20))
     values, verdicts = np.empty(first.size, dtype=np.int64), np.empty(first.size, dtype=np.int8)
@@ -138,7 +138,7 @@ def test_floats_decide_nothing_otherwise_than_exact_numbers_do(cut: Cut) -> None
             assert every_corner(table, a, b) == {exact is not None}
 
 
-def threshold(table: Fine, column: int, z: int, f: mpmath.mpf) -> mpmath.mpf:
+def threshold(table: FineTable, column: int, z: int, f: mpmath.mpf) -> mpmath.mpf:
     """Below which u a proposal is accepted, by mpmath."""
     far = mpmath.mpf(z) - 0.5 + f
     x = far / 2**table.cut.sigma
@@ -146,7 +146,7 @@ def threshold(table: Fine, column: int, z: int, f: mpmath.mpf) -> mpmath.mpf:
     return (peak * mpmath.exp(-x * x / 2) - table.given[column]) * table.scale / table.units[column]
 
 
-def every_corner(table: Fine, a: int, b: int) -> set[bool]:
+def every_corner(table: FineTable, a: int, b: int) -> set[bool]:
     """The answers at the corners of the intervals of u and f: a decision without more words must be all of them."""
     cut = table.cut
     blind, rest = cut.width - cut.choice, cut.width - 1 - cut.place
@@ -160,7 +160,7 @@ def every_corner(table: Fine, a: int, b: int) -> set[bool]:
     return answers
 
 
-def words_of(table: Fine, outcome: int) -> list[int]:
+def words_of(table: FineTable, outcome: int) -> list[int]:
     """Words that choose a column of few words: the ends of the parts into which the table is cut."""
     half = 1 << table.choice.shift
     ends = [h * half + end for h in range(len(table.choice.steps)) for end in (0, half - 1)]
@@ -209,7 +209,7 @@ def test_the_tail_is_left_open_and_words_left_over_are_refused(judge: Judge) -> 
 
 
 def test_accepted_proposals_keep_their_order_and_the_tail_its_numbers() -> None:
-    table = Fine.of(SMALL[0])
+    table = FineTable.of(SMALL[0])
     number, mask = 300, np.uint64(1023)
     pairs, more = fresh(2 * number) & mask, fresh(9000) & mask
     tail = next(word for word in range(64) if table._column(word) == 8)
@@ -249,9 +249,9 @@ def test_places_take_the_accepted_proposals_in_order_however_many_are_made_at_a_
 
 
 @pytest.mark.parametrize("cut", [FINE, *SMALL], ids=["in use", *SIZES])
-def test_what_is_open_is_settled_as_the_definition_says(cut: Cut) -> None:
+def test_what_is_open_is_settled_as_the_definition_says(cut: TableCut) -> None:
     """The real numbers u and f are known to 200 bits here, and compared by mpmath; both sides of 0 and the tail."""
-    table = Fine.of(cut)
+    table = FineTable.of(cut)
     blind, rest = cut.width - cut.choice, cut.width - 1 - cut.place
     mask = (1 << cut.width) - 1
     seen = {True: 0, False: 0, "tail": 0}
@@ -291,7 +291,7 @@ def test_what_is_open_is_settled_as_the_definition_says(cut: Cut) -> None:
 
 
 def test_the_tail_halves_from_block_to_block() -> None:
-    table = Fine.of(SMALL[0])  # blocks of two columns after the eighth
+    table = FineTable.of(SMALL[0])  # blocks of two columns after the eighth
     for words, found in (
         ([512, 0], (0, 8)),
         ([512, 1023], (0, 9)),
@@ -357,7 +357,7 @@ def test_a_window_in_which_no_float_is_trusted_gives_the_same_draws() -> None:
     for window in (WINDOW, 1e9):
         source = ReplayedWordsForTests(words)
         out = np.empty(size, dtype=np.int64)
-        draw_fine(fine() if window == WINDOW else Fine.of(FINE, window=window), out, source)
+        draw_fine(fine() if window == WINDOW else FineTable.of(FINE, window=window), out, source)
         draws.append((out.tolist(), source.used))
     assert draws[0] == draws[1]  # a draw that 64 bits leave open has probability below 2^-30
 
@@ -426,7 +426,9 @@ def test_draws_lean_in_their_columns_as_the_law_does_and_without_the_coins_they_
 
 
 def test_without_coins_the_lean_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    def careless(table: Fine, first: np.ndarray, second: np.ndarray, values: np.ndarray, verdicts: np.ndarray) -> None:
+    def careless(
+        table: FineTable, first: np.ndarray, second: np.ndarray, values: np.ndarray, verdicts: np.ndarray
+    ) -> None:
         loops.judge_arrays(table, first, second, values, verdicts)
         verdicts[:] = loops.ACCEPTED
 

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from sfumato.core import enclosures
-from sfumato.core.rungs import Run, Rungs
+from sfumato.core.rungs import Rungs, WidthSteps
 from sfumato.errors import InvalidInput
 from sfumato.noise import SystemWords
 from sfumato.noise.ladder import _ends, sample_ladder
 
 LADDERS = [
-    Rungs.of([Run(0, 1, 1, 3), Run(1, 1, 2, 1), Run(4, 2, 2, 1)]),
-    Rungs.of([Run(2, 2, 3, 1)]),
-    Rungs.of([Run(0, 1, 1, 1), Run(1, 1, 1, 4), Run(3, 1, 1, 7)]),
+    Rungs.of([WidthSteps(0, 1, 1, 3), WidthSteps(1, 1, 2, 1), WidthSteps(4, 2, 2, 1)]),
+    Rungs.of([WidthSteps(2, 2, 3, 1)]),
+    Rungs.of([WidthSteps(0, 1, 1, 1), WidthSteps(1, 1, 1, 4), WidthSteps(3, 1, 1, 7)]),
 ]
 
 
@@ -77,11 +77,11 @@ def test_fresh_draws_follow_the_law_and_one_with_another_rate_fails() -> None:
 
 
 def test_a_ladder_without_rungs_is_its_centre_and_falling_widths_are_refused() -> None:
-    assert sample_ladder(Rungs.of([Run(0, 1, 0, 1)]), Fraction(1), 3, SystemWords()) == [0, 0, 0]
+    assert sample_ladder(Rungs.of([WidthSteps(0, 1, 0, 1)]), Fraction(1), 3, SystemWords()) == [0, 0, 0]
     with pytest.raises(InvalidInput, match="do not fall"):
-        Rungs.of([Run(0, 1, 1, -1)])
+        Rungs.of([WidthSteps(0, 1, 1, -1)])
     with pytest.raises(InvalidInput, match="overlap"):
-        Rungs.of([Run(0, 2, 3, 1), Run(4, 1, 1, 1)])
+        Rungs.of([WidthSteps(0, 2, 3, 1), WidthSteps(4, 1, 1, 1)])
 
 
 def test_very_small_and_very_large_rates_are_drawn() -> None:

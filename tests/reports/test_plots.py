@@ -25,7 +25,7 @@ import sfumato as sf
 from sfumato.core.data_kind import kinds
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput, MissingExtra, Unsupported
-from sfumato.laws import DiscreteLaplace, Laplace, RoundedGaussian, Sum, Term
+from sfumato.laws import DiscreteLaplace, Laplace, RoundedGaussian, Sum, SumTerm
 from sfumato.mechanisms import Gaussian
 from sfumato.reports import plots
 from sfumato.reports.plots import fonts, saving
@@ -364,7 +364,7 @@ def test_a_wide_law_is_drawn_in_wider_bars() -> None:
     [
         Sum(parts=(LAPLACE,) * 3),
         Sum(parts=(DiscreteLaplace(scale=Fraction(1000)),) * 20, cells=256),  # on a coarser lattice
-        Sum(parts=(LAPLACE, Term(coefficient=Fraction(-2, 3), law=NORMAL))),  # on thirds
+        Sum(parts=(LAPLACE, SumTerm(coefficient=Fraction(-2, 3), law=NORMAL))),  # on thirds
         Laplace(scale=Fraction(5, 2)),  # continuous
     ],
     ids=["whole", "wide", "thirds", "continuous"],

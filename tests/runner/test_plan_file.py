@@ -10,7 +10,7 @@ from sfumato.core.documents import parse
 from sfumato.core.units import family, record
 from sfumato.errors import BudgetExceeded, InvalidInput, SfumatoError
 from sfumato.governance.periods import Cadence, periods
-from sfumato.governance.plans import Fixed, Margin, MeanError, Source
+from sfumato.governance.plans import FigureSource, Fixed, Margin, MeanError
 from sfumato.runner.figures import expected_margin
 from sfumato.runner.places import DataPath
 from sfumato.runner.plan_file import PlanFile
@@ -46,7 +46,7 @@ def test_a_plan_file_says_everything_and_sensitivities_are_worked_out(folder: Pa
     assert isinstance(said, dict)
     assert said["sql"] == "SELECT sex, COUNT(*) FROM visits GROUP BY sex"
     assert (said["data"], said["purpose"], said["recipient"]) == ("data/{period}.parquet", "planning/beds", "public")
-    assert file.solved().line("quarters").source is Source.DERIVED
+    assert file.solved().line("quarters").source is FigureSource.DERIVED
 
 
 def test_sensitivity_follows_the_unit_the_question_and_the_limit(folder: Path) -> None:

@@ -19,9 +19,9 @@ from sfumato.core.units import family
 from sfumato.errors import BudgetExceeded, NotDeclared, Refused, Unsupported
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.periods import Cadence, periods
-from sfumato.governance.plans import Source
+from sfumato.governance.plans import FigureSource
 from sfumato.reports.verify import verify
-from sfumato.runner import Fate, Outcome, PlanFile, Runner, Standing, adopt
+from sfumato.runner import Fate, PlanFile, Runner, Standing, StepOutcome, adopt
 from sfumato.runner.record import key_of
 from sfumato.vault import Vault
 from tests.runner.clinic import (
@@ -60,11 +60,11 @@ def ledger(clinic: Clinic) -> Iterator[Ledger]:
     opened.close()
 
 
-def ran(clinic: Clinic, ledger: Ledger, **asked: Any) -> list[Outcome]:
+def ran(clinic: Clinic, ledger: Ledger, **asked: Any) -> list[StepOutcome]:
     return list(Runner.of(PlanFile.load(clinic.plan), ledger).run(clinic.out, **asked))
 
 
-def labels(outcomes: list[Outcome], fate: Fate) -> list[str]:
+def labels(outcomes: list[StepOutcome], fate: Fate) -> list[str]:
     return [outcome.step.label for outcome in outcomes if outcome.fate is fate]
 
 
@@ -81,7 +81,7 @@ def counts(body: dict[str, Any]) -> list[int]:
 @pytest.mark.long
 def test_a_year_is_caught_up_and_what_follows_from_it_is_computed(clinic: Clinic, ledger: Ledger) -> None:
     adopted = adopt(ledger, clinic.write_plan(HEAD + MONTHS + QUARTERS))
-    assert [line.source for line in adopted.schedule.lines] == [Source.OWN, Source.DERIVED]
+    assert [line.source for line in adopted.schedule.lines] == [FigureSource.OWN, FigureSource.DERIVED]
     fill(clinic, *months())
     outcomes = ran(clinic, ledger)
     assert Counter(outcome.fate for outcome in outcomes) == {Fate.RELEASED: 12, Fate.COMPUTED: 4}
@@ -119,7 +119,7 @@ def test_a_combined_figure_has_the_weights_of_the_schedule(clinic: Clinic, ledge
     head = HEAD.replace("least cost", "least variance").replace("epsilon = 60", "epsilon = 1")
     schedule = adopt(ledger, clinic.write_plan(head + quarters + YEARS)).schedule
     line = schedule.line("year")
-    assert line.source is Source.COMBINED
+    assert line.source is FigureSource.COMBINED
     assert Fraction(1, 2) < line.own_share < 1
     parts_of_it = periods(Cadence.QUARTERLY, 2024)
     (year,) = periods(Cadence.YEARLY, 2024)

@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from sfumato.core.query import Dataset
-from sfumato.mechanisms.pattern import ADDED, SWAPPED
-from sfumato.mechanisms.toeplitz import FORMS
+from sfumato.mechanisms.matrix.steps.pattern import ADDED, SWAPPED
+from sfumato.mechanisms.matrix.steps.toeplitz import FORMS
 from sfumato.streams import Alarms, Buffers, Doubling, Pattern, Rows, RunningTotal, SeriesNoise, Toeplitz, Tree
 from sfumato.streams.alarms import WATCHED
 

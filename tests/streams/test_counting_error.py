@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from sfumato.mechanisms.pattern import ADDED, Pattern
-from sfumato.mechanisms.toeplitz import Toeplitz
-from sfumato.streams.buffers import Buffers, buffers_for
+from sfumato.mechanisms.matrix.steps.buffers import Buffers, buffers_for
+from sfumato.mechanisms.matrix.steps.pattern import ADDED, Pattern
+from sfumato.mechanisms.matrix.steps.toeplitz import Toeplitz
 from sfumato.streams.choice import strategy_for
 from sfumato.streams.meters import Strategy
 from sfumato.streams.readers import spread_of

@@ -12,7 +12,7 @@ import pytest
 import sfumato as sf
 from sfumato import errors
 from sfumato.core.documents import canonical, parse
-from sfumato.mechanisms.pattern import Pattern
+from sfumato.mechanisms.matrix.steps.pattern import Pattern
 from sfumato.reports.verify import verify
 from sfumato.streams.choice import strategy_for
 from sfumato.streams.meters import meter_of

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import InvalidInput, Unsupported
-from sfumato.mechanisms.pattern import ADDED, Pattern
+from sfumato.mechanisms.matrix.steps.pattern import ADDED, Pattern
 from sfumato.streams.choice import STRATEGIES, strategy_for
 from sfumato.streams.meters import meter_of
 from sfumato.streams.post.measurements import Measured, design, variance_of

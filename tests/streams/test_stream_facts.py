@@ -14,12 +14,12 @@ from sfumato.core.query import Dataset
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import edge, event, node, record, user
 from sfumato.errors import InvalidInput, Refused, Unsupported
+from sfumato.mechanisms.matrix.steps.buffers import Buffers
+from sfumato.mechanisms.matrix.steps.doubling import Doubling
+from sfumato.mechanisms.matrix.steps.rows import Rows
+from sfumato.mechanisms.matrix.steps.tree import Tree
 from sfumato.streams import Alarms, Pattern, RunningTotal, SeriesNoise, Toeplitz
-from sfumato.streams.buffers import Buffers
-from sfumato.streams.doubling import Doubling
 from sfumato.streams.people import People
-from sfumato.streams.rows import Rows
-from sfumato.streams.tree import Tree
 
 pytestmark = pytest.mark.kills
 

@@ -9,14 +9,14 @@ import pytest
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
 from sfumato.core.units import Relation, Unit, event, user
-from sfumato.mechanisms.pattern import ADDED, SWAPPED, Pattern
-from sfumato.mechanisms.toeplitz import Toeplitz
-from sfumato.streams.buffers import Buffers
-from sfumato.streams.doubling import Doubling
+from sfumato.mechanisms.matrix.steps.buffers import Buffers
+from sfumato.mechanisms.matrix.steps.doubling import Doubling
+from sfumato.mechanisms.matrix.steps.pattern import ADDED, SWAPPED, Pattern
+from sfumato.mechanisms.matrix.steps.rows import Rows
+from sfumato.mechanisms.matrix.steps.toeplitz import Toeplitz
+from sfumato.mechanisms.matrix.steps.tree import Tree
 from sfumato.streams.meters import Strategy, meter_of
-from sfumato.streams.rows import Rows
 from sfumato.streams.total import RunningTotal
-from sfumato.streams.tree import Tree
 from tests.streams.patterns import differences, farthest
 
 pytestmark = pytest.mark.kills

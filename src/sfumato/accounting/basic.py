@@ -26,6 +26,7 @@ def promised(event: PrivacyEvent, asked: Budget) -> Pure | Approximate:
     Guarantee: an event with an ε and δ of its own promises these. One with a whole curve of them (Gaussian noise)
     promises what was asked for, if the curve keeps it: δ at that ε is at most the δ asked for. Else it is refused.
 
+    >>> from fractions import Fraction
     >>> promised(Gaussian(l2_squared=Fraction(1), sigma_squared=Fraction(14)), Budget(epsilon=1, delta=1e-5))
     Approximate(epsilon=Fraction(1, 1), delta=Fraction(1, 100000))
     """
@@ -82,6 +83,7 @@ def _accounted(event: PrivacyEvent, asked: Budget) -> bool:
 def cost(guarantee: Pure | Approximate) -> Budget:
     """A guarantee as an amount that can be added up and charged.
 
+    >>> from fractions import Fraction
     >>> cost(Pure(epsilon=Fraction(1, 2)))
     Budget(epsilon=Fraction(1, 2), delta=Fraction(0, 1))
     """

@@ -46,11 +46,11 @@ from sfumato.mechanisms import (
     TopSet,
 )
 from sfumato.mechanisms.k_norm import excess
-from sfumato.mechanisms.pattern import Pattern
-from sfumato.mechanisms.toeplitz import Toeplitz
+from sfumato.mechanisms.matrix.steps.pattern import Pattern
+from sfumato.mechanisms.matrix.steps.toeplitz import Toeplitz
+from sfumato.mechanisms.matrix.steps.tree import Tree
 from sfumato.noise import SystemWords
 from sfumato.streams.noise import SeriesNoise
-from sfumato.streams.tree import Tree
 
 __all__ = ["DRAWN", "GAP", "half_shown", "noise", "shrunk", "watch_cells"]
 

@@ -70,17 +70,16 @@ from sfumato.mechanisms import (
     TopChoice,
     TopSet,
 )
-from sfumato.mechanisms.pattern import Pattern
-from sfumato.mechanisms.toeplitz import Toeplitz
-from sfumato.streams.buffers import Buffers
+from sfumato.mechanisms.matrix.steps.buffers import Buffers
+from sfumato.mechanisms.matrix.steps.pattern import Pattern
+from sfumato.mechanisms.matrix.steps.toeplitz import Toeplitz
+from sfumato.mechanisms.matrix.steps.tree import Tree
 from sfumato.streams.noise import SeriesNoise
-from sfumato.streams.tree import Tree
 
 __all__ = ["ATTACKS", "TWINS", "audit"]
 
 _GAUSSIAN = Gaussian.calibrated(l2=1, epsilon=1, delta=1e-5)
 _VECTOR = SparseVector.calibrated(sensitivity=1, alarms=2, epsilon=1)
-_MONOTONE = SparseVector.calibrated(sensitivity=1, alarms=2, epsilon=1, monotone=True)
 _RULE = NoisyThreshold.calibrated(keys=3, most=1, epsilon=1, delta=1e-4)
 _OPTIMAL = OptimalSelection.calibrated(keys=1, epsilon=1, delta=1e-4)
 _THIRD = OptimalSelection.calibrated(keys=3, epsilon=1, delta=1e-4)

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
     Integers = npt.NDArray[np.int64]
 
-__all__ = ["Outcome", "best_guess", "in_rooms", "read_off", "reconstruction", "stream_of_rooms"]
+__all__ = ["ReconstructionRate", "best_guess", "in_rooms", "read_off", "reconstruction", "stream_of_rooms"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class ReconstructionRate:
     """How often the adversary named the right trajectory out of ``candidates``, after so many steps.
 
     ``epsilon`` and ``delta`` are the promise for a person over the whole stream: at event level that of all steps
@@ -60,7 +60,7 @@ class Outcome:
         """The most that any adversary gets right on average: e^ε·blind + δ, since without the person every guess is as
         good as blind.
 
-        >>> Outcome(steps=9, candidates=16, tries=1, right=0, epsilon=0.0, delta=0.0).allowed
+        >>> ReconstructionRate(steps=9, candidates=16, tries=1, right=0, epsilon=0.0, delta=0.0).allowed
         0.0625
         """
         return min(1.0, math.exp(min(self.epsilon, 50.0)) * self.blind + self.delta)
@@ -123,7 +123,7 @@ def reconstruction(
     tries: int,
     candidates: int = 16,
     strategy: str = "best",
-) -> Outcome:
+) -> ReconstructionRate:
     """Play the attack on a stream of counts by room as it would run for a unit and a spend, and count right guesses.
 
     The first ``candidates`` people of ``trajectories`` are the list; the others are in the building. In each try
@@ -151,7 +151,9 @@ def reconstruction(
         right += best_guess(told, mechanism, others, listed) == true
     times = 1 if isinstance(unit, User) else steps
     whole = _group(float(spend.epsilon), float(spend.delta), times)
-    return Outcome(steps=steps, candidates=candidates, tries=tries, right=right, epsilon=whole[0], delta=whole[1])
+    return ReconstructionRate(
+        steps=steps, candidates=candidates, tries=tries, right=right, epsilon=whole[0], delta=whole[1]
+    )
 
 
 def _group(epsilon: float, delta: float, times: int) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,7 +10,7 @@ from urllib.parse import unquote
 
 import typer
 
-from sfumato.cli.output import say, terminal
+from sfumato.cli.output import LegalBasis, Reason, say, say_json, terminal
 from sfumato.errors import InvalidInput, NotDeclared, SfumatoError
 
 if TYPE_CHECKING:
@@ -19,95 +20,223 @@ if TYPE_CHECKING:
     from sfumato.vault import Vault
 
 __all__ = [
-    "Account",
-    "Book",
+    "RELATION",
+    "ChargeOptions",
     "Confidence",
-    "Days",
-    "Delta",
-    "Epsilon",
-    "KeyFile",
-    "NoLedger",
-    "Picture",
-    "Purpose",
-    "Recipient",
-    "Report",
-    "Save",
-    "check_account",
-    "check_files",
-    "check_ledger",
-    "days_of",
-    "document",
-    "show",
+    "DatedChargeOptions",
+    "FileAndTableOptions",
+    "FileOptions",
+    "Foresee",
+    "Population",
+    "SpendOptions",
+    "deliver",
     "vault_for",
-    "write",
 ]
 
 PICTURES, REPORTS, TABLES = (".svg", ".png", ".html", ".htm"), (".html", ".htm", ".pdf"), (".csv",)
 
-Epsilon = Annotated[str, typer.Option(help="ε to spend, as a decimal or a fraction such as 0.5 or 1/2.")]
-Delta = Annotated[str, typer.Option(help="δ that may be spent beside it, such as 1e-6.")]
 Confidence = Annotated[str, typer.Option(help="How sure the intervals are, such as 0.95.")]
-Picture = Annotated[Path | None, typer.Option(metavar="FILE", help="A picture to write: .svg, .png or .html.")]
-Report = Annotated[Path | None, typer.Option(metavar="FILE", help="A report to write: .html or .pdf.")]
-Save = Annotated[Path | None, typer.Option(metavar="FILE", help="Where to write the certificate; never overwritten.")]
-KeyFile = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="The key to sign with, from sfumato key new; a new one if not given."),
+Foresee = Annotated[bool, typer.Option("--preview", help="Tell the error to expect; reads nothing and spends nothing.")]
+Population = Annotated[
+    int | None, typer.Option(min=1, help="A public bound on how many are protected, to judge a δ by.")
 ]
-Book = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="The ledger's settings file; with --account, to be charged.")
-]
-Account = Annotated[
-    str | None, typer.Option(metavar="PATH", help="The account to charge: institution/department/project.")
-]
-NoLedger = Annotated[
-    bool, typer.Option("--no-ledger", help="Keep no ledger although there is one; the charge is remembered by nobody.")
-]
-Purpose = Annotated[
-    str | None,
-    typer.Option(metavar="PATH", help="What it is for, such as research/oncology, where data have terms."),
-]
-Recipient = Annotated[str | None, typer.Option(metavar="NAME", help="Who gets the answer, such as public.")]
-Days = Annotated[
-    str | None,
-    typer.Option(metavar="FIRST/LAST", help="The days that are read, 2026-01-01/2026-01-31, for windows of time."),
-]
+RELATION = "What makes neighbours: a unit more, or one replaced."
 
 
-def check_account(account: str | None, *beside: object) -> None:
-    """Refuse what belongs to an account where none is charged."""
-    if account is None and any(said is not None for said in beside):
-        raise NotDeclared(
-            "a ledger, a purpose, a recipient and days go with the account that is charged; nothing was read and "
-            "nothing was spent. Say --account institution/department/project"
-        )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpendOptions:
+    """What a question may cost."""
+
+    epsilon: Annotated[str, typer.Option(help="ε to spend, as a decimal or a fraction such as 0.5 or 1/2.")]
+    delta: Annotated[str, typer.Option(help="δ that may be spent beside it, such as 1e-6.")] = "0"
 
 
-def check_ledger(account: str | None, data: str | Path, *, no_ledger: bool) -> None:
-    """Refuse to pass over a ledger that is there: named by the environment, or in a folder of the data, or in this one.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileOptions:
+    """The files that an answer goes to."""
 
-    Looked at are this folder and that of the data, the one that links lead to, and all folders above them up to the
-    home folder.
-    A release that it does not know of is charged to nobody, and neither caps nor vetoes hold for it.
-    """
-    from sfumato.governance.settings import NAME, VARIABLE, file_of
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="A picture to write: .svg, .png or .html.")] = None
+    report: Annotated[Path | None, typer.Option(metavar="FILE", help="A report to write: .html or .pdf.")] = None
+    reason: Reason = ""
+    legal_basis: LegalBasis = ""
+    save: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where to write the certificate; never overwritten.")
+    ] = None
 
-    if no_ledger and account is not None:
-        raise InvalidInput(
-            "--no-ledger and --account say opposite things; nothing was read and nothing was spent. Leave one out."
-        )
-    if no_ledger or account is not None:
-        return
-    folders = (*_around(Path()), *(() if (place := _place_of(str(data))) is None else _around(place)))
-    found = next((folder / NAME for folder in folders if (folder / NAME).is_file()), None)
-    if found is None and os.environ.get(VARIABLE):
-        found = file_of(None)
-    if found is not None:
-        raise NotDeclared(
-            f"there is a ledger, {found}, and no account to charge: its budgets and vetoes would be passed over. "
-            "Nothing was read and nothing was spent. Say --account institution/department/project, or --no-ledger if "
-            "this release is really to be kept out of it."
-        )
+    @property
+    def table(self) -> Path | None:
+        """Where the whole answer goes as a table."""
+        return None
+
+    @property
+    def named(self) -> list[Path]:
+        """Every file that was named."""
+        return [file for file in (self.plot, self.report, self.save, self.table) if file is not None]
+
+    def check(self) -> None:
+        """Refuse what could not be written, before anything is spent."""
+        if self.report is None and (self.reason or self.legal_basis):
+            raise InvalidInput(
+                "--reason and --legal-basis stand in a report, and none was asked for; nothing was read and nothing "
+                "was spent. Add --report FILE."
+            )
+        for file, endings in ((self.plot, PICTURES), (self.report, REPORTS), (self.table, TABLES)):
+            if file is not None and file.suffix.lower() not in endings:
+                raise InvalidInput(
+                    f"{file.name} cannot be written: choose an ending of {', '.join(endings)}. Nothing was read and "
+                    "nothing was spent."
+                )
+        if self.save is not None and (self.save.exists() or self.save.is_symlink()):
+            raise InvalidInput(
+                f"{self.save} is there already and is not overwritten. Nothing was read and nothing was spent."
+            )
+        named = [file.absolute() for file in self.named]
+        if len(set(named)) != len(named):
+            raise InvalidInput("two outputs have the same file; nothing was read and nothing was spent. Name another.")
+        for file in named:
+            if not file.parent.is_dir():
+                raise InvalidInput(
+                    f"there is no folder {file.parent}; nothing was read and nothing was spent. Make it."
+                )
+        if self.plot is not None:
+            from sfumato.core.extras import need
+
+            need("altair", "pip install 'sfumato[plots]'")
+
+    def write(self, release: "Release") -> tuple[list[Path], SfumatoError | OSError | None]:
+        """Write the files that were asked for; what went wrong first is handed back, not raised."""
+
+        def draw(file: Path) -> Path:
+            from sfumato.reports.plots import save as save_plot
+
+            return save_plot(release.plot(), file)
+
+        def tabulate(file: Path) -> Path:
+            from pyarrow import csv
+
+            csv.write_csv(release.to_arrow(), file)
+            return file
+
+        def set_page(file: Path) -> Path:
+            return release.report(file, reason=self.reason, legal_basis=self.legal_basis)
+
+        makers: list[tuple[Path | None, Callable[[Path], Path]]] = [
+            (self.save, release.certificate.save),
+            (self.plot, draw),
+            (self.report, set_page),
+            (self.table, tabulate),
+        ]
+        written: list[Path] = []
+        failed: SfumatoError | OSError | None = None
+        for file, make in makers:
+            if file is not None:
+                try:
+                    written.append(make(file))
+                except (SfumatoError, OSError) as wrong:
+                    failed = failed or wrong
+        return written, failed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileAndTableOptions(FileOptions):
+    """The same, and the whole answer as a table."""
+
+    table_out: Annotated[
+        Path | None, typer.Option("--csv", metavar="FILE", help="The whole answer as a table to write: .csv.")
+    ] = None
+
+    @property
+    def table(self) -> Path | None:
+        """Where the whole answer goes as a table."""
+        return self.table_out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChargeOptions:
+    """Who signs, and whose account is charged in which ledger."""
+
+    key: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The key to sign with, from sfumato key new; a new one if not given."),
+    ] = None
+    ledger: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The ledger's settings file; with --account, to be charged.")
+    ] = None
+    account: Annotated[
+        str | None, typer.Option(metavar="PATH", help="The account to charge: institution/department/project.")
+    ] = None
+    purpose: Annotated[
+        str | None,
+        typer.Option(metavar="PATH", help="What it is for, such as research/oncology, where data have terms."),
+    ] = None
+    recipient: Annotated[str | None, typer.Option(metavar="NAME", help="Who gets the answer, such as public.")] = None
+    no_ledger: Annotated[
+        bool,
+        typer.Option("--no-ledger", help="Keep no ledger although there is one; the charge is remembered by nobody."),
+    ] = False
+
+    @property
+    def days(self) -> tuple[str, str] | None:
+        """The first and the last day that are read, if any are said."""
+        return None
+
+    def check_account(self) -> None:
+        """Refuse what belongs to an account where none is charged."""
+        if self.account is None and any(
+            said is not None for said in (self.ledger, self.purpose, self.recipient, self.days)
+        ):
+            raise NotDeclared(
+                "a ledger, a purpose, a recipient and days go with the account that is charged; nothing was read and "
+                "nothing was spent. Say --account institution/department/project"
+            )
+
+    def check_ledger(self, data: str | Path) -> None:
+        """Refuse to pass over a ledger that is there: named by the environment, or in a folder of the data or this one.
+
+        Looked at are this folder and that of the data, the one that links lead to, and all folders above them up to the
+        home folder.
+        A release that it does not know of is charged to nobody, and neither caps nor vetoes hold for it.
+        """
+        from sfumato.governance.settings import NAME, VARIABLE, file_of
+
+        if self.no_ledger and self.account is not None:
+            raise InvalidInput(
+                "--no-ledger and --account say opposite things; nothing was read and nothing was spent. Leave one out."
+            )
+        if self.no_ledger or self.account is not None:
+            return
+        folders = (*_around(Path()), *(() if (place := _place_of(str(data))) is None else _around(place)))
+        found = next((folder / NAME for folder in folders if (folder / NAME).is_file()), None)
+        if found is None and os.environ.get(VARIABLE):
+            found = file_of(None)
+        if found is not None:
+            raise NotDeclared(
+                f"there is a ledger, {found}, and no account to charge: its budgets and vetoes would be passed over. "
+                "Nothing was read and nothing was spent. Say --account institution/department/project, or --no-ledger "
+                "if this release is really to be kept out of it."
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatedChargeOptions(ChargeOptions):
+    """The same, for the days that are read."""
+
+    reads: Annotated[
+        str | None,
+        typer.Option(metavar="FIRST/LAST", help="The days that are read, 2026-01-01/2026-01-31, for windows of time."),
+    ] = None
+
+    @property
+    def days(self) -> tuple[str, str] | None:
+        """The first and the last day that are read, if any are said."""
+        if self.reads is None:
+            return None
+        first, sign, last = self.reads.partition("/")
+        if not (first and sign and last):
+            raise InvalidInput(
+                f"{self.reads!r} are no days; nothing was read and nothing was spent. Say 2026-01-01/2026-01-31"
+            )
+        return first, last
 
 
 def _place_of(data: str) -> Path | None:
@@ -133,120 +262,49 @@ def vault_for(
     *,
     name: str,
     population: int | None,
-    epsilon: str,
-    delta: str,
-    key: Path | None,
-    charged: "Ledger | None",
-    account: str | None,
-    purpose: str | None,
-    recipient: str | None,
+    spend: SpendOptions,
+    charge: ChargeOptions,
+    book: "Ledger | None",
 ) -> "Vault":
     """A vault for one question: for it alone, under the ``name`` of its command, or for an account of the ledger."""
     from sfumato.core.budget import Budget
     from sfumato.vault import Vault
 
-    if charged is not None:
+    if book is not None:
         return Vault(
             unit=unit,
             population=population,
-            key=key,
-            ledger=charged,
-            account=account,
-            purpose=purpose,
-            recipient=recipient,
+            key=charge.key,
+            ledger=book,
+            account=charge.account,
+            purpose=charge.purpose,
+            recipient=charge.recipient,
         )
-    budget = Budget.asked(epsilon=epsilon, delta=delta)
-    return Vault(unit=unit, budget=budget, name=name, population=population, key=key)
+    budget = Budget.asked(epsilon=spend.epsilon, delta=spend.delta)
+    return Vault(unit=unit, budget=budget, name=name, population=population, key=charge.key)
 
 
-def days_of(text: str | None) -> tuple[str, str] | None:
-    """The first and the last day that are read, if any are said."""
-    if text is None:
-        return None
-    first, sign, last = text.partition("/")
-    if not (first and sign and last):
-        raise InvalidInput(f"{text!r} are no days; nothing was read and nothing was spent. Say 2026-01-01/2026-01-31")
-    return first, last
-
-
-def check_files(
-    plot: Path | None,
-    report: Path | None,
-    save: Path | None,
-    table: Path | None = None,
-    *,
-    grounds: tuple[str, str] = ("", ""),
-) -> None:
-    """Refuse what could not be written before anything is spent; ``grounds`` for publication stand in a report."""
-    if report is None and any(grounds):
-        raise InvalidInput(
-            "--reason and --legal-basis stand in a report, and none was asked for; nothing was read and nothing was "
-            "spent. Add --report FILE."
-        )
-    for file, endings in ((plot, PICTURES), (report, REPORTS), (table, TABLES)):
-        if file is not None and file.suffix.lower() not in endings:
-            raise InvalidInput(
-                f"{file.name} cannot be written: choose an ending of {', '.join(endings)}. Nothing was read and "
-                "nothing was spent."
-            )
-    if save is not None and (save.exists() or save.is_symlink()):
-        raise InvalidInput(f"{save} is there already and is not overwritten. Nothing was read and nothing was spent.")
-    named = [file.absolute() for file in (plot, report, save, table) if file is not None]
-    if len(set(named)) != len(named):
-        raise InvalidInput("two outputs have the same file; nothing was read and nothing was spent. Name another.")
-    for file in named:
-        if not file.parent.is_dir():
-            raise InvalidInput(f"there is no folder {file.parent}; nothing was read and nothing was spent. Make it.")
-    if plot is not None:
-        from sfumato.core.extras import need
-
-        need("altair", "pip install 'sfumato[plots]'")
-
-
-def write(
+def deliver(
     release: "Release",
+    vault: "Vault",
+    level: Fraction,
+    files: FileOptions,
     *,
-    plot: Path | None,
-    report: Path | None,
-    save: Path | None,
-    table: Path | None = None,
-    reason: str = "",
-    legal_basis: str = "",
-) -> tuple[list[Path], SfumatoError | OSError | None]:
-    """Write the files that were asked for; what went wrong first is handed back, not raised."""
-
-    def draw(file: Path) -> Path:
-        from sfumato.reports.plots import save as save_plot
-
-        return save_plot(release.plot(), file)
-
-    def tabulate(file: Path) -> Path:
-        from pyarrow import csv
-
-        csv.write_csv(release.to_arrow(), file)
-        return file
-
-    def set_page(file: Path) -> Path:
-        return release.report(file, reason=reason, legal_basis=legal_basis)
-
-    makers: list[tuple[Path | None, Callable[[Path], Path]]] = [
-        (save, release.certificate.save),
-        (plot, draw),
-        (report, set_page),
-        (table, tabulate),
-    ]
-    written: list[Path] = []
-    failed: SfumatoError | OSError | None = None
-    for file, make in makers:
-        if file is not None:
-            try:
-                written.append(make(file))
-            except (SfumatoError, OSError) as wrong:
-                failed = failed or wrong
-    return written, failed
+    charged: bool,
+    as_json: bool,
+    beside: str = "",
+    most: int | None = None,
+) -> SfumatoError | OSError | None:
+    """Write the files and print the answer; whatever cannot be written is handed back, and the numbers are shown."""
+    written, failed = files.write(release)
+    if as_json:
+        say_json(_document(release, vault, level, written, charged=charged))
+    else:
+        _show(release, vault, level, written, charged=charged, beside=beside, most=most)
+    return failed
 
 
-def show(
+def _show(
     release: "Release",
     vault: "Vault",
     level: Fraction,
@@ -281,7 +339,7 @@ def show(
         say(f"written: {file}")
 
 
-def document(
+def _document(
     release: "Release", vault: "Vault", level: Fraction, written: list[Path], *, charged: bool
 ) -> dict[str, Any]:
     """The same for programs."""

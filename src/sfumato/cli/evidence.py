@@ -155,9 +155,9 @@ def _cells(charge: "Provenance") -> list[str]:
 
 
 def _summary(found: "Sequence[Provenance]", given_back: int, trail: "Trail") -> str:
-    from sfumato.governance.provenance import Fate
+    from sfumato.governance.provenance import ChargeFate
 
-    answered = sum(charge.fate is Fate.ANSWERED for charge in found)
+    answered = sum(charge.fate is ChargeFate.ANSWERED for charge in found)
     lines = [f"{answered} releases; {len(found) - answered} charges without an answer, which count"]
     if given_back:
         lines.append(f"{given_back} charges given back, which do not count")

@@ -1,72 +1,23 @@
 """One question about a graph, from an edge list to numbers with margins."""
 
+import dataclasses
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from sfumato.cli.asked import (
-    Account,
-    Book,
     Confidence,
-    Days,
-    Delta,
-    Epsilon,
-    KeyFile,
-    NoLedger,
-    Picture,
-    Purpose,
-    Recipient,
-    Report,
-    Save,
-    check_account,
-    check_files,
-    check_ledger,
-    days_of,
-    document,
-    show,
+    DatedChargeOptions,
+    FileAndTableOptions,
+    Foresee,
+    SpendOptions,
+    deliver,
     vault_for,
-    write,
 )
 from sfumato.cli.data import Within, source_of
-from sfumato.cli.graph_options import (
-    Asked,
-    AsTable,
-    Blocks,
-    Bound,
-    Called,
-    Choices,
-    ChooseCap,
-    Counts,
-    Damping,
-    Directed,
-    Direction,
-    EdgeFlow,
-    Edges,
-    Eta,
-    Foresee,
-    From,
-    HoldTo,
-    Kind,
-    LeastCap,
-    Leaves,
-    Length,
-    Loops,
-    MaxDegree,
-    Most,
-    Name,
-    Nodes,
-    Part,
-    Partition,
-    Population,
-    Relation,
-    Restart,
-    Share,
-    To,
-    Version,
-    Way,
-    Weight,
-)
+from sfumato.cli.graph_options import Asked, Edges, GraphOptions, QuestionOptions
+from sfumato.cli.groups import grouped
 from sfumato.cli.ledger import opened
-from sfumato.cli.output import AsJson, LegalBasis, Reason, say, say_json
+from sfumato.cli.output import AsJson, say, say_json
 from sfumato.errors import InvalidInput, NotDeclared
 
 if TYPE_CHECKING:
@@ -78,60 +29,19 @@ CHOSEN = ("top", "communities", "synthetic")  # answers without a margin
 MOST_ROWS = 60  # of an answer on a terminal
 
 
+@grouped
 def graph(
     data: Edges,
     question: Asked,
     *,
-    epsilon: Epsilon,
-    delta: Delta = "0",
-    nodes: Nodes = None,
-    names: Called = None,
-    unit: Kind = "edge",
-    unit_relation: Relation = "add/remove",
-    max_degree: MaxDegree = None,
-    directed: Directed = False,
-    source: From = "source",
-    target: To = "target",
-    weight: Weight = None,
-    bound: Bound = None,
-    counts: Counts = None,
-    population: Population = None,
-    name: Name = None,
-    version: Version = None,
-    leaves: Leaves = None,
-    hold_to: HoldTo = None,
-    direction: Direction = None,
-    length: Length = None,
-    most: Most = None,
-    choices: Choices = None,
-    way: Way = None,
-    choose_cap: ChooseCap = False,
-    least_cap: LeastCap = None,
-    share: Share = None,
-    damping: Damping = None,
-    restart: Restart = None,
-    loops: Loops = None,
-    edge_flow: EdgeFlow = None,
-    blocks: Blocks = None,
-    part: Part = None,
-    partition: Partition = None,
-    eta: Eta = None,
+    spend: SpendOptions,
+    about: GraphOptions,
+    options: QuestionOptions,
     preview: Foresee = False,
     confidence: Confidence = "0.95",
-    table_out: AsTable = None,
-    plot: Picture = None,
-    report: Report = None,
-    reason: Reason = "",
-    legal_basis: LegalBasis = "",
-    save: Save = None,
-    key: KeyFile = None,
+    files: FileAndTableOptions,
     table: Within = None,
-    ledger: Book = None,
-    account: Account = None,
-    purpose: Purpose = None,
-    recipient: Recipient = None,
-    reads: Days = None,
-    no_ledger: NoLedger = False,
+    charge: DatedChargeOptions,
     as_json: AsJson = False,
 ) -> None:
     """Ask one question about a graph and print the answer with its margins.
@@ -164,91 +74,57 @@ def graph(
     from sfumato.laws.margins import level_of
 
     level = level_of(confidence)
-    given = {
-        "leaves": leaves,
-        "hold_to": hold_to,
-        "direction": direction,
-        "length": length,
-        "most": most,
-        "choices": choices,
-        "way": way,
-        "choose_cap": choose_cap,
-        "least_cap": least_cap,
-        "share": share,
-        "damping": damping,
-        "restart": restart,
-        "loops": loops,
-        "edge_flow": edge_flow,
-        "blocks": blocks,
-        "part": part,
-        "partition": partition,
-        "eta": eta,
-    }
-    said = check_options(question, given)
-    Budget.asked(epsilon=epsilon, delta=delta)
-    check_files(plot, report, save, table_out, grounds=(reason, legal_basis))
-    if plot is not None and question in CHOSEN:
+    said = check_options(question, {each.name: getattr(options, each.name) for each in dataclasses.fields(options)})
+    Budget.asked(epsilon=spend.epsilon, delta=spend.delta)
+    files.check()
+    if files.plot is not None and question in CHOSEN:
         raise InvalidInput(
             f"{question} is chosen and not measured, so there is no error to draw; nothing was read and nothing was "
             "spent. Leave --plot out."
         )
-    if preview and any(file is not None for file in (plot, report, save, table_out)):
+    if preview and files.named:
         raise InvalidInput("a preview has no answer to write; nothing was read and nothing was spent. Leave one out.")
-    days = days_of(reads)
-    check_account(account, ledger, purpose, recipient, days)
+    days = charge.days
+    charge.check_account()
     if not preview:
-        check_ledger(account, data, no_ledger=no_ledger)
-    if account is not None and version is None:
+        charge.check_ledger(data)
+    if charge.account is not None and about.version is None:
         raise NotDeclared(
             "an account is charged for a version of the graph that the ledger knows; nothing was read and nothing was "
             "spent. Say --version, as in sfumato ledger dataset."
         )
     facts.check_edges(data, table)
-    facts.check_weights(unit, question, weight, bound)
-    protected = facts.unit_of(unit, unit_relation, max_degree=max_degree, bound=bound)
-    if choose_cap and unit != "node":
+    facts.check_weights(about.unit, question, about.weight, about.bound)
+    protected = facts.unit_of(about.unit, about.unit_relation, max_degree=about.max_degree, bound=about.bound)
+    if options.choose_cap and about.unit != "node":
         raise InvalidInput(f"only --unit node has a degree cap to choose. {facts.NOTHING} Leave --choose-cap out.")
-    listed = facts.nodes_of(nodes, protected, names)
+    listed = facts.nodes_of(about.nodes, protected, about.names)
     with ExitStack() as held:
-        book = None if account is None else held.enter_context(opened(ledger))
+        book = None if charge.account is None else held.enter_context(opened(charge.ledger))
         vault = vault_for(
-            protected,
-            name="sfumato graph",
-            population=population,
-            epsilon=epsilon,
-            delta=delta,
-            key=key,
-            charged=book,
-            account=account,
-            purpose=purpose,
-            recipient=recipient,
+            protected, name="sfumato graph", population=about.population, spend=spend, charge=charge, book=book
         )
         declared = vault.graph(
             source_of(data, table),
-            name=facts.name_of(data, table) if name is None else name,
-            version=version,
+            name=facts.name_of(data, table) if about.name is None else about.name,
+            version=about.version,
             nodes=listed,
-            directed=directed,
-            source=source,
-            target=target,
-            weight=weight,
-            bound=bound,
-            counts=counts,
+            directed=about.directed,
+            source=about.source,
+            target=about.target,
+            weight=about.weight,
+            bound=about.bound,
+            counts=about.counts,
         )
-        asked = question_of(declared, question, said, delta=delta != "0")
+        asked = question_of(declared, question, said, delta=spend.delta != "0")
         if preview:
-            _foresee(asked.preview(epsilon=epsilon, delta=delta, confidence=level), as_json=as_json)
+            _foresee(asked.preview(epsilon=spend.epsilon, delta=spend.delta, confidence=level), as_json=as_json)
             return
-        release = asked.release(epsilon=epsilon, delta=delta, reads=days)
-        # From here on there is an answer: whatever cannot be written, the numbers are shown.
-        written, failed = write(
-            release, plot=plot, report=report, save=save, table=table_out, reason=reason, legal_basis=legal_basis
+        release = asked.release(epsilon=spend.epsilon, delta=spend.delta, reads=days)
+        beside = facts.PROTECTED[about.unit]
+        failed = deliver(
+            release, vault, level, files, charged=book is not None, as_json=as_json, beside=beside, most=MOST_ROWS
         )
-        if as_json:
-            say_json(document(release, vault, level, written, charged=book is not None))
-        else:
-            beside = facts.PROTECTED[unit]
-            show(release, vault, level, written, charged=book is not None, beside=beside, most=MOST_ROWS)
     if failed is not None:
         raise failed
 

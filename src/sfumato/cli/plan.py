@@ -18,7 +18,7 @@ from sfumato.cli.schedules import document, draw, plain_table, show
 from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from sfumato.runner import Outcome, Runner, Step
+    from sfumato.runner import Runner, Step, StepOutcome
 
 __all__ = ["plan"]
 
@@ -183,7 +183,7 @@ def _pass(ready: "Runner", out: Path, until: date | None, told: set[tuple[str, s
     """Make what is due and tell it, also where something stops it; what is missing is told once. Whether any failed."""
     from sfumato.runner import Fate
 
-    new: list[Outcome] = []
+    new: list[StepOutcome] = []
     failed = whole = False
     try:
         for outcome in _made(ready, out, until, watched=not as_json):
@@ -202,7 +202,7 @@ def _pass(ready: "Runner", out: Path, until: date | None, told: set[tuple[str, s
     return failed
 
 
-def _made(ready: "Runner", out: Path, until: date | None, *, watched: bool) -> "Iterable[Outcome]":
+def _made(ready: "Runner", out: Path, until: date | None, *, watched: bool) -> "Iterable[StepOutcome]":
     """The outcomes of a run, with a bar beside a long one where somebody looks."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -223,7 +223,7 @@ def _made(ready: "Runner", out: Path, until: date | None, *, watched: bool) -> "
             yield outcome
 
 
-def _tell(outcomes: "list[Outcome]", *, as_json: bool) -> None:
+def _tell(outcomes: "list[StepOutcome]", *, as_json: bool) -> None:
     from sfumato.runner import Fate
 
     if as_json:

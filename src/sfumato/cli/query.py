@@ -6,32 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from sfumato.cli.asked import (
-    Account,
-    Book,
-    Confidence,
-    Days,
-    Delta,
-    Epsilon,
-    KeyFile,
-    NoLedger,
-    Picture,
-    Purpose,
-    Recipient,
-    Report,
-    Save,
-    check_account,
-    check_files,
-    check_ledger,
-    days_of,
-    document,
-    show,
-    vault_for,
-    write,
-)
+from sfumato.cli.asked import RELATION, Confidence, DatedChargeOptions, FileOptions, SpendOptions, deliver, vault_for
 from sfumato.cli.data import Data, Within, source_of
+from sfumato.cli.groups import grouped
 from sfumato.cli.ledger import opened
-from sfumato.cli.output import AsJson, LegalBasis, Reason, say_json
+from sfumato.cli.output import AsJson
 from sfumato.cli.protected import unit_of
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 
@@ -45,13 +24,13 @@ __all__ = ["query"]
 SEVERAL = "whoever has several rows is protected less"
 
 
+@grouped
 def query(
     data: Data,
     sql: Annotated[str, typer.Argument(metavar="SQL", help="The question: SELECT … FROM the name in the schema.")],
     *,
     schema: Annotated[Path, typer.Option(metavar="FILE", help="The public facts; see sfumato schema draft.")],
-    epsilon: Epsilon,
-    delta: Delta = "0",
+    spend: SpendOptions,
     unit: Annotated[
         str | None,
         typer.Option(
@@ -63,23 +42,11 @@ def query(
         int | None, typer.Option(min=1, help="At most so many groups of a person count, if the schema does not say …")
     ] = None,
     rows: Annotated[int | None, typer.Option(min=1, help="… with at most so many rows in each.")] = None,
-    unit_relation: Annotated[
-        Literal["add/remove", "replace"], typer.Option(help="What makes neighbours: a unit more, or one replaced.")
-    ] = "add/remove",
+    unit_relation: Annotated[Literal["add/remove", "replace"], typer.Option(help=RELATION)] = "add/remove",
     confidence: Confidence = "0.95",
-    plot: Picture = None,
-    report: Report = None,
-    reason: Reason = "",
-    legal_basis: LegalBasis = "",
-    save: Save = None,
-    key: KeyFile = None,
+    files: FileOptions,
     table: Within = None,
-    ledger: Book = None,
-    account: Account = None,
-    purpose: Purpose = None,
-    recipient: Recipient = None,
-    reads: Days = None,
-    no_ledger: NoLedger = False,
+    charge: DatedChargeOptions,
     as_json: AsJson = False,
 ) -> None:
     """Ask one question in SQL and print the answer with its margins.
@@ -102,35 +69,21 @@ def query(
     from sfumato.tables.schema import Schema
 
     level = level_of(confidence)
-    check_files(plot, report, save, grounds=(reason, legal_basis))
+    files.check()
     facts = Schema.load(schema)
-    days = days_of(reads)
-    check_account(account, ledger, purpose, recipient, days)
-    check_ledger(account, data, no_ledger=no_ledger)
+    days = charge.days
+    charge.check_account()
+    charge.check_ledger(data)
     protected, limit = _unit(facts, unit, unit_relation), _limit(groups, rows)
     with ExitStack() as held:
-        book = None if account is None else held.enter_context(opened(ledger))
+        book = None if charge.account is None else held.enter_context(opened(charge.ledger))
         vault = vault_for(
-            protected,
-            name="sfumato query",
-            population=facts.population,
-            epsilon=epsilon,
-            delta=delta,
-            key=key,
-            charged=book,
-            account=account,
-            purpose=purpose,
-            recipient=recipient,
+            protected, name="sfumato query", population=facts.population, spend=spend, charge=charge, book=book
         )
         question = vault.table(source_of(data, table), schema=facts, limit=limit).sql(sql)
-        release = question.release(epsilon=epsilon, delta=delta, reads=days)
-        # From here on there is an answer: whatever cannot be written, the numbers are shown.
-        written, failed = write(release, plot=plot, report=report, save=save, reason=reason, legal_basis=legal_basis)
-        if as_json:
-            say_json(document(release, vault, level, written, charged=book is not None))
-        else:
-            beside = SEVERAL if isinstance(protected, Record) else ""
-            show(release, vault, level, written, charged=book is not None, beside=beside)
+        release = question.release(epsilon=spend.epsilon, delta=spend.delta, reads=days)
+        beside = SEVERAL if isinstance(protected, Record) else ""
+        failed = deliver(release, vault, level, files, charged=book is not None, as_json=as_json, beside=beside)
     if failed is not None:
         raise failed
 

@@ -10,7 +10,7 @@ from sfumato.errors import InvalidInput
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from sfumato.governance.plans import Line, Schedule
+    from sfumato.governance.plans import Schedule, ScheduledLine
     from sfumato.runner import PlanFile
 
 __all__ = ["document", "draw", "plain_table", "show"]
@@ -78,10 +78,10 @@ def document(read: "PlanFile", found: "Schedule") -> dict[str, Any]:
     }
 
 
-def _source(line: "Line") -> str:
-    from sfumato.governance.plans import Source
+def _source(line: "ScheduledLine") -> str:
+    from sfumato.governance.plans import FigureSource
 
-    if line.source is Source.OWN:
+    if line.source is FigureSource.OWN:
         return "released"
     return f"{line.source.value}, {line.parts} of {one_line(str(line.of))}"
 
@@ -93,7 +93,7 @@ def _level(read: "PlanFile", name: str) -> Fraction:
     return wanted.confidence if isinstance(wanted, Margin) else LEVEL
 
 
-def _margins(read: "PlanFile", found: "Schedule", line: "Line") -> dict[str, Fraction]:
+def _margins(read: "PlanFile", found: "Schedule", line: "ScheduledLine") -> dict[str, Fraction]:
     """The margin that all numbers of a release keep together, by column; empty where it hangs on the data."""
     from sfumato.governance.plans import Accounting
     from sfumato.runner.figures import expected_margin
@@ -113,7 +113,7 @@ def draw(found: "Schedule", plot: Path) -> None:
     """Draw how the planned charges add up over the year."""
     from sfumato.core.budget import Budget
     from sfumato.governance.periods import periods
-    from sfumato.governance.plans import Accounting, Source
+    from sfumato.governance.plans import Accounting, FigureSource
     from sfumato.reports.plots import burn_down, save
 
     if found.plan.accounting is not Accounting.BASIC:
@@ -121,7 +121,7 @@ def draw(found: "Schedule", plot: Path) -> None:
     charges = sorted(
         (period.last, line.amount)
         for line in found.lines
-        if line.source is not Source.DERIVED
+        if line.source is not FigureSource.DERIVED
         for period in periods(found.plan.release(line.name).every, found.plan.year)
     )
     chart = burn_down([(day, Budget(epsilon=amount)) for day, amount in charges], found.plan.cap)

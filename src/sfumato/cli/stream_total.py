@@ -3,36 +3,27 @@
 import re
 import warnings
 from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from sfumato.cli.asked import (
-    Account,
-    Book,
+    RELATION,
+    ChargeOptions,
     Confidence,
-    Delta,
-    Epsilon,
-    KeyFile,
-    NoLedger,
-    Picture,
-    Purpose,
-    Recipient,
-    Report,
-    Save,
-    check_account,
-    check_files,
-    check_ledger,
-    document,
-    show,
+    FileAndTableOptions,
+    Foresee,
+    Population,
+    SpendOptions,
+    deliver,
     vault_for,
-    write,
 )
-from sfumato.cli.graph_options import AsTable, Foresee, Population, Relation
+from sfumato.cli.groups import grouped
 from sfumato.cli.ledger import opened
-from sfumato.cli.output import AsJson, LegalBasis, Reason, say, say_json
+from sfumato.cli.output import AsJson, say, say_json
 from sfumato.errors import InvalidInput, NotDeclared
 
 if TYPE_CHECKING:
@@ -50,80 +41,81 @@ DATA = "The stream and what is protected"
 File = Annotated[
     Path, typer.Argument(metavar="FILE", help="The events, one on each line: .csv with a header, .jsonl or .ndjson.")
 ]
-Start = Annotated[
-    str, typer.Option(metavar="TIME", help="When step 1 begins, such as 2026-01-01T00:00Z.", rich_help_panel=DATA)
-]
-Every = Annotated[
-    str, typer.Option(metavar="LENGTH", help="How long a step lasts: 15min, 1h, 1d, 1w.", rich_help_panel=DATA)
-]
-Count = Annotated[int, typer.Option(min=1, help="How many steps there are.", rich_help_panel=DATA)]
-Times = Annotated[str, typer.Option("--time", metavar="COLUMN", help="When it was, ISO 8601.", rich_help_panel=DATA)]
-Zone = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ZONE",
-        help="The zone of times that name none, such as Europe/Zurich; else they are dropped.",
-        rich_help_panel=DATA,
-    ),
-]
-Person = Annotated[
-    str | None,
-    typer.Option(metavar="COLUMN", help="Protect persons, and not single events: their ids.", rich_help_panel=DATA),
-]
-Often = Annotated[
-    int | None,
-    typer.Option(
-        "--limit", min=1, help="In how many steps a person counts; in all if not given.", rich_help_panel=DATA
-    ),
-]
-Apart = Annotated[int, typer.Option(min=1, help="How many steps apart a person counts.", rich_help_panel=DATA)]
-Amount = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="What an event counts; 1 if not given.", rich_help_panel=DATA)
-]
-Each = Annotated[
-    int, typer.Option(min=1, help="The most that one event counts, or a person's in a step.", rich_help_panel=DATA)
-]
-Highest = Annotated[
-    int, typer.Option("--most", min=1, help="The public largest number of a step, held to.", rich_help_panel=DATA)
-]
-Name = Annotated[str | None, typer.Option(help="The public name of the stream; that of the file if not given.")]
-Version = Annotated[str | None, typer.Option(help="Your label of this state of the data; needed with --account.")]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepOptions:
+    """The steps of time that are told."""
+
+    start: Annotated[
+        str, typer.Option(metavar="TIME", help="When step 1 begins, such as 2026-01-01T00:00Z.", rich_help_panel=DATA)
+    ]
+    every: Annotated[
+        str, typer.Option(metavar="LENGTH", help="How long a step lasts: 15min, 1h, 1d, 1w.", rich_help_panel=DATA)
+    ]
+    steps: Annotated[int, typer.Option(min=1, help="How many steps there are.", rich_help_panel=DATA)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventOptions:
+    """What a row of the file says, what of it counts, and who is protected."""
+
+    times: Annotated[
+        str, typer.Option("--time", metavar="COLUMN", help="When it was, ISO 8601.", rich_help_panel=DATA)
+    ] = "time"
+    zone: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ZONE",
+            help="The zone of times that name none, such as Europe/Zurich; else they are dropped.",
+            rich_help_panel=DATA,
+        ),
+    ] = None
+    person: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Protect persons, and not single events: their ids.", rich_help_panel=DATA),
+    ] = None
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit", min=1, help="In how many steps a person counts; in all if not given.", rich_help_panel=DATA
+        ),
+    ] = None
+    separation: Annotated[
+        int, typer.Option(min=1, help="How many steps apart a person counts.", rich_help_panel=DATA)
+    ] = 1
+    amount: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="What an event counts; 1 if not given.", rich_help_panel=DATA)
+    ] = None
+    each: Annotated[
+        int, typer.Option(min=1, help="The most that one event counts, or a person's in a step.", rich_help_panel=DATA)
+    ] = 1
+    most: Annotated[
+        int, typer.Option("--most", min=1, help="The public largest number of a step, held to.", rich_help_panel=DATA)
+    ] = 1_000_000
+    unit_relation: Annotated[Literal["add/remove", "replace"], typer.Option(help=RELATION, rich_help_panel=DATA)] = (
+        "add/remove"
+    )
+    population: Population = None
+    name: Annotated[str | None, typer.Option(help="The public name of the stream; that of the file if not given.")] = (
+        None
+    )
+    version: Annotated[
+        str | None, typer.Option(help="Your label of this state of the data; needed with --account.")
+    ] = None
+
+
+@grouped
 def total(
     data: File,
     *,
-    start: Start,
-    every: Every,
-    steps: Count,
-    epsilon: Epsilon,
-    delta: Delta = "0",
-    times: Times = "time",
-    zone: Zone = None,
-    person: Person = None,
-    limit: Often = None,
-    separation: Apart = 1,
-    amount: Amount = None,
-    each: Each = 1,
-    most: Highest = 1_000_000,
-    unit_relation: Relation = "add/remove",
-    population: Population = None,
-    name: Name = None,
-    version: Version = None,
+    steps: StepOptions,
+    spend: SpendOptions,
+    events: EventOptions,
     preview: Foresee = False,
     confidence: Confidence = "0.95",
-    table_out: AsTable = None,
-    plot: Picture = None,
-    report: Report = None,
-    reason: Reason = "",
-    legal_basis: LegalBasis = "",
-    save: Save = None,
-    key: KeyFile = None,
-    ledger: Book = None,
-    account: Account = None,
-    purpose: Purpose = None,
-    recipient: Recipient = None,
-    no_ledger: NoLedger = False,
+    files: FileAndTableOptions,
+    charge: ChargeOptions,
     as_json: AsJson = False,
 ) -> None:
     """Total the events of a file, step by step, and print each total with its margin.
@@ -142,79 +134,71 @@ def total(
     from sfumato.laws.margins import level_of
     from sfumato.streams.sources import Clock, Columns, GrowingFile, Inbox
 
-    level = level_of(confidence)
-    Budget.asked(epsilon=epsilon, delta=delta)
-    clock = Clock(start=_moment(start, zone), every=_length(every))
-    columns = Columns(time=times, person=person, amount=amount, zone=_zone(zone))
-    if person is None and (limit is not None or separation != 1):
+    level, person = level_of(confidence), events.person
+    Budget.asked(epsilon=spend.epsilon, delta=spend.delta)
+    clock = Clock(start=_moment(steps.start, events.zone), every=_length(steps.every))
+    columns = Columns(time=events.times, person=person, amount=events.amount, zone=_zone(events.zone))
+    if person is None and (events.limit is not None or events.separation != 1):
         raise InvalidInput(
             f"--limit and --separation are for persons. {NOTHING} Say --person COLUMN, or leave them out."
         )
-    check_files(plot, report, save, table_out, grounds=(reason, legal_basis))
-    check_account(account, ledger, purpose, recipient)
+    files.check()
+    charge.check_account()
     if not preview:
-        check_ledger(account, data, no_ledger=no_ledger)
-    if account is not None and version is None:
+        charge.check_ledger(data)
+    if charge.account is not None and events.version is None:
         raise NotDeclared(f"an account is charged for a version that the ledger knows. {NOTHING} Say --version.")
-    if preview and any(file is not None for file in (plot, report, save, table_out)):
+    if preview and files.named:
         raise InvalidInput(f"a preview has no answer to write. {NOTHING} Leave one out.")
     if not data.is_file():
         raise InvalidInput(f"there is no file {data.name}. {NOTHING}")
     with ExitStack() as held:
         source = held.enter_context(GrowingFile(data, columns, complete=True))
         source.check_columns()
-        book = None if account is None else held.enter_context(opened(ledger))
+        book = None if charge.account is None else held.enter_context(opened(charge.ledger))
+        relation = events.unit_relation
         vault = vault_for(
-            event(relation=unit_relation) if person is None else user(person, relation=unit_relation),
+            event(relation=relation) if person is None else user(person, relation=relation),
             name="sfumato stream total",
-            population=population,
-            epsilon=epsilon,
-            delta=delta,
-            key=key,
-            charged=book,
-            account=account,
-            purpose=purpose,
-            recipient=recipient,
+            population=events.population,
+            spend=spend,
+            charge=charge,
+            book=book,
         )
         question = vault.stream(
-            name=data.stem if name is None else name,
-            version=version,
-            horizon=steps,
-            bounds=(0, most),
-            each=each if person is None else 1,  # of persons the limit says it
-            limit=None if person is None else _limit(limit, steps, each),
-            separation=separation,
+            name=data.stem if events.name is None else events.name,
+            version=events.version,
+            horizon=steps.steps,
+            bounds=(0, events.most),
+            each=events.each if person is None else 1,  # of persons the limit says it
+            limit=None if person is None else _limit(events.limit, steps.steps, events.each),
+            separation=events.separation,
         ).running_total()
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always")
             if preview:
-                _foresee(question, epsilon, delta, confidence, steps, as_json=as_json)
+                _foresee(question, spend, confidence, steps.steps, as_json=as_json)
                 return
-            running = question.open(epsilon=epsilon, delta=delta)
+            running = question.open(epsilon=spend.epsilon, delta=spend.delta)
         for warning in heard:
             say(f"sfumato: {warning.message}", error=True)
         inbox = Inbox(running, clock)
         inbox.put_all(source.poll())
-        for _ in inbox.tell(clock.begins(steps + 1)):
+        for _ in inbox.tell(clock.begins(steps.steps + 1)):
             pass  # all that is told is in the release
         release = running.close()
-        written, failed = write(
-            release, plot=plot, report=report, save=save, table=table_out, reason=reason, legal_basis=legal_basis
+        beside = "one event and nothing larger" if person is None else "a person with all their events"
+        failed = deliver(
+            release, vault, level, files, charged=book is not None, as_json=as_json, beside=beside, most=MOST_ROWS
         )
-        if as_json:
-            say_json(document(release, vault, level, written, charged=book is not None))
-        else:
-            beside = "one event and nothing larger" if person is None else "a person with all their events"
-            show(release, vault, level, written, charged=book is not None, beside=beside, most=MOST_ROWS)
-            say(f"steps: of {every} each, the first from {clock.start.isoformat(sep=' ')} on")
+        if not as_json:
+            say(f"steps: of {steps.every} each, the first from {clock.start.isoformat(sep=' ')} on")
     if failed is not None:
         raise failed
 
 
-def _foresee(
-    question: "TotalQuestion", epsilon: str, delta: str, confidence: str, steps: int, *, as_json: bool
-) -> None:
-    margins = question.margins(epsilon=epsilon, delta=delta, confidence=confidence)
+def _foresee(question: "TotalQuestion", spend: SpendOptions, confidence: str, steps: int, *, as_json: bool) -> None:
+    margins = question.margins(epsilon=spend.epsilon, delta=spend.delta, confidence=confidence)
     if as_json:
         say_json({"steps": steps, "confidence": confidence, "margins": list(margins)})
         return

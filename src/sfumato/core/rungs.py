@@ -12,11 +12,11 @@ from itertools import accumulate, pairwise
 
 from sfumato.errors import InvalidInput
 
-__all__ = ["Run", "Rungs"]
+__all__ = ["Rungs", "WidthSteps"]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class WidthSteps:
     """The widths grow by ``amount`` at each of ``first``, ``first + step``, …, ``count`` times in all."""
 
     first: int
@@ -34,17 +34,17 @@ class Run:
 class Rungs:
     """Widths by runs of growth, in order and apart. Sensitive where they come from data: they have no text.
 
-    >>> rungs = Rungs.of([Run(0, 1, 1, 3), Run(1, 1, 2, 1), Run(4, 2, 2, 1)])
+    >>> rungs = Rungs.of([WidthSteps(0, 1, 1, 3), WidthSteps(1, 1, 2, 1), WidthSteps(4, 2, 2, 1)])
     >>> [rungs.width(t) for t in range(9)]
     [3, 4, 5, 5, 6, 6, 7, 7, 7]
     >>> [rungs.reach(t) for t in range(5)]
     [0, 3, 7, 12, 17]
     """
 
-    runs: tuple[Run, ...]
+    runs: tuple[WidthSteps, ...]
 
     @classmethod
-    def of(cls, runs: Iterable[Run]) -> "Rungs":
+    def of(cls, runs: Iterable[WidthSteps]) -> "Rungs":
         """From runs in order; empty ones are left out."""
         kept = tuple(run for run in runs if run.count and run.amount)
         if any(run.first < 0 or run.step < 1 or run.count < 1 or run.amount < 1 for run in kept):
@@ -80,7 +80,7 @@ class Rungs:
     def rung(self, distance: int) -> int:
         """The rung on which a number at this distance from the centre lies; 0 is the centre.
 
-        >>> Rungs.of([Run(1, 1, 1, 2)]).rung(3)
+        >>> Rungs.of([WidthSteps(1, 1, 1, 2)]).rung(3)
         3
         """
         if distance == 0:

@@ -14,13 +14,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from sfumato.core.documents import Registry, canonical, encode, parse
 from sfumato.core.signature import SigningKey, signature_holds
 from sfumato.errors import LedgerError, SfumatoError
 
-__all__ = ["Anchor", "FileAnchor", "Head", "SignedHead"]
+__all__ = ["FileAnchor", "Head", "SignedHead"]
 
 SLOT = 8192
 """Bytes of a slot: two rationals of a thousand digits each way fit."""
@@ -123,18 +123,6 @@ _RECENT = _Recent()
 
 def _signed(head: Head) -> bytes:
     return canonical(encode(head)).encode()
-
-
-class Anchor(Protocol):
-    """A store of one head that only moves forward."""
-
-    def last(self) -> SignedHead | None:
-        """The head that was anchored last; None where none ever was."""
-        ...
-
-    def advance(self, head: SignedHead, *, durable: bool) -> None:
-        """Move forward to a head; nothing where a later one is anchored. ``durable`` waits for the disk."""
-        ...
 
 
 class FileAnchor:

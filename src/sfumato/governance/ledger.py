@@ -37,7 +37,7 @@ from sfumato.governance.pages import Pages
 from sfumato.governance.signed_record import SignedRecord, account_in, system_clock
 from sfumato.governance.store import Store
 from sfumato.governance.terms import check_cap, check_unit, filter_of, levels_of, people, written
-from sfumato.governance.verify import Finding, check
+from sfumato.governance.verify import LedgerFinding, check
 
 __all__ = ["Ledger"]
 
@@ -316,7 +316,7 @@ class Ledger(Governed):
         with self.record.reading() as pages:
             return self.record.head(pages)
 
-    def verify(self, *heads: SignedHead) -> tuple[Finding, ...]:
+    def verify(self, *heads: SignedHead) -> tuple[LedgerFinding, ...]:
         """Everything that is wrong with the record, its books and its anchor, held to published ``heads`` too."""
         anchored = self.record.anchor.readable()
         with self.record.reading() as pages:
@@ -325,7 +325,7 @@ class Ledger(Governed):
         if anchored is None:
             found = (
                 *found,
-                Finding(entry=0, problem=f"the anchor {self.record.anchor.path} is missing or cannot be read"),
+                LedgerFinding(entry=0, problem=f"the anchor {self.record.anchor.path} is missing or cannot be read"),
             )
         return found
 

@@ -41,10 +41,10 @@ from sfumato.governance.government import GOVERNING, Government
 if TYPE_CHECKING:
     from sfumato.governance.ledger import Ledger
 
-__all__ = ["Approval", "Ballot", "Fate", "Later", "Line", "Place", "Provenance", "Reading", "Trail"]
+__all__ = ["Approval", "Ballot", "ChargeFate", "Later", "Place", "Provenance", "ProvenanceLine", "Reading", "Trail"]
 
 
-class Fate(Enum):
+class ChargeFate(Enum):
     """What became of a charge; all but ``GIVEN_BACK`` count."""
 
     ANSWERED = "answered"
@@ -79,7 +79,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class ProvenanceLine:
     """A balance that was charged: its cap when it was opened, and the recorded reason for that cap."""
 
     name: str
@@ -128,12 +128,12 @@ class Provenance:
     """
 
     charged: Place
-    fate: Fate
+    fate: ChargeFate
     settled: Place | None
     account: Account
     unit: Unit
     cost: Budget
-    lines: tuple[Line, ...]
+    lines: tuple[ProvenanceLine, ...]
     readings: tuple[Reading, ...]
     purpose: str | None
     recipient: str | None
@@ -154,7 +154,7 @@ class Provenance:
     @property
     def counts(self) -> bool:
         """Whether the charge counts as spent."""
-        return self.fate is not Fate.GIVEN_BACK
+        return self.fate is not ChargeFate.GIVEN_BACK
 
     @property
     def statement(self) -> Mapping[str, Json]:
@@ -182,7 +182,7 @@ class Provenance:
             "purpose": self.purpose is None,
             "recipient": self.recipient is None,
             "approval": not self.approvals,
-            "certificate": self.fate is Fate.ANSWERED and not self.statement,
+            "certificate": self.fate is ChargeFate.ANSWERED and not self.statement,
         }
         return tuple(name for name, absent in unsaid.items() if absent)
 
@@ -256,7 +256,7 @@ class _Charge:
     place: Place
     entry: Reserved
     readings: tuple[Reading, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[ProvenanceLine, ...]
     approvals: tuple[Approval, ...]
     raises: tuple[Approval, ...]
 
@@ -267,7 +267,7 @@ class _Walk:
 
     government: Government
     populations: dict[Dataset, tuple[str, Place]] = field(default_factory=dict)
-    opened: dict[str, Line] = field(default_factory=dict)
+    opened: dict[str, ProvenanceLine] = field(default_factory=dict)
     terms: dict[str, Place] = field(default_factory=dict)
     proposals: dict[int, Place] = field(default_factory=dict)
     ballots: dict[int, list[Ballot]] = field(default_factory=dict)
@@ -300,14 +300,14 @@ class _Walk:
                 self.government = Government(ledger=entry.identifier)
             case AccountOpened():
                 name = f"account {entry.path}"
-                self.opened[name] = Line(name=name, cap=entry.cap, reason=entry.reason, opened=place)
+                self.opened[name] = ProvenanceLine(name=name, cap=entry.cap, reason=entry.reason, opened=place)
             case PopulationDeclared():
                 name = f"population {entry.name}"
-                self.opened[name] = Line(name=name, cap=entry.cap, reason=entry.reason, opened=place)
+                self.opened[name] = ProvenanceLine(name=name, cap=entry.cap, reason=entry.reason, opened=place)
             case DatasetDeclared():
                 self.populations[entry.dataset] = (entry.population, place)
                 name = f"dataset {entry.dataset.name}"
-                self.opened.setdefault(name, Line(name=name, cap=entry.cap, reason=None, opened=place))
+                self.opened.setdefault(name, ProvenanceLine(name=name, cap=entry.cap, reason=None, opened=place))
             case DatasetClosed():
                 self.closed[entry.dataset] = place.number
                 what = f"version {entry.dataset.edition} closed"
@@ -351,7 +351,8 @@ class _Walk:
     def _reserved(self, place: Place, entry: Reserved) -> None:
         readings = tuple(self._reading(dataset) for dataset in entry.datasets)
         lines = tuple(
-            self.opened.get(name) or Line(name=name, cap=None, reason=None, opened=None) for name in entry.lines
+            self.opened.get(name) or ProvenanceLine(name=name, cap=None, reason=None, opened=None)
+            for name in entry.lines
         )
         self.charges[place.number] = _Charge(
             place=place,
@@ -412,16 +413,16 @@ class _Walk:
                 head=head,
             )
 
-    def _fate(self, number: int, entry: Reserved, settled: Committed | Released | Expired | None) -> Fate:
+    def _fate(self, number: int, entry: Reserved, settled: Committed | Released | Expired | None) -> ChargeFate:
         match settled:
             case Committed():
-                return Fate.ANSWERED
+                return ChargeFate.ANSWERED
             case Released() | Expired(counted=False):
-                return Fate.GIVEN_BACK
+                return ChargeFate.GIVEN_BACK
             case Expired():
-                return Fate.EXPIRED
+                return ChargeFate.EXPIRED
         failed = any(self.closed.get(dataset, 0) > number for dataset in entry.datasets)
-        return Fate.FAILED if failed else Fate.OPEN
+        return ChargeFate.FAILED if failed else ChargeFate.OPEN
 
     def _later(self, number: int, entry: Reserved) -> tuple[Later, ...]:
         names = dict.fromkeys(dataset.name for dataset in entry.datasets)

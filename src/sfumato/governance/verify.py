@@ -11,11 +11,11 @@ from sfumato.governance.charging import check_charge
 from sfumato.governance.entries import START, Entry, LedgerOpened, Recovered, Reserved, Row
 from sfumato.governance.pages import Pages
 
-__all__ = ["Finding", "check", "check_record"]
+__all__ = ["LedgerFinding", "check", "check_record"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class LedgerFinding:
     """What is wrong, and with which entry; 0 stands for the record as a whole."""
 
     entry: int
@@ -25,14 +25,14 @@ class Finding:
         return f"entry {self.entry}: {self.problem}" if self.entry else self.problem
 
 
-def check(pages: Pages, *, heads: tuple[SignedHead, ...], key: str | None = None) -> Iterator[Finding]:
+def check(pages: Pages, *, heads: tuple[SignedHead, ...], key: str | None = None) -> Iterator[LedgerFinding]:
     """Everything that is wrong with a ledger and its books, in the order of the record: see :func:`check_record`."""
     return check_record(pages.rows(), heads=heads, key=key, kept=pages)
 
 
 def check_record(
     rows: Iterable[Row], *, heads: tuple[SignedHead, ...], key: str | None = None, kept: Pages | None = None
-) -> Iterator[Finding]:
+) -> Iterator[LedgerFinding]:
     """Everything that is wrong with a record, in its order; an auditor needs no more than its export and the heads.
 
     ``heads`` are signed heads to hold it to: the anchor's, and any that were published. ``key`` is the public key that
@@ -51,33 +51,37 @@ def check_record(
         given_up = [head for head in reached if _given_up(head, row, entry)]
         for head in reached:
             if head not in given_up and (head.head.number, head.head.digest) != (row.number, row.digest):
-                yield Finding(entry=head.head.number, problem="is not the one that a signed head states")
+                yield LedgerFinding(entry=head.head.number, problem="is not the one that a signed head states")
         if row.number == 1 and isinstance(entry, LedgerOpened):
             trusted = entry.key if trusted is None else trusted
             if trusted != entry.key:
-                yield Finding(entry=1, problem="states another key than the one that is trusted")
+                yield LedgerFinding(entry=1, problem="states another key than the one that is trusted")
         elif row.number == 1:
-            yield Finding(entry=1, problem="does not open a ledger")
+            yield LedgerFinding(entry=1, problem="does not open a ledger")
         if readable:
             problem = _entered(books, row, entry)
             readable = problem is None
             if problem is not None:
-                yield Finding(entry=row.number, problem=problem)
+                yield LedgerFinding(entry=row.number, problem=problem)
         for head in given_up:
             after = books.head
             if after is None or after.epsilon < head.head.epsilon or after.delta < head.head.delta:
-                yield Finding(entry=row.number, problem="gave up a signed head without charging what that head states")
+                yield LedgerFinding(
+                    entry=row.number, problem="gave up a signed head without charging what that head states"
+                )
     for head in wanted:
         place = head.head.number
-        yield Finding(entry=place, problem=f"is missing: a signed head states it, and the record ends at {number}")
+        yield LedgerFinding(
+            entry=place, problem=f"is missing: a signed head states it, and the record ends at {number}"
+        )
     for head in heads:
         if trusted is None or not head.holds(trusted):
-            yield Finding(entry=head.head.number, problem="the signature of a head of this entry does not hold")
+            yield LedgerFinding(entry=head.head.number, problem="the signature of a head of this entry does not hold")
     if readable and kept is not None:
         try:
             yield from _compared(books, kept)
         except (SfumatoError, ValueError) as wrong:
-            yield Finding(entry=0, problem=f"the books cannot be read: {wrong}")
+            yield LedgerFinding(entry=0, problem=f"the books cannot be read: {wrong}")
 
 
 def _given_up(head: SignedHead, row: Row, entry: Entry | None) -> bool:
@@ -98,17 +102,21 @@ def _entered(books: MemoryBooks, row: Row, entry: Entry | None) -> str | None:
     return None
 
 
-def _linked(row: Row, entry: Entry | None, number: int, digest: str) -> Iterator[Finding]:
+def _linked(row: Row, entry: Entry | None, number: int, digest: str) -> Iterator[LedgerFinding]:
     jumps = isinstance(entry, Recovered) and row.number == number + 1 + entry.lost
     if row.number != number + 1 and not jumps:
         missing = f"{number + 1} is" if row.number == number + 2 else f"{number + 1} to {row.number - 1} are"
-        yield Finding(entry=row.number, problem=f"does not follow entry {number}: {missing} missing")
+        yield LedgerFinding(entry=row.number, problem=f"does not follow entry {number}: {missing} missing")
     if row.previous != digest:
-        yield Finding(entry=row.number, problem="does not follow the entry before it: one was edited, removed or moved")
+        yield LedgerFinding(
+            entry=row.number, problem="does not follow the entry before it: one was edited, removed or moved"
+        )
     if row.digest != row.expected:
-        yield Finding(entry=row.number, problem="was edited: its digest is not that of its number, place and text")
+        yield LedgerFinding(
+            entry=row.number, problem="was edited: its digest is not that of its number, place and text"
+        )
     if entry is not None and row.kind != entry.KIND:
-        yield Finding(entry=row.number, problem=f"is filed as {row.kind!r} and is {entry.KIND!r}")
+        yield LedgerFinding(entry=row.number, problem=f"is filed as {row.kind!r} and is {entry.KIND!r}")
 
 
 def _safe(row: Row) -> Entry | None:
@@ -118,10 +126,10 @@ def _safe(row: Row) -> Entry | None:
         return None
 
 
-def _compared(replayed: MemoryBooks, pages: Pages) -> Iterator[Finding]:
+def _compared(replayed: MemoryBooks, pages: Pages) -> Iterator[LedgerFinding]:
     """Where the kept books differ from the replayed ones, which are used up: a row is taken off when it was seen."""
     if pages.totals() != replayed.head:
-        yield Finding(entry=0, problem="the head in the books is not the end of the record")
+        yield LedgerFinding(entry=0, problem="the head in the books is not the end of the record")
     tables: tuple[tuple[str, dict[Any, Any], Iterable[tuple[Any, Any]]], ...] = (
         ("balance", replayed.kept, ((balance.name, balance) for balance in pages.balances())),
         ("dataset", replayed.editions, ((edition.dataset, edition) for edition in pages.editions())),
@@ -131,4 +139,4 @@ def _compared(replayed: MemoryBooks, pages: Pages) -> Iterator[Finding]:
     for what, expected, found in tables:
         differ = [name for name, value in found if expected.pop(name, None) != value]
         for name in sorted({*differ, *expected}, key=str):
-            yield Finding(entry=0, problem=f"the {what} {name} in the books does not follow from the record")
+            yield LedgerFinding(entry=0, problem=f"the {what} {name} in the books does not follow from the record")

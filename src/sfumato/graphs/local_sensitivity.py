@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from sfumato.core.rungs import Run, Rungs
+from sfumato.core.rungs import Rungs, WidthSteps
 from sfumato.graphs.kernels import Ranked, hub_pairs, top_pairs
 from sfumato.mechanisms.ladder import star_width
 
@@ -50,16 +50,16 @@ class Front:
     def rungs(self, nodes: int) -> Rungs:
         """LS(0) and the places at which LS grows, until it is n − 2: by 1 each time, or by 1 every second time."""
         left = nodes - 2 - self.pairs[0][0]
-        runs = [Run(0, 1, 1, self.pairs[0][0])]
+        runs = [WidthSteps(0, 1, 1, self.pairs[0][0])]
         start = 0
         below = [shared for shared, _ in self.pairs[1:]]
         for (shared, total), following in zip(self.pairs, (*below, None), strict=True):
             end = total - 2 * shared
             steep = min(end - start, left)
-            runs.append(Run(start + 1, 1, steep, 1))
+            runs.append(WidthSteps(start + 1, 1, steep, 1))
             left -= steep
             flat = left if following is None else min(shared - following, left)
-            runs.append(Run(end + 2, 2, flat, 1))
+            runs.append(WidthSteps(end + 2, 2, flat, 1))
             left -= flat
             start = end + 2 * flat
         return Rungs.of(runs)
@@ -107,8 +107,11 @@ def star_rungs(graph: Ranked, leaves: int) -> tuple[int, Rungs]:
     top, pairs = len(graph.degrees) - 2, top_pairs(graph)
     if leaves == 2:
         total = max(x + y for x, y in pairs)
-        return total, Rungs.of([Run(0, 1, 1, total), Run(1, 1, 2 * top - total, 1)])
+        return total, Rungs.of([WidthSteps(0, 1, 1, total), WidthSteps(1, 1, 2 * top - total, 1)])
     last = max(2 * top - x - y for x, y in pairs)
     widths = [max(star_width(x, y, t, top, leaves) for x, y in pairs) for t in range(last + 1)]
-    runs = [Run(0, 1, 1, widths[0]), *(Run(t + 1, 1, 1, b - a) for t, (a, b) in enumerate(pairwise(widths)))]
+    runs = [
+        WidthSteps(0, 1, 1, widths[0]),
+        *(WidthSteps(t + 1, 1, 1, b - a) for t, (a, b) in enumerate(pairwise(widths))),
+    ]
     return int(graph.degrees[0]), Rungs.of(runs)

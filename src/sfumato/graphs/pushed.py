@@ -23,7 +23,7 @@ from sfumato.graphs.queries.top import TopNodes
 from sfumato.graphs.queries.triangles import Triangles
 from sfumato.graphs.query import GraphQuery
 from sfumato.graphs.shape import Direction
-from sfumato.graphs.source import Edges, Table
+from sfumato.graphs.source import Edges, EdgeTable
 
 __all__ = ["counted", "engine_counts", "is_counted"]
 
@@ -33,7 +33,7 @@ MOST_NAMES = 100_000
 COUNTED = (EdgeCount, Degrees, SortedDegrees, DegreeHistogram, EdgesAndDegrees, Stars, TopNodes, NetworkStatistics)
 
 
-def engine_counts(edges: Edges, nodes: Nodes | None, asked: str | None) -> Table | None:
+def engine_counts(edges: Edges, nodes: Nodes | None, asked: str | None) -> EdgeTable | None:
     """The table whose engine counts, where a question allows it; None where edges are read into memory.
 
     The engine counts if it was asked to, and unasked where the table lies on a server. The rule hangs on public facts
@@ -48,7 +48,7 @@ def engine_counts(edges: Edges, nodes: Nodes | None, asked: str | None) -> Table
     """
     if asked not in (None, "engine", "memory"):
         raise InvalidInput(f"counts = {asked!r} is unknown; nothing was done. Say 'engine' or 'memory'.")
-    table = edges if isinstance(edges, Table) else None
+    table = edges if isinstance(edges, EdgeTable) else None
     server = table is not None and table.rows.engine in SERVERS
     long = server and nodes is not None and nodes.names is not None and nodes.count > MOST_NAMES
     if asked == "engine" and table is None:
@@ -65,7 +65,7 @@ def engine_counts(edges: Edges, nodes: Nodes | None, asked: str | None) -> Table
     return table if counts else None
 
 
-def is_counted(query: GraphQuery, unit: Unit, edges: Table) -> bool:
+def is_counted(query: GraphQuery, unit: Unit, edges: EdgeTable) -> bool:
     """Whether the exact numbers of a question can be counted by the engine that holds the edges.
 
     A graph that is projected to a cap is worked out in memory. What shapes the noise of triangles takes several queries
@@ -91,7 +91,7 @@ def is_counted(query: GraphQuery, unit: Unit, edges: Table) -> bool:
     return isinstance(query, COUNTED)
 
 
-def counted(query: GraphQuery, edges: Table, nodes: Nodes) -> Any:
+def counted(query: GraphQuery, edges: EdgeTable, nodes: Nodes) -> Any:
     """What ``query.exact`` would say of the graph in memory, counted by the engine. Sensitive."""
     with edges.rows.opened() as rows:
         listed = ListedEdges(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["WEIGHT_STEPS", "Edges", "Ends", "Table", "edges_of", "graph_of"]
+__all__ = ["WEIGHT_STEPS", "EdgeTable", "Edges", "Ends", "edges_of", "graph_of"]
 
 WEIGHT_STEPS = 2**20
 """A weight is held as a whole number of steps; the bound has this many."""
@@ -56,7 +56,7 @@ class Edges(Protocol):
 
 
 @dataclass(slots=True, kw_only=True, repr=False, eq=False)
-class Table:
+class EdgeTable:
     """Two columns of a table, and perhaps a third one for the weight."""
 
     rows: Source
@@ -190,7 +190,7 @@ def edges_of(
     if isinstance(data, str | Path) and Path(data).suffix.lower() in (".csv", ".tsv"):
         held = Type.TEXT if kind is None else kind
         types = {source: held, target: held, **({} if weight is None else {weight: Type.NUMBER})}
-    return Table(
+    return EdgeTable(
         rows=Source(data, types, derived=derived, unit=(source, target)), source=source, target=target, weight=weight
     )
 

@@ -28,7 +28,7 @@ from sfumato.graphs.queries.by_ladder import CountWay
 from sfumato.graphs.queries.top import Way
 from sfumato.graphs.query import GraphQuery
 from sfumato.graphs.shape import Direction, Shape
-from sfumato.graphs.source import Edges, Table, edges_of, graph_of
+from sfumato.graphs.source import Edges, EdgeTable, edges_of, graph_of
 
 if TYPE_CHECKING:
     from sfumato.graphs.adjacency import Adjacency
@@ -49,7 +49,7 @@ class _Holding:
     shape: Shape
     nodes: Nodes | None
     bound: Fraction | None
-    counts: Table | None = None
+    counts: EdgeTable | None = None
     derived: bool = False
     turn: threading.Lock = field(default_factory=threading.Lock)
     read: "dict[int | None, Adjacency]" = field(default_factory=dict)
@@ -185,7 +185,7 @@ class GraphStore:
     def stored(self, query: GraphQuery) -> dict[Dataset, Stored]:
         """What an edge list is known by, once its columns were looked at; nothing of what is in memory."""
         edges = self._holdings[query.dataset].edges
-        return {query.dataset: edges.rows.stored} if isinstance(edges, Table) else {}
+        return {query.dataset: edges.rows.stored} if isinstance(edges, EdgeTable) else {}
 
     def read(self, query: GraphQuery) -> Any:
         """Read the graph, project it where the unit has a cap, and compute. Sensitive: the result is exact.

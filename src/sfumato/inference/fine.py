@@ -18,7 +18,7 @@ from sfumato.errors import InvalidInput
 if TYPE_CHECKING:
     from sfumato.core.query import Law
 
-__all__ = ["Fine", "combined", "fine", "width_of"]
+__all__ = ["ContinuousBound", "combined", "fine", "width_of"]
 
 COARSE = 1e-3  # a lattice is fine where its steps together are less than this share of a standard deviation
 APART = 1.0001  # scales that are closer are taken apart, the larger one growing: a wider error is the safe side
@@ -29,7 +29,7 @@ UNIT = 1e-14
 ROUNDING = 1e-13
 
 
-class Fine:
+class ContinuousBound:
     """P(|S| ≤ x) for S = Σ c·z, never above the truth.
 
     Assumes: double precision, exponentials and the error function right to 13 digits.
@@ -77,7 +77,7 @@ class Fine:
         return high * unit
 
 
-def fine(terms: "Iterable[tuple[Fraction, Law]]") -> Fine | None:
+def fine(terms: "Iterable[tuple[Fraction, Law]]") -> ContinuousBound | None:
     """The combination, if all its noise is of one kind and its lattice is fine; else None.
 
     >>> noise = laws.DiscreteLaplace(scale=Fraction(2**30))
@@ -103,7 +103,7 @@ def width_of(law: "Law") -> Width | None:
     return None
 
 
-def combined(terms: Sequence[tuple[float, Width | None]]) -> Fine | None:
+def combined(terms: Sequence[tuple[float, Width | None]]) -> ContinuousBound | None:
     """The same as :func:`fine`, of coefficients in double precision."""
     scales: list[float] = []
     variance = slack = 0.0
@@ -120,7 +120,7 @@ def combined(terms: Sequence[tuple[float, Width | None]]) -> Fine | None:
             scales.append(abs(coefficient) * size)
     if (scales and variance) or len(scales) > MOST:
         return None
-    found = Fine(scales=_apart(scales), sigma=math.sqrt(variance), slack=slack)
+    found = ContinuousBound(scales=_apart(scales), sigma=math.sqrt(variance), slack=slack)
     return found if found.deviation > 0 and slack < COARSE * found.deviation else None
 
 

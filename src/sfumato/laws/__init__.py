@@ -1,20 +1,23 @@
 """Laws of error: what previews, intervals and plots use."""
 
+import warnings
+from typing import Any
+
 from sfumato.laws.cube import Cube
-from sfumato.laws.degrees import Degrees
+from sfumato.laws.degrees import DegreeNoiseLaw
 from sfumato.laws.discrete_gaussian import DiscreteGaussian
 from sfumato.laws.discrete_laplace import DiscreteLaplace
 from sfumato.laws.gaussian import Gaussian
 from sfumato.laws.ladder import LadderBound
 from sfumato.laws.laplace import Laplace
 from sfumato.laws.rounded_gaussian import RoundedGaussian
-from sfumato.laws.sums import Sum, Term
+from sfumato.laws.sums import Sum, SumTerm
 from sfumato.laws.unstated import Unstated
 
 __all__ = [
     "LAWS",
     "Cube",
-    "Degrees",
+    "DegreeNoiseLaw",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Gaussian",
@@ -22,13 +25,13 @@ __all__ = [
     "Laplace",
     "RoundedGaussian",
     "Sum",
-    "Term",
+    "SumTerm",
     "Unstated",
 ]
 
 LAWS = (
     Cube,
-    Degrees,
+    DegreeNoiseLaw,
     DiscreteGaussian,
     DiscreteLaplace,
     Gaussian,
@@ -36,6 +39,17 @@ LAWS = (
     Laplace,
     RoundedGaussian,
     Sum,
-    Term,
+    SumTerm,
     Unstated,
 )
+
+_RENAMED = {"Degrees": DegreeNoiseLaw, "Term": SumTerm}
+
+
+def __getattr__(name: str) -> Any:
+    """Names of earlier versions."""
+    if name not in _RENAMED:
+        raise AttributeError(f"module 'sfumato.laws' has no attribute {name!r}")
+    new = _RENAMED[name]
+    warnings.warn(f"sfumato.laws.{name} is now sfumato.laws.{new.__name__}", DeprecationWarning, stacklevel=2)
+    return new

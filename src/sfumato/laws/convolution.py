@@ -18,7 +18,7 @@ from sfumato.laws.discrete_gaussian import DiscreteGaussian
 from sfumato.laws.discrete_laplace import DiscreteLaplace
 from sfumato.laws.gaussian import Gaussian
 from sfumato.laws.laplace import Laplace
-from sfumato.laws.margins import Whole
+from sfumato.laws.margins import WholeNumberLaw
 from sfumato.laws.rounded_gaussian import RoundedGaussian
 
 __all__ = ["Convolution", "Part", "convolved"]
@@ -112,7 +112,7 @@ def convolved(parts: tuple[Scaled, ...], cells: int) -> Convolution:
     lattice, table = _lattice(others, cells), _table(law, cells)
     variance = sum((factor**2 * _variance(law) for factor, law in parts), Fraction(0))
     fine = (2 * lattice.hidden + (Fraction(0) if table.exact else widest * table.step)) / 16
-    if not all(isinstance(law, Whole) for _, law in parts):
+    if not all(isinstance(law, WholeNumberLaw) for _, law in parts):
         return Convolution(parts, lattice, widest, table, _power(10, fine), Fraction(0), variance)
     gap = _common([factor for factor, _ in parts])
     step = gap * _power(2, max(fine / gap, Fraction(1)))
@@ -123,7 +123,7 @@ def _lattice(parts: tuple[Scaled, ...], cells: int) -> _Lattice:
     """Lay all parts on one lattice: their own where it has few enough points that count, else a coarser one."""
     if not parts:
         return _Lattice(Fraction(1), [ONE], [ONE], 0, Fraction(0))
-    if all(isinstance(law, Whole) for _, law in parts):
+    if all(isinstance(law, WholeNumberLaw) for _, law in parts):
         step = _common([factor for factor, _ in parts])
         for ends in (FAR, NEAR):
             far = _extent(parts, ends)
@@ -166,8 +166,8 @@ def _masses(law: Part, width: Fraction, ends: int) -> tuple[list[int], list[int]
 def _table(law: Part, cells: int) -> _Table:
     """P(z > x) at every whole number where they are few enough, else between the nearest of ``cells`` nodes."""
     reach = next((far for far in (_reach(law, FAR), _reach(law, NEAR)) if far <= cells), _reach(law, NEAR))
-    exact = isinstance(law, Whole) and reach <= cells
-    step = Fraction(1) if exact else Fraction(ceil(reach / cells)) if isinstance(law, Whole) else reach / cells
+    exact = isinstance(law, WholeNumberLaw) and reach <= cells
+    step = Fraction(1) if exact else Fraction(ceil(reach / cells)) if isinstance(law, WholeNumberLaw) else reach / cells
     nodes = ceil(reach / step)
     tails = [_tail(law, k * step) for k in range(nodes + 1)]
     down = [floor(tail.low * ONE / 2) for tail in tails]
@@ -197,7 +197,7 @@ def _packed(values: list[int], slot: int) -> int:
 
 def _tail(law: Part, size: Fraction) -> Enclosure:
     """P(|z| > size) at any rational size."""
-    return _whole_tail(law, floor(size)) if isinstance(law, Whole) else law.tail(size)
+    return _whole_tail(law, floor(size)) if isinstance(law, WholeNumberLaw) else law.tail(size)
 
 
 @lru_cache(maxsize=2**15)
@@ -209,7 +209,7 @@ def _whole_tail(law: DiscreteGaussian | DiscreteLaplace | RoundedGaussian, size:
 def _reach(law: Part, bits: int) -> Fraction:
     """A size beyond which a part has less than 2^-bits of its mass; at least 1 on whole numbers."""
     size = law.margin(1 - Fraction(1, 1 << bits))
-    return Fraction(max(size, 1) if isinstance(law, Whole) else size)
+    return Fraction(max(size, 1) if isinstance(law, WholeNumberLaw) else size)
 
 
 @lru_cache(maxsize=256)

@@ -11,7 +11,7 @@ from typing import ClassVar
 from sfumato.core.enclosures import Enclosure
 from sfumato.core.exact import Exact, natural, positive
 from sfumato.errors import InvalidInput
-from sfumato.laws.margins import Whole
+from sfumato.laws.margins import WholeNumberLaw
 from sfumato.laws.tails import exponential
 
 __all__ = ["Cube"]
@@ -20,7 +20,7 @@ MOST_BITS = 1 << 14  # of a q so small that its bounds are 0 and 2^−MOST_BITS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cube(Whole):
+class Cube(WholeNumberLaw):
     """One of ``dimensions`` whole numbers z with P(z) ∝ exp(−max|z_i|/scale): they are dependent, all alike.
 
     Sums Σ_r p(r)·q^r over a polynomial p are Σ_i Δ^i p(0)·q^i/(1 − q)^(i+1): finite, and without cancellation where no
@@ -93,7 +93,7 @@ class Cube(Whole):
 
 
 @dataclass(frozen=True, slots=True)
-class _Largest(Whole):
+class _Largest(WholeNumberLaw):
     """The largest size among several numbers of one draw."""
 
     law: Cube

@@ -6,23 +6,23 @@ from typing import ClassVar
 
 from sfumato.core.enclosures import Enclosure
 from sfumato.core.exact import Exact, natural, positive
-from sfumato.laws.margins import Whole
+from sfumato.laws.margins import WholeNumberLaw
 from sfumato.laws.tails import exponential
 
-__all__ = ["Degrees"]
+__all__ = ["DegreeNoiseLaw"]
 
 LEAST = Fraction(1, 2**512)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Degrees(Whole):
+class DegreeNoiseLaw(WholeNumberLaw):
     """One of ``nodes`` whole numbers z with an even sum and P(z) ∝ exp(−ε·‖z‖), the norm that of the hull of edges.
 
     Such noise is independent Laplace noise of scale 2/ε, kept by its parity and a coin. So no tail is larger than that
     of Laplace noise with an even sum, divided by the chance of being kept, which is known exactly. With 30 nodes and
     more this is close to the truth; with three it is several times too large. Proof: docs/proofs/k_norm.md
 
-    >>> law = Degrees(nodes=50, epsilon=Fraction(1, 2))
+    >>> law = DegreeNoiseLaw(nodes=50, epsilon=Fraction(1, 2))
     >>> law.margin(0.95), law.margin(0.95, numbers=50), round(float(law.variance), 2)
     (12, 28, 31.83)
     """
@@ -58,7 +58,7 @@ class Degrees(Whole):
     def kept(self) -> Enclosure:
         """The chance that a proposal of independent noise is kept, by its parity and by the coin.
 
-        >>> Degrees(nodes=3, epsilon=Fraction(1)).kept(), Degrees(nodes=100, epsilon=Fraction(1)).kept()
+        >>> DegreeNoiseLaw(nodes=3, epsilon=Fraction(1)).kept(), DegreeNoiseLaw(nodes=100, epsilon=Fraction(1)).kept()
         (Enclosure(about 0.148870743543076, width < 2**-202), Enclosure(about 0.499999999906741, width < 2**-235))
         """
         n, x = self.nodes, self._ratio()
@@ -85,10 +85,10 @@ class Degrees(Whole):
 
 
 @dataclass(frozen=True, slots=True)
-class _Several(Whole):
+class _Several(WholeNumberLaw):
     """The largest of several dependent errors, by the sum of their tails."""
 
-    law: Degrees
+    law: DegreeNoiseLaw
     numbers: int
 
     @property

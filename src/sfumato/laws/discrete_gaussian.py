@@ -13,7 +13,7 @@ from typing import ClassVar
 from sfumato.core import enclosures
 from sfumato.core.enclosures import Enclosure
 from sfumato.core.exact import natural, positive
-from sfumato.laws.margins import Whole
+from sfumato.laws.margins import WholeNumberLaw
 from sfumato.laws.tails import REACH, exponential
 
 __all__ = ["DiscreteGaussian"]
@@ -27,7 +27,7 @@ CROSSING = Fraction(1, 6)  # from this σ² on the dual series converges faster:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiscreteGaussian(Whole):
+class DiscreteGaussian(WholeNumberLaw):
     """P(z) ∝ exp(−z²/(2·sigma_squared)) on the whole numbers.
 
     >>> law = DiscreteGaussian(sigma_squared=Fraction(100))

@@ -6,14 +6,14 @@ from typing import ClassVar
 
 from sfumato.core.enclosures import Enclosure
 from sfumato.core.exact import natural, positive
-from sfumato.laws.margins import Whole
+from sfumato.laws.margins import WholeNumberLaw
 from sfumato.laws.tails import exponential
 
 __all__ = ["DiscreteLaplace"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiscreteLaplace(Whole):
+class DiscreteLaplace(WholeNumberLaw):
     """P(z) = (1 − q)/(1 + q) · q^|z| on the whole numbers, with q = exp(−1/scale).
 
     >>> law = DiscreteLaplace(scale=Fraction(2))

@@ -12,14 +12,14 @@ from sfumato.core.enclosures import Enclosure
 from sfumato.core.exact import Exact, natural, positive
 from sfumato.core.rungs import Rungs
 from sfumato.core.search import least_whole, over
-from sfumato.laws.margins import Whole, level_of
+from sfumato.laws.margins import WholeNumberLaw, level_of
 from sfumato.laws.tails import exponential
 
 __all__ = ["LadderBound", "bounded_margin"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LadderBound(Whole):
+class LadderBound(WholeNumberLaw):
     """No rung is wider than ``widest``: P(|z| > j·widest) ≤ r^j, r = exp(−ε/2), whatever the data.
 
     Guarantee: an upper bound of every tail, margin, variance and mean error; the error of most data is far smaller.

@@ -13,7 +13,7 @@ from sfumato.core.exact import Exact, natural, non_negative, probability
 from sfumato.core.search import around_decimal, least_decimal, least_whole, over
 from sfumato.errors import InvalidInput
 
-__all__ = ["Real", "Symmetric", "Whole", "level_of", "room"]
+__all__ = ["Real", "Symmetric", "WholeNumberLaw", "level_of", "room"]
 
 DIGITS = 9  # of the margins and quantiles of a continuous error
 
@@ -33,7 +33,7 @@ class Symmetric(Protocol[Size]):
         ...
 
 
-class Whole:
+class WholeNumberLaw:
     """Margins and quantiles of a symmetric error on the whole numbers.
 
     >>> from sfumato.laws import DiscreteLaplace

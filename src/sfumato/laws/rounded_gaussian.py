@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from sfumato.core import enclosures
 from sfumato.core.exact import natural, positive
-from sfumato.laws.margins import Whole
+from sfumato.laws.margins import WholeNumberLaw
 from sfumato.laws.tails import normal
 
 __all__ = ["RoundedGaussian"]
@@ -17,7 +17,7 @@ LEFT_OUT = Fraction(1, 2**260)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoundedGaussian(Whole):
+class RoundedGaussian(WholeNumberLaw):
     """P(z) = Φ((z + ½)/σ) − Φ((z − ½)/σ) on the whole numbers: the nearest whole number to N(0, σ²).
 
     >>> law = RoundedGaussian(sigma=Fraction(10))

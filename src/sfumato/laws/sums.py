@@ -14,17 +14,17 @@ from sfumato.core.exact import Exact, natural, non_negative, rational
 from sfumato.core.search import least_whole, over
 from sfumato.errors import InvalidInput
 from sfumato.laws.convolution import Convolution, Part, convolved
-from sfumato.laws.margins import Whole, level_of, room
+from sfumato.laws.margins import WholeNumberLaw, level_of, room
 
-__all__ = ["Sum", "Term"]
+__all__ = ["Sum", "SumTerm"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Term:
+class SumTerm:
     """An error z of some law, times a rational number.
 
     >>> from sfumato.laws import DiscreteLaplace
-    >>> Term(coefficient=Fraction(-1, 2), law=DiscreteLaplace(scale=Fraction(2))).coefficient
+    >>> SumTerm(coefficient=Fraction(-1, 2), law=DiscreteLaplace(scale=Fraction(2))).coefficient
     Fraction(-1, 2)
     """
 
@@ -52,28 +52,28 @@ class Sum:
     >>> two = Sum(parts=(DiscreteLaplace(scale=Fraction(2)), DiscreteLaplace(scale=Fraction(2))))
     >>> two.margin(0.95), round(float(two.variance), 2), two.method
     (8, 15.67, 'exact convolution')
-    >>> half = Term(coefficient=Fraction(-1, 2), law=DiscreteLaplace(scale=Fraction(2)))
+    >>> half = SumTerm(coefficient=Fraction(-1, 2), law=DiscreteLaplace(scale=Fraction(2)))
     >>> Sum(parts=(DiscreteLaplace(scale=Fraction(2)), half)).margin(0.95)
     Fraction(13, 2)
     """
 
     KIND: ClassVar[str] = "law.sum"
     VERSION: ClassVar[int] = 1
-    parts: tuple[Part | Term, ...]
+    parts: tuple[Part | SumTerm, ...]
     cells: int = 4096
 
     def __post_init__(self) -> None:
         once = Fraction(1)
-        terms = tuple(part if isinstance(part, Term) else Term(coefficient=once, law=part) for part in self.parts)
+        terms = tuple(part if isinstance(part, SumTerm) else SumTerm(coefficient=once, law=part) for part in self.parts)
         if not any(term.coefficient for term in terms):
             raise InvalidInput("a sum of no errors has no law; nothing was done.")
         object.__setattr__(self, "parts", terms)
         natural(self.cells, "cells", least=16, most=2**16)
 
     @property
-    def terms(self) -> tuple[Term, ...]:
+    def terms(self) -> tuple[SumTerm, ...]:
         """The parts, each with its coefficient."""
-        return tuple(part for part in self.parts if isinstance(part, Term))
+        return tuple(part for part in self.parts if isinstance(part, SumTerm))
 
     @property
     def method(self) -> str:
@@ -132,6 +132,6 @@ class Sum:
         return isqrt(int(self._ready.variance / self._ready.step**2))
 
     def _size(self, count: int) -> int | Fraction:
-        whole = all(term.coefficient.denominator == 1 and isinstance(term.law, Whole) for term in self.terms)
+        whole = all(term.coefficient.denominator == 1 and isinstance(term.law, WholeNumberLaw) for term in self.terms)
         size = count * self._ready.step
         return int(size) if whole else size

@@ -20,8 +20,8 @@ from sfumato.laws.unstated import Unstated
 from sfumato.learning.adaptive import units_moved
 from sfumato.learning.noisy_sums import WIDTH
 from sfumato.learning.slack import SLACK
-from sfumato.mechanisms.pattern import ADDED, Pattern
-from sfumato.mechanisms.toeplitz import Toeplitz, moves
+from sfumato.mechanisms.matrix.steps.pattern import ADDED, Pattern
+from sfumato.mechanisms.matrix.steps.toeplitz import Toeplitz, moves
 
 if TYPE_CHECKING:
     from sfumato.core.budget import Budget

@@ -22,14 +22,14 @@ from sfumato.noise.fine_loops import LARGEST_Q
 from sfumato.noise.fine_table import FINE, fine
 from sfumato.noise.words import SystemWords, WordArray
 
-__all__ = ["DeviceNoise", "Drawn", "shared_noise"]
+__all__ = ["DeviceDraws", "DeviceNoise", "shared_noise"]
 
 _MASK = 0xFFFFFFFF
 _COEFFICIENTS = (-1 / 362880, 1 / 40320, -1 / 5040, 1 / 720, -1 / 120, 1 / 24, -1 / 6, 1 / 2, -1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DeviceDraws:
     """Numbers as the device has drawn them.
 
     ``undecided`` says which places it could not draw: floats left a proposal open, or there were too few of them. This
@@ -79,7 +79,7 @@ class DeviceNoise:
         self._shift, self._left = table.choice.shift, 1 - sum(table.given) / 2**FINE.index
         self._accepted = table.accepted
         self._alone = Lock()  # what is recorded writes to the same memory each time
-        self._steps: dict[int, Replayed[tuple[Drawn, Tensor]]] = {}
+        self._steps: dict[int, Replayed[tuple[DeviceDraws, Tensor]]] = {}
 
     def draw(self, size: int) -> Tensor:
         """Draw ``size`` numbers; waits for the device, to see that all of them are decided."""
@@ -93,11 +93,11 @@ class DeviceNoise:
                 torch.cuda.current_stream(self.device).synchronize()  # another stream may overwrite what was read
             return found
 
-    def _step_and_doubt(self, size: int, _key: Tensor) -> tuple[Drawn, Tensor]:
+    def _step_and_doubt(self, size: int, _key: Tensor) -> tuple[DeviceDraws, Tensor]:
         drawn = self.step(size)
         return drawn, drawn.undecided.any()
 
-    def step(self, size: int) -> Drawn:
+    def step(self, size: int) -> DeviceDraws:
         """Draw without waiting: tensor operations alone, for a graph or a compiler.
 
         No value may be released before it is known that none is ``undecided``: let the device hold the whole step back
@@ -107,7 +107,7 @@ class DeviceNoise:
         """
         pairs = self.proposals(size)
         lanes = self.words.step(size + 4 * pairs)
-        drawn: Drawn = fused(self.drawn, self.device)(lanes[:size], lanes[size:])
+        drawn: DeviceDraws = fused(self.drawn, self.device)(lanes[:size], lanes[size:])
         return drawn
 
     def proposals(self, size: int) -> int:
@@ -115,7 +115,7 @@ class DeviceNoise:
         need = size * self._left
         return int((need + 10 * sqrt(need) + 60) / self._accepted)
 
-    def drawn(self, lanes: Tensor, pairs: Tensor) -> Drawn:
+    def drawn(self, lanes: Tensor, pairs: Tensor) -> DeviceDraws:
         """The numbers that words stand for: one word of 32 bits a number, four a proposal.
 
         They are the numbers of the code for the CPU: the places that need a proposal take the accepted ones in order.
@@ -135,7 +135,7 @@ class DeviceNoise:
         certain = torch.minimum(certain, accepted[-1])
         rank = missing.long().cumsum(0) - 1
         values = torch.where(missing, torch.take(taken, rank.clamp(0, count)), values)
-        return Drawn(values, missing & (rank >= certain), certain, pairs)
+        return DeviceDraws(values, missing & (rank >= certain), certain, pairs)
 
     def judged(self, pairs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The number of each proposal, whether it is surely accepted, and whether surely refused."""
@@ -161,7 +161,7 @@ class DeviceNoise:
         no = ((u * tall >= level + err) & small) | (column > FINE.columns)
         return number, yes, no
 
-    def settled(self, drawn: Drawn) -> Tensor:
+    def settled(self, drawn: DeviceDraws) -> Tensor:
         """The same numbers with the undecided ones decided, in exact arithmetic on the CPU."""
         places = drawn.undecided.nonzero()[:, 0].cpu()
         if not len(places):

@@ -18,7 +18,7 @@ from sfumato.core.sensitivity import L0, L1, L2, LInf, Sensitivity
 from sfumato.core.units import Edge, Relation, Unit, describe
 from sfumato.errors import InvalidInput, Refused, WrongNorm
 from sfumato.laws.cube import Cube
-from sfumato.laws.degrees import Degrees
+from sfumato.laws.degrees import DegreeNoiseLaw
 from sfumato.mechanisms.norms import known
 
 if TYPE_CHECKING:
@@ -126,9 +126,9 @@ class DegreeNoise:
         object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
 
     @property
-    def law(self) -> Degrees:
+    def law(self) -> DegreeNoiseLaw:
         """The distribution of the error of each degree, from above."""
-        return Degrees(nodes=self.nodes, epsilon=self.epsilon)
+        return DegreeNoiseLaw(nodes=self.nodes, epsilon=self.epsilon)
 
     def loss(self, moved: Sensitivity) -> Stated:
         """The event for a unit that moves the *edges* by at most ``moved``; the l1 bound of that must be known.

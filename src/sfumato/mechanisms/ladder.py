@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sfumato.core import events
 from sfumato.core.exact import Exact, natural, non_negative, positive
 from sfumato.core.query import Answer
-from sfumato.core.rungs import Run, Rungs
+from sfumato.core.rungs import Rungs, WidthSteps
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Edge, Relation, Unit, Weight, describe
 from sfumato.errors import InvalidInput, Refused
@@ -140,12 +140,14 @@ class Ladder:
         if self.leaves is None:
             least, most = min(max(low, 0), top), min(max(high, 0), top)
             return (
-                Rungs.of([Run(0, 1, 1, least), Run(2, 2, top - least, 1)]),
-                Rungs.of([Run(0, 1, 1, most), Run(1, 1, top - most, 1)]),
+                Rungs.of([WidthSteps(0, 1, 1, least), WidthSteps(2, 2, top - least, 1)]),
+                Rungs.of([WidthSteps(0, 1, 1, most), WidthSteps(1, 1, top - most, 1)]),
             )
         if self.leaves == 2:
             least, most = (min(max(end, 0), 2 * top) for end in (low, high))
-            return tuple(Rungs.of([Run(0, 1, 1, end), Run(1, 1, 2 * top - end, 1)]) for end in (least, most))  # type: ignore[return-value]
+            return tuple(
+                Rungs.of([WidthSteps(0, 1, 1, end), WidthSteps(1, 1, 2 * top - end, 1)]) for end in (least, most)
+            )  # type: ignore[return-value]
         leaves, least, most = self.leaves, min(max(low - 1, 0), top), min(max(high, 0), top)
         return (
             _coarse(lambda t: star_width(least, 0, t, top, leaves), 2 * top - least, upward=False),
@@ -245,6 +247,6 @@ def _coarse(width: Any, last: int, *, upward: bool) -> Rungs:
     while at <= last:
         end = min(last, at + max(0, at // FINE - 1))
         grown = width(end) - before
-        runs.append(Run(at if upward else end, 1, 1, grown))
+        runs.append(WidthSteps(at if upward else end, 1, 1, grown))
         before, at = before + grown, end + 1
     return Rungs.of(runs)

@@ -18,7 +18,7 @@ from sfumato.mechanisms.norms import known
 if TYPE_CHECKING:
     from sfumato.noise import Words
 
-__all__ = ["Choice", "QuantileChoice"]
+__all__ = ["QuantileChoice", "RankChoice"]
 
 MOST_STEPS = 2**36
 PARTS = 2**24  # into how many slots the rows of one value are spread where several quantiles are asked for
@@ -27,7 +27,7 @@ MOST_ROWS = 2**40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class RankChoice:
     """One choice: of which quantile, between which others (by place; −1 and their number are the ends of all rows),
     and which share of the rows between those lies below it."""
 
@@ -129,11 +129,11 @@ class QuantileChoice:
         return events.Repeated(event=choice, times=known(moved.l0, "l0").count * _levels(self.quantiles))
 
     @property
-    def choices(self) -> tuple[Choice, ...]:
+    def choices(self) -> tuple[RankChoice, ...]:
         """All choices, those between which others lie first."""
         return _choices(self.quantiles)
 
-    def rate(self, choice: Choice) -> Fraction:
+    def rate(self, choice: RankChoice) -> Fraction:
         """The exponent of one rank: ε over the range that one row gives to the scores."""
         return self.epsilon / (2 * choice.weight)
 
@@ -215,7 +215,7 @@ def _levels(quantiles: Sequence[Fraction]) -> int:
     return len(quantiles).bit_length()
 
 
-def _choices(quantiles: Sequence[Fraction]) -> tuple[Choice, ...]:
+def _choices(quantiles: Sequence[Fraction]) -> tuple[RankChoice, ...]:
     ends = {-1: Fraction(0), len(quantiles): Fraction(1)} | dict(enumerate(quantiles))
     found, ahead = [], [(-1, len(quantiles), 1)]
     for below, above, level in ahead:
@@ -223,6 +223,6 @@ def _choices(quantiles: Sequence[Fraction]) -> tuple[Choice, ...]:
             continue
         place = (below + above) // 2
         share = (ends[place] - ends[below]) / (ends[above] - ends[below])
-        found.append(Choice(place=place, below=below, above=above, share=share, level=level))
+        found.append(RankChoice(place=place, below=below, above=above, share=share, level=level))
         ahead += [(below, place, level + 1), (place, above, level + 1)]
     return tuple(found)

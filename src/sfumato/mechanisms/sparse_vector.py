@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from sfumato.noise import Words
     from sfumato.noise.sampler import AnyIntArray
 
-__all__ = ["Reading", "SparseVector", "Watch"]
+__all__ = ["AlarmReading", "SparseVector", "Watch"]
 
 ROOM = 2**60  # a number within it, with noise within it, and the difference of two such, fit 64 bits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class AlarmReading:
     """What one query told: whether it raised an alarm and, if so, by how much the noisy sides differ (free)."""
 
     alarm: bool
@@ -133,7 +133,7 @@ class Watch:
         """The alarms left and the noisy threshold: all that is needed to go on. Sensitive."""
         return self._left, int(self._level[0])
 
-    def check(self, value: int) -> Reading:
+    def check(self, value: int) -> AlarmReading:
         """Compare one exact query answer; the reading is public, the value is not."""
         if self._left == 0:
             raise Refused(
@@ -142,9 +142,9 @@ class Watch:
         _whole(value, "value")
         gap = self._noisy(value, self._mechanism.query_scale) - self._level
         if not (gap >= 0).all():
-            return Reading(alarm=False, gap=None)
+            return AlarmReading(alarm=False, gap=None)
         self._left -= 1
-        return Reading(alarm=True, gap=int(gap[0]))
+        return AlarmReading(alarm=True, gap=int(gap[0]))
 
     def _noisy(self, exact: int, scale: Fraction) -> "AnyIntArray":
         """A number and fresh noise, in an array of one: of 64 bits where differences fit, else of Python's own."""

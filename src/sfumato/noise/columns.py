@@ -16,16 +16,16 @@ from sfumato.noise.alias import AliasTable
 from sfumato.noise.uniform import SPARE, Uniform, fixed_exp
 from sfumato.noise.words import Words
 
-__all__ = ["Columns", "Law"]
+__all__ = ["ColumnLaw", "NoiseColumns"]
 
 _constant = lru_cache(maxsize=256)(fixed_exp)  # for exponents of a law alone: those of a draw must not be kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Law:
+class ColumnLaw:
     """P(z) ∝ exp(−linear·|z| − quadratic·z²) for all whole numbers z, or for z ≥ 0 alone.
 
-    >>> Law(linear=Fraction(1, 2), quadratic=Fraction(0), two_sided=True).exponent(-3)
+    >>> ColumnLaw(linear=Fraction(1, 2), quadratic=Fraction(0), two_sided=True).exponent(-3)
     Fraction(3, 2)
     """
 
@@ -37,24 +37,24 @@ class Law:
         """What −log of the weight of z is; the weight of 0 is 1."""
         return self.linear * abs(z) + self.quadratic * (z * z)
 
-    def columns(self, *, most: int, reach: int) -> "Columns":
+    def columns(self, *, most: int, reach: int) -> "NoiseColumns":
         """Cut the law so finely that ``most`` columns a side take the exponent to ``reach``, and no finer than 1."""
         shift = 0
         while self.exponent(most << shift) < reach:
             shift += 1
-        return Columns(law=self, shift=shift)
+        return NoiseColumns(law=self, shift=shift)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Columns:
+class NoiseColumns:
     """The columns of a law by falling weight: rank 0 starts at 0, rank 1 at −1, then 2^shift, −1 − 2^shift, and so on.
 
-    >>> law = Law(linear=Fraction(1), quadratic=Fraction(0), two_sided=True)
-    >>> [Columns(law=law, shift=2).start(rank) for rank in range(4)]
+    >>> law = ColumnLaw(linear=Fraction(1), quadratic=Fraction(0), two_sided=True)
+    >>> [NoiseColumns(law=law, shift=2).start(rank) for rank in range(4)]
     [0, -1, 4, -5]
     """
 
-    law: Law
+    law: ColumnLaw
     shift: int
 
     def start(self, rank: int) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from sfumato.core.exact import natural
 from sfumato.errors import InvalidInput
 from sfumato.noise.fine_loops import ACCEPTED, OPEN, IntArray, judge, look_up
-from sfumato.noise.fine_table import Fine, fine
+from sfumato.noise.fine_table import FineTable, fine
 from sfumato.noise.words import SystemWords, WordArray, Words
 
 __all__ = ["SIGMA", "accepted_proposals", "draw_fine", "fill_by_proposals", "fine_gaussian"]
@@ -55,7 +55,7 @@ def fine_gaussian(size: int, words: Words | None = None, *, threads: int = 1, ou
     return out
 
 
-def draw_fine(table: Fine, out: IntArray, words: Words) -> None:
+def draw_fine(table: FineTable, out: IntArray, words: Words) -> None:
     """Overwrite ``out`` with independent draws from the law of a table."""
     lanes, chunk = table.cut.lanes, min(out.size, CHUNK)
     scratch, again = np.empty(-(-chunk // lanes), dtype=np.uint64), np.empty(chunk + 1, dtype=np.int64)
@@ -69,7 +69,7 @@ def draw_fine(table: Fine, out: IntArray, words: Words) -> None:
     fill_by_proposals(table, out, np.concatenate(places), words)
 
 
-def fill_by_proposals(table: Fine, out: IntArray, places: IntArray, words: Words) -> None:
+def fill_by_proposals(table: FineTable, out: IntArray, places: IntArray, words: Words) -> None:
     """Draw the places from what the first table leaves over: they take the accepted proposals in their order.
 
     How many proposals are made at a time depends on how many places are left, and on nothing that they gave.
@@ -84,7 +84,7 @@ def fill_by_proposals(table: Fine, out: IntArray, places: IntArray, words: Words
         pairs.fill(0)
 
 
-def accepted_proposals(table: Fine, pairs: WordArray, words: Words) -> IntArray:
+def accepted_proposals(table: FineTable, pairs: WordArray, words: Words) -> IntArray:
     """The accepted numbers in order, of proposals whose first words come first; what floats leave open is settled."""
     number = pairs.size // 2
     values, verdicts = np.empty(number, dtype=np.int64), np.empty(number, dtype=np.int8)

@@ -12,7 +12,7 @@ import numpy as np
 
 from sfumato.core.extras import need
 from sfumato.errors import MissingExtra
-from sfumato.noise.fine_table import Fine
+from sfumato.noise.fine_table import FineTable
 from sfumato.noise.words import WordArray
 
 __all__ = ["ACCEPTED", "OPEN", "REFUSED", "judge", "judge_arrays", "look_up", "look_up_arrays"]
@@ -26,7 +26,7 @@ _C2, _C3, _C4, _C5 = 1 / 2, -1 / 6, 1 / 24, -1 / 120
 _C6, _C7, _C8, _C9 = 1 / 720, -1 / 5040, 1 / 40320, -1 / 362880
 
 
-def look_up(table: Fine, words: WordArray, out: IntArray, again: IntArray) -> int:
+def look_up(table: FineTable, words: WordArray, out: IntArray, again: IntArray) -> int:
     """Write a number for each lane of the words to ``out``, and the places where a proposal is needed to ``again``.
 
     Gives how many those are; ``again`` is longer than ``out``.
@@ -38,7 +38,7 @@ def look_up(table: Fine, words: WordArray, out: IntArray, again: IntArray) -> in
     return int(loops[0](words, table.starts, np.uint64(32 - cut.index), np.uint64(cut.place + 1), out, again))
 
 
-def judge(table: Fine, first: WordArray, second: WordArray, values: IntArray, verdicts: Verdicts) -> None:
+def judge(table: FineTable, first: WordArray, second: WordArray, values: IntArray, verdicts: Verdicts) -> None:
     """Write the number that each proposal of two words is for, and whether it is accepted, refused, or open."""
     loops = _compiled() if table.cut.width == 64 else None
     if loops is None:
@@ -124,7 +124,7 @@ def _judge(
         verdicts[i] = OPEN - 2 * no - yes  # no branch: which it is cannot be foreseen
 
 
-def look_up_arrays(table: Fine, words: WordArray, out: IntArray, again: IntArray) -> int:
+def look_up_arrays(table: FineTable, words: WordArray, out: IntArray, again: IntArray) -> int:
     """What ``look_up`` gives, by NumPy, for words and lanes of any width."""
     cut = table.cut
     lane = cut.width // cut.lanes
@@ -143,7 +143,7 @@ def look_up_arrays(table: Fine, words: WordArray, out: IntArray, again: IntArray
     return int(places.size)
 
 
-def judge_arrays(table: Fine, first: WordArray, second: WordArray, values: IntArray, verdicts: Verdicts) -> None:
+def judge_arrays(table: FineTable, first: WordArray, second: WordArray, values: IntArray, verdicts: Verdicts) -> None:
     """What ``judge`` gives, by NumPy, for words of any width."""
     cut, choice = table.cut, table.choice
     blind, rest = cut.width - cut.choice, cut.width - 1 - cut.place

@@ -18,14 +18,14 @@ from sfumato.noise.alias import AliasTable
 from sfumato.noise.uniform import SPARE, Uniform, fixed_exp
 from sfumato.noise.words import WordBits, Words
 
-__all__ = ["FINE", "Cut", "Fine", "fine"]
+__all__ = ["FINE", "FineTable", "TableCut", "fine"]
 
 WINDOW = 2.0**-36  # in words a column: the floats of a proposal err by less than 2^−38
 _BITS = 160
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cut:
+class TableCut:
     """How the law is cut: σ is 2^sigma steps, a column 2^place steps, a table 2^index words, and the columns end at
     ``reach`` times σ, a power of two. A word of ``width`` bits holds ``lanes`` draws; ``choice`` of its bits choose a
     column where a coin is needed.
@@ -72,7 +72,7 @@ class Cut:
         return _peak(bits) * Enclosure(scale * Fraction(low, 1 << bits), scale * Fraction(high, 1 << bits))
 
 
-FINE = Cut(sigma=20, place=14, index=15, reach=8, width=64, lanes=2, choice=32)
+FINE = TableCut(sigma=20, place=14, index=15, reach=8, width=64, lanes=2, choice=32)
 
 
 @lru_cache(maxsize=64)
@@ -82,7 +82,7 @@ def _peak(bits: int) -> Enclosure:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Fine:
+class FineTable:
     """The tables of a cut.
 
     ``given[c]`` words of the first table are column c's. ``starts`` is that table: the first number of a word's column,
@@ -92,7 +92,7 @@ class Fine:
     for the tail and one for the words left over: their error has no bound, or their height, so that no float decides.
     """
 
-    cut: Cut
+    cut: TableCut
     given: tuple[int, ...]
     units: tuple[int, ...]
     scale: int
@@ -103,7 +103,7 @@ class Fine:
     accepted: float
 
     @classmethod
-    def of(cls, cut: Cut, *, window: float = WINDOW) -> "Fine":
+    def of(cls, cut: TableCut, *, window: float = WINDOW) -> "FineTable":
         """Build the tables; ``window`` may be widened in tests."""
         near = [cut.share(cut.nearest(c)) for c in range(cut.columns + 1)]
         given = tuple(int(cut.share(cut.farthest(c)).low) for c in range(cut.columns))
@@ -192,6 +192,6 @@ class Fine:
 
 
 @lru_cache(maxsize=1)
-def fine() -> Fine:
+def fine() -> FineTable:
     """The tables in use, built once."""
-    return Fine.of(FINE)
+    return FineTable.of(FINE)

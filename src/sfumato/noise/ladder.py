@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import accumulate
 from math import ceil
 
-from sfumato.core.rungs import Run, Rungs
+from sfumato.core.rungs import Rungs, WidthSteps
 from sfumato.noise.lattice import sample_geometric
 from sfumato.noise.selection import sample_intervals
 from sfumato.noise.uniform import SPARE, fixed_exp
@@ -49,7 +49,7 @@ def _placed(rungs: Rungs, epsilon: Fraction, level: int, more: int, bits: WordBi
     return -distance if bits.below(2) else distance
 
 
-def _ends(runs: Sequence[Run], rate: Fraction, bits: int) -> tuple[list[int], list[int]]:
+def _ends(runs: Sequence[WidthSteps], rate: Fraction, bits: int) -> tuple[list[int], list[int]]:
     """Enclose where centre and runs end on a scale of 2^bits: the centre has 1 − r, a run 2·amount·Σ r^(u + 1)."""
     grown = sum(run.amount * run.count for run in runs)
     fine = bits + 2 * SPARE + grown.bit_length() + ceil(1 / rate).bit_length()

@@ -6,7 +6,7 @@ Proof: docs/proofs/exact_samplers.md. Slow references for the same laws: referen
 from fractions import Fraction
 
 from sfumato.core.exact import Exact, natural, positive
-from sfumato.noise.columns import Law
+from sfumato.noise.columns import ColumnLaw
 from sfumato.noise.reference import draw_discrete_gaussian, draw_discrete_laplace, draw_geometric
 from sfumato.noise.sampler import AnyIntArray, IntArray, draw, in_64_bits
 from sfumato.noise.words import SystemWords, Words
@@ -62,17 +62,17 @@ def geometric(*, scale: Exact, size: int) -> IntArray:
 
 def sample_discrete_laplace(scale: Fraction, size: int, words: Words) -> AnyIntArray:
     """Draw from a given source; Python's own whole numbers where the scale is beyond 64 bits."""
-    law = Law(linear=1 / scale, quadratic=Fraction(0), two_sided=True)
+    law = ColumnLaw(linear=1 / scale, quadratic=Fraction(0), two_sided=True)
     return draw(law, size, words, lambda bits: draw_discrete_laplace(scale, bits))
 
 
 def sample_discrete_gaussian(sigma_squared: Fraction, size: int, words: Words) -> AnyIntArray:
     """Draw from a given source; Python's own whole numbers where σ is beyond 64 bits."""
-    law = Law(linear=Fraction(0), quadratic=1 / (2 * sigma_squared), two_sided=True)
+    law = ColumnLaw(linear=Fraction(0), quadratic=1 / (2 * sigma_squared), two_sided=True)
     return draw(law, size, words, lambda bits: draw_discrete_gaussian(sigma_squared, bits))
 
 
 def sample_geometric(scale: Fraction, size: int, words: Words) -> AnyIntArray:
     """Draw from a given source; Python's own whole numbers where the scale is beyond 64 bits."""
-    law = Law(linear=1 / scale, quadratic=Fraction(0), two_sided=False)
+    law = ColumnLaw(linear=1 / scale, quadratic=Fraction(0), two_sided=False)
     return draw(law, size, words, lambda bits: draw_geometric(scale, bits))

@@ -12,7 +12,7 @@ import numpy as np
 
 from sfumato.core.exact import Exact, natural, positive
 from sfumato.errors import InvalidInput
-from sfumato.noise.columns import Law
+from sfumato.noise.columns import ColumnLaw
 from sfumato.noise.sampler import COLUMNS, LARGEST_SHIFT, REACH, WINDOW, BoolArray, IntArray, sampler
 from sfumato.noise.uniform import SPARE, Uniform, fixed_exp
 from sfumato.noise.words import SystemWords, WordArray, Words
@@ -36,7 +36,7 @@ def rounded_gaussian(*, sigma: Exact, size: int) -> IntArray:
 
 def sample_rounded_gaussian(sigma: Fraction, size: int, words: Words) -> IntArray:
     """Draw from a given source."""
-    law = Law(linear=Fraction(0), quadratic=1 / (8 * sigma**2), two_sided=False)
+    law = ColumnLaw(linear=Fraction(0), quadratic=1 / (8 * sigma**2), two_sided=False)
     if law.exponent(COLUMNS << LARGEST_SHIFT) < REACH or sigma >= 2**50:
         raise InvalidInput("sigma must be below 2^50 lattice steps; nothing was drawn. Use a coarser lattice.")
     out = np.empty(size, dtype=np.int64)

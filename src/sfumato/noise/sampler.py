@@ -12,7 +12,7 @@ import numpy as np
 from sfumato.errors import InvalidInput
 from sfumato.noise.alias import RESIDUAL, AliasTable
 from sfumato.noise.bits import Bits
-from sfumato.noise.columns import Columns, Law
+from sfumato.noise.columns import ColumnLaw, NoiseColumns
 from sfumato.noise.uniform import Uniform
 from sfumato.noise.words import WordArray, WordBits, Words
 
@@ -35,7 +35,7 @@ _UNDRAWN = np.iinfo(np.int64).min
 _TAYLOR = [1 / 40320, -1 / 5040, 1 / 720, -1 / 120, 1 / 24, -1 / 6, 1 / 2, -1.0, 1.0]
 
 
-def draw(law: Law, size: int, words: Words, reference: Callable[[Bits], int]) -> AnyIntArray:
+def draw(law: ColumnLaw, size: int, words: Words, reference: Callable[[Bits], int]) -> AnyIntArray:
     """Draw ``size`` independent numbers of a law: int64, or Python's own where 2^−64 of the law lies beyond 64 bits.
 
     In the latter case each is drawn by the slow ``reference`` of the same law.
@@ -55,12 +55,12 @@ def in_64_bits(draws: AnyIntArray) -> IntArray:
 
 
 @lru_cache(maxsize=128)
-def _fits(law: Law) -> bool:
+def _fits(law: ColumnLaw) -> bool:
     return law.exponent(COLUMNS << LARGEST_SHIFT) >= REACH
 
 
 @lru_cache(maxsize=128)
-def sampler(law: Law) -> "Sampler":
+def sampler(law: ColumnLaw) -> "Sampler":
     """The sampler of a law for 64-bit words; kept for the parameters used last."""
     return Sampler.of(law.columns(most=COLUMNS, reach=REACH), width=64)
 
@@ -75,7 +75,7 @@ class Sampler:
     Public: the law and how many are drawn. Sensitive: the draws; scratch memory is overwritten.
     """
 
-    columns: Columns
+    columns: NoiseColumns
     table: AliasTable
     starts: IntArray
     certain: WordArray
@@ -84,7 +84,7 @@ class Sampler:
     window: float
 
     @classmethod
-    def of(cls, columns: Columns, *, width: int, window: float = WINDOW) -> "Sampler":
+    def of(cls, columns: NoiseColumns, *, width: int, window: float = WINDOW) -> "Sampler":
         """Build the table; ``width`` is the words' and ``window`` may be widened in tests."""
         table = columns.table(width=width)
         starts = np.array([_UNDRAWN if r == RESIDUAL else columns.start(r) for r in table.outcomes.tolist()], np.int64)

@@ -2,7 +2,7 @@
 
 from sfumato.runner.adoption import adopt
 from sfumato.runner.plan_file import PlanFile, Planned
-from sfumato.runner.run import Fate, Outcome, Runner
+from sfumato.runner.run import Fate, Runner, StepOutcome
 from sfumato.runner.steps import Standing, Step
 
-__all__ = ["Fate", "Outcome", "PlanFile", "Planned", "Runner", "Standing", "Step", "adopt"]
+__all__ = ["Fate", "PlanFile", "Planned", "Runner", "Standing", "Step", "StepOutcome", "adopt"]

@@ -10,7 +10,7 @@ from sfumato.governance.periods import periods
 from sfumato.governance.plans import Accounting
 from sfumato.governance.terms import levels_of
 from sfumato.runner.plan_file import PlanFile
-from sfumato.runner.record import Record, adopted_of, key_of
+from sfumato.runner.record import PlanRecord, adopted_of, key_of
 
 __all__ = ["adopt", "check_carried_out", "levels"]
 
@@ -41,7 +41,7 @@ def levels(ledger: Ledger, file: PlanFile) -> dict[str, Budget]:
     balances = {balance.name: balance for balance in ledger.balances()}
     names = [account_line(level) for level in levels_of(file.account)]
     for dataset in dict.fromkeys(entry.asked.dataset for entry in file.entries):
-        people = Record.population(ledger, dataset)
+        people = PlanRecord.population(ledger, dataset)
         if people is None:
             raise NotDeclared(
                 f"the dataset {dataset!r} is not declared in the ledger, so nobody knows whose budget it draws on. "
@@ -58,7 +58,7 @@ def levels(ledger: Ledger, file: PlanFile) -> dict[str, Budget]:
 def _spent_before(ledger: Ledger, file: PlanFile) -> Budget:
     """What periods of this year cost under earlier versions of the plan."""
     total = Budget.none()
-    record = Record(ledger=ledger, digests={})
+    record = PlanRecord(ledger=ledger, digests={})
     for adopted in adopted_of(ledger, file):
         plan = adopted.schedule.plan
         if plan.year == file.plan.year:

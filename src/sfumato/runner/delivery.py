@@ -15,7 +15,7 @@ from typing import Any
 from sfumato.core.exact import decimal_down
 from sfumato.core.release import Release
 from sfumato.governance.periods import Period
-from sfumato.governance.plans import Source
+from sfumato.governance.plans import FigureSource
 from sfumato.inference.figure import Figure
 from sfumato.reports.publication import Grounds, standing
 from sfumato.runner.figures import Weighted
@@ -36,7 +36,7 @@ class Folder:
         certificate, result = self._files(name, period)
         return certificate.is_file() and self._says(result)
 
-    def has_figure(self, name: str, period: Period, source: Source) -> bool:
+    def has_figure(self, name: str, period: Period, source: FigureSource) -> bool:
         """Whether the file of a figure is there, and says of its publication what the plan says now."""
         return self._says(self._figure(name, period, source))
 
@@ -50,7 +50,7 @@ class Folder:
             for column, values, ends in release.shown(LEVEL)
         }
         body = {
-            **self._about(name, period, Source.OWN),
+            **self._about(name, period, FigureSource.OWN),
             "dataset": {"name": said.dataset.name, "version": said.dataset.edition},
             "labels": {label: list(column) for label, column in said.query.labels().items()},
             "columns": columns,
@@ -65,7 +65,7 @@ class Folder:
         self,
         name: str,
         period: Period,
-        source: Source,
+        source: FigureSource,
         columns: Mapping[str, Figure],
         parts: Sequence[Weighted],
         identifiers: Mapping[Any, str],
@@ -103,7 +103,7 @@ class Folder:
             return False
         return isinstance(body, dict) and body.get("publication") == self._grounds.document()
 
-    def _about(self, name: str, period: Period, source: Source) -> dict[str, Any]:
+    def _about(self, name: str, period: Period, source: FigureSource) -> dict[str, Any]:
         return {
             "publication": self._grounds.document(),
             "plan": self._plan,
@@ -118,7 +118,7 @@ class Folder:
         folder = self._place / name
         return folder / f"{period.label}.certificate.json", folder / f"{period.label}.json"
 
-    def _figure(self, name: str, period: Period, source: Source) -> Path:
+    def _figure(self, name: str, period: Period, source: FigureSource) -> Path:
         return self._place / name / f"{period.label}.{source.value}.json"
 
 

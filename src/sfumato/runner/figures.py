@@ -10,7 +10,7 @@ from fractions import Fraction
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput
 from sfumato.governance.periods import Period
-from sfumato.governance.plans import Schedule, Source
+from sfumato.governance.plans import FigureSource, Schedule
 from sfumato.inference.figure import Figure
 from sfumato.inference.form import Form, Noise
 from sfumato.laws import DiscreteLaplace
@@ -39,9 +39,9 @@ class Recipe:
         """All releases in the figure, each once, with the weights that the schedule gives them."""
         line = self.schedule.line(name)
         own = Weighted(of=Ingredient(name, period), weight=ONE)
-        if line.source is Source.OWN or line.of is None:
+        if line.source is FigureSource.OWN or line.of is None:
             return (own,)
-        share = line.own_share if line.source is Source.COMBINED else Fraction(0)
+        share = line.own_share if line.source is FigureSource.COMBINED else Fraction(0)
         found = [Weighted(of=own.of, weight=share)] if share else []
         if share < 1:
             finer = self.schedule.line(line.of)
@@ -50,7 +50,7 @@ class Recipe:
                 # What the solver weighed is the finer one's own release; where it has none, its figure.
                 inner = (
                     self.of(line.of, part)
-                    if finer.source is Source.DERIVED
+                    if finer.source is FigureSource.DERIVED
                     else (Weighted(of=Ingredient(line.of, part), weight=ONE),)
                 )
                 found += [Weighted(of=each.of, weight=(1 - share) * each.weight) for each in inner]
@@ -81,8 +81,8 @@ def expected_margin(schedule: Schedule, name: str, confidence: Fraction) -> Frac
         return DiscreteLaplace(scale=plan.release(of).l1 / schedule.line(of).amount)
 
     weights = [(name, ONE)]
-    if line.source is not Source.OWN and line.of is not None:
-        share = line.own_share if line.source is Source.COMBINED else Fraction(0)
+    if line.source is not FigureSource.OWN and line.of is not None:
+        share = line.own_share if line.source is FigureSource.COMBINED else Fraction(0)
         weights = [(name, share)] if share else []
         root = _root(schedule, line.of)
         weights += [(root, 1 - share)] * (line.parts if share < 1 else 0)
@@ -100,4 +100,4 @@ def expected_margin(schedule: Schedule, name: str, confidence: Fraction) -> Frac
 
 def _root(schedule: Schedule, name: str) -> str:
     line = schedule.line(name)
-    return name if line.source is not Source.DERIVED or line.of is None else _root(schedule, line.of)
+    return name if line.source is not FigureSource.DERIVED or line.of is None else _root(schedule, line.of)

@@ -19,7 +19,7 @@ from sfumato.runner.asked import is_asked
 from sfumato.runner.plan_file import PlanFile
 from sfumato.runner.steps import Ingredient
 
-__all__ = ["Record", "adopted_of", "check_planned", "key_of"]
+__all__ = ["PlanRecord", "adopted_of", "check_planned", "key_of"]
 
 
 def key_of(digest: str, release: str, label: str) -> str:
@@ -63,7 +63,7 @@ def check_planned(plan: Plan, of: Ingredient, said: Statement) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class PlanRecord:
     """A plan in a ledger.
 
     A plan may be adopted again in another version, or for another year. What was released for a period under an earlier
@@ -76,7 +76,7 @@ class Record:
     plans: dict[str, Plan] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, ledger: Ledger, file: PlanFile) -> tuple["Record", Adopted]:
+    def of(cls, ledger: Ledger, file: PlanFile) -> tuple["PlanRecord", Adopted]:
         """The record of a plan, and the plan as it was adopted; refused where the file is not what was adopted."""
         known = adopted_of(ledger, file)
         digests: dict[int, tuple[str, ...]] = {}

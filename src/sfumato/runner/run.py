@@ -18,18 +18,18 @@ from sfumato.errors import EngineFailed
 from sfumato.governance.books import Charge
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.periods import Period, periods
-from sfumato.governance.plans import Schedule, Source
+from sfumato.governance.plans import FigureSource, Schedule
 from sfumato.governance.terms import written
 from sfumato.runner.adoption import check_carried_out
 from sfumato.runner.asked import is_asked
 from sfumato.runner.delivery import Folder
 from sfumato.runner.figures import Recipe, Weighted, computed
 from sfumato.runner.plan_file import PlanFile
-from sfumato.runner.record import Record, check_planned, key_of
+from sfumato.runner.record import PlanRecord, check_planned, key_of
 from sfumato.runner.steps import Ingredient, Standing, Step, due_at
 from sfumato.vault import Vault
 
-__all__ = ["Fate", "Outcome", "Runner"]
+__all__ = ["Fate", "Runner", "StepOutcome"]
 
 
 class Fate(Enum):
@@ -43,7 +43,7 @@ class Fate(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class StepOutcome:
     """A step of a run: what became of it, what it cost, and the files that it left."""
 
     step: Step
@@ -65,14 +65,14 @@ class Runner:
     """
 
     file: PlanFile
-    record: Record
+    record: PlanRecord
     schedule: Schedule
 
     @classmethod
     def of(cls, file: PlanFile, ledger: Ledger) -> "Runner":
         """The runner of a plan file; refused unless exactly this plan is the newest one adopted."""
         check_carried_out(file)
-        record, adopted = Record.of(ledger, file)
+        record, adopted = PlanRecord.of(ledger, file)
         return cls(file=file, record=record, schedule=adopted.schedule)
 
     def steps(self, *, until: date | None = None, today: date | None = None) -> tuple[Step, ...]:
@@ -86,7 +86,7 @@ class Runner:
         ends = {due_at(period) for entry in self.file.entries for period in periods(entry.every, year)}
         return min((end for end in ends if end > moment), default=None)
 
-    def run(self, out: Path, *, until: date | None = None, today: date | None = None) -> Iterator[Outcome]:
+    def run(self, out: Path, *, until: date | None = None, today: date | None = None) -> Iterator[StepOutcome]:
         """Make what is due, in order; each outcome is told when it is durable.
 
         A missing file, or one that cannot be read, is told and passed over. A budget that is used up, and anything that
@@ -96,7 +96,7 @@ class Runner:
         looked = self._looked(until, today)
         answers: _Answers = dict(looked.answers)
         for step in looked.steps:
-            if step.source is not Source.OWN:
+            if step.source is not FigureSource.OWN:
                 made = self._computed(step, folder, answers)
             elif step.standing is Standing.DONE:
                 made = self._kept(step, folder, answers)
@@ -117,16 +117,16 @@ class Runner:
         figures: list[tuple[str, Period, tuple[Weighted, ...]]] = []
         for line in self.schedule.lines:
             for period in periods(plan.release(line.name).every, plan.year):
-                if line.source is not Source.DERIVED:
+                if line.source is not FigureSource.DERIVED:
                     own.append((line.name, period))
-                if line.source is not Source.OWN:
+                if line.source is not FigureSource.OWN:
                     figures.append((line.name, period, recipe.of(line.name, period)))
         wanted = {Ingredient(name, period) for name, period in own}
         wanted |= {part.of for _, _, parts in figures for part in parts}
         answers = self._answers(wanted)
         standing = self._standings(own, answers, now)
         steps = [
-            Step(name=name, period=period, source=Source.OWN, standing=standing[Ingredient(name, period)])
+            Step(name=name, period=period, source=FigureSource.OWN, standing=standing[Ingredient(name, period)])
             for name, period in own
         ]
         for name, period, parts in figures:
@@ -137,7 +137,7 @@ class Runner:
             source = self.schedule.line(name).source
             steps.append(Step(name=name, period=period, source=source, standing=state, why=why))
         order = {entry.name: place for place, entry in enumerate(self.file.entries)}
-        steps.sort(key=lambda step: (step.period.last, step.source is not Source.OWN, order[step.name]))
+        steps.sort(key=lambda step: (step.period.last, step.source is not FigureSource.OWN, order[step.name]))
         kept = tuple(step for step in steps if until is None or step.period.last <= until)
         return _Looked(steps=kept, answers=answers)
 
@@ -181,10 +181,10 @@ class Runner:
 
     # ------------------------------------------------------------------------------------------------ what is made
 
-    def _released(self, step: Step, folder: Folder, answers: "_Answers") -> Outcome | None:
+    def _released(self, step: Step, folder: Folder, answers: "_Answers") -> StepOutcome | None:
         """Charge, read, draw and store under the step's key; then write its files."""
         name, period = step.name, step.period
-        Record.of(self.record.ledger, self.file)  # refuses once another version of the plan was adopted meanwhile
+        PlanRecord.of(self.record.ledger, self.file)  # refuses once another version of the plan was adopted meanwhile
         entry, key = self.file.entry(name), self._key(name, period)
         dataset = self._dataset(name, period)
         self.record.ledger.declare_version(dataset)
@@ -201,7 +201,7 @@ class Runner:
         try:
             release = question.release(epsilon=self.schedule.line(name).amount, idempotency=key)
         except EngineFailed as wrong:
-            return Outcome(step=step, fate=Fate.FAILED, words=str(wrong))
+            return StepOutcome(step=step, fate=Fate.FAILED, words=str(wrong))
         of = Ingredient(name, period)
         check_planned(self.file.plan, of, release.statement)  # what comes back may have been stored by anybody
         answers[of] = release
@@ -209,18 +209,18 @@ class Runner:
             return None  # somebody asked the very same before, outside the plan: that answer is the one, and is free
         files = folder.keep_release(name, period, release)
         fate = Fate.KEPT if release.repeated else Fate.RELEASED
-        return Outcome(step=step, fate=fate, cost=release.charged, files=files)
+        return StepOutcome(step=step, fate=fate, cost=release.charged, files=files)
 
-    def _kept(self, step: Step, folder: Folder, answers: "_Answers") -> Outcome | None:
+    def _kept(self, step: Step, folder: Folder, answers: "_Answers") -> StepOutcome | None:
         """Write the files of a release that was made before, where they are lost."""
         if folder.has_release(step.name, step.period):
             return None
         self._check_use([step.name])
         release = self._answer(Ingredient(step.name, step.period), answers)
         files = folder.keep_release(step.name, step.period, release)
-        return Outcome(step=step, fate=Fate.KEPT, files=files)
+        return StepOutcome(step=step, fate=Fate.KEPT, files=files)
 
-    def _computed(self, step: Step, folder: Folder, answers: "_Answers") -> Outcome | None:
+    def _computed(self, step: Step, folder: Folder, answers: "_Answers") -> StepOutcome | None:
         """Compute a figure from stored releases, once all of them are there."""
         if folder.has_figure(step.name, step.period, step.source):
             return None
@@ -232,11 +232,11 @@ class Runner:
         other = [of.period.label for of, release in releases.items() if not self._asks(of, release)]
         if other:
             words = f"{', '.join(other)} answered what an earlier version of the plan asked; they do not add up with it"
-            return Outcome(step=step, fate=Fate.FAILED, words=words)
+            return StepOutcome(step=step, fate=Fate.FAILED, words=words)
         columns = computed(parts, releases.__getitem__)
         identifiers = {of: release.statement.identifier for of, release in releases.items()}
         file = folder.keep_figure(step.name, step.period, step.source, columns, parts, identifiers)
-        return Outcome(step=step, fate=Fate.COMPUTED, files=(file,))
+        return StepOutcome(step=step, fate=Fate.COMPUTED, files=(file,))
 
     def _answer(self, of: Ingredient, answers: "_Answers") -> Release:
         found = answers[of]
@@ -273,13 +273,15 @@ def _worst(several: list[Standing]) -> Standing:
     return next((each for each in WORST if each in several), Standing.DUE)
 
 
-def _passed(step: Step) -> Outcome | None:
+def _passed(step: Step) -> StepOutcome | None:
     """What is told of a step that cannot be made now."""
     match step.standing:
         case Standing.MISSING:
-            words = step.why or ("its data is not there" if step.source is Source.OWN else "parts of it are not there")
-            return Outcome(step=step, fate=Fate.MISSING, words=words)
+            words = step.why or (
+                "its data is not there" if step.source is FigureSource.OWN else "parts of it are not there"
+            )
+            return StepOutcome(step=step, fate=Fate.MISSING, words=words)
         case Standing.CLOSED:
             words = "its data was closed after an engine failed while reading it; nothing more is read of it"
-            return Outcome(step=step, fate=Fate.FAILED, words=words)
+            return StepOutcome(step=step, fate=Fate.FAILED, words=words)
     return None

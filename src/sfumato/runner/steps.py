@@ -6,7 +6,7 @@ from datetime import UTC, datetime, time, timedelta
 from enum import Enum
 
 from sfumato.governance.periods import Cadence, Period, period_of
-from sfumato.governance.plans import Source
+from sfumato.governance.plans import FigureSource
 
 __all__ = ["Ingredient", "Standing", "Step", "due_at", "inside"]
 
@@ -41,7 +41,7 @@ class Step:
 
     name: str
     period: Period
-    source: Source
+    source: FigureSource
     standing: Standing
     why: str = ""
 

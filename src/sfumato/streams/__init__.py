@@ -5,15 +5,15 @@ needs no data and no NumPy.
 """
 
 from sfumato.core.data_kind import DataKind
-from sfumato.mechanisms.pattern import Pattern
-from sfumato.mechanisms.toeplitz import Toeplitz
+from sfumato.mechanisms.matrix.steps.buffers import Buffers
+from sfumato.mechanisms.matrix.steps.doubling import Doubling
+from sfumato.mechanisms.matrix.steps.pattern import Pattern
+from sfumato.mechanisms.matrix.steps.rows import Rows
+from sfumato.mechanisms.matrix.steps.toeplitz import Toeplitz
+from sfumato.mechanisms.matrix.steps.tree import Tree
 from sfumato.streams.alarms import Alarms
-from sfumato.streams.buffers import Buffers
-from sfumato.streams.doubling import Doubling
 from sfumato.streams.noise import SeriesNoise
-from sfumato.streams.rows import Rows
 from sfumato.streams.total import RunningTotal
-from sfumato.streams.tree import Tree
 
 __all__ = [
     "KIND",

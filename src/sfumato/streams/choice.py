@@ -2,12 +2,12 @@
 
 from sfumato.core.exact import natural
 from sfumato.errors import InvalidInput
-from sfumato.mechanisms.pattern import ADDED, Pattern
-from sfumato.mechanisms.toeplitz import LONGEST, Toeplitz
-from sfumato.streams.buffers import Buffers, buffers_for, searched
-from sfumato.streams.doubling import BLOCKS, FIRST, Doubling
-from sfumato.streams.rows import MOST, Rows, optimal
-from sfumato.streams.tree import Tree
+from sfumato.mechanisms.matrix.steps.buffers import Buffers, buffers_for, searched
+from sfumato.mechanisms.matrix.steps.doubling import BLOCKS, FIRST, Doubling
+from sfumato.mechanisms.matrix.steps.pattern import ADDED, Pattern
+from sfumato.mechanisms.matrix.steps.rows import MOST, Rows, optimal
+from sfumato.mechanisms.matrix.steps.toeplitz import LONGEST, Toeplitz
+from sfumato.mechanisms.matrix.steps.tree import Tree
 
 __all__ = ["STRATEGIES", "strategy_for"]
 
@@ -71,7 +71,7 @@ def _gaussian(horizon: int, pattern: Pattern, largest: int, reading: int | None)
         return mixed
     import numpy as np
 
-    from sfumato.streams.inverse import mean_error
+    from sfumato.mechanisms.matrix.steps.inverse import mean_error
     from sfumato.streams.window import window_squares
 
     plain = Toeplitz(form="increments", horizon=horizon, bits=mixed.bits)

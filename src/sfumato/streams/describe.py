@@ -9,10 +9,10 @@ from sfumato.core.exact import decimal_up, fraction_text
 from sfumato.core.query import Mechanism
 from sfumato.core.units import Unit, User
 from sfumato.errors import Unsupported
+from sfumato.mechanisms.matrix.steps.toeplitz import Toeplitz
+from sfumato.mechanisms.matrix.steps.tree import Tree
 from sfumato.mechanisms.sparse_vector import SparseVector
-from sfumato.mechanisms.toeplitz import Toeplitz
 from sfumato.streams.noise import SeriesNoise
-from sfumato.streams.tree import Tree
 
 if TYPE_CHECKING:
     from sfumato.core.statement import Statement

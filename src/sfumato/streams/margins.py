@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sfumato import laws
 from sfumato.core.exact import Exact, natural
 from sfumato.laws.margins import level_of
-from sfumato.streams.buffers import Buffers
+from sfumato.mechanisms.matrix.steps.buffers import Buffers
 from sfumato.streams.noise import SeriesNoise
 
 if TYPE_CHECKING:

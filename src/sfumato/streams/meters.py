@@ -13,11 +13,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.mechanisms.toeplitz import Toeplitz
-from sfumato.streams.buffers import BLOCK, Buffers
-from sfumato.streams.doubling import Doubling
-from sfumato.streams.rows import Rows
-from sfumato.streams.tree import Tree
+from sfumato.mechanisms.matrix.steps.buffers import BLOCK, Buffers
+from sfumato.mechanisms.matrix.steps.doubling import Doubling
+from sfumato.mechanisms.matrix.steps.rows import Rows
+from sfumato.mechanisms.matrix.steps.toeplitz import Toeplitz
+from sfumato.mechanisms.matrix.steps.tree import Tree
 
 __all__ = ["Floats", "Integers", "Meter", "Strategy", "check_room", "meter_of"]
 

@@ -12,13 +12,13 @@ from sfumato.core.exact import decimal_up, positive
 from sfumato.core.noise_multiplier import exact_multiplier
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput
+from sfumato.mechanisms.matrix.steps.buffers import Buffers
+from sfumato.mechanisms.matrix.steps.doubling import Doubling
+from sfumato.mechanisms.matrix.steps.pattern import Pattern
+from sfumato.mechanisms.matrix.steps.rows import Rows
+from sfumato.mechanisms.matrix.steps.toeplitz import Toeplitz
+from sfumato.mechanisms.matrix.steps.tree import Tree
 from sfumato.mechanisms.norms import known
-from sfumato.mechanisms.pattern import Pattern
-from sfumato.mechanisms.toeplitz import Toeplitz
-from sfumato.streams.buffers import Buffers
-from sfumato.streams.doubling import Doubling
-from sfumato.streams.rows import Rows
-from sfumato.streams.tree import Tree
 
 if TYPE_CHECKING:
     from sfumato.noise import Words

@@ -6,10 +6,10 @@ from sfumato.core.limits import Limit
 from sfumato.core.units import Edge, Event, Record, Relation, Unit, User, describe
 from sfumato.errors import Refused, Unsupported
 
-__all__ = ["Steps", "check_protected"]
+__all__ = ["StepLike", "check_protected"]
 
 
-class Steps(Protocol):
+class StepLike(Protocol):
     """What a stream declares of its steps."""
 
     @property
@@ -33,7 +33,7 @@ class Steps(Protocol):
         ...
 
 
-def check_protected(steps: Steps, unit: Unit, limit: Limit | None) -> None:
+def check_protected(steps: StepLike, unit: Unit, limit: Limit | None) -> None:
     """Refuse a unit that these steps do not bound.
 
     Persons are held to a limit by the stream itself, which must be the one that is charged. Nobody could hold events to

@@ -10,13 +10,13 @@ from typing import Protocol
 
 import numpy as np
 
-from sfumato.mechanisms.toeplitz import Toeplitz
-from sfumato.streams.buffers import Buffers
-from sfumato.streams.doubling import Doubling
-from sfumato.streams.inverse import inverse, response
+from sfumato.mechanisms.matrix.steps.buffers import Buffers
+from sfumato.mechanisms.matrix.steps.doubling import Doubling
+from sfumato.mechanisms.matrix.steps.inverse import inverse, response
+from sfumato.mechanisms.matrix.steps.rows import Rows
+from sfumato.mechanisms.matrix.steps.toeplitz import Toeplitz
+from sfumato.mechanisms.matrix.steps.tree import Tree
 from sfumato.streams.meters import Floats, Integers, Strategy
-from sfumato.streams.rows import Rows
-from sfumato.streams.tree import Tree
 
 __all__ = ["Reader", "back_row", "reader_of", "spread_of"]
 

@@ -2,7 +2,7 @@
 
 import math
 
-from sfumato.mechanisms.pattern import ADDED, Pattern
+from sfumato.mechanisms.matrix.steps.pattern import ADDED, Pattern
 from sfumato.streams.meters import Strategy
 from sfumato.streams.readers import spread_of
 
@@ -14,7 +14,7 @@ ONE = Pattern(times=1, separation=1, change=ADDED)
 def root_mean_squared(strategy: Strategy) -> float:
     """The root of the mean squared error of all totals per unit of noise at unit l2 sensitivity, rounding and all.
 
-    >>> from sfumato.mechanisms.toeplitz import Toeplitz
+    >>> from sfumato.mechanisms.matrix.steps.toeplitz import Toeplitz
     >>> round(root_mean_squared(Toeplitz(form="square root", horizon=64, bits=20)), 4)
     2.2297
     """

@@ -9,8 +9,8 @@ from sfumato.core.query import Dataset
 from sfumato.core.units import User
 from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.gate.setting import Setting
+from sfumato.mechanisms.matrix.steps.doubling import BLOCKS, FIRST
 from sfumato.streams import STREAM_QUERIES
-from sfumato.streams.doubling import BLOCKS, FIRST
 from sfumato.streams.stream import Stream
 
 __all__ = ["StreamStore"]

@@ -15,12 +15,12 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.statement import Statement
 from sfumato.core.units import Relation, Unit
 from sfumato.errors import InvalidInput
-from sfumato.mechanisms.pattern import Pattern
+from sfumato.mechanisms.matrix.steps.pattern import Pattern
+from sfumato.mechanisms.matrix.steps.tree import Tree
 from sfumato.streams.choice import strategy_for
 from sfumato.streams.describe import running_total
 from sfumato.streams.noise import SeriesNoise
 from sfumato.streams.protected import check_protected
-from sfumato.streams.tree import Tree
 
 if TYPE_CHECKING:
     from sfumato.core.release import Release

@@ -12,7 +12,7 @@ from sfumato.core.units import User
 from sfumato.errors import InvalidInput, Refused
 from sfumato.gate.checkpoint import Checkpointed
 from sfumato.gate.session import Opened, SessionGate
-from sfumato.mechanisms.sparse_vector import Reading, SparseVector, Watch
+from sfumato.mechanisms.sparse_vector import AlarmReading, SparseVector, Watch
 from sfumato.streams.alarms import Alarms
 from sfumato.streams.people import People, listed
 
@@ -55,7 +55,7 @@ class Watching(Checkpointed):
         """Whether all alarms were raised. Public: it follows from the alarms."""
         return len(self._told) >= 2 * self._query.alarms
 
-    def check(self, value: int | None = None, *, people: Any = None) -> Reading:
+    def check(self, value: int | None = None, *, people: Any = None) -> AlarmReading:
         """Look at the next step: whether it raised an alarm and, if so, the noisy gap.
 
         ``value`` is held to the declared bounds without a word; where persons are protected, ``people`` lists the ids

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from sfumato.mechanisms.toeplitz import Toeplitz
-from sfumato.streams.buffers import Buffers
-from sfumato.streams.doubling import Doubling
-from sfumato.streams.rows import Rows
-from sfumato.streams.tree import Tree
+from sfumato.mechanisms.matrix.steps.buffers import Buffers
+from sfumato.mechanisms.matrix.steps.doubling import Doubling
+from sfumato.mechanisms.matrix.steps.rows import Rows
+from sfumato.mechanisms.matrix.steps.toeplitz import Toeplitz
+from sfumato.mechanisms.matrix.steps.tree import Tree
 
 if TYPE_CHECKING:
     from sfumato.streams.meters import Floats

@@ -16,7 +16,7 @@ from torch.nn import functional as F  # noqa: E402
 from sfumato.errors import InvalidInput  # noqa: E402
 from sfumato.learning.engine import SLACK, Engine  # noqa: E402
 from sfumato.learning.engine.accumulate import DEEP, chunk, outer, rows  # noqa: E402
-from sfumato.learning.engine.bounds import CROWD, DEEPEST, FEW, MANY, OVER, UNIT_ROUNDOFF, WIDE, Budget  # noqa: E402
+from sfumato.learning.engine.bounds import CROWD, DEEPEST, FEW, MANY, OVER, UNIT_ROUNDOFF, WIDE, ErrorBudget  # noqa: E402
 
 UNITS = [1, 2, 7, 64, 256, 1000, 4096, 30_000]
 
@@ -24,9 +24,9 @@ UNITS = [1, 2, 7, 64, 256, 1000, 4096, 30_000]
 @pytest.mark.parametrize("units", UNITS)
 @pytest.mark.parametrize("batches", [1, 2, 5])
 def test_the_parts_of_the_slack_add_up(units: int, batches: int) -> None:
-    plain, crowded = (Budget(units=units, batches=batches, crowded=many) for many in (False, True))
+    plain, crowded = (ErrorBudget(units=units, batches=batches, crowded=many) for many in (False, True))
 
-    def error(budget: Budget, crowd: int) -> Fraction:
+    def error(budget: ErrorBudget, crowd: int) -> Fraction:
         return units * crowd * (1 + OVER) * (max(budget.terms(crowd=crowd), -3) + 3) * UNIT_ROUNDOFF
 
     assert OVER + 2 * batches * error(plain, 1) <= SLACK
@@ -43,7 +43,7 @@ def test_squares_of_the_roundoff_fit_into_two_terms() -> None:
 @pytest.mark.parametrize("places", [1, 8, 64])
 def test_chunks_are_no_deeper_than_allowed(units: int, places: int) -> None:
     for crowd in (1, CROWD):
-        terms = Budget(units=units, batches=2, crowded=crowd > 1).terms(crowd=crowd)
+        terms = ErrorBudget(units=units, batches=2, crowded=crowd > 1).terms(crowd=crowd)
         step = chunk(units, places, terms)
         assert step == 0 or step * places + -(-units // step) <= terms
         assert 0 <= step <= units
@@ -51,14 +51,14 @@ def test_chunks_are_no_deeper_than_allowed(units: int, places: int) -> None:
 
 def test_double_precision_has_room_for_the_rest() -> None:
     depth = max(DEEP, 1638) + MANY
-    assert MANY * CROWD * WIDE * depth * Fraction(1, 2**53) < Budget(units=1, batches=2, crowded=True).error() / 8
+    assert MANY * CROWD * WIDE * depth * Fraction(1, 2**53) < ErrorBudget(units=1, batches=2, crowded=True).error() / 8
 
 
 def test_a_sum_of_few_units_may_be_kept_in_single_precision() -> None:
     """What was summed in double precision is rounded once more, by u of the norm of the sum at most."""
     depth = max(DEEP, 1638) + FEW
     rest = FEW * CROWD * WIDE * depth * Fraction(1, 2**53) + FEW * (1 + OVER) * UNIT_ROUNDOFF
-    assert rest < Budget(units=1, batches=2, crowded=True).error() / 8
+    assert rest < ErrorBudget(units=1, batches=2, crowded=True).error() / 8
     model = nn.Linear(3, 2)
     for units, batches, kept in ((FEW, 2, torch.float32), (FEW + 1, 2, torch.float64), (8, 3, torch.float64)):
         engine = Engine(model, F.mse_loss, batches=batches)

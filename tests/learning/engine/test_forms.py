@@ -10,14 +10,14 @@ import torch  # noqa: E402
 from torch import nn  # noqa: E402
 
 from sfumato.learning.engine.layers import forward_of  # noqa: E402
-from sfumato.learning.engine.record import Record  # noqa: E402
+from sfumato.learning.engine.record import ForwardRecord  # noqa: E402
 
 CELLS = [nn.RNNCell(5, 4), nn.RNNCell(5, 4, nonlinearity="relu"), nn.LSTMCell(5, 4, bias=False), nn.GRUCell(5, 4)]
 
 
 @pytest.mark.parametrize("cell", CELLS)
 def test_cells(cell: nn.Module) -> None:
-    own, x, h = forward_of(cell, "cell", Record()), torch.randn(3, 5), torch.randn(3, 4)
+    own, x, h = forward_of(cell, "cell", ForwardRecord()), torch.randn(3, 5), torch.randn(3, 4)
     assert own is not None
     state = (h, torch.randn(3, 4)) if isinstance(cell, nn.LSTMCell) else h
     for given in ((x,), (x, state)):
@@ -28,7 +28,7 @@ def test_cells(cell: nn.Module) -> None:
 @pytest.mark.parametrize("bias", [True, False])
 def test_attention(first: bool, bias: bool) -> None:
     layer = nn.MultiheadAttention(6, 2, batch_first=first, bias=bias)
-    own, x, y = forward_of(layer, "", Record()), torch.randn(4, 4, 6), torch.randn(4, 4, 6)
+    own, x, y = forward_of(layer, "", ForwardRecord()), torch.randn(4, 4, 6), torch.randn(4, 4, 6)
     assert own is not None
     hidden = torch.tensor([[False, False, True, True]]).expand(4, 4)
     ahead = torch.ones(4, 4).triu(1).bool()

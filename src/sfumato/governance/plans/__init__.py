@@ -9,7 +9,7 @@ from sfumato.core.units import Client, Edge, Event, Family, Node, Record, User, 
 from sfumato.governance.periods import Cadence, Period
 from sfumato.governance.plans.plan import Accounting, Aim, Fixed, Margin, MeanError, Plan, PlannedRelease
 from sfumato.governance.plans.prices import Price, ideal_epsilon, least_amount
-from sfumato.governance.plans.schedule import Compared, Line, Schedule, Source
+from sfumato.governance.plans.schedule import Compared, FigureSource, Schedule, ScheduledLine
 from sfumato.governance.plans.solve import solve
 
 __all__ = [
@@ -18,8 +18,8 @@ __all__ = [
     "Aim",
     "Cadence",
     "Compared",
+    "FigureSource",
     "Fixed",
-    "Line",
     "Margin",
     "MeanError",
     "Period",
@@ -27,13 +27,13 @@ __all__ = [
     "PlannedRelease",
     "Price",
     "Schedule",
-    "Source",
+    "ScheduledLine",
     "ideal_epsilon",
     "least_amount",
     "solve",
 ]
 
 DECLARATIONS = (
-    *(Budget, Compared, Fixed, Line, Margin, MeanError, Plan, PlannedRelease, Schedule),
+    *(Budget, Compared, Fixed, ScheduledLine, Margin, MeanError, Plan, PlannedRelease, Schedule),
     *(Client, Edge, Event, Family, Node, Record, User, Weight),
 )  # what a Registry needs to read plans and schedules

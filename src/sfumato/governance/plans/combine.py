@@ -7,13 +7,13 @@ from fractions import Fraction
 
 from sfumato.governance.plans.split import fit
 
-__all__ = ["Figure", "least_variance", "objective", "precision"]
+__all__ = ["CombinedFigure", "least_variance", "objective", "precision"]
 
 ROUNDS = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class CombinedFigure:
     """A figure of a plan: what its variance counts, and the places and factors of what it is made from.
 
     ``sources`` are pairs (place, spread): a source at the amount x has the variance spread/x^power.
@@ -23,23 +23,23 @@ class Figure:
     sources: tuple[tuple[int, Fraction], ...]
 
 
-def precision(figure: Figure, amounts: Sequence[Fraction], power: int) -> Fraction:
+def precision(figure: CombinedFigure, amounts: Sequence[Fraction], power: int) -> Fraction:
     """One over the variance of the best mean of the sources: precisions add up.
 
-    >>> figure = Figure(counts=Fraction(1), sources=((0, Fraction(2)), (1, Fraction(2))))
+    >>> figure = CombinedFigure(counts=Fraction(1), sources=((0, Fraction(2)), (1, Fraction(2))))
     >>> precision(figure, [Fraction(1), Fraction(1)], 2)
     Fraction(1, 1)
     """
     return sum((amounts[place] ** power / spread for place, spread in figure.sources), Fraction(0))
 
 
-def objective(figures: Sequence[Figure], amounts: Sequence[Fraction], power: int) -> Fraction:
+def objective(figures: Sequence[CombinedFigure], amounts: Sequence[Fraction], power: int) -> Fraction:
     """The weighted sum of all variances, exactly."""
     return sum((figure.counts / precision(figure, amounts, power) for figure in figures), Fraction(0))
 
 
 def least_variance(
-    figures: Sequence[Figure],
+    figures: Sequence[CombinedFigure],
     times: Sequence[int],
     floors: Sequence[Fraction],
     cap: Fraction,
@@ -54,8 +54,8 @@ def least_variance(
     Guarantee: Σ times·amount is at most the cap and no amount lies below its floor, exactly, whatever the optimiser
     says; never worse than the best start. Assumes: nothing about the optimum being global, and none is claimed.
 
-    >>> alone = [Figure(counts=Fraction(10), sources=((0, Fraction(2)),)),
-    ...          Figure(counts=Fraction(80), sources=((1, Fraction(2)),))]
+    >>> alone = [CombinedFigure(counts=Fraction(10), sources=((0, Fraction(2)),)),
+    ...          CombinedFigure(counts=Fraction(80), sources=((1, Fraction(2)),))]
     >>> zero = [Fraction(0)] * 2
     >>> found = least_variance(alone, [10, 10], zero, Fraction(3), power=2, starts=[[Fraction(1, 10)] * 2])
     >>> [round(float(amount), 4) for amount in found]

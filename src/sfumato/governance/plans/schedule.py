@@ -12,10 +12,10 @@ from sfumato.core.guarantees import ZCDP
 from sfumato.governance.plans.plan import Accounting, Fixed, Plan, PlannedRelease
 from sfumato.governance.plans.prices import law_at, scale_at
 
-__all__ = ["Compared", "Line", "Schedule", "Source"]
+__all__ = ["Compared", "FigureSource", "Schedule", "ScheduledLine"]
 
 
-class Source(Enum):
+class FigureSource(Enum):
     """Where a figure comes from."""
 
     OWN = "released"
@@ -24,7 +24,7 @@ class Source(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class ScheduledLine:
     """One release of a plan.
 
     ``amount`` is what each release of this name charges (ε, or ρ in a plan that adds up ρ), 0 for a derived one;
@@ -35,7 +35,7 @@ class Line:
     KIND: ClassVar[str] = "plan.line"
     VERSION: ClassVar[int] = 1
     name: str
-    source: Source
+    source: FigureSource
     periods: int
     charged: int
     amount: Fraction
@@ -59,7 +59,7 @@ class Compared:
 
     KIND: ClassVar[str] = "plan.compared"
     VERSION: ClassVar[int] = 1
-    way: Source
+    way: FigureSource
     derived: tuple[str, ...]
     value: Fraction | None
 
@@ -77,7 +77,7 @@ class Schedule:
     KIND: ClassVar[str] = "plan.schedule"
     VERSION: ClassVar[int] = 1
     plan: Plan
-    lines: tuple[Line, ...]
+    lines: tuple[ScheduledLine, ...]
     cap: Fraction
     binding: str
     method: str
@@ -105,7 +105,7 @@ class Schedule:
         """Every release that one protected unit can move, as an accountant reads it."""
         found: list[DiscreteLaplace | Gaussian] = []
         for line in self.lines:
-            if line.source is Source.DERIVED:
+            if line.source is FigureSource.DERIVED:
                 continue
             release, amount, accounting = self._noisy(line)
             scale = scale_at(release, amount, accounting)
@@ -125,7 +125,7 @@ class Schedule:
 
         return accounting.epsilon(self.events(), delta=delta)
 
-    def line(self, name: str) -> Line:
+    def line(self, name: str) -> ScheduledLine:
         """The line of a release."""
         self.plan.release(name)
         return next(line for line in self.lines if line.name == name)
@@ -142,7 +142,7 @@ class Schedule:
         """
         line, release = self.line(name), self.plan.release(name)
         margins = []
-        if line.source is not Source.DERIVED:
+        if line.source is not FigureSource.DERIVED:
             own, amount, accounting = self._noisy(line)
             margins.append(law_at(own, amount, accounting).margin(confidence, numbers=release.numbers))
         if line.of is not None:
@@ -151,7 +151,7 @@ class Schedule:
             margins.append(law.margin(confidence, numbers=release.numbers))
         return min(margins)
 
-    def _noisy(self, line: Line) -> tuple[PlannedRelease, Fraction, Accounting]:
+    def _noisy(self, line: ScheduledLine) -> tuple[PlannedRelease, Fraction, Accounting]:
         """The release, the amount and the accounting in which its noise is Laplace or Gaussian."""
         release = self.plan.release(line.name)
         if isinstance(release.wanted, Fixed):
@@ -162,10 +162,10 @@ class Schedule:
         letter = "ε" if self.plan.accounting is Accounting.BASIC else "ρ"
         rows = []
         for line in self.lines:
-            if line.source is Source.DERIVED:
+            if line.source is FigureSource.DERIVED:
                 rows.append(f"  {line.name}: {line.periods} derived, each a sum of {line.parts} of {line.of!r}, free")
             else:
-                also = f", combined with {line.parts} of {line.of!r}" if line.source is Source.COMBINED else ""
+                also = f", combined with {line.parts} of {line.of!r}" if line.source is FigureSource.COMBINED else ""
                 rows.append(
                     f"  {line.name}: {line.periods} released, {letter} = {decimal_up(line.amount, 9)} each, "
                     f"{letter} = {decimal_up(line.total, 9)} a year{also}"

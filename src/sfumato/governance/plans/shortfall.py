@@ -11,13 +11,13 @@ from sfumato.governance.periods import parts
 from sfumato.governance.plans.plan import Accounting, Fixed, Margin, MeanError, Plan, PlannedRelease
 from sfumato.governance.plans.prices import Price, floor_of, law_at
 
-__all__ = ["Least", "Remedy", "Shortfall", "explain"]
+__all__ = ["LeastCost", "Remedy", "Shortfall", "explain"]
 
 MOST_WIDENING = 10**6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Least:
+class LeastCost:
     """The cheapest way to meet all targets of a plan: what is derived, the least amounts, and their sum."""
 
     derived: tuple[str, ...]
@@ -70,7 +70,7 @@ class Shortfall:
         return "\n".join(lines)
 
 
-def explain(plan: Plan, cap: Fraction, binding: str, least: Least, prices: Mapping[str, Price]) -> Shortfall:
+def explain(plan: Plan, cap: Fraction, binding: str, least: LeastCost, prices: Mapping[str, Price]) -> Shortfall:
     """Put the numbers together for a plan whose least amounts are above the cap."""
     derived = set(least.derived)
     totals = {

@@ -13,7 +13,7 @@ from sfumato.governance.periods import parts
 from sfumato.governance.plans import combine, shortfall
 from sfumato.governance.plans.plan import Accounting, Aim, Fixed, Plan, PlannedRelease
 from sfumato.governance.plans.prices import Price, floor_of, spread
-from sfumato.governance.plans.schedule import Compared, Line, Schedule, Source
+from sfumato.governance.plans.schedule import Compared, FigureSource, Schedule, ScheduledLine
 from sfumato.governance.plans.split import fill, root_share, shaved
 
 __all__ = ["solve"]
@@ -52,7 +52,7 @@ def solve(
     compared = [Compared(way=_kind(way), derived=way.derived, value=way.value) for way in ways]
     if plan.aim is Aim.LEAST_VARIANCE and len(ways) > 1 and ways[0].least < task.cap:
         mixed = task.mixed([way.amounts for way in fitting])
-        compared.append(Compared(way=Source.COMBINED, derived=tuple(sorted(task.sums)), value=mixed.value))
+        compared.append(Compared(way=FigureSource.COMBINED, derived=tuple(sorted(task.sums)), value=mixed.value))
         best = min(best, mixed, key=_value)
     return Schedule(
         plan=plan,
@@ -83,13 +83,13 @@ def _value(way: _Way) -> Fraction:
     return way.value
 
 
-def _kind(way: _Way) -> Source:
-    return Source.DERIVED if way.derived else Source.OWN
+def _kind(way: _Way) -> FigureSource:
+    return FigureSource.DERIVED if way.derived else FigureSource.OWN
 
 
-def _cheapest(ways: list[_Way]) -> shortfall.Least:
+def _cheapest(ways: list[_Way]) -> shortfall.LeastCost:
     way = min(ways, key=lambda way: way.least)
-    return shortfall.Least(derived=way.derived, amounts=way.floors, total=way.least)
+    return shortfall.LeastCost(derived=way.derived, amounts=way.floors, total=way.least)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,16 +188,16 @@ class _Task:
             method=SEARCHED,
         )
 
-    def line(self, release: PlannedRelease, way: _Way) -> Line:
+    def line(self, release: PlannedRelease, way: _Way) -> ScheduledLine:
         """The line of a release in a schedule."""
         plan, place = self.plan, self.plan.releases.index(release)
         derived = frozenset(way.derived)
         amount = way.amounts[place]
-        source, of, pieces, own = Source.OWN, None, 1, Fraction(1)
+        source, of, pieces, own = FigureSource.OWN, None, 1, Fraction(1)
         if release.name in derived:
             root = plan.root(release, derived)
             source, of, pieces, own, amount = (
-                Source.DERIVED,
+                FigureSource.DERIVED,
                 root.name,
                 self._pieces(release, root),
                 Fraction(0),
@@ -208,15 +208,15 @@ class _Task:
             figure = self._figures()[place]
             whole = combine.precision(figure, way.amounts, self.power)
             alone = combine.precision(
-                combine.Figure(counts=figure.counts, sources=figure.sources[:1]), way.amounts, self.power
+                combine.CombinedFigure(counts=figure.counts, sources=figure.sources[:1]), way.amounts, self.power
             )
             of, pieces, own = finer.name, self._pieces(release, finer), alone / whole
-            source = Source.COMBINED if amount else Source.DERIVED
-        return Line(
+            source = FigureSource.COMBINED if amount else FigureSource.DERIVED
+        return ScheduledLine(
             name=release.name,
             source=source,
             periods=plan.periods(release),
-            charged=plan.charged(release) if source is not Source.DERIVED else 0,
+            charged=plan.charged(release) if source is not FigureSource.DERIVED else 0,
             amount=amount,
             of=of,
             parts=pieces,
@@ -298,7 +298,7 @@ class _Task:
             for count, release in zip(counts, plan.releases, strict=True)
         ]
 
-    def _figures(self) -> list[combine.Figure]:
+    def _figures(self) -> list[combine.CombinedFigure]:
         plan = self.plan
         figures = []
         for place, release in enumerate(plan.releases):
@@ -307,7 +307,9 @@ class _Task:
                 finer = plan.release(str(release.sums))
                 pieces = self._pieces(release, finer)
                 sources.append((plan.releases.index(finer), pieces * self._spread(finer)))
-            figures.append(combine.Figure(counts=plan.periods(release) * release.weight, sources=tuple(sources)))
+            figures.append(
+                combine.CombinedFigure(counts=plan.periods(release) * release.weight, sources=tuple(sources))
+            )
         return figures
 
 

@@ -19,7 +19,7 @@ from sfumato.core.extras import need
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Chain", "Noise", "empty_chain"]
+__all__ = ["Chain", "ChainNoise", "empty_chain"]
 
 GOLDEN, MIX_1, MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 S27, S30, S31, S11 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(11)
@@ -29,7 +29,7 @@ H01 = np.uint64(0x0101010101010101)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Noise:
+class ChainNoise:
     """Released statistics, and the law of the error of each: log P(error) = −linear·|error| − quadratic·error² + c."""
 
     released: "NDArray[np.float64]"
@@ -63,7 +63,7 @@ class Chain:
         """Add uniformly drawn edges until there are so many."""
         _loops().fill(self.rows, self.degrees, self.place, self.ends, self.statistics, self.counter, edges)
 
-    def walk(self, theta: "NDArray[np.float64]", steps: int, noise: Noise | None = None) -> None:
+    def walk(self, theta: "NDArray[np.float64]", steps: int, noise: ChainNoise | None = None) -> None:
         """Walk towards P(graph) ∝ exp(θ·s), times the chance of the released numbers where there are some."""
         nothing = np.zeros(3)
         told = (nothing, nothing, nothing) if noise is None else (noise.released, noise.linear, noise.quadratic)
@@ -81,7 +81,7 @@ class Chain:
     def sample(
         self,
         theta: "NDArray[np.float64]",
-        noise: Noise,
+        noise: ChainNoise,
         prior: "tuple[NDArray[np.float64], NDArray[np.float64]]",
         root: "NDArray[np.float64]",
         *,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from sfumato.graphs.ergm.chains import Noise
+    from sfumato.graphs.ergm.chains import ChainNoise
 
 __all__ = ["Fit", "Prior", "fit", "fit_numbers"]
 
@@ -147,14 +147,14 @@ def fit_numbers(
     """Infer from numbers and the law of their errors: log P(error) = −linear·|error| − quadratic·error² + constant."""
     import numpy as np
 
-    from sfumato.graphs.ergm.chains import Noise, empty_chain
+    from sfumato.graphs.ergm.chains import ChainNoise, empty_chain
 
     natural(nodes, "nodes", least=3, most=MOST_NODES)
     natural(draws, "draws", least=100)
     seed = natural(seed, "seed", least=0, most=2**63)
     known = Prior() if prior is None else prior
     pairs = nodes * (nodes - 1) // 2
-    noise = Noise(*(np.array([float(Fraction(x)) for x in row]) for row in (released, linear, quadratic)))
+    noise = ChainNoise(*(np.array([float(Fraction(x)) for x in row]) for row in (released, linear, quadratic)))
     if not naive and not (noise.linear + noise.quadratic > 0).all():
         raise InvalidInput("every statistic needs a law of its noise; nothing was computed.")
     edges = int(min(max(noise.released[0], 1), pairs - 1))
@@ -194,7 +194,7 @@ def _rates(mechanism: Mechanism) -> tuple[Fraction, Fraction]:
 
 
 def _first_proposal(
-    traced: "NDArray[np.float64]", noise: "Noise", precision: "NDArray[np.float64]", *, naive: bool
+    traced: "NDArray[np.float64]", noise: "ChainNoise", precision: "NDArray[np.float64]", *, naive: bool
 ) -> "NDArray[np.float64]":
     """The root of a covariance of steps, from the normal approximation.
 

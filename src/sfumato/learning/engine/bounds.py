@@ -22,7 +22,7 @@ __all__ = [
     "TINY",
     "UNIT_ROUNDOFF",
     "WIDE",
-    "Budget",
+    "ErrorBudget",
 ]
 
 OVER = SLACK / 8
@@ -58,13 +58,13 @@ SMALLEST, LARGEST = 2.0**-40, 2.0**40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class ErrorBudget:
     """The error that the sum of a physical batch may have, in clips, and how deep its float32 sums may be for it.
 
     ``crowded`` says that some layer is summed as products of many places; those then get 3/4, the others 1/8,
     and 1/8 is for sums in double precision.
 
-    >>> Budget(units=256, batches=2, crowded=False).terms()
+    >>> ErrorBudget(units=256, batches=2, crowded=False).terms()
     108
     """
 
@@ -84,6 +84,6 @@ class Budget:
 
 
 @cache
-def _terms(budget: Budget, crowd: int) -> int:
+def _terms(budget: ErrorBudget, crowd: int) -> int:
     share = budget.error() * (Fraction(6 if crowd > 1 else 1, 8) if budget.crowded else 1)
     return min(DEEPEST, int(share / (UNIT_ROUNDOFF * budget.units * crowd * (1 + OVER))) - 3)

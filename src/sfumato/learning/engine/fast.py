@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
-from sfumato.learning.engine.bounds import Budget
+from sfumato.learning.engine.bounds import ErrorBudget
 from sfumato.learning.engine.clipping import factors
-from sfumato.learning.engine.layers import Direct, Part, Shape, part_of, with_views
+from sfumato.learning.engine.layers import BatchShape, Direct, LayerPart, part_of, with_views
 from sfumato.learning.engine.losses import Kind, Loss, unit_losses
 from sfumato.learning.engine.record import Site
 from sfumato.learning.engine.recording import recording
@@ -41,7 +41,7 @@ def fast_sum(
     """Put the sum of clipped gradients into double precision tensors; return norms, losses, and each site's way."""
     units = present.shape[0]
     rows = units if kind == "record" else units * inputs[0].shape[1]
-    shape = Shape(units=units, rows=rows, batches=batches)
+    shape = BatchShape(units=units, rows=rows, batches=batches)
     if kind != "record":
         inputs = tree_map(lambda part: part.flatten(0, 1), inputs)
     with torch.enable_grad(), recording(layers) as record:
@@ -52,7 +52,7 @@ def fast_sum(
     sites = list(record.calls)
     edges = [call.edge for site in sites for call in record.calls[site]]
     found = iter(torch.autograd.grad(total, edges, allow_unused=True)) if total.requires_grad else iter(())
-    parts: dict[Site, Part] = {}
+    parts: dict[Site, LayerPart] = {}
     for site in sites:
         used = [(call, gradient) for call in record.calls[site] if (gradient := next(found)) is not None]
         for call, gradient in used:
@@ -65,7 +65,9 @@ def fast_sum(
     _keep(list(parts.values()), inputs[0].device.type)
     into = with_views(into, layers)
     here = present.any(1) if kind == "user" else present
-    norms, counted = _sum(list(parts.values()), here, clip, into, Budget(units=units, batches=batches, crowded=False))
+    norms, counted = _sum(
+        list(parts.values()), here, clip, into, ErrorBudget(units=units, batches=batches, crowded=False)
+    )
     losses = torch.where(counted, losses.detach(), 0.0).nan_to_num(0.0, 0.0, 0.0)
     return norms, losses, {site: part.way for site, part in parts.items()}
 
@@ -76,10 +78,10 @@ def single(values: Tensor) -> Tensor:
 
 
 def _sum(
-    parts: list[Part], present: Tensor, clip: float, into: dict[str, Tensor], budget: Budget
+    parts: list[LayerPart], present: Tensor, clip: float, into: dict[str, Tensor], budget: ErrorBudget
 ) -> tuple[Tensor, Tensor]:
     """Measure all parts, clip, and sum them."""
-    budget = Budget(units=budget.units, batches=budget.batches, crowded=any(part.crowded for part in parts))
+    budget = ErrorBudget(units=budget.units, batches=budget.batches, crowded=any(part.crowded for part in parts))
     with torch.autocast(present.device.type, enabled=False):
         measured = [part.measure() for part in parts]
     nothing = torch.zeros(present.shape[0], dtype=torch.float64, device=present.device)
@@ -105,7 +107,7 @@ def _finite(squared: Tensor, spread: Tensor | None) -> bool:
     return bool(torch.isfinite(squared).all()) and (spread is None or bool(torch.isfinite(spread).all()))
 
 
-def _keep(parts: list[Part], device: str) -> None:
+def _keep(parts: list[LayerPart], device: str) -> None:
     """Decide which gradients are written out once: the smallest first, within the memory that is set aside."""
     left = KEEP.get(device, KEEP["cpu"])
     direct = sorted((part for part in parts if isinstance(part, Direct)), key=lambda part: part.size * part.units)

@@ -20,14 +20,14 @@ from sfumato.learning.refusals import invented
 from sfumato.learning.stilled import other_weights, without_dropout
 from sfumato.learning.unchanged import Unchanged
 
-__all__ = ["Plan", "key", "plan"]
+__all__ = ["PassPlan", "key", "plan"]
 
 UNITS = 3
 AGREE = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class PassPlan:
     """Whether the fast way is open, with a line for each layer: its name, its type, what is done, and why.
 
     ``calls`` and ``ways`` are how often each layer was called and how it was summed on invented data.
@@ -56,7 +56,7 @@ class Plan:
         return "\n".join([f"{'fast' if self.fast else 'semantic'}: {self.reason}", *text])
 
 
-def plan(model: nn.Module, loss: Loss, inputs: tuple[Tensor, ...], targets: Any, kind: Kind) -> Plan:
+def plan(model: nn.Module, loss: Loss, inputs: tuple[Tensor, ...], targets: Any, kind: Kind) -> PassPlan:
     """Plan for batches of such shapes. The values of the batch are not looked at."""
     layers = {
         name: layer
@@ -87,7 +87,7 @@ def plan(model: nn.Module, loss: Loss, inputs: tuple[Tensor, ...], targets: Any,
                 reason = str(changed)
             except (RuntimeError, ValueError, TypeError, LookupError) as failed:
                 reason = f"the fast way cannot run on invented data ({type(failed).__name__})"
-    return Plan(
+    return PassPlan(
         fast=not reason,
         reason=reason or "every parameter has a rule, no other road, and both ways agree on invented data",
         layers=layers,

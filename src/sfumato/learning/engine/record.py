@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.autograd.graph import GradientEdge, get_gradient_edge
 from torch.nn import functional as F
 
-__all__ = ["Call", "Record", "Site"]
+__all__ = ["Call", "ForwardRecord", "Site"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class Call:
 
 
 @dataclass(slots=True, kw_only=True)
-class Record:
+class ForwardRecord:
     """All calls of one forward pass, in order; with ``writes`` false, none."""
 
     writes: bool = True

@@ -7,15 +7,15 @@ from typing import Any
 from torch import Tensor, nn
 
 from sfumato.learning.engine.layers import forward_of
-from sfumato.learning.engine.record import Record, Site
+from sfumato.learning.engine.record import ForwardRecord, Site
 
 __all__ = ["recording"]
 
 
 @contextmanager
-def recording(layers: dict[str, nn.Module]) -> Iterator[Record]:
+def recording(layers: dict[str, nn.Module]) -> Iterator[ForwardRecord]:
     """Write down the calls of these layers while the block runs."""
-    record = Record()
+    record = ForwardRecord()
     with ExitStack() as stack:
         for name, layer in layers.items():
             own = forward_of(layer, name, record)
@@ -27,7 +27,7 @@ def recording(layers: dict[str, nn.Module]) -> Iterator[Record]:
         yield record
 
 
-def _hook(record: Record, site: Site) -> Any:
+def _hook(record: ForwardRecord, site: Site) -> Any:
     def hook(layer: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any], output: Tensor) -> None:
         record.note(site, inputs[0] if inputs else named["input"], output)
 

@@ -15,7 +15,7 @@ from sfumato.learning.engine.clipping import factors
 from sfumato.learning.engine.layers import forward_of
 from sfumato.learning.engine.losses import Kind, Loss, unit_losses
 from sfumato.learning.engine.measure import squares
-from sfumato.learning.engine.record import Record
+from sfumato.learning.engine.record import ForwardRecord
 from sfumato.learning.kept_tensors import NoAssignedData
 from sfumato.learning.unchanged import Unchanged
 
@@ -102,7 +102,7 @@ def _one_by_one(
 @contextmanager
 def _batched(model: nn.Module) -> Iterator[None]:
     """Use forms of attention and of recurrent cells that can be computed for many units at once."""
-    cells = {layer: forward_of(layer, "", Record(writes=False)) for layer in model.modules()}
+    cells = {layer: forward_of(layer, "", ForwardRecord(writes=False)) for layer in model.modules()}
     with warnings.catch_warnings(), sdpa_kernel(SDPBackend.MATH):
         warnings.filterwarnings("ignore", message="There is a performance drop")
         try:

@@ -10,7 +10,7 @@ from sfumato.errors import InvalidInput, Unsupported
 from sfumato.learning.engine.bounds import FEW, LARGEST, MANY, SMALLEST
 from sfumato.learning.engine.fast import fast_sum
 from sfumato.learning.engine.losses import Kind, Loss
-from sfumato.learning.engine.plan import Plan, key, plan
+from sfumato.learning.engine.plan import PassPlan, key, plan
 from sfumato.learning.engine.semantics import semantic_sum
 from sfumato.learning.refusals import check_layers
 from sfumato.learning.unchanged import Unchanged
@@ -75,8 +75,8 @@ class Engine:
         self.clip = clip
         self._parameters = dict(model.named_parameters())
         self.unchanged = Unchanged(model, loss)
-        self._plans: dict[tuple[Any, ...], Plan] = {}
-        self._last: Plan | None = None  # as it was before rows were seen: what they bring about is not remembered
+        self._plans: dict[tuple[Any, ...], PassPlan] = {}
+        self._last: PassPlan | None = None  # as it was before rows were seen: what they bring about is not remembered
 
     @property
     def clip(self) -> float:
@@ -133,7 +133,7 @@ class Engine:
                 )
         return ClippedSum(sums=into, flat=flat, norms=norms, losses=losses)
 
-    def _planned(self, inputs: tuple[Tensor, ...], targets: Any) -> Plan:
+    def _planned(self, inputs: tuple[Tensor, ...], targets: Any) -> PassPlan:
         at = key(self.model, self._parameters, inputs, targets)
         if at not in self._plans:
             self._plans[at] = plan(self.model, self.loss, inputs, targets, self.unit)

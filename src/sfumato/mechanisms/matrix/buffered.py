@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.matrix.lattice import Draw
     from sfumato.mechanisms.matrix.workloads import Floats, Integers
 
-__all__ = ["Buffered", "BufferedNoise", "Stream"]
+__all__ = ["Buffered", "BufferedNoise", "BufferedStream"]
 
 PRECISION = 24  # bits of the decays and weights
 
@@ -132,7 +132,7 @@ class Buffered:
             noise=positive(sigma_squared, "sigma squared") * 4**self.bits,
         )
 
-    def open(self, *, sigma_squared: Exact, draw: "Draw | None" = None) -> "Stream":
+    def open(self, *, sigma_squared: Exact, draw: "Draw | None" = None) -> "BufferedStream":
         """Start a stream whose noise has σ² in units of 1, at unit c₀."""
         return self.with_noise(sigma_squared=sigma_squared).open(draw=draw)
 
@@ -179,13 +179,13 @@ class BufferedNoise:
         one = known(self.strategy.sensitivity(event(relation="add/remove")).l2, "l2")
         return Stated(guarantee=ZCDP(rho=known(moved.l1, "l1").value ** 2 * one.squared / (2 * self.noise)))
 
-    def open(self, *, draw: "Draw | None" = None) -> "Stream":
+    def open(self, *, draw: "Draw | None" = None) -> "BufferedStream":
         """Start a stream."""
-        return Stream(mechanism=self, draw=draw)
+        return BufferedStream(mechanism=self, draw=draw)
 
 
 @dataclass(slots=True, kw_only=True)
-class Stream:
+class BufferedStream:
     """A running total with correlated noise; its state is one whole number a buffer, and the total."""
 
     mechanism: BufferedNoise

@@ -160,7 +160,7 @@ class MatrixNoise:
         (2.6667, Fraction(10, 3))
         """
         factors = least_squares(self.strategy, question)
-        return laws.Sum(parts=tuple(laws.Term(coefficient=one, law=self.law) for one in factors if one))
+        return laws.Sum(parts=tuple(laws.SumTerm(coefficient=one, law=self.law) for one in factors if one))
 
 
 def noise_event(norm: str, size: Fraction, noise: Fraction) -> DiscreteGaussian | DiscreteLaplace:

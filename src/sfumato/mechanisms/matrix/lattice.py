@@ -22,7 +22,7 @@ from sfumato.core.units import Edge, Event, Record, Relation, Unit, describe
 from sfumato.errors import InvalidInput, Refused, WrongNorm
 from sfumato.mechanisms.matrix import gls, toeplitz
 from sfumato.mechanisms.matrix.declaration import MatrixNoise, Norm, noise_event
-from sfumato.mechanisms.matrix.optimal import Certificate, lower_bound, optimum
+from sfumato.mechanisms.matrix.optimal import OptimalityGap, lower_bound, optimum
 from sfumato.mechanisms.matrix.p_identity import p_identity
 from sfumato.mechanisms.matrix.workloads import Floats, Integers, Workload, given, named, prefix, whole
 from sfumato.mechanisms.norms import known
@@ -122,9 +122,9 @@ class Matrix:
         return float(np.sqrt(self.total / self.workload.rows))
 
     @property
-    def certificate(self) -> Certificate:
+    def certificate(self) -> OptimalityGap:
         """The error of this strategy beside one that none goes below; for l1 the bound is that of l2, hence loose."""
-        return Certificate(primal=self.rmse, dual=float(np.sqrt(self.bound / self.workload.rows)))
+        return OptimalityGap(primal=self.rmse, dual=float(np.sqrt(self.bound / self.workload.rows)))
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
         """How far one unit moves A·x, in lattice units, where each unit counts once, in one cell of x.

@@ -14,18 +14,18 @@ from scipy.optimize import minimize
 from sfumato.errors import InvalidInput
 from sfumato.mechanisms.matrix.workloads import Floats, Integers
 
-__all__ = ["Certificate", "Optimum", "lower_bound", "optimum"]
+__all__ = ["OptimalityGap", "Optimum", "lower_bound", "optimum"]
 
 LEAST = 1e-6  # of √v, beside a largest near 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Certificate:
+class OptimalityGap:
     """How good a strategy is and how good any can be: root mean squared errors per unit noise at unit sensitivity.
 
     ``dual`` is below the error of every strategy, up to the eigenvalue solver's error, which is allowed for.
 
-    >>> round(Certificate(primal=2.02, dual=2.0).gap, 6)
+    >>> round(OptimalityGap(primal=2.02, dual=2.0).gap, 6)
     0.01
     """
 

@@ -7,7 +7,7 @@ from sfumato.core.exact import fraction_text
 from sfumato.core.statement import Statement
 from sfumato.core.units import describe
 from sfumato.errors import SfumatoError
-from sfumato.governance.provenance import Approval, Later, Line, Place, Provenance, Reading
+from sfumato.governance.provenance import Approval, Later, Place, Provenance, ProvenanceLine, Reading
 from sfumato.reports.evidence.answers import Answer
 from sfumato.reports.explain import explain
 from sfumato.reports.particulars import asked, margins
@@ -124,7 +124,7 @@ def _reading(reading: Reading) -> Json:
     }
 
 
-def _line(line: Line) -> Json:
+def _line(line: ProvenanceLine) -> Json:
     return {
         "name": line.name,
         "cap": None if line.cap is None else encode(line.cap),

@@ -8,8 +8,8 @@ from sfumato.core.documents import Json
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput
 from sfumato.governance.balances import Balance
-from sfumato.governance.provenance import Fate, Provenance, Trail
-from sfumato.governance.verify import Finding
+from sfumato.governance.provenance import ChargeFate, Provenance, Trail
+from sfumato.governance.verify import LedgerFinding
 from sfumato.reports.evidence import metadata, principles, risks, shape
 from sfumato.reports.evidence.answers import Answer, answer_of
 from sfumato.reports.evidence.declared import Declared
@@ -162,7 +162,7 @@ def _touched(charges: Sequence[Provenance], balances: Sequence[Balance]) -> list
     return [balance for balance in balances if balance.name in names | lives]
 
 
-def _record(findings: Sequence[Finding], trail: Trail) -> Json:
+def _record(findings: Sequence[LedgerFinding], trail: Trail) -> Json:
     return {
         "verified": not findings and not trail.unread,
         "findings": [{"entry": finding.entry, "problem": finding.problem} for finding in findings],
@@ -171,7 +171,7 @@ def _record(findings: Sequence[Finding], trail: Trail) -> Json:
 
 
 def _counted(charges: Sequence[Provenance], near: Sequence[Provenance], answers: dict[int, Answer | None]) -> Json:
-    answered = sum(charge.fate is Fate.ANSWERED for charge in charges)
+    answered = sum(charge.fate is ChargeFate.ANSWERED for charge in charges)
     return {
         "answered": answered,
         "without_answer": sum(charge.counts for charge in charges) - answered,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from sfumato.core.units import describe
 from sfumato.governance.consent import Terms
-from sfumato.governance.provenance import Approval, Fate, Provenance
+from sfumato.governance.provenance import Approval, ChargeFate, Provenance
 from sfumato.reports.evidence.declared import Declared
 from sfumato.reports.evidence.sections import NOT_DECLARED, Section, distinct
 
@@ -13,7 +13,7 @@ __all__ = ["care", "fair", "five_safes"]
 
 def five_safes(charges: Sequence[Provenance], *, problems: int) -> Section:
     """Projects, people, settings, data and outputs."""
-    answered = [charge for charge in charges if charge.fate is Fate.ANSWERED]
+    answered = [charge for charge in charges if charge.fate is ChargeFate.ANSWERED]
     return Section(
         title="Five Safes",
         source="Five Safes framework: projects, people, settings, data, outputs",

@@ -17,7 +17,7 @@ from sfumato.inference.figure import Figure
 from sfumato.inference.form import Form, Noise
 from sfumato.inference.inversion import FINE, Spread
 from sfumato.laws import LadderBound, Sum
-from sfumato.laws.margins import Whole
+from sfumato.laws.margins import WholeNumberLaw
 from sfumato.reports.catalogue import message
 from sfumato.reports.columns import CONFIDENCE, described, drawable, magnitude
 from sfumato.reports.plots.labels import clean
@@ -199,10 +199,10 @@ def _step(drawn: Tailed) -> Fraction | None:
     if isinstance(drawn, Carried):
         return drawn.step
     if isinstance(drawn, Sum):
-        if not all(isinstance(term.law, Whole) for term in drawn.terms):
+        if not all(isinstance(term.law, WholeNumberLaw) for term in drawn.terms):
             return None
         return Fraction(1, math.lcm(*(term.coefficient.denominator for term in drawn.terms)))
-    return Fraction(1) if isinstance(drawn, Whole) else None
+    return Fraction(1) if isinstance(drawn, WholeNumberLaw) else None
 
 
 def _blind(drawn: Tailed, unit: Fraction) -> Fraction:
@@ -216,7 +216,7 @@ def _beyond(drawn: Tailed, size: Fraction, blind: Fraction) -> Fraction:
     """P(|z| > size) for the eye: the middle of its enclosure, or for a coarser lattice the law on that lattice."""
     if blind:
         return drawn.tail(size + blind).high
-    tail = drawn.tail(int(size) if isinstance(drawn, Whole) else size)
+    tail = drawn.tail(int(size) if isinstance(drawn, WholeNumberLaw) else size)
     return (tail.low + tail.high) / 2
 
 

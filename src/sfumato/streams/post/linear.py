@@ -12,25 +12,25 @@ from sfumato.core.release import Release
 from sfumato.errors import InvalidInput
 from sfumato.inference.derived import Derived, Label
 from sfumato.laws.margins import level_of
-from sfumato.streams.buffers import Buffers
+from sfumato.mechanisms.matrix.steps.buffers import Buffers
 from sfumato.streams.noise import SeriesNoise
 
 if TYPE_CHECKING:
     from sfumato.streams.meters import Floats
 
-__all__ = ["Linear", "Part", "reach"]
+__all__ = ["Linear", "LinearPart", "reach"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Part:
+class LinearPart:
     """By what the noise of one release counts in each figure: a row for each figure, in units of 1."""
 
     mechanism: SeriesNoise
     weights: "Floats"
 
-    def picked(self, matrix: "Floats") -> "Part":
+    def picked(self, matrix: "Floats") -> "LinearPart":
         """The same for linear combinations of the figures."""
-        return Part(mechanism=self.mechanism, weights=matrix @ self.weights)
+        return LinearPart(mechanism=self.mechanism, weights=matrix @ self.weights)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -47,7 +47,7 @@ class Linear(Derived):
     caveat: ClassVar[str | None] = None
     covers: ClassVar[str] = "stream_plot.exact_band"
     numbers: tuple[float, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[LinearPart, ...]
     labels: Mapping[str, tuple[Label, ...]]
     measure: str
     sources: tuple[Release, ...]
@@ -73,7 +73,7 @@ class Linear(Derived):
         return [(min(low, value), max(high, value)) for value, (low, high) in zip(self.numbers, held, strict=True)]
 
 
-def reach(parts: tuple[Part, ...], level: Fraction) -> "Floats":
+def reach(parts: tuple[LinearPart, ...], level: Fraction) -> "Floats":
     """By how much Σ b·z errs at most with a confidence, for each row of b, over all parts; rounded up.
 
     All Gaussian: the quantile of σ²Σb², and |b|/2 for each rounding. Else m with 2·exp(K(λ) − λ·m) ≤ 1 − level at the
@@ -97,7 +97,7 @@ def reach(parts: tuple[Part, ...], level: Fraction) -> "Floats":
     return np.asarray((_chernoff(parts, sizes, level) + rounding) * (1 + 1e-9))
 
 
-def _chernoff(parts: tuple[Part, ...], sizes: list[float], level: Fraction) -> "Floats":
+def _chernoff(parts: tuple[LinearPart, ...], sizes: list[float], level: Fraction) -> "Floats":
     import numpy as np
 
     room = math.log(2 / float(1 - level))

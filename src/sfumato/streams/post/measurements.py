@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput, Unsupported
-from sfumato.streams.buffers import Buffers
+from sfumato.mechanisms.matrix.steps.buffers import Buffers
+from sfumato.mechanisms.matrix.steps.tree import Tree
 from sfumato.streams.noise import SeriesNoise
 from sfumato.streams.total import RunningTotal
-from sfumato.streams.tree import Tree
 
 if TYPE_CHECKING:
     from sfumato.streams.meters import Floats, Strategy
@@ -70,7 +70,7 @@ def variance_of(mechanism: SeriesNoise) -> float:
     """The variance of the noise of one measurement, in lattice units.
 
     >>> from fractions import Fraction
-    >>> from sfumato.mechanisms.pattern import Pattern
+    >>> from sfumato.mechanisms.matrix.steps.pattern import Pattern
     >>> tree, one = Tree(arity=2, horizon=4, bits=0), Pattern(times=1, separation=1, change="added")
     >>> round(variance_of(SeriesNoise(strategy=tree, pattern=one, norm="l1", noise=Fraction(6))), 2)
     71.83

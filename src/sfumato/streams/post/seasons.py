@@ -13,7 +13,7 @@ from sfumato.core.exact import natural
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput
 from sfumato.inference.derived import Label
-from sfumato.streams.post.linear import Linear, Part
+from sfumato.streams.post.linear import Linear, LinearPart
 from sfumato.streams.post.measurements import MOST, Measured
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Seasons:
 
     cells: "Floats"  # steps × groups
     free: "Floats"  # the same before they were held to 0 from below
-    parts: tuple[Part, ...]
+    parts: tuple[LinearPart, ...]
     groups: tuple[str, ...]
     sources: tuple[Release, ...]
     floor: float | None
@@ -117,7 +117,8 @@ def consistent(*given: Release | tuple[Release, int], non_negative: bool = False
         cells=cells.reshape(steps, many),
         free=free.reshape(steps, many),
         parts=tuple(
-            Part(mechanism=measured.mechanism, weights=taken) for (measured, _), taken in zip(read, maps, strict=True)
+            LinearPart(mechanism=measured.mechanism, weights=taken)
+            for (measured, _), taken in zip(read, maps, strict=True)
         ),
         groups=groups,
         sources=tuple(measured.release for measured, _ in read),

@@ -15,7 +15,7 @@ from sfumato.core.release import Release
 from sfumato.errors import InvalidInput
 from sfumato.inference.derived import Label
 from sfumato.laws.margins import level_of
-from sfumato.streams.post.linear import Linear, Part
+from sfumato.streams.post.linear import Linear, LinearPart
 from sfumato.streams.post.measurements import Measured
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _figure(measured: Measured, fit: _Fit, strengths: tuple[float, ...]) -> Smoo
         labels["group"] = tuple(group for _ in steps for group in groups)
     return Smoothed(
         numbers=tuple(values.ravel().tolist()),
-        parts=(Part(mechanism=measured.mechanism, weights=np.repeat(taken, many, axis=0)),),
+        parts=(LinearPart(mechanism=measured.mechanism, weights=np.repeat(taken, many, axis=0)),),
         labels=labels,
         measure="number",
         sources=(measured.release,),

@@ -5,7 +5,7 @@ from typing import Any
 
 from sfumato.core.units import User
 from sfumato.errors import InvalidInput
-from sfumato.mechanisms.sparse_vector import Reading
+from sfumato.mechanisms.sparse_vector import AlarmReading
 from sfumato.streams.alarms import Alarms
 from sfumato.streams.clock import known_person, whole_amount
 from sfumato.streams.running import RunningTotals, Told
@@ -15,7 +15,7 @@ from sfumato.streams.watching import Watching
 __all__ = ["Answer", "OpenStream", "declared", "has_ended", "is_of_people", "tell"]
 
 OpenStream = RunningTotals | Watching
-Answer = Told | Reading
+Answer = Told | AlarmReading
 
 
 def declared(stream: OpenStream) -> RunningTotal | Alarms:

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from sfumato.learning.engine.layers import attention, conv, embedding, linear, norm, recurrent
-from sfumato.learning.engine.layers.part import Direct, Part, Shape
-from sfumato.learning.engine.record import Record, Site
+from sfumato.learning.engine.layers.part import BatchShape, Direct, LayerPart
+from sfumato.learning.engine.record import ForwardRecord, Site
 
-__all__ = ["Direct", "Part", "Shape", "forward_of", "part_of", "rule_of", "unfit", "with_views"]
+__all__ = ["BatchShape", "Direct", "LayerPart", "forward_of", "part_of", "rule_of", "unfit", "with_views"]
 
 RULES: tuple[ModuleType, ...] = (linear, conv, embedding, norm, recurrent, attention)
 _RULE: dict[type[nn.Module], ModuleType] = {kind: rule for rule in RULES for kind in rule.TYPES}
@@ -33,15 +33,15 @@ def unfit(layer: nn.Module) -> str | None:
     return reason
 
 
-def forward_of(layer: nn.Module, name: str, record: Record) -> Callable[..., Any] | None:
+def forward_of(layer: nn.Module, name: str, record: ForwardRecord) -> Callable[..., Any] | None:
     """A forward pass to use in place of the layer's own, for layers with several matrices."""
     rule = rule_of(layer)
     return rule.forward(layer, name, record) if rule is not None and hasattr(rule, "forward") else None
 
 
 def part_of(
-    layer: nn.Module, site: Site, inputs: list[Tensor], gradients: list[Tensor], shape: Shape, trained: set[str]
-) -> Part:
+    layer: nn.Module, site: Site, inputs: list[Tensor], gradients: list[Tensor], shape: BatchShape, trained: set[str]
+) -> LayerPart:
     """The share of one site from all its calls; ``trained`` are the names of the model's trained parameters."""
     rule = rule_of(layer)
     names = {name: f"{site.layer}.{name}".lstrip(".") for name, _ in layer.named_parameters(recurse=False)}

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sfumato.learning.engine.record import Record, Site
+from sfumato.learning.engine.record import ForwardRecord, Site
 
 __all__ = ["TYPES", "forward", "third", "unfit"]
 
@@ -29,7 +29,7 @@ def third(name: str, at: int) -> str:
     return f"{name} {at}"
 
 
-def forward(layer: Any, name: str, record: Record) -> Callable[..., Any]:
+def forward(layer: Any, name: str, record: ForwardRecord) -> Callable[..., Any]:
     """The layer's forward pass, with each product written down."""
 
     def project(inputs: Tensor, at: int) -> Tensor:

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sfumato.learning.engine.device import cut_patches
-from sfumato.learning.engine.layers.part import Direct, Part, Shape
+from sfumato.learning.engine.layers.part import BatchShape, Direct, LayerPart
 
 __all__ = ["TYPES", "part", "patches", "unfit"]
 
@@ -17,7 +17,7 @@ def unfit(layer: nn.Module) -> str | None:
     return None
 
 
-def part(layer: nn.Conv1d | nn.Conv2d, a: Tensor, g: Tensor, shape: Shape, names: dict[str, str]) -> Part:
+def part(layer: nn.Conv1d | nn.Conv2d, a: Tensor, g: Tensor, shape: BatchShape, names: dict[str, str]) -> LayerPart:
     """The share of one call."""
     groups, height, records = layer.groups, layer.out_channels, shape.rows // shape.units
     kernel = (1, *layer.kernel_size)[-2:]

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from sfumato.learning.engine.bounds import Budget
-from sfumato.learning.engine.layers.part import Part, Shape
+from sfumato.learning.engine.bounds import ErrorBudget
+from sfumato.learning.engine.layers.part import BatchShape, LayerPart
 from sfumato.learning.engine.measure import squares
 
 __all__ = ["TYPES", "Lookup", "part", "unfit"]
@@ -19,7 +19,7 @@ def unfit(layer: nn.Module) -> str | None:
     return "its gradient is sparse" if getattr(layer, "sparse", False) else None
 
 
-def part(layer: nn.Embedding, a: Tensor, g: Tensor, shape: Shape, names: dict[str, str]) -> Part:
+def part(layer: nn.Embedding, a: Tensor, g: Tensor, shape: BatchShape, names: dict[str, str]) -> LayerPart:
     """The share of all calls: places (units, places) and gradients (units, places, width)."""
     if layer.padding_idx is not None:
         g = torch.where((a == layer.padding_idx)[..., None], 0.0, g)
@@ -47,7 +47,7 @@ class Lookup:
         found = squares(self.summed.view(units, -1))
         return found, found
 
-    def put(self, factors: Tensor, into: dict[str, Tensor], budget: Budget) -> None:
+    def put(self, factors: Tensor, into: dict[str, Tensor], budget: ErrorBudget) -> None:
         """Sum in double precision."""
         if self.summed is None:
             raise RuntimeError("a share is measured before it is summed")

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from sfumato.learning.engine.accumulate import chunk, outer, rows
-from sfumato.learning.engine.bounds import CROWD, HUGE, OVER, UNIT_ROUNDOFF, WIDE, Budget
-from sfumato.learning.engine.layers.part import Direct, Part
+from sfumato.learning.engine.bounds import CROWD, HUGE, OVER, UNIT_ROUNDOFF, WIDE, ErrorBudget
+from sfumato.learning.engine.layers.part import Direct, LayerPart
 from sfumato.learning.engine.measure import squares
 from sfumato.learning.engine.precision import full_precision
 
@@ -22,12 +22,12 @@ def unfit(layer: nn.Module) -> str | None:
     return None
 
 
-def matrix_part(a: Tensor, g: Tensor, weight: str | None, bias: str | None, batches: int) -> Part:
+def matrix_part(a: Tensor, g: Tensor, weight: str | None, bias: str | None, batches: int) -> LayerPart:
     """The share of a matrix and its bias: inputs (units, places, in) and output gradients (units, places, out)."""
     units, places = a.shape[:2]
     if places == 1:
         return Product(a=a, g=g, weight=weight, bias=bias)
-    step = chunk(units, places, Budget(units=units, batches=batches, crowded=True).terms(crowd=CROWD))
+    step = chunk(units, places, ErrorBudget(units=units, batches=batches, crowded=True).terms(crowd=CROWD))
     if weight is not None and a.device.type == "cpu" and gram_is_cheaper(places, a.shape[2], g.shape[2], step):
         return Gram(a=a, g=g, weight=weight, bias=bias, double=step == 0)
 
@@ -79,7 +79,7 @@ class Product:
             found = torch.where(seen > HUGE**2, torch.inf, found * (seen + (0 if self.bias is None else 1)))
         return found, found
 
-    def put(self, factors: Tensor, into: dict[str, Tensor], budget: Budget) -> None:
+    def put(self, factors: Tensor, into: dict[str, Tensor], budget: ErrorBudget) -> None:
         """One product for all units, in chunks."""
         if self.weight is not None:
             outer(factors, self.g, self.a, into[self.weight], budget.terms(), clean=budget.clean)
@@ -121,7 +121,7 @@ class Gram:
             found, spread = found + bias, spread + bias
         return found, spread
 
-    def put(self, factors: Tensor, into: dict[str, Tensor], budget: Budget) -> None:
+    def put(self, factors: Tensor, into: dict[str, Tensor], budget: ErrorBudget) -> None:
         """One product for all units, in chunks."""
         outer(factors, self.g, self.a, into[self.weight], budget.terms(crowd=CROWD), clean=budget.clean)
         if self.bias is not None:

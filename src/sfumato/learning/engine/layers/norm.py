@@ -5,7 +5,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sfumato.learning.engine.layers.part import Direct, Part, Shape
+from sfumato.learning.engine.layers.part import BatchShape, Direct, LayerPart
 
 __all__ = ["TYPES", "part", "unfit"]
 
@@ -18,7 +18,7 @@ def unfit(layer: nn.Module) -> str | None:
     return None
 
 
-def part(layer: Any, a: Tensor, g: Tensor, shape: Shape, names: dict[str, str]) -> Part:
+def part(layer: Any, a: Tensor, g: Tensor, shape: BatchShape, names: dict[str, str]) -> LayerPart:
     """The share of one call: inputs and output gradients as they were."""
     records = shape.rows // shape.units
     size = sum(getattr(layer, name).numel() for name in names)

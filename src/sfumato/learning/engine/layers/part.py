@@ -8,14 +8,14 @@ import torch
 from torch import Tensor
 
 from sfumato.learning.engine.accumulate import rows
-from sfumato.learning.engine.bounds import Budget
+from sfumato.learning.engine.bounds import ErrorBudget
 from sfumato.learning.engine.measure import squares
 
-__all__ = ["Direct", "Part", "Shape", "same"]
+__all__ = ["BatchShape", "Direct", "LayerPart", "same"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class BatchShape:
     """The leading axis that every layer sees: the rows of all units, unit after unit."""
 
     units: int
@@ -27,7 +27,7 @@ class Shape:
         return values.reshape(self.units, -1, values.shape[-1])
 
 
-class Part(Protocol):
+class LayerPart(Protocol):
     """The share of one layer: measured first, then summed with a factor for each unit."""
 
     crowded: bool
@@ -44,7 +44,7 @@ class Part(Protocol):
     def measure(self) -> tuple[Tensor, Tensor]:
         """Squared norms, never below the true ones by more than the slack, and squared sums of absolute values."""
 
-    def put(self, factors: Tensor, into: dict[str, Tensor], budget: Budget) -> None:
+    def put(self, factors: Tensor, into: dict[str, Tensor], budget: ErrorBudget) -> None:
         """Add the weighted sum to the sums of these parameters."""
 
 
@@ -85,7 +85,7 @@ class Direct:
         total = torch.cat(found) if len(found) > 1 else found[0]
         return total, total
 
-    def put(self, factors: Tensor, into: dict[str, Tensor], budget: Budget) -> None:
+    def put(self, factors: Tensor, into: dict[str, Tensor], budget: ErrorBudget) -> None:
         """Sum with the factors; what is made in several slabs is summed in double precision first."""
         slabs, wide = self._slabs(), dict[str, Tensor]()
         for at in slabs:

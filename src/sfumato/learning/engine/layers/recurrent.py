@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sfumato.learning.engine.record import Record, Site
+from sfumato.learning.engine.record import ForwardRecord, Site
 
 __all__ = ["TYPES", "forward", "unfit"]
 
@@ -18,7 +18,7 @@ def unfit(layer: nn.Module) -> str | None:
     return None
 
 
-def forward(cell: Any, name: str, record: Record) -> Callable[..., Any]:
+def forward(cell: Any, name: str, record: ForwardRecord) -> Callable[..., Any]:
     """The cell's forward pass, with both products written down."""
 
     def products(inputs: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:

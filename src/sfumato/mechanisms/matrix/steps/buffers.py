@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 
 from sfumato.core.exact import natural, non_negative
 from sfumato.errors import InvalidInput
-from sfumato.mechanisms.pattern import Pattern
-from sfumato.mechanisms.toeplitz import moves
+from sfumato.mechanisms.matrix.steps.pattern import Pattern
+from sfumato.mechanisms.matrix.steps.toeplitz import moves
 
 __all__ = ["BLOCK", "Buffers", "buffers_for", "searched"]
 
@@ -164,7 +164,7 @@ def searched(horizon: int, buffers: int) -> tuple[tuple[Fraction, ...], tuple[Fr
     import numpy as np
     from scipy.optimize import minimize
 
-    from sfumato.streams.inverse import mean_error
+    from sfumato.mechanisms.matrix.steps.inverse import mean_error
 
     def parts(point: Any) -> tuple[Any, Any]:
         first, last, end, all_ = point

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from sfumato.core.exact import natural
 from sfumato.errors import InvalidInput
-from sfumato.mechanisms.pattern import Pattern
+from sfumato.mechanisms.matrix.steps.pattern import Pattern
 
 __all__ = ["MOST", "Rows", "optimal"]
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from sfumato.core.exact import natural
-from sfumato.mechanisms.pattern import Pattern
+from sfumato.mechanisms.matrix.steps.pattern import Pattern
 
 __all__ = ["Tree"]
 

@@ -6,8 +6,8 @@ from math import isqrt
 from typing import ClassVar
 
 from sfumato.core.exact import natural
-from sfumato.mechanisms.pattern import Pattern
-from sfumato.mechanisms.toeplitz import Toeplitz
+from sfumato.mechanisms.matrix.steps.pattern import Pattern
+from sfumato.mechanisms.matrix.steps.toeplitz import Toeplitz
 
 __all__ = ["BLOCKS", "FIRST", "Doubling"]
 
