@@ -17,7 +17,8 @@ parts.package("torch")
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
-from sfumato.learning import DPClassifier, DPRegressor, Features, features, units  # noqa: E402
+from sfumato.learning import DPClassifier, DPRegressor, Features, features  # noqa: E402
+from sfumato.learning.paradigms import persons  # noqa: E402
 from sfumato.learning.units import kept_rows  # noqa: E402
 
 RECORDS, PATIENTS = sf.record(relation="add/remove"), sf.user("patient", relation="add/remove")
@@ -464,7 +465,7 @@ def test_what_has_no_code_of_its_own_is_read_without_guarding_each_cell(monkeypa
     def guarded(work: Any) -> Any:
         raise AssertionError
 
-    for where in (features, units):
+    for where in (features, persons):
         monkeypatch.setattr(where, "attempt", guarded)
     assert [features.row_of(row, 2) for row in ([1, 2], (3, "x"), [1])] == [[1, 2], [3, "x"], None]
     np.testing.assert_array_equal(features.numbers([1, 2.5, "3", None, "x"]), [1, 2.5, 3, np.nan, np.nan])
