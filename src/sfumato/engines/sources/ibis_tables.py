@@ -71,9 +71,7 @@ def origin_of_table(table: Any, *, derived: bool = False, unit: tuple[str, ...] 
     if not derived:
         _only_row_by_row(node)
         _only_ibis(table)
-        # PostgreSQL has no cast that only tries: Ibis writes one that fails. DuckDB does not try one to a zone.
-        strict = table.get_backend().name == Dialect.POSTGRES.value
-        if any(strict or getattr(cast.to, "timezone", None) for cast in node.find(ops.TryCast)):
+        if any(_may_fail(cast, table.get_backend().name) for cast in node.find(ops.TryCast)):
             raise not_row_wise("the Ibis table", "has a cast that may fail on a row")
         for name in unit:
             if not _keeps(node, name):
@@ -85,6 +83,18 @@ def origin_of_table(table: Any, *, derived: bool = False, unit: tuple[str, ...] 
             "was done. Read are DuckDB, PostgreSQL and Spark; or hand over the rows as an Arrow table."
         )
     return IbisTable(given=table, dialect=Dialect(backend.name), derived=derived, unit=unit)
+
+
+def _may_fail(cast: Any, engine: str) -> bool:
+    """Whether a cast that should only try can fail.
+
+    PostgreSQL has none that tries: Ibis writes one that fails. DuckDB does not try one to a zone. Spark fails on a day
+    of which there is no timestamp.
+    """
+    if engine == Dialect.POSTGRES.value or getattr(cast.to, "timezone", None):
+        return True
+    held = cast.arg.dtype
+    return engine == Dialect.SPARK.value and bool(held.is_timestamp() or (held.is_date() and cast.to.is_timestamp()))
 
 
 def _only_ibis(table: Any) -> None:

@@ -29,6 +29,19 @@ SETTINGS = {
     "spark.sql.parser.quotedRegexColumnNames": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
+    # No row, and no file, may be passed over, fail, or be opened only because of what other rows hold.
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.filterPushdown": "false",
+    "spark.sql.orc.filterPushdown": "false",
+    # Columns are read by their names, as the types that their files state.
+    "spark.sql.parquet.fieldId.read.enabled": "false",
+    "spark.sql.parquet.binaryAsString": "false",
+    "spark.sql.parquet.int96AsTimestamp": "true",
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+    "spark.sql.legacy.parquet.nanosAsLong": "false",
 }
 
 
