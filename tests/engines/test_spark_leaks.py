@@ -1,5 +1,6 @@
 """Frames and tables of Spark by which a row could make the reader fail, or count as another person's."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +10,20 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 
+import sfumato as sf
 from sfumato.core.limits import Limit
 from sfumato.engines import sources
 from sfumato.engines.counts import bounded_counts
 from sfumato.engines.sources import Source
-from sfumato.errors import Refused
+from sfumato.engines.sources.spark_tables import SparkTable
+from sfumato.errors import EngineFailed, Refused
+from sfumato.streams.sources import each_batch
+from tests.streams.test_sources import totals
 
 LIMIT = Limit(groups=1, rows_per_group=1)
 FAR = "DATE'+5000000-01-01'"  # a day of which there is no timestamp
 AIMED = f"CASE WHEN dx = 'hiv' THEN {FAR} ELSE day END"
+LOGGER = "SQLQueryContextLogger"
 DAY, HOUR = pa.array([18000, 18001], pa.int32()).cast(pa.date32()), pa.array([10**15] * 2).cast(pa.timestamp("us"))
 STORED = pa.table(
     {"id": ["a", "b"], "dx": ["flu", "hiv"], "day": DAY, "at": HOUR, "zoned": HOUR.cast(pa.timestamp("us", "UTC"))}
@@ -186,6 +192,75 @@ def test_cached_rows_are_not_taken_for_stored_ones(spark: Any, tmp_path: Path) -
     finally:
         frame.unpersist(blocking=True)
     assert count(frame) == 2
+
+
+def test_no_answer_comes_out_of_the_cache(spark: Any, stored: str) -> None:
+    """Spark keeps answers of queries, and would give one for any query that looks the same."""
+    frame = spark.read.parquet(stored)
+    frame.createOrReplaceTempView("leaks_plain")
+    kept = spark.sql("SELECT count(*) FROM leaks_plain").cache()
+
+    def is_kept(name: str) -> bool:
+        plan = spark.sql(f"SELECT count(*) FROM {name}")._jdf.queryExecution().withCachedData()  # noqa: S608 - ours
+        return "InMemoryRelation" in str(plan)
+
+    try:
+        with ExitStack() as until:
+            name = SparkTable(given=frame, name=())._relation(until)
+            assert (is_kept("leaks_plain"), is_kept(name)) == (True, False)
+    finally:
+        kept.unpersist()
+        spark.catalog.dropTempView("leaks_plain")
+
+
+def test_what_is_checked_is_what_is_read(spark: Any, stored: str) -> None:
+    """A name may stand for other rows a moment later; the plan that was looked at is the one that is run."""
+    spark.read.parquet(stored).createOrReplaceTempView("leaks_swapped")
+    try:
+        with Source(sources.spark(spark, table="leaks_swapped"), unit=("id",)).opened() as table:
+            spark.range(7).selectExpr("CAST(id AS string) AS id").createOrReplaceTempView("leaks_swapped")
+            assert bounded_counts(table, where=None, keys=(), share=None) == [2]
+    finally:
+        spark.catalog.dropTempView("leaks_swapped")
+
+
+def test_a_function_in_the_place_of_a_built_in_one_is_refused(spark: Any, stored: str) -> None:
+    """It would be given the ids of persons, and the secret of the limits."""
+    session = spark.newSession()
+    session.udf.register("of_my_own", lambda text: text, "string")
+    assert columns(session.read.parquet(stored))
+    session.udf.register("MD5", lambda _: "0" * 32, "string")
+    session.read.parquet(stored).createOrReplaceTempView("leaks_shadowed")
+    for data in (
+        session.read.parquet(stored),
+        sources.spark(session, table="leaks_shadowed"),
+        ibis.pyspark.connect(session).table("leaks_shadowed"),
+    ):
+        refused(data, "in the place of md5, which Spark has built in")
+    with pytest.raises(Refused, match="in the place of md5"):
+        Source(session.range(3), derived=True).columns()
+    stream = totals(horizon=2)
+    with pytest.raises(Refused, match="in the place of md5"):
+        each_batch(stream)(session.range(3), 0)
+    assert not stream.failed
+    assert columns(spark.read.parquet(stored))
+
+
+def test_what_failed_is_not_logged(spark: Any, stored: str, caplog: pytest.LogCaptureFixture) -> None:
+    """PySpark writes the words of the engine, and the value with them, to the errors of the process."""
+    failing = spark.read.parquet(stored).selectExpr("id", "CAST(concat(id, '-has-', dx) AS int) AS n")
+    vault = sf.Vault(unit=sf.user("id", relation="add/remove"), budget=sf.Budget(epsilon=1), name="leaks")
+    table = vault.table(failing, name="t", version="1", limit=LIMIT, derived=True)
+    with pytest.raises(EngineFailed):
+        table.where(sf.col("n") > 0).count().release(epsilon="1/2")
+    stream = totals(horizon=2)
+    with pytest.raises(EngineFailed):
+        each_batch(stream, amount="n")(failing, 0)
+    assert stream.failed
+    assert LOGGER not in {record.name for record in caplog.records}
+    with pytest.raises(Exception, match="-has-"):
+        failing.collect()
+    assert LOGGER in {record.name for record in caplog.records}
 
 
 def test_a_try_of_ibis_fails_on_a_day_without_a_timestamp(spark: Any, stored: str) -> None:

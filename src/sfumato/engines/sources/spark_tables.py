@@ -13,7 +13,8 @@ from sfumato.engines.sources.catalogues import spark_stored
 from sfumato.engines.sources.columns import quoted
 from sfumato.engines.sources.origins import Settle
 from sfumato.engines.sources.relations import columns_in, relation_in
-from sfumato.engines.sources.spark_plans import check_spark_frame, check_spark_table
+from sfumato.engines.sources.spark_plans import check_spark_frame
+from sfumato.errors import Refused
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -42,12 +43,15 @@ SETTINGS = {
     "spark.sql.parquet.int96AsTimestamp": "true",
     "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
     "spark.sql.legacy.parquet.nanosAsLong": "false",
+    "spark.sql.execution.arrow.pyspark.fallback.enabled": "false",  # it warns of what failed, in the engine's words
 }
+# Of PySpark: they write what failed, with its value, to the errors of this process.
+LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class SparkTable:
-    """A table of a session, or a frame, which is given a name for the time of a release."""
+    """A table of a session, or a frame; its plan is given a name for the time of a release."""
 
     given: Any
     name: tuple[str, ...]
@@ -88,47 +92,86 @@ class SparkTable:
 
     def held(self, engine: Any) -> dict[str, Any]:
         """As Spark works them out without running anything; the plan must take stored rows one by one."""
-        self._check_plan()
         with ExitStack() as until:
             return columns_in(engine, f"SELECT * FROM {self._relation(until)}")  # noqa: S608 - quoted
 
     def table(self, engine: Any, settle: Settle, until: ExitStack) -> ir.Table:
-        """The table; a frame has a name until the stack is closed."""
-        self._check_plan()
+        """The table, whose plan has a name until the stack is closed."""
         return relation_in(engine, self._relation(until), settle, Dialect.SPARK)
-
-    def _check_plan(self) -> None:
-        if self.derived:
-            return
-        if self.name:
-            check_spark_table(self._spark, self.name, self.label, unit=self.unit)
-        else:
-            check_spark_frame(self.given, self.label, unit=self.unit)
 
     @property
     def _spark(self) -> Any:
         return self.given if self.name else self.given.sparkSession
 
     def _relation(self, until: ExitStack) -> str:
-        if self.name:
-            return ".".join(quoted(part, Dialect.SPARK) for part in self.name)
-        view = f"sfumato_{secrets.token_hex(8)}"
-        self.given.createTempView(view)
+        """A name for the very plan that was checked: what the table is called may mean another one a moment later.
+
+        Above it stands what nobody can know before, so that Spark has no answer of a question on it in its cache.
+        """
+        frame = self._frame()
+        if not self.derived:
+            check_spark_frame(frame, self.label, unit=self.unit)
+        view, new = f"sfumato_{secrets.token_hex(8)}", secrets.token_hex(16)
+        frame.where(f"'{new}' = '{new}'").createTempView(view)
         until.callback(self._spark.catalog.dropTempView, view)
         return quoted(view, Dialect.SPARK)
+
+    def _frame(self) -> Any:
+        """The frame, or the table as it is now."""
+        if not self.name:
+            return self.given
+        return self._spark.table(".".join(quoted(part, Dialect.SPARK) for part in self.name))
 
 
 @contextmanager
 def our_settings(session: Any) -> Iterator[None]:
-    """Settings under which a query means what is tested."""
+    """Settings under which a query means what is tested, by Spark's own functions, and tells nobody what failed."""
+    _check_functions(session)
     before = {name: session.conf.get(name, None) for name in SETTINGS}
     try:
         for name, value in SETTINGS.items():
             session.conf.set(name, value)
-        yield
+        with _silenced():
+            yield
     finally:
         for name, old in before.items():
             if old is None:
                 session.conf.unset(name)
             else:
                 session.conf.set(name, old)
+
+
+def _check_functions(session: Any) -> None:
+    """Refuse a session in which a name of a built-in function means another: it would be given ids and our secret."""
+    inner = getattr(session, "_jsparkSession", None)
+    if inner is None:
+        raise Refused(
+            "the functions of a session of Spark Connect cannot be looked into; nothing was read and nothing was "
+            "spent. Use a session on the driver."
+        )
+    own = session._jvm.org.apache.spark.sql.catalyst.analysis.FunctionRegistry.builtin().functionBuilders().toSet()
+    other = own.diff(inner.sessionState().functionRegistry().functionBuilders().toSet())
+    if other.size():
+        raise Refused(
+            f"the session has put a function of its own in the place of {other.head()._1().funcName()}, which Spark "
+            "has built in: it would see the rows of a question. Nothing was read and nothing was spent. Use a session "
+            "without it: spark.newSession()."
+        )
+
+
+@contextmanager
+def _silenced() -> Iterator[None]:
+    """Silence what PySpark logs of a query that failed."""
+    from pyspark.logger import PySparkLogger
+
+    def never(_: object) -> bool:
+        return False
+
+    loggers = [PySparkLogger.getLogger(name) for name in LOGGERS]
+    for logger in loggers:
+        logger.addFilter(never)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(never)
