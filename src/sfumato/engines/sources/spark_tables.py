@@ -37,6 +37,10 @@ SETTINGS = {
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.filterPushdown": "false",
     "spark.sql.orc.filterPushdown": "false",
+    # That all rows of a person lie in one file is not believed: where they do not, one person would count as two.
+    "spark.sql.sources.bucketing.enabled": "false",
+    "spark.sql.sources.v2.bucketing.enabled": "false",
+    "spark.sql.optimizer.metadataOnly": "false",
     # Columns are read by their names, as the types that their files state.
     "spark.sql.parquet.fieldId.read.enabled": "false",
     "spark.sql.parquet.binaryAsString": "false",
