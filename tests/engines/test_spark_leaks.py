@@ -11,20 +11,17 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 
-import sfumato as sf
-from sfumato.core.limits import Limit
 from sfumato.engines import sources
 from sfumato.engines.counts import bounded_counts
 from sfumato.engines.sources import Source
-from sfumato.engines.sources.spark_tables import SparkTable
-from sfumato.errors import EngineFailed, Refused
+from sfumato.engines.sources.spark_tables import LOGGERS, SparkTable, _silenced
+from sfumato.errors import Refused
 from sfumato.streams.sources import each_batch
+from tests.parts import package
 from tests.streams.test_sources import totals
 
-LIMIT = Limit(groups=1, rows_per_group=1)
 FAR = "DATE'+5000000-01-01'"  # a day of which there is no timestamp
 AIMED = f"CASE WHEN dx = 'hiv' THEN {FAR} ELSE day END"
-LOGGER = "SQLQueryContextLogger"
 DAY, HOUR = pa.array([18000, 18001], pa.int32()).cast(pa.date32()), pa.array([10**15] * 2).cast(pa.timestamp("us"))
 STORED = pa.table(
     {"id": ["a", "b"], "dx": ["flu", "hiv"], "day": DAY, "at": HOUR, "zoned": HOUR.cast(pa.timestamp("us", "UTC"))}
@@ -247,23 +244,28 @@ def test_a_function_in_the_place_of_a_built_in_one_is_refused(spark: Any, stored
     assert columns(spark.read.parquet(stored))
 
 
-def test_what_failed_is_not_logged(spark: Any, stored: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_failed_is_not_logged() -> None:
     """PySpark writes the words of the engine, and the value with them, to the errors of the process."""
+    package("pyspark")
+    from pyspark.logger import PySparkLogger
+
     heard: list[str] = []
-    monkeypatch.setattr(logging.StreamHandler, "emit", lambda _, record: heard.append(record.name))
-    failing = spark.read.parquet(stored).selectExpr("id", "CAST(concat(id, '-has-', dx) AS int) AS n")
-    vault = sf.Vault(unit=sf.user("id", relation="add/remove"), budget=sf.Budget(epsilon=1), name="leaks")
-    table = vault.table(failing, name="t", version="1", limit=LIMIT, derived=True)
-    with pytest.raises(EngineFailed):
-        table.where(sf.col("n") > 0).count().release(epsilon="1/2")
-    stream = totals(horizon=2)
-    with pytest.raises(EngineFailed):
-        each_batch(stream, amount="n")(failing, 0)
-    assert stream.failed
-    assert LOGGER not in heard
-    with pytest.raises(Exception, match="-has-"):
-        failing.collect()
-    assert LOGGER in heard
+    handler = logging.Handler()
+    handler.emit = lambda record: heard.append(record.name)  # type: ignore[method-assign]
+    loggers = [PySparkLogger.getLogger(name) for name in LOGGERS]
+    for logger in loggers:
+        logger.addHandler(handler)
+    try:
+        with _silenced(), _silenced():
+            for logger in loggers:
+                logger.exception("the value 'a-has-flu' cannot be cast")
+        assert heard == []
+        for logger in loggers:
+            logger.exception("the value 'a-has-flu' cannot be cast")
+        assert heard == list(LOGGERS)
+    finally:
+        for logger in loggers:
+            logger.removeHandler(handler)
 
 
 def test_a_try_of_ibis_fails_on_a_day_without_a_timestamp(spark: Any, stored: str) -> None:

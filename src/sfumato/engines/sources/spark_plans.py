@@ -296,7 +296,8 @@ def _odd_types(held: Any) -> str | None:
     """
     wanted = {str(each.name()): _stated(each.dataType()) for each in _each(held.dataSchema())}
     folders = {str(name).lower() for name in held.partitionSchema().fieldNames()}
-    lowered, found = {name.lower() for name in wanted}, set()
+    lowered = {name.lower() for name in wanted}
+    found: set[str] = set()
     for columns in _columns(held):
         names = [name.lower() for name, _ in columns]
         if len(set(names)) != len(names) or folders & set(names):
