@@ -102,10 +102,9 @@ class Dialect(ABC):
 
     # Tables of an Ibis connection
 
-    @property
     @abstractmethod
-    def tried_casts_fail(self) -> bool:
-        """Whether a cast that only tries can still stop a query."""
+    def tried_cast_fails(self, held: Any, made: Any) -> bool:
+        """Whether a cast that only tries, from one type of Ibis to another, can still stop a query."""
 
     @abstractmethod
     def connection(self, engine: Any) -> object:

@@ -12,19 +12,19 @@ from sfumato.engines.stored_files import local_path, named_twice
 
 __all__ = ["check_spark_frame"]
 
-STEPS = (
-    "Project",
-    "Filter",
-    "SubqueryAlias",
-    "View",
-    "LocalRelation",
-    "Range",
-    "OneRowRelation",
-    "HiveTableRelation",
+STEPS = ("Project", "Filter", "SubqueryAlias", "View", "LocalRelation", "Range", "OneRowRelation")
+# Files that state their types; of others Spark may have read them off the rows, or read the same text as anything.
+PARQUET = (
+    "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat",
+    "org.apache.spark.sql.delta.DeltaParquetFileFormat",
 )
-FORMATS = ("Parquet", "Orc", "Avro")  # files that state their types; of others Spark may have read them off the rows
+ORC = ("org.apache.spark.sql.execution.datasources.orc.OrcFileFormat",)
 LISTINGS = ("InMemoryFileIndex", "CatalogFileIndex")  # all files of a folder
 KEPT = ("TahoeLogFileIndex", "HoodieFileIndex", "MetadataLogFileIndex")  # those of whoever keeps a log
+DECLARING = ("CatalogFileIndex", "TahoeLogFileIndex")  # where the types of folders are declared, not read off them
+# Options of a reader that say where the files are, and how they were written. Others change what a row is read as.
+OPTIONS = ("path", "paths", "basepath", "recursivefilelookup", "pathglobfilter", "mergeschema", "compression")
+TABLE_OPTIONS = ("serialization.format",)  # of tables in a catalogue
 # Tables of connectors, not what they show of their own: files, snapshots, changes.
 CONNECTORS = (
     "org.apache.iceberg.spark.source.SparkTable",
@@ -41,8 +41,13 @@ LessThan LessThanOrEqual GreaterThan GreaterThanOrEqual In InSet IsNull IsNotNul
 Greatest Least Upper Lower StringTrim StringTrimLeft StringTrimRight Length Contains StartsWith EndsWith
 Year Quarter Month DayOfMonth DayOfYear DayOfWeek WeekOfYear Hour Minute Second
 """
-RENAMING = ("avroSchema", "avroSchemaUrl", "positionalFieldMatching")  # options by which one column is read as another
-BY_PLACE = "orc.force.positional.evolution"
+EXTRACTING = ("Hour", "Minute", "Second")
+NUMBERS = ("byte", "short", "integer", "long", "float", "double", "decimal")
+WRITTEN = (*NUMBERS, "boolean", "binary", "date", "string")  # of these, every value can be written as text
+# Settings of Hadoop by which ORC takes columns by their place, or passes over rows that it cannot read.
+ORC_SETTINGS = ("orc.force.positional.evolution", "orc.skip.corrupt.data")
+PLACES = "_col"  # what Hive calls columns that have a place and no name
+TOO_FINE = "timestamp in milliseconds"  # Spark multiplies them, and some have no place in 64 bits then
 HIDDEN_COLUMN = "a hidden column, which tells where a row is stored and not what it holds"
 EXPRESSIONS = frozenset(ROW_WISE.split())
 
@@ -57,8 +62,9 @@ def check_spark_frame(frame: Any, label: str, *, unit: Sequence[str] = ()) -> No
     inner = getattr(frame, "_jdf", None)
     if inner is None:
         raise not_row_wise(label, "has a plan that cannot be looked into")
-    plan = inner.queryExecution().analyzed()
-    odd = _odd(plan)
+    planned = inner.queryExecution()
+    plan = planned.analyzed()
+    odd = _odd(plan) or _odd_session(plan, inner.sparkSession()) or _odd_cache(planned.withCachedData())
     if odd is not None:
         raise not_row_wise(label, f"has {odd}")
     for name in unit:
@@ -89,22 +95,11 @@ def _keeps(node: Any, name: str) -> bool:
 
 
 def _read_as(leaf: Any, name: str) -> bool:
-    """Whether files have a column of this name, and another one is read: one of a folder's name, or of a number."""
-    if _kind(leaf) != "LogicalRelation" or _kind(leaf.relation().location()) not in LISTINGS:
+    """Whether another column is read than the one that files have under this name: one that is known by a number."""
+    if _kind(leaf) != "LogicalRelation":
         return False
-    held = leaf.relation()
     columns = [each for each in _each(leaf.output()) if each.name() == name]
-    by_folder = {each.lower() for each in held.partitionSchema().fieldNames()}
-    own = {each.lower() for each in held.dataSchema().fieldNames()}
-    if any(held.options().contains(option) for option in RENAMING) or _is_by_place(held):
-        return True
-    return name.lower() in by_folder & own or any(each.metadata().contains("parquet.field.id") for each in columns)
-
-
-def _is_by_place(held: Any) -> bool:
-    """Whether columns of ORC files are taken by their place, whatever they are called."""
-    settings = held.sparkSession().sessionState().newHadoopConfWithOptions(held.options())
-    return str(settings.get(BY_PLACE, "false")).lower() != "false"
+    return any(each.metadata().contains("parquet.field.id") for each in columns)
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -140,12 +135,35 @@ def _odd_part(part: Any) -> str | None:
         return "a cast of a nested column"
     if kind == "Cast" and not _widens(part):
         return "a cast that may fail on a row"
+    if kind in EXTRACTING and not _is_plain_time(part):
+        return "an hour, minute or second in a zone of its own"
     return next((odd for below in _each(part.children()) if (odd := _odd_part(below))), None)
 
 
 def _widens(cast: Any) -> bool:
-    """Whether a cast has a place for every value: to a wider number, or of a number or a date to text."""
-    return bool(cast.canUpCast(cast.child().dataType(), cast.dataType()))
+    """Whether a cast has a place for every value: to a wider number, or of a number, a truth value or a day to text.
+
+    Days and times are not cast into one another, although Spark takes that for a cast to something wider: of a day far
+    off there is no time.
+    """
+    held, made = cast.child().dataType(), cast.dataType()
+    if held.sameType(made) or _type(held) == "void":
+        return True
+    if _type(made) == "string":
+        return _type(held) in WRITTEN
+    return _type(held) in NUMBERS and _type(made) in NUMBERS and bool(cast.canUpCast(held, made))
+
+
+def _is_plain_time(part: Any) -> bool:
+    """Whether a part of a time is taken where no zone has a say."""
+    zone = part.timeZoneId()
+    utc = bool(zone.isDefined()) and str(zone.get()) in ("UTC", "Etc/UTC")
+    return _type(part.child().dataType()) == "timestamp_ntz" or utc
+
+
+def _type(of: Any) -> str:
+    """What a type is called, without its digits or collation."""
+    return str(of.typeName()).partition("(")[0].partition(" ")[0]
 
 
 def _is_hidden(column: Any) -> bool:
@@ -161,11 +179,50 @@ def _odd_leaf(node: Any, kind: str) -> str | None:
     if kind != "LogicalRelation" or _kind(node.relation()) != "HadoopFsRelation":
         return f"a step {kind}"
     held = node.relation()
-    if not any(name in _kind(held.fileFormat()) for name in FORMATS):
+    if str(held.fileFormat().getClass().getName()) not in (*PARQUET, *ORC):
         return f"a step {kind}"
     if not {str(each.name()) for each in _each(node.output())} <= set(held.schema().fieldNames()):
         return HIDDEN_COLUMN
-    return _odd_files(held)
+    return _odd_options(held) or _odd_folders(held) or _odd_files(held) or _odd_types(held)
+
+
+def _odd_options(held: Any) -> str | None:
+    """An option or a setting of Hadoop by which a row could be passed over, fail, or be read as something else."""
+    for option in _each(held.options().keys().toSeq()):
+        if str(option).lower() not in (*OPTIONS, *TABLE_OPTIONS):
+            return f"the option {option} of its reader"
+    settings = held.sparkSession().sessionState().newHadoopConf()
+    return next((f"the setting {name}" for name in ORC_SETTINGS if _is_on(settings.get(name))), None)
+
+
+def _is_on(setting: str | None) -> bool:
+    return setting is not None and str(setting).lower() != "false"
+
+
+def _odd_folders(held: Any) -> str | None:
+    """Columns that are read off the names of folders: one person's folder can change the type that all of them get."""
+    if not held.partitionSchema().size() or _kind(held.location()) in DECLARING:
+        return None
+    return (
+        "columns read off the names of folders, whose types depend on the rows (declare the table with its partitions "
+        "in the catalogue, or read the files without these columns)"
+    )
+
+
+def _odd_session(plan: Any, session: Any) -> str | None:
+    """Whether a file is read under the settings of another session than the one whose settings are ours."""
+    held = [leaf.relation() for leaf in _leaves(plan) if _kind(leaf) == "LogicalRelation"]
+    return None if all(each.sparkSession().equals(session) for each in held) else "a table of another session"
+
+
+def _odd_cache(plan: Any) -> str | None:
+    """Whether Spark would read what it has kept: rows of another day, or that other settings made."""
+    kept = any(_kind(leaf) == "InMemoryRelation" for leaf in _leaves(plan))
+    return "rows that Spark has cached, which may be others than those stored (unpersist them)" if kept else None
+
+
+def _leaves(plan: Any) -> Iterator[Any]:
+    return _each(plan.collectLeaves())
 
 
 def _is_table_of_connector(node: Any) -> bool:
@@ -186,13 +243,12 @@ def _odd_files(held: Any) -> str | None:
     """Whether a file is read twice, or although a log says that it does not count."""
     location = held.location()
     kind = _kind(location)
-    if kind in KEPT:
-        return None
-    if kind not in LISTINGS:
+    if kind not in (*KEPT, *LISTINGS):
         return f"a listing of files {kind}"
     near: list[Path] = []
     far: list[str] = []
-    for name in map(str, location.inputFiles()):
+    for file in _files(held):
+        name = str(file.getPath().toUri())
         path = local_path(name)
         if path is None:
             far.append(name)
@@ -200,16 +256,96 @@ def _odd_files(held: Any) -> str | None:
             near.append(path)
     if named_twice(near) or len(set(far)) != len(far):
         return "a file twice"
+    if kind in KEPT:
+        return None
     logged = any(log_beside(file) for file in one_of_each_folder(near)) or _has_log(held, far)
     return "files of a folder whose log says which of them count" if logged else None
 
 
-def _has_log(held: Any, files: Sequence[str]) -> bool:
-    """Whether a folder above some files, or above where all files were looked for, has a log; asked through Hadoop."""
+def _files(held: Any) -> Iterator[Any]:
+    """The files as a query lists them: those of each partition, so that one of two partitions is there twice."""
+    none = getattr(getattr(_machine(), "scala.collection.immutable.Nil$"), "MODULE$")
+    for folder in _each(held.location().listFiles(none, none)):
+        yield from _each(folder.files())
+
+
+def _machine() -> Any:
     from pyspark import SparkContext
 
-    machine: Any = getattr(SparkContext._active_spark_context, "_jvm", None)
-    settings = held.sparkSession().sessionState().newHadoopConf()
+    return getattr(SparkContext._active_spark_context, "_jvm", None)
+
+
+def _odd_types(held: Any) -> str | None:
+    """Whether a column is not read as its files state it.
+
+    A reader that converts can fail on a row, and where it opens only what a filter leaves, that tells of that row. What
+    files state is the same for all rows: public.
+    """
+    wanted = {str(each.name()): _stated(each.dataType()) for each in _each(held.dataSchema())}
+    folders = {str(name).lower() for name in held.partitionSchema().fieldNames()}
+    lowered = {name.lower() for name in wanted}
+    found: set[str] = set()
+    for columns in _columns(held):
+        names = [name.lower() for name, _ in columns]
+        if len(set(names)) != len(names) or folders & set(names):
+            return "a file with two columns of one name, or one that its folder has as well"
+        if all(name.startswith(PLACES) for name in names) and [name for name, _ in columns] != list(wanted):
+            return "a file whose columns have no names, and are read by their places"
+        for name, kind in columns:
+            if name.lower() in lowered and wanted.get(name) != kind:
+                return f"a column {name!r} which is not read as the {kind} that a file states, and may fail on a row"
+        found |= set(names)
+    missing = sorted(lowered - found) if found else []
+    return f"a column {missing[0]!r} that no file has" if missing else None
+
+
+def _columns(held: Any) -> Iterator[tuple[tuple[str, str], ...]]:
+    """The columns with their types that files state, once for all files that state the same."""
+    settings = held.sparkSession().sessionState().newHadoopConfWithOptions(held.options())
+    spark, seen = _machine().org.apache.spark.sql.execution.datasources, set[str]()
+    parquet = str(held.fileFormat().getClass().getName()) in PARQUET
+    convert = spark.parquet.ParquetToSparkSchemaConverter(held.sparkSession().sessionState().conf())
+    for file in _files(held):
+        if parquet:
+            schema = _footer(settings, file.getPath())
+        else:
+            written = spark.orc.OrcUtils.readSchema(file.getPath(), settings, False)  # noqa: FBT003 - of Java
+            schema = written.get() if written.isDefined() else None  # a file without columns has no rows
+        if schema is None or str(schema) in seen:
+            continue
+        seen.add(str(schema))
+        if parquet:
+            stated = zip(_each(convert.convert(schema)), schema.getFields(), strict=True)
+            yield tuple((str(each.name()), _in_parquet(each, part)) for each, part in stated)
+        else:
+            stated = zip(schema.getFieldNames(), schema.getChildren(), strict=True)
+            yield tuple((str(name), _in_orc(part)) for name, part in stated)
+
+
+def _footer(settings: Any, path: Any) -> Any:
+    """What a Parquet file states by itself, whatever its writer has noted beside."""
+    parquet = _machine().org.apache.parquet
+    rows = parquet.format.converter.ParquetMetadataConverter.SKIP_ROW_GROUPS
+    return parquet.hadoop.ParquetFileReader.readFooter(settings, path, rows).getFileMetaData().getSchema()
+
+
+def _in_parquet(column: Any, part: Any) -> str:
+    return TOO_FINE if "TIMESTAMP(MILLIS" in str(part) else _stated(column.dataType())
+
+
+def _in_orc(part: Any) -> str:
+    """As Spark calls a type; timestamps have seconds in 64 bits there, which Spark multiplies."""
+    return "timestamp in seconds" if "timestamp" in str(part) else str(part)
+
+
+def _stated(kind: Any) -> str:
+    """A type in Spark's words; files know of no collation."""
+    return "string" if _type(kind) == "string" else str(kind.catalogString())
+
+
+def _has_log(held: Any, files: Sequence[str]) -> bool:
+    """Whether a folder above some files, or above where all files were looked for, has a log; asked through Hadoop."""
+    machine, settings = _machine(), held.sparkSession().sessionState().newHadoopConf()
     paths = [machine.org.apache.hadoop.fs.Path(machine.java.net.URI(file)).getParent() for file in _of_folders(files)]
     seen: set[str] = set()
     for start in (*_each(held.location().rootPaths()), *paths):

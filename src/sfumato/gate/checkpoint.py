@@ -24,6 +24,11 @@ from sfumato.gate.session import Opened, SessionGate
 
 __all__ = ["Checkpointed"]
 
+FAILED = (
+    "rows of this {what} could not be read, and that ended it: this version of its data is closed. Nothing was told, "
+    "and the charge counts. Check what its rows are made from, then declare it as a new version."
+)
+
 
 class Checkpointed(ABC):
     """What all open streams share: a charge, perhaps a file for their state, and an end.
@@ -42,6 +47,7 @@ class Checkpointed(ABC):
         self._gate, self._opened, self._path = gate, opened, path
         self._lock, self._stack = threading.RLock(), held or contextlib.ExitStack()
         self._done, self._closed, self._serial, self._process = False, False, 0, os.getpid()
+        self._failed = False
 
     @property
     def query(self) -> Query:
@@ -64,6 +70,25 @@ class Checkpointed(ABC):
         For what asks where the stream is and then goes on from there.
         """
         return self._lock
+
+    @property
+    def failed(self) -> bool:
+        """Whether the stream ended because rows could not be read. Public."""
+        return self._failed
+
+    def fail(self) -> None:
+        """End the stream for good: rows of a step could not be read, and whether others can could tell what they hold.
+
+        The charge is kept, this version of the data is closed, and no state of the stream goes on.
+        """
+        with self._lock:
+            self._failed = True
+            try:
+                self._gate.fail(self._opened)
+            finally:
+                if self._path is not None:
+                    remove_sealed(self._path)
+                self._end()
 
     def start(self) -> Self:
         """Write the first state, if there is a file for it."""
@@ -156,6 +181,8 @@ class Checkpointed(ABC):
                 f"this {self.WHAT} runs in another process, and a forked copy would tell from the same charge; nothing "
                 "was told. Go on where it was opened."
             )
+        if self._failed:
+            raise Refused(FAILED.format(what=self.WHAT))
         if self._done and not self._closed and self._path is not None:
             raise Refused(f"this {self.WHAT} stopped within a step; nothing was told. Resume it from {self._path}.")
         if self._done:

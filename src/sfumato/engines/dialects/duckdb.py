@@ -57,7 +57,6 @@ class DuckDB(Dialect):
     title = "DuckDB"
     closes_by_membership = True
     """A join would keep all wedges in memory, and pass edges by them."""
-    tried_casts_fail = False
 
     def quoted(self, name: str) -> str:
         """Between double quotes."""
@@ -71,6 +70,10 @@ class DuckDB(Dialect):
         """A text keeps its collation until another is named."""
         cast = f"CAST({column} AS {NAMES[kind]})"
         return f'{cast} COLLATE "C"' if kind is Type.TEXT else cast
+
+    def tried_cast_fails(self, held: Any, made: Any) -> bool:
+        """To a zone it does not try."""
+        return getattr(made, "timezone", None) is not None
 
     def bytes_of(self, text: Any) -> Any:
         """Encoded."""

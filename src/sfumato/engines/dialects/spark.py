@@ -12,6 +12,7 @@ from sfumato.engines.expressions import Type
 from sfumato.engines.public_text import table_from_text
 from sfumato.engines.row_wise import not_row_wise
 from sfumato.engines.spark_plans import check_spark_frame
+from sfumato.errors import Refused
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -34,7 +35,27 @@ SETTINGS = {
     "spark.sql.parser.quotedRegexColumnNames": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
+    # No row, and no file, may be passed over, fail, or be opened only because of what other rows hold.
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.filterPushdown": "false",
+    "spark.sql.orc.filterPushdown": "false",
+    # That all rows of a person lie in one file is not believed: where they do not, one person would count as two.
+    "spark.sql.sources.bucketing.enabled": "false",
+    "spark.sql.sources.v2.bucketing.enabled": "false",
+    "spark.sql.optimizer.metadataOnly": "false",
+    # Columns are read by their names, as the types that their files state.
+    "spark.sql.parquet.fieldId.read.enabled": "false",
+    "spark.sql.parquet.binaryAsString": "false",
+    "spark.sql.parquet.int96AsTimestamp": "true",
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+    "spark.sql.legacy.parquet.nanosAsLong": "false",
+    "spark.sql.execution.arrow.pyspark.fallback.enabled": "false",  # it warns of what failed, in the engine's words
 }
+# Of PySpark: they write what failed, with its value, to the errors of this process.
+LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 class Spark(Dialect):
@@ -44,7 +65,6 @@ class Spark(Dialect):
     name = "pyspark"
     title = "Spark"
     closes_by_membership = False
-    tried_casts_fail = False
 
     def quoted(self, name: str) -> str:
         """Between grave accents.
@@ -61,6 +81,11 @@ class Spark(Dialect):
     def cast(self, column: str, kind: Type, dtype: Any) -> str:
         """The cast itself makes text binary."""
         return f"CAST({column} AS {NAMES[kind]})"
+
+    def tried_cast_fails(self, held: Any, made: Any) -> bool:
+        """To a zone, of a time, and of a day to a time: of a day far off there is none."""
+        to_time = held.is_date() and made.is_timestamp()
+        return bool(getattr(made, "timezone", None) or held.is_timestamp() or to_time)
 
     def bytes_of(self, text: Any) -> Any:
         """Cast."""
@@ -144,15 +169,53 @@ SPARK = Spark()
 
 @contextmanager
 def our_settings(session: Any) -> Iterator[None]:
-    """Settings under which a query means what is tested."""
+    """Settings under which a query means what is tested, by Spark's own functions, and tells nobody what failed."""
+    _check_functions(session)
     before = {name: session.conf.get(name, None) for name in SETTINGS}
     try:
         for name, value in SETTINGS.items():
             session.conf.set(name, value)
-        yield
+        with _silenced():
+            yield
     finally:
         for name, old in before.items():
             if old is None:
                 session.conf.unset(name)
             else:
                 session.conf.set(name, old)
+
+
+def _check_functions(session: Any) -> None:
+    """Refuse a session in which a name of a built-in function means another: it would be given ids and our secret."""
+    inner = getattr(session, "_jsparkSession", None)
+    if inner is None:
+        raise Refused(
+            "the functions of a session of Spark Connect cannot be looked into; nothing was read and nothing was "
+            "spent. Use a session on the driver."
+        )
+    own = session._jvm.org.apache.spark.sql.catalyst.analysis.FunctionRegistry.builtin().functionBuilders().toSet()
+    other = own.diff(inner.sessionState().functionRegistry().functionBuilders().toSet())
+    if other.size():
+        raise Refused(
+            f"the session has put a function of its own in the place of {other.head()._1().funcName()}, which Spark "
+            "has built in: it would see the rows of a question. Nothing was read and nothing was spent. Use a session "
+            "without it: spark.newSession()."
+        )
+
+
+@contextmanager
+def _silenced() -> Iterator[None]:
+    """Silence what PySpark logs of a query that failed."""
+    from pyspark.logger import PySparkLogger
+
+    def never(_: object) -> bool:
+        return False
+
+    loggers = [PySparkLogger.getLogger(name) for name in LOGGERS]
+    for logger in loggers:
+        logger.addFilter(never)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(never)

@@ -60,10 +60,9 @@ def origin_of_table(table: Any, *, derived: bool = False, unit: tuple[str, ...] 
     if not derived:
         _only_row_by_row(node)
         _only_ibis(table)
-        # DuckDB does not try a cast to a zone.
         known = DIALECTS.get(table.get_backend().name)
-        strict = known is not None and known.tried_casts_fail
-        if any(strict or getattr(cast.to, "timezone", None) for cast in node.find(ops.TryCast)):
+        casts = node.find(ops.TryCast)
+        if known is not None and any(known.tried_cast_fails(cast.arg.dtype, cast.to) for cast in casts):
             raise not_row_wise("the Ibis table", "has a cast that may fail on a row")
         for name in unit:
             if not _keeps(node, name):

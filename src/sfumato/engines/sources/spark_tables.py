@@ -21,7 +21,7 @@ __all__ = ["SparkTable"]
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class SparkTable:
-    """A table of a session, or a frame, which is given a name for the time of a release."""
+    """A table of a session, or a frame; its plan is given a name for the time of a release."""
 
     given: Any
     name: tuple[str, ...]
@@ -62,31 +62,32 @@ class SparkTable:
 
     def held(self, engine: Any) -> dict[str, Any]:
         """As Spark works them out without running anything; the plan must take stored rows one by one."""
-        self._check_plan(engine)
         with ExitStack() as until:
             return SPARK.columns(engine, f"SELECT * FROM {self._relation(until)}")  # noqa: S608 - quoted
 
     def table(self, engine: Any, settle: Settle, until: ExitStack) -> ir.Table:
-        """The table; a frame has a name until the stack is closed."""
-        self._check_plan(engine)
+        """The table, whose plan has a name until the stack is closed."""
         return relation_in(engine, self._relation(until), settle, SPARK)
-
-    def _check_plan(self, engine: Any) -> None:
-        if self.derived:
-            return
-        if self.name:
-            SPARK.check_stored(engine, self.name, self.label, unit=self.unit)
-        else:
-            check_spark_frame(self.given, self.label, unit=self.unit)
 
     @property
     def _spark(self) -> Any:
         return self.given if self.name else self.given.sparkSession
 
     def _relation(self, until: ExitStack) -> str:
-        if self.name:
-            return ".".join(SPARK.quoted(part) for part in self.name)
-        view = f"sfumato_{secrets.token_hex(8)}"
-        self.given.createTempView(view)
+        """A name for the very plan that was checked: what the table is called may mean another one a moment later.
+
+        Above it stands what nobody can know before, so that Spark has no answer of a question on it in its cache.
+        """
+        frame = self._frame()
+        if not self.derived:
+            check_spark_frame(frame, self.label, unit=self.unit)
+        view, new = f"sfumato_{secrets.token_hex(8)}", secrets.token_hex(16)
+        frame.where(f"'{new}' = '{new}'").createTempView(view)
         until.callback(self._spark.catalog.dropTempView, view)
         return SPARK.quoted(view)
+
+    def _frame(self) -> Any:
+        """The frame, or the table as it is now."""
+        if not self.name:
+            return self.given
+        return self._spark.table(".".join(SPARK.quoted(part) for part in self.name))

@@ -13,6 +13,10 @@ __all__ = ["each_batch"]
 
 NUMBERS = ("byte", "short", "integer", "long")
 FAR = 2**40  # the farthest that anything may count
+ENDED = (
+    "This stream has ended: nothing was told of the batch that failed, the charge counts, and this version of the data "
+    "is closed. Check what the batches are made from, then declare the stream as a new version."
+)
 
 
 def each_batch(
@@ -33,6 +37,9 @@ def each_batch(
     Guarantee: a batch counts once. Spark repeats a batch whose end it has not written down; its number says that its
     step was told already. So the checkpoint of Spark and the state of the stream belong together: keep both or none.
     Batches that were left out count 0. After the horizon or the last alarm further batches do nothing.
+
+    A batch that cannot be counted ends the stream for good, as a failing engine closes a table: whether the next one
+    can could tell what a row holds. The charge is kept, and this version of the stream's data is closed.
 
     Public: which batches there are and when they run. Spark runs none where no rows came, which shows that none did:
     union the stream with Spark's own ``rate`` source, whose rows do not count, so that there is one at every trigger.
@@ -63,6 +70,8 @@ def each_batch(
 
     def counted(batch: Any, number: int) -> None:
         place = number - first + 1
+        if stream.failed:
+            raise Refused(ENDED)
         if place <= stream.steps or has_ended(stream):
             return
         if place > stream.steps + 1 and stream.steps == 0:
@@ -70,7 +79,7 @@ def each_batch(
                 f"this stream begins with batch {first} and was given batch {number}; nothing was told. Its checkpoint "
                 f"has been used before: say first={number}, or take a new one."
             )
-        held = _answered(batch, lambda: read(batch))
+        held = _answered(stream, batch, lambda: read(batch))
         while stream.steps < place and not has_ended(stream):
             found = tell(stream, held if stream.steps + 1 == place else None)
             if told is not None:
@@ -79,8 +88,8 @@ def each_batch(
     return step
 
 
-def _answered(batch: Any, read: Callable[[], Any]) -> Any:
-    """Let Spark count. Whatever it raises may tell of a row, and ends here; a real Ctrl-C goes on.
+def _answered(stream: OpenStream, batch: Any, read: Callable[[], Any]) -> Any:
+    """Let Spark count. Whatever it raises may tell of a row, and ends here, with the stream; a real Ctrl-C goes on.
 
     What this module refuses is told: it looks at the columns.
     """
@@ -96,10 +105,8 @@ def _answered(batch: Any, read: Callable[[], Any]) -> Any:
     if isinstance(found, SfumatoError):
         raise found
     if found is FAILED:
-        raise EngineFailed(
-            "Spark could not count a batch; nothing was told of it, and the charge counts. Check what the batches are "
-            "made from, and start the query again: the batch is repeated."
-        )
+        stream.fail()
+        raise EngineFailed(f"Spark could not count a batch. {ENDED}")
     return found[0]
 
 
