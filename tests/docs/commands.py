@@ -4,7 +4,7 @@ import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin
 
 from typer.main import get_command
 
@@ -57,11 +57,10 @@ def _section(path: str, command: Any) -> str:
 
 def _rows(command: Any) -> str:
     """A line for each argument and option, read off the function that is the command."""
-    function = inspect.unwrap(command.callback)
-    hints = get_type_hints(function, include_extras=True)
+    function = inspect.unwrap(command.callback, stop=lambda inner: hasattr(inner, "__signature__"))
     return "".join(
-        f"| {_named(parameter, hints[name])} | {_meaning(parameter, hints[name])} |\n"
-        for name, parameter in inspect.signature(function).parameters.items()
+        f"| {_named(parameter, parameter.annotation)} | {_meaning(parameter, parameter.annotation)} |\n"
+        for parameter in inspect.signature(function, eval_str=True).parameters.values()
     )
 
 
