@@ -14,8 +14,8 @@ REACH = 30_000
 def climbed(count: int, rungs: Rungs, rate: float, *, reach: int = REACH) -> Any:
     """The law of what a ladder draws, exp(−rate·t) for each number on rung t, for numbers up to ``reach``.
 
-    >>> from sfumato.core.rungs import Run
-    >>> climbed(0, Rungs.of([Run(0, 1, 1, 1)]), 1.0, reach=1).round(3).tolist()
+    >>> from sfumato.core.rungs import WidthSteps
+    >>> climbed(0, Rungs.of([WidthSteps(0, 1, 1, 1)]), 1.0, reach=1).round(3).tolist()
     [0.212, 0.576, 0.212]
     """
     import numpy as np

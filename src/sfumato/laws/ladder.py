@@ -73,8 +73,8 @@ def bounded_margin(bounds: Iterable[tuple[Rungs, Rungs]], epsilon: Fraction, con
     Guarantee: what lies beyond m weighs at most what it weighs for the upper widths, and what lies within m at least
     what it weighs for the lower ones of the same pair.
 
-    >>> from sfumato.core.rungs import Run
-    >>> rungs = Rungs.of([Run(0, 1, 1, 100)])
+    >>> from sfumato.core.rungs import WidthSteps
+    >>> rungs = Rungs.of([WidthSteps(0, 1, 1, 100)])
     >>> bounded_margin([(rungs, rungs)], Fraction(1), Fraction(19, 20))
     599
     """
