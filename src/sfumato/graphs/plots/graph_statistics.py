@@ -143,7 +143,7 @@ def _measured(column: Column, place: int) -> bool:
     if column.chosen or column.ends is None:
         return False
     low, high = column.ends[place]
-    return low < high
+    return low < high or low != column.values[place]  # an interval may shrink to 0, the least that can be
 
 
 def _statistic(column: Column, place: int, name: str) -> Statistic:
