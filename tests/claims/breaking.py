@@ -118,7 +118,7 @@ def _replaced(original: Any, replace: Replacement) -> Any:
 def _everywhere(original: Any, new: Any) -> None:
     """Take the place of a function also where another module has imported it by name."""
     for module_name, module in list(sys.modules.items()):
-        if module_name.partition(".")[0] in ("sfumato", "tests") and module is not None:
+        if module_name.partition(".")[0] in ("sfumato", "examples", "tests") and module is not None:
             for name in [name for name, value in vars(module).items() if value is original]:
                 setattr(module, name, new)
 
