@@ -71,6 +71,17 @@ def test_a_stream_that_failed_is_not_opened_or_resumed_again(tmp_path: Path, mon
     assert clinic.stream(name="er", version="2", horizon=6).running_total().open(epsilon=1).left == 6
 
 
+def test_of_streams_of_the_same_data_one_tells_that_it_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    clinic = sf.Vault(unit=sf.event(relation="add/remove"), budget=sf.Budget(epsilon=9), name="er")
+    question = clinic.stream(name="er", version="1", horizon=6).running_total()
+    first, second = question.open(epsilon=1), question.open(epsilon=1)
+    monkeypatch.setattr(batches, "_numbers", lambda *_: 1 / 0)
+    with pytest.raises(EngineFailed):
+        each_batch(first)(BATCH, 0)
+    with pytest.raises(Refused, match="This stream has ended"):
+        each_batch(second)(BATCH, 0)
+
+
 def test_a_real_ctrl_c_goes_on_and_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def pressed(*_: Any) -> int:
         os.kill(os.getpid(), signal.SIGINT)

@@ -76,15 +76,16 @@ class Checkpointed(ABC):
         """Whether the stream ended because rows could not be read. Public."""
         return self._failed
 
-    def fail(self) -> None:
+    def fail(self) -> bool:
         """End the stream for good: rows of a step could not be read, and whether others can could tell what they hold.
 
-        The charge is kept, this version of the data is closed, and no state of the stream goes on.
+        The charge is kept, this version of the data is closed, and no state of the stream goes on. False if the data
+        was closed already: of those that fail at once, one may tell so.
         """
         with self._lock:
             self._failed = True
             try:
-                self._gate.fail(self._opened)
+                return self._gate.fail(self._opened)
             finally:
                 if self._path is not None:
                     remove_sealed(self._path)

@@ -105,8 +105,9 @@ def _answered(stream: OpenStream, batch: Any, read: Callable[[], Any]) -> Any:
     if isinstance(found, SfumatoError):
         raise found
     if found is FAILED:
-        stream.fail()
-        raise EngineFailed(f"Spark could not count a batch. {ENDED}")
+        if stream.fail():
+            raise EngineFailed(f"Spark could not count a batch. {ENDED}")
+        raise Refused(ENDED)
     return found[0]
 
 
