@@ -168,7 +168,7 @@ def test_a_document_out_of_shape_is_refused_with_the_place_and_without_the_value
         "document.e is not a field",
         "document.a does not meet minLength 9",
         "document.c is not 'y'",
-        "document.b[0] is none of 1, 'x'",
+        "document.b[0] must be one of 1, 'x'",
     ]
 
 

@@ -42,7 +42,7 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """So many of something, in the number that the language asks for: ``Counted("row", 3)``."""
+    """A number of things, in the grammatical number that the language asks for: ``Counted("row", 3)``."""
 
     noun: str
     number: int

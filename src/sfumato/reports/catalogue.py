@@ -29,7 +29,7 @@ def message(language: str, identifier: str, **facts: object) -> str:
 
 
 def counted(language: str, noun: str, number: int) -> str:
-    """So many of something, in the number that the language asks for.
+    """A number of things, in the grammatical number that the language asks for.
 
     >>> counted("en", "row", 1), counted("en", "row", 1200)
     ('one row', '1,200 rows')

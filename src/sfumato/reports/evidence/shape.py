@@ -56,7 +56,7 @@ def _lines(error: "ValidationError") -> Iterator[str]:
         case "const":
             yield f"{path} is not {asked!r}"
         case "enum":
-            yield f"{path} is none of {', '.join(map(repr, asked))}"
+            yield f"{path} must be one of {', '.join(map(repr, asked))}"
         case "pattern":
             yield f"{path} does not match {asked}"
         case rule:
