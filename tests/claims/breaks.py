@@ -107,10 +107,10 @@ def randomised_response_at_twice_epsilon(original: Any) -> Any:
 @broken("sfumato.accounting.composition:compose", claims=["S4-02", "S4-03"])
 def composition_by_the_maximum(original: Any) -> Any:
     def compose(events: Any) -> Any:
-        from sfumato.accounting.counted import counted
+        from sfumato.accounting.event_counts import event_counts
         from sfumato.core.guarantees import Pure
 
-        parts = [original(event) for event in counted(events)]
+        parts = [original(event) for event in event_counts(events)]
         return max(parts, key=lambda part: part.epsilon) if parts else Pure(epsilon=Fraction(0))
 
     return compose

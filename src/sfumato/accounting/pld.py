@@ -15,7 +15,7 @@ import numpy as np
 
 from sfumato.accounting import lattice, windows
 from sfumato.accounting.composition import compose
-from sfumato.accounting.counted import counted
+from sfumato.accounting.event_counts import event_counts
 from sfumato.accounting.floats import ELEMENTARY, Array, float_down, float_up
 from sfumato.accounting.profiles import NUDGE, Pair, gaussian, pair_of
 from sfumato.accounting.windows import PRECISION
@@ -63,8 +63,8 @@ def known_epsilon(
     """As :func:`epsilon`, and None where losses lie beyond reach: a search may come by such events and go on."""
     asked = probability(delta, "delta")
     if asked == 0:
-        return _pure(counted(events))
-    bounds = [_epsilon(found, asked, precision) for found in _readings(counted(events))]
+        return _pure(event_counts(events))
+    bounds = [_epsilon(found, asked, precision) for found in _readings(event_counts(events))]
     return min((bound for bound in bounds if bound is not None), default=None)
 
 
@@ -75,7 +75,7 @@ def delta(events: PrivacyEvent | Iterable[PrivacyEvent], *, epsilon: Exact, prec
     0.126937
     """
     asked = non_negative(epsilon, "epsilon")
-    return min(_delta(found, asked, precision) for found in _readings(counted(events)))
+    return min(_delta(found, asked, precision) for found in _readings(event_counts(events)))
 
 
 def _pure(found: Counter[PrivacyEvent]) -> Fraction:

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from sfumato.accounting import lattice
-from sfumato.accounting.counted import counted
+from sfumato.accounting.event_counts import event_counts
 from sfumato.accounting.floats import ELEMENTARY, Array, float_down, float_up, normal_down, normal_up
 from sfumato.core.events import (
     BoundedRange,
@@ -91,7 +91,7 @@ def _both(profile: Profile) -> Pair:
 
 def _inner(event: PrivacyEvent) -> Pair:
     """The pair inside a sample: one event, or Gaussians that make one together."""
-    found = counted(event)
+    found = event_counts(event)
     gaussians = [
         times * part.l2_squared / part.sigma_squared for part, times in found.items() if isinstance(part, Gaussian)
     ]

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from sfumato.core.events import Composed, FixedSizeSampled, PoissonSampled, PrivacyEvent, Repeated
 from sfumato.errors import Refused
 
-__all__ = ["counted"]
+__all__ = ["event_counts"]
 
 
-def counted(events: PrivacyEvent | Iterable[PrivacyEvent]) -> Counter[PrivacyEvent]:
+def event_counts(events: PrivacyEvent | Iterable[PrivacyEvent]) -> Counter[PrivacyEvent]:
     """Count equal events; repetitions and compositions are opened, sampled events are kept as they are.
 
     Composition does not depend on the order in which losses are added, so that nothing is lost by counting. Samples by
@@ -18,7 +18,7 @@ def counted(events: PrivacyEvent | Iterable[PrivacyEvent]) -> Counter[PrivacyEve
     >>> from fractions import Fraction
     >>> from sfumato.core.events import BoundedRange
     >>> once = BoundedRange(epsilon=Fraction(1))
-    >>> list(counted([once, Repeated(event=Composed(events=(once, once)), times=5)]).values())
+    >>> list(event_counts([once, Repeated(event=Composed(events=(once, once)), times=5)]).values())
     [11]
     """
     found: Counter[PrivacyEvent] = Counter()
