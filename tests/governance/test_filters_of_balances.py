@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from sfumato.accounting import rdp, zcdp
-from sfumato.accounting.charged import charged
+from sfumato.accounting.filter_cost import filter_cost
 from sfumato.accounting.filters import RDPFilter, ZCDPFilter
 from sfumato.core.budget import Budget
 from sfumato.core.events import (
@@ -243,9 +243,9 @@ def test_followed_down_every_path_a_filter_keeps_its_cap_and_its_broken_twin_doe
         start = Balance(name="x", unit=PATIENT, cap=cap, rho=ZCDPFilter.within(cap).rho)
     else:
         start = Balance(name="x", unit=PATIENT, cap=cap, order=order, loss=RDPFilter.within(cap, order=order).loss)
-    kept = _worst_delta(lambda event: charged(event, order), start)
+    kept = _worst_delta(lambda event: filter_cost(event, order), start)
     assert kept <= cap.delta
-    broken = _worst_delta(lambda event: charged(event, order) / 4, start)  # as if all were of a bounded range
+    broken = _worst_delta(lambda event: filter_cost(event, order) / 4, start)  # as if all were of a bounded range
     assert broken > cap.delta
     assert (kept > 0) is (order == 6)  # more than sums would admit, at an order that fits many small losses
 

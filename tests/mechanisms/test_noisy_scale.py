@@ -7,7 +7,7 @@ import mpmath
 import pytest
 
 from sfumato.accounting.basic import cost, promised
-from sfumato.accounting.charged import charged
+from sfumato.accounting.filter_cost import filter_cost
 from sfumato.core import events
 from sfumato.core.budget import Budget
 from sfumato.core.guarantees import Approximate
@@ -39,7 +39,7 @@ def test_no_finer_loss_than_the_proven_one_is_claimed() -> None:
     event = NoisyScale.calibrated(nodes=9, epsilon=1, delta=MILLIONTH).loss(Sensitivity.of(l1=7))
     for order in (None, Fraction(2)):
         with pytest.raises(Refused, match="δ"):
-            charged(event, order)
+            filter_cost(event, order)
 
 
 def below(guide: Fraction, s: int) -> mpmath.mpf:

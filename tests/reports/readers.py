@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import sfumato as sf
-from sfumato.accounting.charged import reading
+from sfumato.accounting.filter_cost import reading
 from sfumato.core import units
 from sfumato.core.description import Description, Form, OneLine
 from sfumato.core.guarantees import Approximate, Pure

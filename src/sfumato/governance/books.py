@@ -12,7 +12,7 @@ from fractions import Fraction
 from math import ceil
 from typing import Protocol
 
-from sfumato.accounting.charged import reading
+from sfumato.accounting.filter_cost import reading
 from sfumato.core.budget import Budget
 from sfumato.core.documents import canonical, encode
 from sfumato.core.ledger import State

@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from sfumato.accounting.basic import cost, promised
-from sfumato.accounting.charged import charged, reading
+from sfumato.accounting.filter_cost import filter_cost, reading
 from sfumato.core.budget import Budget
 from sfumato.core.certificate import KIND, VERSION, Certificate, seals, signed_text
 from sfumato.core.documents import Json, canonical, encode, parse
@@ -330,7 +330,7 @@ def _filtered(said: Statement) -> Iterator[Finding]:
         yield Finding(field=f"{place}.budget", problem="must have a δ between 0 and 1, at which the filter is read")
         return
     try:
-        lost = charged(said.event, order)
+        lost = filter_cost(said.event, order)
     except SfumatoError as wrong:
         yield Finding(field=f"{place}.method", problem=f"cannot have admitted this release: {wrong}")
         return

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from sfumato.accounting import rdp, zcdp
-from sfumato.accounting.charged import DIGITS, SHORT, SPARE, charged, reading
+from sfumato.accounting.filter_cost import DIGITS, SHORT, SPARE, filter_cost, reading
 from sfumato.core.budget import Budget
 from sfumato.core.events import (
     BoundedRange,
@@ -37,7 +37,7 @@ EVENTS: list[PrivacyEvent] = [
 @pytest.mark.parametrize("order", [None, Fraction(2), Fraction(41, 2)])
 def test_what_is_charged_is_the_loss_exactly_or_rounded_up(event: PrivacyEvent, order: Fraction | None) -> None:
     loss = zcdp.compose(event).rho if order is None else rdp.compose(event, orders=[order])[0].curve[0][1]
-    found = charged(event, order)
+    found = filter_cost(event, order)
     if loss.denominator <= SHORT:
         assert found == loss
     else:
@@ -47,17 +47,17 @@ def test_what_is_charged_is_the_loss_exactly_or_rounded_up(event: PrivacyEvent, 
 
 def test_short_losses_are_exact_up_to_the_limit_and_not_beyond() -> None:
     short, long = Fraction(1, SHORT), Fraction(1, SHORT + 1)
-    assert charged(Stated(guarantee=ZCDP(rho=short)), None) == short
-    assert charged(Stated(guarantee=ZCDP(rho=long)), None) > long
+    assert filter_cost(Stated(guarantee=ZCDP(rho=short)), None) == short
+    assert filter_cost(Stated(guarantee=ZCDP(rho=long)), None) > long
 
 
 @pytest.mark.parametrize("order", [None, Fraction(20)])
 def test_a_delta_of_its_own_and_an_event_without_a_loss_are_refused(order: Fraction | None) -> None:
     own = Stated(guarantee=Approximate(epsilon=Fraction(1, 10), delta=Fraction(1, 10**7)))
     with pytest.raises(Refused, match="brings δ = 1e-7 of its own"):
-        charged(own, order)
+        filter_cost(own, order)
     with pytest.raises(Unsupported):
-        charged(Stated(guarantee=RDP(curve=((Fraction(2), Fraction(1)),))), order)
+        filter_cost(Stated(guarantee=RDP(curve=((Fraction(2), Fraction(1)),))), order)
 
 
 def test_a_loss_is_read_at_a_delta() -> None:

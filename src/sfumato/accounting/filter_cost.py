@@ -9,7 +9,7 @@ from sfumato.core.exact import decimal_up
 from sfumato.core.guarantees import RDP, ZCDP
 from sfumato.errors import Refused
 
-__all__ = ["charged", "reading"]
+__all__ = ["filter_cost", "reading"]
 
 SHORT = 10**12
 """Losses with a denominator up to this are charged exactly."""
@@ -20,7 +20,7 @@ SPARE = 1 + Fraction(1, 2**40)
 DIGITS = 12
 
 
-def charged(event: PrivacyEvent, order: Fraction | None) -> Fraction:
+def filter_cost(event: PrivacyEvent, order: Fraction | None) -> Fraction:
     """The ρ of an event, or with ``order`` its Rényi loss there: exactly where that is short, else rounded up.
 
     Guarantee: at least the loss of the event, so that a sum of what was charged bounds the sum of losses. An event with
@@ -28,7 +28,7 @@ def charged(event: PrivacyEvent, order: Fraction | None) -> Fraction:
 
     >>> from sfumato.core.events import DiscreteGaussian
     >>> step = DiscreteGaussian(l2_squared=Fraction(1), sigma_squared=Fraction(100))
-    >>> charged(step, None), charged(step, Fraction(20))
+    >>> filter_cost(step, None), filter_cost(step, Fraction(20))
     (Fraction(1, 200), Fraction(1, 10))
     """
     if order is None:
