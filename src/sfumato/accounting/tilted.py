@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import fft
 
-from sfumato.accounting.dots import Dots
+from sfumato.accounting.connect_the_dots import Dots
 from sfumato.accounting.floats import UNIT, Array, transform_error
 
 __all__ = ["Composition", "Window", "centre", "compose", "log_moment"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.accounting import tilted
-from sfumato.accounting.dots import Dots, atoms, connect, reach, rounded_step
+from sfumato.accounting.connect_the_dots import Dots, atoms, connect, reach, rounded_step
 from sfumato.accounting.floats import Array
 from sfumato.accounting.profiles import Profile
 
