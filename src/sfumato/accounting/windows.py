@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.accounting import tilted
+from sfumato.accounting import tilted_fft
 from sfumato.accounting.connect_the_dots import Dots, atoms, connect, reach, rounded_step
 from sfumato.accounting.floats import Array
 from sfumato.accounting.profiles import Profile
@@ -69,7 +69,7 @@ def compose(
     *,
     delta: float | None = None,
     epsilon: float | None = None,
-) -> tilted.Composition | None:
+) -> tilted_fft.Composition | None:
     """Choose tilt, grid and window by a coarse pilot, then compose; a poor choice costs tightness, never validity.
 
     Nothing is returned where some law has no loss within reach at all, so that nothing is known but δ ≤ 1; nor where
@@ -104,12 +104,12 @@ def compose(
     wanted = min(wanted, max(narrow, widest / 2**16))
     step = rounded_step(max(min(wanted, (top - bottom) / 512), widest / MOST_POINTS))
     made = [(_connected(part, step), part.times) for part in parts]
-    centre, spread = tilted.centre(made, tilt)
+    centre, spread = tilted_fft.centre(made, tilt)
     bottom, top = min(bottom - margin, centre - 8 * spread), max(top + margin, centre + 8 * spread)
     start = math.floor(bottom / step)
     size = 1 << max(9, math.ceil(math.log2(top / step - start)))
-    window = tilted.Window(start=start, size=size, tilt=tilt, tail_tilt=float(_TILTS[highest]))
-    return tilted.compose(made, window)
+    window = tilted_fft.Window(start=start, size=size, tilt=tilt, tail_tilt=float(_TILTS[highest]))
+    return tilted_fft.compose(made, window)
 
 
 def _curvature(moments: Array, place: int) -> float:
