@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sfumato.accounting import lattice, pld, profiles, windows
+from sfumato.accounting import lattice, pld, pld_truncation, profiles
 from sfumato.accounting.calibrate import _shortened, plan
 from sfumato.core.events import (
     BoundedRange,
@@ -196,13 +196,13 @@ def test_one_direction_is_enough_where_both_are_the_same():
 
 def test_a_direction_that_surely_matters_less_is_not_computed(monkeypatch):
     computed = []
-    compose = windows.compose
+    compose = pld_truncation.compose
 
     def counting(*given, **named):
         computed.append(given)
         return compose(*given, **named)
 
-    monkeypatch.setattr(windows, "compose", counting)
+    monkeypatch.setattr(pld_truncation, "compose", counting)
     event = PoissonSampled(rate=Fraction(1, 100), event=gauss(1))
     assert pld.epsilon([event] * 100, delta="1e-6") > 0
     assert len(computed) == 1
@@ -211,7 +211,7 @@ def test_a_direction_that_surely_matters_less_is_not_computed(monkeypatch):
 def test_an_epsilon_of_nothing_in_one_direction_leaves_the_other_to_be_computed(monkeypatch):
     monkeypatch.setattr(pld, "_merged", lambda found: lopsided("1/1000", "1"))
     monkeypatch.setattr(pld, "_plain", lambda found: None)
-    monkeypatch.setattr(windows, "within", lambda *given: True)
+    monkeypatch.setattr(pld_truncation, "within", lambda *given: True)
     assert pld.epsilon(pure(1), delta="1/10") > Fraction(1, 2)
 
 

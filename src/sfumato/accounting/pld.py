@@ -13,12 +13,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from sfumato.accounting import lattice, windows
+from sfumato.accounting import lattice, pld_truncation
 from sfumato.accounting.composition import compose
 from sfumato.accounting.event_counts import event_counts
 from sfumato.accounting.floats import ELEMENTARY, Array, float_down, float_up
+from sfumato.accounting.pld_truncation import PRECISION
 from sfumato.accounting.profiles import NUDGE, Pair, gaussian, pair_of
-from sfumato.accounting.windows import PRECISION
 from sfumato.core import enclosures
 from sfumato.core.events import (
     BoundedRange,
@@ -106,8 +106,8 @@ def _epsilon(found: Counter[PrivacyEvent], asked: Fraction, precision: float) ->
     _above_floor(asked)
     target, value = float_down(asked), 0.0
     for parts in _directions(merged):
-        if not value or not windows.within(parts, value, target):
-            composed = windows.compose(parts, precision, delta=target)
+        if not value or not pld_truncation.within(parts, value, target):
+            composed = pld_truncation.compose(parts, precision, delta=target)
             value = max(value, composed.epsilon(target) if composed else math.inf)
     plain = _plain(found)
     bounds = [Fraction(value)] if math.isfinite(value) else []
@@ -124,7 +124,7 @@ def _delta(found: Counter[PrivacyEvent], asked: Fraction, precision: float) -> F
     if plain is not None and plain.epsilon <= asked:
         return plain.delta
     target = float_down(asked)
-    composed = [windows.compose(parts, precision, epsilon=target) for parts in _directions(merged)]
+    composed = [pld_truncation.compose(parts, precision, epsilon=target) for parts in _directions(merged)]
     return max(LEAST_DELTA, *(Fraction(it.delta(target)) if it else Fraction(1) for it in composed))
 
 
@@ -194,7 +194,7 @@ def _covering(mu_squared: Fraction, shift: Fraction, excess: Fraction) -> Pair:
     return Pair(remove=profile, add=profile)
 
 
-def _directions(pairs: Sequence[tuple[Pair, int]]) -> list[list[windows.Law]]:
+def _directions(pairs: Sequence[tuple[Pair, int]]) -> list[list[pld_truncation.Law]]:
     """Both ways that a unit can make a difference, or one of them where they are the same."""
     removing = [(pair.remove, pair.add, times) for pair, times in pairs]
     if all(pair.symmetric for pair, _ in pairs):
