@@ -57,13 +57,13 @@ def test_gaussians_alone_are_one_gaussian_and_exact():
     assert pld.epsilon([], delta="1e-6") == pld.delta([], epsilon=0) == 0
 
 
-def merged(events: dict[PrivacyEvent, int]) -> list[tuple[profiles.Pair, int]]:
+def merged(events: dict[PrivacyEvent, int]) -> list[tuple[profiles.DominatingPair, int]]:
     found = pld._merged(Counter(events))
     assert isinstance(found, list)
     return found
 
 
-def values(pair: profiles.Pair) -> tuple[list[float], list[float]]:
+def values(pair: profiles.DominatingPair) -> tuple[list[float], list[float]]:
     """Both profiles at a few places."""
     places = np.array([-1.0, 0.0, 0.3, 1.0, 4.0])
     return pair.remove(places).tolist(), pair.add(places).tolist()
@@ -169,9 +169,9 @@ def test_the_floor_under_delta():
 # ---------------------------------------------------------------------------------------------------- directions
 
 
-def lopsided(one: str, other: str) -> list[tuple[profiles.Pair, int]]:
+def lopsided(one: str, other: str) -> list[tuple[profiles.DominatingPair, int]]:
     response = [profiles.pair_of(pure(epsilon)).remove for epsilon in (one, other)]
-    return [(profiles.Pair(remove=response[0], add=response[1]), 1)]
+    return [(profiles.DominatingPair(remove=response[0], add=response[1]), 1)]
 
 
 @pytest.mark.parametrize("pair", [("1/2", "1"), ("1", "1/2"), ("1/1000", "1")])

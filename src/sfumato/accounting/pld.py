@@ -18,7 +18,7 @@ from sfumato.accounting.composition import compose
 from sfumato.accounting.event_counts import event_counts
 from sfumato.accounting.floats import ELEMENTARY, Array, float_down, float_up
 from sfumato.accounting.pld_truncation import PRECISION
-from sfumato.accounting.profiles import NUDGE, Pair, gaussian, pair_of
+from sfumato.accounting.profiles import NUDGE, DominatingPair, gaussian, pair_of
 from sfumato.core import enclosures
 from sfumato.core.events import (
     BoundedRange,
@@ -145,9 +145,9 @@ def _above_floor(asked: Fraction) -> None:
         )
 
 
-def _merged(found: Counter[PrivacyEvent]) -> GDP | list[tuple[Pair, int]]:
+def _merged(found: Counter[PrivacyEvent]) -> GDP | list[tuple[DominatingPair, int]]:
     """The distinct laws with their multiplicities; Gaussians become one, and alone they are exact."""
-    pairs: list[tuple[Pair, int]] = []
+    pairs: list[tuple[DominatingPair, int]] = []
     mu_squared, rho = Fraction(0), Fraction(0)
     shift, excess = Fraction(0), Fraction(0)
     for event, times in found.items():
@@ -181,20 +181,20 @@ def _cover(event: DiscreteGaussian) -> lattice.Smooth | None:
     return lattice.smoothed(squared, event.sigma_squared)
 
 
-def _covering(mu_squared: Fraction, shift: Fraction, excess: Fraction) -> Pair:
+def _covering(mu_squared: Fraction, shift: Fraction, excess: Fraction) -> DominatingPair:
     """A Gaussian, and what the lattice adds: (1 + excess)·δ(ε − shift), for all covered events together."""
     inner = gaussian(mu_squared)
     if not shift:
-        return Pair(remove=inner, add=inner)
+        return DominatingPair(remove=inner, add=inner)
     moved, factor = float_up(shift), math.exp(float_up(excess)) * (1 + 2 * ELEMENTARY)
 
     def profile(epsilon: Array) -> Array:
         return np.minimum(1.0, inner(epsilon - moved - NUDGE * (1 + np.abs(epsilon))) * factor)
 
-    return Pair(remove=profile, add=profile)
+    return DominatingPair(remove=profile, add=profile)
 
 
-def _directions(pairs: Sequence[tuple[Pair, int]]) -> list[list[pld_truncation.Law]]:
+def _directions(pairs: Sequence[tuple[DominatingPair, int]]) -> list[list[pld_truncation.Law]]:
     """Both ways that a unit can make a difference, or one of them where they are the same."""
     removing = [(pair.remove, pair.add, times) for pair, times in pairs]
     if all(pair.symmetric for pair, _ in pairs):
