@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sfumato.inference.fine import fine
+from sfumato.inference.continuous_bound import continuous_bound
 from sfumato.inference.inversion import FINE, Spread
 
 if TYPE_CHECKING:
@@ -72,5 +72,5 @@ class Form:
         if len(self.noises) == 1:
             ((noise, coefficient),) = self.noises.items()
             return abs(coefficient) * noise.law.margin(confidence)
-        near = fine((coefficient, noise.law) for noise, coefficient in self.noises.items())
+        near = continuous_bound((coefficient, noise.law) for noise, coefficient in self.noises.items())
         return self._spread.margin(confidence) if near is None else near.margin(confidence)

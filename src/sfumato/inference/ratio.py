@@ -7,8 +7,8 @@ from fractions import Fraction
 
 from sfumato.core.exact import Exact
 from sfumato.core.release import Release
+from sfumato.inference.continuous_bound import combined, continuous_bound, width_of
 from sfumato.inference.derived import Derived, Label, level_of
-from sfumato.inference.fine import combined, fine, width_of
 from sfumato.inference.form import Form
 
 __all__ = ["Ratio", "ratio_ends"]
@@ -129,7 +129,7 @@ class _LeftOver:
 
 def _rare(form: Form, level: Fraction) -> bool:
     """Whether a value this far from 0 is rarer than the level allows, if the form is nothing but noise."""
-    near = fine((coefficient, noise.law) for noise, coefficient in form.noises.items())
+    near = continuous_bound((coefficient, noise.law) for noise, coefficient in form.noises.items())
     if near is not None:
         return near.within(float(abs(form.value))) >= level
     return form.spread(FINE).nearer(abs(form.value)) >= level

@@ -18,7 +18,7 @@ from sfumato.errors import InvalidInput
 if TYPE_CHECKING:
     from sfumato.core.query import Law
 
-__all__ = ["ContinuousBound", "combined", "fine", "width_of"]
+__all__ = ["ContinuousBound", "combined", "continuous_bound", "width_of"]
 
 COARSE = 1e-3  # a lattice is fine where its steps together are less than this share of a standard deviation
 APART = 1.0001  # scales that are closer are taken apart, the larger one growing: a wider error is the safe side
@@ -77,12 +77,12 @@ class ContinuousBound:
         return high * unit
 
 
-def fine(terms: "Iterable[tuple[Fraction, Law]]") -> ContinuousBound | None:
+def continuous_bound(terms: "Iterable[tuple[Fraction, Law]]") -> ContinuousBound | None:
     """The combination, if all its noise is of one kind and its lattice is fine; else None.
 
     >>> noise = laws.DiscreteLaplace(scale=Fraction(2**30))
-    >>> two = fine([(Fraction(1, 2**30), noise), (Fraction(-1, 2**30), noise)])
-    >>> round(two.within(3.0), 3), fine([(Fraction(1), laws.DiscreteLaplace(scale=Fraction(2)))])
+    >>> two = continuous_bound([(Fraction(1, 2**30), noise), (Fraction(-1, 2**30), noise)])
+    >>> round(two.within(3.0), 3), continuous_bound([(Fraction(1), laws.DiscreteLaplace(scale=Fraction(2)))])
     (0.876, None)
     """
     held = [(float(coefficient), width_of(law)) for coefficient, law in terms]
@@ -104,7 +104,7 @@ def width_of(law: "Law") -> Width | None:
 
 
 def combined(terms: Sequence[tuple[float, Width | None]]) -> ContinuousBound | None:
-    """The same as :func:`fine`, of coefficients in double precision."""
+    """The same as :func:`continuous_bound`, of coefficients in double precision."""
     scales: list[float] = []
     variance = slack = 0.0
     for coefficient, width in terms:

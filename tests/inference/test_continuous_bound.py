@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato import laws
-from sfumato.inference.fine import ContinuousBound, fine
+from sfumato.inference.continuous_bound import ContinuousBound, continuous_bound
 from sfumato.inference.form import Form, Noise
 
 SCALE = 1500
@@ -39,7 +39,7 @@ def of(coefficients: tuple[int, ...], law: str) -> ContinuousBound:
     noise = (
         laws.DiscreteLaplace(scale=Fraction(SCALE)) if law == "laplace" else laws.RoundedGaussian(sigma=Fraction(SCALE))
     )
-    found = fine((Fraction(coefficient), noise) for coefficient in coefficients)
+    found = continuous_bound((Fraction(coefficient), noise) for coefficient in coefficients)
     assert found is not None
     return found
 
@@ -65,7 +65,7 @@ def test_twin_a_scale_that_is_a_hundredth_too_small_is_caught() -> None:
 @pytest.mark.parametrize("noises", [2, 3, 9, 16])
 def test_a_margin_covers_what_it_says(noises: int) -> None:
     law = laws.DiscreteLaplace(scale=Fraction(2**30))
-    found = fine((Fraction(place + 1, 2**30), law) for place in range(noises))
+    found = continuous_bound((Fraction(place + 1, 2**30), law) for place in range(noises))
     assert found is not None
     margin = found.margin(Fraction(19, 20))
     assert found.within(float(margin)) >= 0.95
@@ -74,9 +74,9 @@ def test_a_margin_covers_what_it_says(noises: int) -> None:
 
 def test_coarse_lattices_mixed_laws_and_many_noises_are_left_to_the_series() -> None:
     coarse, wide = laws.DiscreteLaplace(scale=Fraction(20)), laws.DiscreteLaplace(scale=Fraction(2**20))
-    assert fine([(Fraction(1), coarse)]) is None
-    assert fine([(Fraction(1), wide), (Fraction(1), laws.RoundedGaussian(sigma=Fraction(2**20)))]) is None
-    assert fine([(Fraction(1), wide)] * 17) is None
-    assert fine([(Fraction(1), laws.Laplace(scale=Fraction(2**20)))]) is None
+    assert continuous_bound([(Fraction(1), coarse)]) is None
+    assert continuous_bound([(Fraction(1), wide), (Fraction(1), laws.RoundedGaussian(sigma=Fraction(2**20)))]) is None
+    assert continuous_bound([(Fraction(1), wide)] * 17) is None
+    assert continuous_bound([(Fraction(1), laws.Laplace(scale=Fraction(2**20)))]) is None
     noises = {Noise("a", place, coarse): Fraction(1) for place in range(2)}
     assert Form(Fraction(0), noises).margin(Fraction(19, 20)) == 82  # e^(-x/20)·(1 + x/40) = 0.05
