@@ -14,7 +14,7 @@ from sfumato import errors, noise
 from sfumato.core.release import Release
 from sfumato.inference import Figure, consistent, non_negative, rising, whole_table
 from sfumato.inference.adjusted import nearest_table
-from sfumato.inference.form import Form
+from sfumato.inference.linear_combination import LinearCombination
 
 
 def release(counts: dict[str, int], epsilon: object = "1/4") -> Release:
@@ -95,7 +95,7 @@ def test_rising_numbers_are_the_nearest_that_rise(values: list[int]) -> None:
 
 
 def _figure(values: list[int]) -> Figure:
-    forms = tuple(Form(Fraction(value), {}) for value in values)
+    forms = tuple(LinearCombination(Fraction(value), {}) for value in values)
     return Figure(forms=forms, labels={"x": tuple(range(len(values)))}, measure="count", sources=())
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from sfumato import laws
 from sfumato.inference.continuous_bound import ContinuousBound, continuous_bound
-from sfumato.inference.form import Form, Noise
+from sfumato.inference.linear_combination import LinearCombination, Noise
 
 SCALE = 1500
 REACH = 16 * SCALE
@@ -79,4 +79,4 @@ def test_coarse_lattices_mixed_laws_and_many_noises_are_left_to_the_series() -> 
     assert continuous_bound([(Fraction(1), wide)] * 17) is None
     assert continuous_bound([(Fraction(1), laws.Laplace(scale=Fraction(2**20)))]) is None
     noises = {Noise("a", place, coarse): Fraction(1) for place in range(2)}
-    assert Form(Fraction(0), noises).margin(Fraction(19, 20)) == 82  # e^(-x/20)·(1 + x/40) = 0.05
+    assert LinearCombination(Fraction(0), noises).margin(Fraction(19, 20)) == 82  # e^(-x/20)·(1 + x/40) = 0.05

@@ -17,8 +17,8 @@ from sfumato.graphs.moves import check_unit
 from sfumato.graphs.shape import Shape
 from sfumato.inference.derived import Derived
 from sfumato.inference.figure import Figure, figure
-from sfumato.inference.form import Form, Noise
 from sfumato.inference.laddered import LadderCount
+from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.laws.ladder import LadderBound
 from sfumato.mechanisms.advisor import least_noise
 from sfumato.mechanisms.ladder import Ladder, edges_of, level_of_count
@@ -99,7 +99,7 @@ class ByLadder:
                 )
             case NoisyScale():
                 noise = Noise(said.identifier, 0, said.mechanism.law_at(said.values[1]))
-                form = Form(Fraction(said.values[0]), {noise: Fraction(1)})
+                form = LinearCombination(Fraction(said.values[0]), {noise: Fraction(1)})
                 made = Figure(forms=(form,), labels={}, measure=name, sources=(release,))
             case _:
                 made = figure(release)

@@ -18,7 +18,7 @@ from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.inference.chosen import Chosen
 from sfumato.inference.derived import Derived
-from sfumato.inference.shown import ShownCounts
+from sfumato.inference.thresholded_counts import ThresholdedCounts
 from sfumato.mechanisms import NoisyThreshold, OptimalSelection
 from sfumato.tables import describe
 from sfumato.tables.contribution import contribution
@@ -109,7 +109,7 @@ class FoundKeys:
         }
         if self.counted:
             assert isinstance(said.mechanism, NoisyThreshold)  # noqa: S101 - for the reader of types
-            found["persons"] = ShownCounts(
+            found["persons"] = ThresholdedCounts(
                 counts=said.values,
                 scale=said.mechanism.scale,
                 threshold=said.mechanism.threshold,

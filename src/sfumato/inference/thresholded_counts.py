@@ -15,11 +15,11 @@ from sfumato.core.release import Release
 from sfumato.inference.derived import Derived, Label
 from sfumato.laws.margins import level_of
 
-__all__ = ["ShownCounts"]
+__all__ = ["ThresholdedCounts"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ShownCounts(Derived):
+class ThresholdedCounts(Derived):
     """Counts with discrete Laplace noise of a ``scale``, shown where they reached ``threshold``.
 
     Guarantee: *given that a key is shown*, its interval covers the true count with the stated confidence. The interval
@@ -38,10 +38,10 @@ class ShownCounts(Derived):
         """The noisy counts."""
         return self.counts
 
-    def at(self, **labels: Label) -> "ShownCounts":
+    def at(self, **labels: Label) -> "ThresholdedCounts":
         """The counts whose labels are the given ones."""
         kept, left = self._picked(labels)
-        return ShownCounts(
+        return ThresholdedCounts(
             counts=tuple(self.counts[place] for place in kept),
             scale=self.scale,
             threshold=self.threshold,

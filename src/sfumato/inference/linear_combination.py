@@ -1,7 +1,7 @@
-"""Linear forms: a number computed from released numbers, and which noise it carries how often.
+"""Linear combinations: a number computed from released numbers, and which noise it carries how often.
 
 Two copies of one release hold the same noise, so the difference of a release and itself is exactly 0; two releases hold
-independent noise. A form therefore names the noise it holds, by the identifier of the release and the place in it.
+independent noise. A combination therefore names the noise it holds: the identifier of the release and the place in it.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ from sfumato.inference.inversion import FINE, Spread
 if TYPE_CHECKING:
     from sfumato.core.query import Law
 
-__all__ = ["Form", "Noise"]
+__all__ = ["LinearCombination", "Noise"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,26 +33,26 @@ class Noise:
 
 
 @dataclass(frozen=True)
-class Form:
+class LinearCombination:
     """``value`` as it was computed, and for each noise in it the coefficient."""
 
     value: Fraction
     noises: Mapping[Noise, Fraction]
 
-    def plus(self, other: "Form", times: Fraction) -> "Form":
-        """This form and ``times`` another one; noise that cancels is gone."""
+    def plus(self, other: "LinearCombination", times: Fraction) -> "LinearCombination":
+        """This one and ``times`` another; noise that cancels is gone."""
         held = dict(self.noises)
         for noise, coefficient in other.noises.items():
             held[noise] = held.get(noise, Fraction(0)) + times * coefficient
-        return Form(self.value + times * other.value, {noise: c for noise, c in held.items() if c != 0})
+        return LinearCombination(self.value + times * other.value, {noise: c for noise, c in held.items() if c != 0})
 
-    def scaled(self, factor: Fraction) -> "Form":
-        """A multiple of the form."""
-        return Form(Fraction(0), {}).plus(self, factor)
+    def scaled(self, factor: Fraction) -> "LinearCombination":
+        """A multiple of it."""
+        return LinearCombination(Fraction(0), {}).plus(self, factor)
 
-    def shifted(self, constant: Fraction) -> "Form":
-        """The form and a constant."""
-        return Form(self.value + constant, self.noises)
+    def shifted(self, constant: Fraction) -> "LinearCombination":
+        """It and a constant."""
+        return LinearCombination(self.value + constant, self.noises)
 
     def spread(self, fine: Fraction = FINE) -> Spread:
         """The law of the noise in it."""
@@ -60,7 +60,7 @@ class Form:
 
     @cached_property
     def shape(self) -> frozenset[tuple[tuple[Fraction, "Law"], int]]:
-        """How often each noise law is held with which size: forms of one shape have one law of error."""
+        """How often each noise law is held with which size: those of one shape have one law of error."""
         return frozenset(Counter((abs(c), noise.law) for noise, c in self.noises.items()).items())
 
     @cached_property

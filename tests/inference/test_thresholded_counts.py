@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from sfumato.inference.shown import ShownCounts
+from sfumato.inference.thresholded_counts import ThresholdedCounts
 from sfumato.laws import DiscreteLaplace
 
 THRESHOLD = 15
@@ -18,7 +18,7 @@ def chance_of_cover(count: int, scale: Fraction, confidence: Fraction, *, knowin
     shown = covered = 0.0
     for value in range(THRESHOLD, count + THRESHOLD + 200):
         mass = (1 - ratio) / (1 + ratio) * ratio ** abs(value - count)
-        column = ShownCounts(
+        column = ThresholdedCounts(
             counts=(value,), scale=scale, threshold=THRESHOLD, labels={}, measure="persons", sources=()
         )
         low, high = column.interval(confidence)[0] if knowing else (value - margin, value + margin)
@@ -38,7 +38,7 @@ def test_twin_an_interval_that_forgets_the_threshold_never_covers_small_counts()
 
 
 def test_all_counts_at_once_are_covered_with_a_wider_margin() -> None:
-    column = ShownCounts(
+    column = ThresholdedCounts(
         counts=(100, 200), scale=Fraction(2), threshold=THRESHOLD, labels={}, measure="persons", sources=()
     )
     assert column.interval(Fraction(19, 20)) == [(92, 108), (192, 208)]
