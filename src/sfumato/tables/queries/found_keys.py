@@ -16,8 +16,8 @@ from sfumato.core.statement import Statement
 from sfumato.core.units import Relation, Unit
 from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput, NotDeclared, Refused
-from sfumato.inference.chosen import Chosen
 from sfumato.inference.derived import Derived
+from sfumato.inference.selected_values import SelectedValues
 from sfumato.inference.thresholded_counts import ThresholdedCounts
 from sfumato.mechanisms import NoisyThreshold, OptimalSelection
 from sfumato.tables import describe
@@ -104,7 +104,7 @@ class FoundKeys:
         said = release.statement
         keys = {column: tuple(key[place] for key in said.found) for place, column in enumerate(self.over)}
         found: dict[str, Derived] = {
-            column: Chosen(chosen=values, labels={}, measure=column, sources=(release,))
+            column: SelectedValues(chosen=values, labels={}, measure=column, sources=(release,))
             for column, values in keys.items()
         }
         if self.counted:

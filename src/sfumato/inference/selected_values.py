@@ -10,11 +10,11 @@ from sfumato.core.release import Release
 from sfumato.errors import Unsupported
 from sfumato.inference.derived import Derived, Label
 
-__all__ = ["Chosen"]
+__all__ = ["SelectedValues"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Chosen(Derived):
+class SelectedValues(Derived):
     """Values that a mechanism chose by their score.
 
     ``rank_margin`` is how far from its place, counted in rows, each chosen value can be with 95% confidence, whatever
