@@ -439,7 +439,7 @@ def values_are_not_clipped(_original: Any) -> Any:
     return lambda number, low, high: number
 
 
-@broken("sfumato.inference.adjusted:nearest_table", claims=["S1-06"], fast=True)
+@broken("sfumato.inference.consistency:nearest_table", claims=["S1-06"], fast=True)
 def a_table_does_not_keep_its_total(original: Any) -> Any:
     return lambda values, total: original(values, total + 1)
 

@@ -24,7 +24,7 @@ from sfumato.graphs.moves import check_unit
 from sfumato.graphs.node_level.caps import caps_up_to, in_the_way
 from sfumato.graphs.query import check_size
 from sfumato.graphs.shape import Direction, Shape
-from sfumato.inference.adjusted import Adjusted
+from sfumato.inference.consistency import Adjusted
 from sfumato.inference.derived import Derived
 from sfumato.inference.figure import Figure
 from sfumato.inference.linear_combination import LinearCombination, Noise

@@ -9,7 +9,7 @@ from sfumato.core.units import Node
 from sfumato.errors import Unsupported
 from sfumato.graphs.node_level.by_chosen_cap import ChosenHistogram
 from sfumato.graphs.queries.histogram import DegreeHistogram, EdgesAndDegrees
-from sfumato.inference.adjusted import Adjusted
+from sfumato.inference.consistency import Adjusted
 from sfumato.inference.figure import Figure
 from sfumato.inference.figure import figure as figure_of
 from sfumato.inference.linear_combination import LinearCombination

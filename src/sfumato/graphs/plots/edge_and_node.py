@@ -10,7 +10,7 @@ from sfumato.errors import InvalidInput
 from sfumato.graphs.plots.degree_counts import counts_of
 from sfumato.graphs.plots.degree_distribution import reach, spans_of, staircase
 from sfumato.graphs.plots.graph_statistics import Statistic, statistics_of
-from sfumato.inference.adjusted import Adjusted
+from sfumato.inference.consistency import Adjusted
 from sfumato.mechanisms.chosen_cap import ChosenCap
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import message

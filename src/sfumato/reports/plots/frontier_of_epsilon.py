@@ -10,7 +10,7 @@ from sfumato.core.query import Law, Mechanism
 from sfumato.core.release import Release, only_release
 from sfumato.core.statement import Statement
 from sfumato.errors import Unsupported
-from sfumato.inference.adjusted import Adjusted
+from sfumato.inference.consistency import Adjusted
 from sfumato.inference.derived import level_of
 from sfumato.inference.figure import Figure
 from sfumato.inference.linear_combination import LinearCombination, Noise

@@ -13,7 +13,7 @@ import sfumato as sf
 from sfumato import errors, noise
 from sfumato.core.release import Release
 from sfumato.inference import Figure, consistent, non_negative, rising, whole_table
-from sfumato.inference.adjusted import nearest_table
+from sfumato.inference.consistency import nearest_table
 from sfumato.inference.linear_combination import LinearCombination
 
 
