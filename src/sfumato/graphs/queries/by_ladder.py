@@ -17,7 +17,7 @@ from sfumato.graphs.moves import check_unit
 from sfumato.graphs.shape import Shape
 from sfumato.inference.derived import Derived
 from sfumato.inference.figure import Figure, figure
-from sfumato.inference.laddered import LadderCount
+from sfumato.inference.ladder_intervals import LadderCount
 from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.laws.ladder import LadderBound
 from sfumato.mechanisms.advisor import least_noise
