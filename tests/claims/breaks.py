@@ -556,7 +556,7 @@ def every_part_of_a_graph_is_answered_with_noise_of_its_own(_original: Any) -> A
 @broken("sfumato.graphs.local_sensitivity:Front.rungs", claims=["S0-10"])
 def the_rungs_of_the_ladder_are_half_as_wide(original: Any) -> Any:
     def rungs(self: Any, nodes: int) -> Any:
-        from sfumato.core.rungs import Rungs
+        from sfumato.core.ladder_widths import Rungs
 
         first, *others = original(self, nodes).runs
         return Rungs.of([dataclasses.replace(first, amount=first.amount // 2), *others])

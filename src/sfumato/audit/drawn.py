@@ -19,7 +19,7 @@ from sfumato.audit.keys import peeled, sets
 from sfumato.audit.ladders import climbed
 from sfumato.audit.networks import around, scaled, some_cells
 from sfumato.audit.verdict import Drawn
-from sfumato.core.rungs import Rungs
+from sfumato.core.ladder_widths import Rungs
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.learning.paradigms.voting import NO_ANSWER, ConfidentMax
 from sfumato.mechanisms import (

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from itertools import accumulate
 from math import comb
 
-from sfumato.core.rungs import Rungs
+from sfumato.core.ladder_widths import Rungs
 from sfumato.engines.edge_counts import ListedEdges, degree_counts, edges_by_degree_sum, shared_by_hubs
 from sfumato.graphs.local_sensitivity import FIRST, Front
 
