@@ -18,7 +18,7 @@ import sfumato as sf
 from sfumato.engines import edge_counts, sources
 from sfumato.engines.sources import Source
 from sfumato.errors import InvalidInput
-from sfumato.graphs import pushed, pushed_front
+from sfumato.graphs import pushdown, pushdown_sensitivity
 from sfumato.graphs.queries.local_stars import LocalStars
 from sfumato.graphs.queries.triangles import Triangles
 from tests.engines.loading import in_postgres, in_spark
@@ -116,7 +116,7 @@ def test_the_engine_answers_every_question_that_it_counts_for(questions: Any) ->
     assert by_engine == in_memory
     assert {type(number) for numbers in by_engine for number in numbers} == {int}
     assert {type(question.query) for question in undirected(graph(rows, nodes=TEXTS))} == {
-        *pushed.COUNTED,
+        *pushdown.COUNTED,
         Triangles,
         LocalStars,
     }
@@ -190,7 +190,7 @@ def test_what_shapes_the_noise_of_triangles_is_the_same(
     shape: str, first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Graphs whose largest two nodes are adjacent or not; ``first`` = 1 looks at nodes of one degree after another."""
-    monkeypatch.setattr(pushed_front, "FIRST", first)
+    monkeypatch.setattr(pushdown_sensitivity, "FIRST", first)
     ends = np.array(SHAPES[shape], dtype=np.int64).reshape(-1, 2)
     given = graph(pa.table({"source": ends[:, 0], "target": ends[:, 1]}), nodes=12, counts="engine")
     by_engine, in_memory = both_ways(given, lambda asked: [asked.triangles()])
@@ -199,7 +199,7 @@ def test_what_shapes_the_noise_of_triangles_is_the_same(
 
 def test_a_wrong_front_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sum of the two largest degrees, whether they are adjacent or not, is not the same."""
-    monkeypatch.setattr(pushed_front, "_largest_sum", lambda edges, counts, top: top)
+    monkeypatch.setattr(pushdown_sensitivity, "_largest_sum", lambda edges, counts, top: top)
     ends = np.array(SHAPES["two hubs side by side"])
     given = graph(pa.table({"source": ends[:, 0], "target": ends[:, 1]}), nodes=12, counts="engine")
     by_engine, in_memory = both_ways(given, lambda asked: [asked.triangles()])
@@ -229,7 +229,7 @@ def test_an_answer_through_the_gate_and_stars_beyond_64_bits() -> None:
     assert holding(given).read
     [[stars]], [[same]] = both_ways(graph(hub, nodes=72, counts="engine"), lambda asked: [asked.stars(9)])
     assert stars == same == comb(71, 9)
-    assert pushed._stars({1: 71, 71: 1}, 35) == comb(71, 35) > 2**64
+    assert pushdown._stars({1: 71, 71: 1}, 35) == comb(71, 35) > 2**64
 
 
 def test_edges_under_a_weight_unit_are_those_above_zero() -> None:
@@ -308,13 +308,13 @@ def test_noise_that_fits_and_caps_need_the_edges() -> None:
     given = graph(rows, nodes=9, counts="engine")
     held = holding(given).counts
     for question in (given.local_stars(), given.stars(max_degree=3), given.clustering()):
-        assert not pushed.is_counted(question.query, EDGE, held)
-    assert pushed.is_counted(given.triangles().query, EDGE, held)
+        assert not pushdown.is_counted(question.query, EDGE, held)
+    assert pushdown.is_counted(given.triangles().query, EDGE, held)
     held.rows._origin = SimpleNamespace(engine="Spark")  # which knows no state that several queries would see
-    assert not pushed.is_counted(given.triangles().query, EDGE, held)
-    assert pushed.is_counted(given.triangles(way="worst graph").query, EDGE, held)
+    assert not pushdown.is_counted(given.triangles().query, EDGE, held)
+    assert pushdown.is_counted(given.triangles(way="worst graph").query, EDGE, held)
     unit = sf.node(max_degree=4, relation="replace")
-    assert not pushed.is_counted(graph(rows, unit=unit, nodes=9).edges().query, unit, held)
+    assert not pushdown.is_counted(graph(rows, unit=unit, nodes=9).edges().query, unit, held)
 
 
 def test_what_cannot_be_asked_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -324,7 +324,7 @@ def test_what_cannot_be_asked_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
         graph([(0, 1)], nodes=2, counts="engine")
     server = sources.postgres("postgresql://nobody@localhost/none", table="contacts")
     assert holding(graph(server, nodes=TEXTS)).counts is not None
-    monkeypatch.setattr(pushed, "MOST_NAMES", 3)
+    monkeypatch.setattr(pushdown, "MOST_NAMES", 3)
     assert holding(graph(server, nodes=TEXTS)).counts is None
     assert holding(graph(server, nodes=10)).counts is not None
     with pytest.raises(InvalidInput, match="names of nodes are too many"):

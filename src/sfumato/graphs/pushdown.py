@@ -130,7 +130,7 @@ def _numbers(query: GraphQuery, edges: ListedEdges) -> Any:
         case Triangles():
             if not query.fits:
                 return [triangle_count(edges)]
-            from sfumato.graphs.pushed_front import triangle_rungs
+            from sfumato.graphs.pushdown_sensitivity import triangle_rungs
 
             return triangle_count(edges), *triangle_rungs(edges)
         case NetworkStatistics():
