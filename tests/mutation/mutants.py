@@ -89,7 +89,7 @@ EXTRA: tuple[str, ...] = (
     "sfumato.learning.paradigms.output_perturbation.LogisticWeights.pitch",
     "sfumato.learning.paradigms.persons.persons",
     "sfumato.learning.paradigms.voting.moved_teachers",
-    "sfumato.learning.rounding_slack.rounded_l2",
+    "sfumato.learning.rounding_error.rounded_l2",
     "sfumato.learning.training.Training._check_protected",
     "sfumato.learning.training.Training.limit",
     "sfumato.mechanisms.top_set.set_range",

@@ -1,4 +1,4 @@
-"""How far rounding to a lattice can drive two neighbours' sums apart, and the sensitivity that covers it.
+"""How far rounding can drive two neighbours' sums apart: that of a machine's sums, and that to a lattice.
 
 No torch is needed to know it. Proof: docs/proofs/fine_gaussian.md
 """
@@ -9,7 +9,11 @@ from sfumato.core import enclosures
 from sfumato.core.exact import Exact, natural, non_negative, positive
 from sfumato.errors import Refused
 
-__all__ = ["FARTHEST", "ROUNDING", "WIDTH", "rounded_l2"]
+__all__ = ["FARTHEST", "ROUNDING", "SLACK", "WIDTH", "rounded_l2"]
+
+SLACK = Fraction(1, 128)
+"""Two sums of clipped gradients on a machine differ by at most this part of the clip more than the exact ones do: half
+of it for each."""
 
 WIDTH = 2**20
 """The standard deviation of the noise, in steps of the lattice."""

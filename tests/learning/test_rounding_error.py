@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from sfumato.errors import InvalidInput, Refused
-from sfumato.learning.rounding_slack import FARTHEST, ROUNDING, WIDTH, rounded_l2
+from sfumato.learning.rounding_error import FARTHEST, ROUNDING, WIDTH, rounded_l2
 
 pytestmark = pytest.mark.kills
 
