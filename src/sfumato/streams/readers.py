@@ -16,7 +16,7 @@ from sfumato.mechanisms.matrix.steps.inverse import inverse, response
 from sfumato.mechanisms.matrix.steps.rows import Rows
 from sfumato.mechanisms.matrix.steps.toeplitz import Toeplitz
 from sfumato.mechanisms.matrix.steps.tree import Tree
-from sfumato.streams.meters import Floats, Integers, Strategy
+from sfumato.streams.strategy_encoder import Floats, Integers, Strategy
 
 __all__ = ["Reader", "back_row", "reader_of", "spread_of"]
 

@@ -73,8 +73,8 @@ class RunningTotals(Checkpointed):
         held: ExitStack | None = None,
     ) -> None:
         from sfumato.noise import SystemWords
-        from sfumato.streams.meters import meter_of
         from sfumato.streams.readers import reader_of
+        from sfumato.streams.strategy_encoder import encoder_of
 
         if not isinstance(opened.query, RunningTotal) or not isinstance(opened.mechanism, SeriesNoise):
             raise InvalidInput("this is no stream of totals; nothing was done.")
@@ -84,7 +84,7 @@ class RunningTotals(Checkpointed):
         self._count, self._steps, self._shown = max(1, len(self._query.groups)), 0, 0
         self._values: list[list[int]] = [[] for _ in range(self._count)]
         self._history: list[list[float]] = [[] for _ in range(self._count)]
-        self._meters = [meter_of(self._mechanism.strategy) for _ in range(self._count)]
+        self._encoders = [encoder_of(self._mechanism.strategy) for _ in range(self._count)]
         self._readers = [reader_of(self._mechanism.strategy) for _ in range(self._count)]
         self._people = self._counters() if isinstance(gate.unit, User) else None
 
@@ -239,7 +239,7 @@ class RunningTotals(Checkpointed):
         """Measure, draw, store, tell."""
         import numpy as np
 
-        exact = [meter.measure(block[:, place]) for place, meter in enumerate(self._meters)]
+        exact = [encoder.measure(block[:, place]) for place, encoder in enumerate(self._encoders)]
         noisy = [each + self._mechanism.drawn(len(each), self._words) for each in exact]
         first = self._steps + 1
         if self._query.kept:
@@ -280,7 +280,7 @@ class RunningTotals(Checkpointed):
         return {
             "steps": self._steps,
             "values": [[str(one) for one in each] for each in self._values],
-            "meters": [[str(one) for one in meter.state()] for meter in self._meters],
+            "meters": [[str(one) for one in encoder.state()] for encoder in self._encoders],
             "readers": [] if self._query.kept else [[one.hex() for one in reader.state()] for reader in self._readers],
             "people": [] if self._people is None else self._people.state(),  # type: ignore[dict-item]
         }
@@ -288,12 +288,12 @@ class RunningTotals(Checkpointed):
     def _restore(self, state: Mapping[str, Any]) -> None:
         import numpy as np
 
-        from sfumato.streams.meters import meter_of
         from sfumato.streams.readers import reader_of
+        from sfumato.streams.strategy_encoder import encoder_of
 
         self._steps = state["steps"]
         self._values = [[int(one) for one in each] for each in state["values"]]
-        self._meters = [meter_of(self._mechanism.strategy, [int(one) for one in each]) for each in state["meters"]]
+        self._encoders = [encoder_of(self._mechanism.strategy, [int(one) for one in each]) for each in state["meters"]]
         if self._people is not None:
             self._people = self._counters(state["people"])
         if not self._query.kept:

@@ -3,8 +3,8 @@
 import math
 
 from sfumato.mechanisms.matrix.steps.pattern import ADDED, Pattern
-from sfumato.streams.meters import Strategy
 from sfumato.streams.readers import spread_of
+from sfumato.streams.strategy_encoder import Strategy
 
 __all__ = ["lower_bound", "root_mean_squared"]
 

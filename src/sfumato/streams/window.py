@@ -9,7 +9,7 @@ from sfumato.mechanisms.matrix.steps.toeplitz import Toeplitz
 from sfumato.mechanisms.matrix.steps.tree import Tree
 
 if TYPE_CHECKING:
-    from sfumato.streams.meters import Floats
+    from sfumato.streams.strategy_encoder import Floats
 
 __all__ = ["window_squares"]
 

@@ -17,7 +17,7 @@ from sfumato.streams.noise import SeriesNoise
 from sfumato.streams.total import RunningTotal
 
 if TYPE_CHECKING:
-    from sfumato.streams.meters import Floats, Strategy
+    from sfumato.streams.strategy_encoder import Floats, Strategy
 
 __all__ = ["MOST", "Measured", "design", "variance_of"]
 

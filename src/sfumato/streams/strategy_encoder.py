@@ -1,7 +1,7 @@
 """Exact measurements of a strategy: what the noise is added to.
 
-A *meter* holds exact numbers (sensitive) and gives whole measurements; the *reader* on the other side of the noise is
-in ``readers.py``. Proof: docs/proofs/streams.md
+An *encoder* holds exact numbers (sensitive) and gives whole measurements; what they become on the other side of the
+noise is in ``reconstruction.py``. Proof: docs/proofs/streams.md
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from sfumato.mechanisms.matrix.steps.rows import Rows
 from sfumato.mechanisms.matrix.steps.toeplitz import Toeplitz
 from sfumato.mechanisms.matrix.steps.tree import Tree
 
-__all__ = ["Floats", "Integers", "Meter", "Strategy", "check_room", "meter_of"]
+__all__ = ["Floats", "Integers", "Strategy", "StrategyEncoder", "check_room", "encoder_of"]
 
 Strategy = Toeplitz | Buffers | Tree | Rows | Doubling
 Integers = npt.NDArray[np.int64]
@@ -28,7 +28,7 @@ MOST_BLOCKS = 4096  # at once
 FINE = 80  # fractional bits of a buffer between blocks
 
 
-class Meter(Protocol):
+class StrategyEncoder(Protocol):
     """Exact measurements. Sensitive: everything in it."""
 
     def measure(self, x: Integers) -> Integers:
@@ -40,8 +40,8 @@ class Meter(Protocol):
         ...
 
 
-def meter_of(strategy: Strategy, state: Sequence[int] = ()) -> Meter:
-    """A new meter, or one that goes on from a state."""
+def encoder_of(strategy: Strategy, state: Sequence[int] = ()) -> StrategyEncoder:
+    """A new encoder, or one that goes on from a state."""
     match strategy:
         case Toeplitz() | Rows():
             return _Mixed(strategy, state)
