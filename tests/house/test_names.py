@@ -111,7 +111,7 @@ SHARED = {
     *("Client", "Inbox"),
     # of reports and of tables, engines, gate and streams, which are being rewritten
     *("Asked", "Average", "Case", "Column", "Course", "EdgeCount", "Found", "Margins"),
-    *("Measured", "Part", "Plan", "Planned", "Preview", "Reader", "Row", "Rows", "Run", "Statistic", "Steps"),
+    *("Measured", "Part", "Plan", "Planned", "Preview", "Row", "Rows", "Run", "Statistic", "Steps"),
     "Text",
 }
 

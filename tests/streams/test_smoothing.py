@@ -19,7 +19,7 @@ ONE = Pattern(times=1, separation=1, change=ADDED)
 
 @pytest.mark.parametrize("name", [name for name in STRATEGIES if name != "doubling"])
 @pytest.mark.parametrize("pure", [True, False])
-def test_the_model_is_what_the_meters_measure(name: str, pure: bool) -> None:
+def test_the_model_is_what_the_encoders_measure(name: str, pure: bool) -> None:
     strategy = strategy_for(name, horizon=11, pattern=ONE, largest=200, pure=pure)
     x = np.arange(100, 111, dtype=np.int64)
     exact = encoder_of(strategy).measure(x) / 2.0**strategy.bits

@@ -160,7 +160,7 @@ def test_a_state_shows_nothing_of_what_it_holds(tmp_path: Path) -> None:
     total = vault.stream(name="er", version="1", horizon=12).running_total(strategy="increments")
     running = total.open(epsilon=1, delta=1e-7, state=tmp_path / "state")
     running.add(271_828)
-    exact = str(running._meters[0].state()[0])
+    exact = str(running._encoders[0].state()[0])
     assert exact == "271828"
     assert exact.encode() not in (tmp_path / "state").read_bytes()
     assert (tmp_path / "state").stat().st_mode & 0o077 == 0

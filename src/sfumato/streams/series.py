@@ -33,14 +33,14 @@ class Series(Derived):
         """Work out the totals of a release, of so many steps that were told and so many groups."""
         import numpy as np
 
-        from sfumato.streams.readers import reader_of
+        from sfumato.streams.reconstruction import reconstruction_of
 
         said = only_release(release).statement
         mechanism = said.mechanism
         if not isinstance(mechanism, SeriesNoise):
             raise InvalidInput("this is no release of a stream of totals; nothing was done.")
         numbers = np.array(said.values, dtype=np.int64).reshape(-1, groups)
-        read = [reader_of(mechanism.strategy).read(numbers[:, place], told) for place in range(groups)]
+        read = [reconstruction_of(mechanism.strategy).read(numbers[:, place], told) for place in range(groups)]
         totals, squares, sizes = (np.stack(part, axis=1).ravel().tolist() for part in zip(*read, strict=True))
         labels = {name: tuple(column) for name, column in said.query.labels().items()}
         return cls(

@@ -3,7 +3,7 @@
 import math
 
 from sfumato.mechanisms.matrix.steps.pattern import ADDED, Pattern
-from sfumato.streams.readers import spread_of
+from sfumato.streams.reconstruction import spread_of
 from sfumato.streams.strategy_encoder import Strategy
 
 __all__ = ["lower_bound", "root_mean_squared"]

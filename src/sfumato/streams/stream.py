@@ -139,11 +139,11 @@ class TotalQuestion:
         import numpy as np
 
         from sfumato.streams.margins import Margins
-        from sfumato.streams.readers import reader_of
+        from sfumato.streams.reconstruction import reconstruction_of
 
         mechanism = self.mechanism(epsilon=epsilon, delta=delta)
         zeros = np.zeros(mechanism.strategy.numbers, dtype=np.int64)
-        _, squares, sizes = reader_of(mechanism.strategy).read(zeros, self.query.horizon)
+        _, squares, sizes = reconstruction_of(mechanism.strategy).read(zeros, self.query.horizon)
         return tuple(Margins(mechanism).at(squares, sizes, confidence).tolist())
 
     def open(

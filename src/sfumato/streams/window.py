@@ -23,7 +23,7 @@ def window_squares(
     """
     import numpy as np
 
-    from sfumato.streams.readers import back_row
+    from sfumato.streams.reconstruction import back_row
 
     late = back_row(strategy, step)
     early = back_row(strategy, step - width) if step > width else np.zeros(0)

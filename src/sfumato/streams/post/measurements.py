@@ -90,7 +90,7 @@ def design(strategy: "Strategy", told: int) -> "Floats":
     import numpy as np
     from scipy.linalg import solve_triangular
 
-    from sfumato.streams.readers import back_row
+    from sfumato.streams.reconstruction import back_row
 
     if isinstance(strategy, Tree):
         rows = []

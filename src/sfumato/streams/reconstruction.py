@@ -1,6 +1,6 @@
 """Totals from released measurements: post-processing, in floats, on which no privacy rests.
 
-A *reader* holds released numbers (public) and gives totals with the spread of their error.
+A *reconstruction* holds released numbers (public) and gives totals with the spread of their error.
 Proof: docs/proofs/streams.md
 """
 
@@ -18,12 +18,12 @@ from sfumato.mechanisms.matrix.steps.toeplitz import Toeplitz
 from sfumato.mechanisms.matrix.steps.tree import Tree
 from sfumato.streams.strategy_encoder import Floats, Integers, Strategy
 
-__all__ = ["Reader", "back_row", "reader_of", "spread_of"]
+__all__ = ["Reconstruction", "back_row", "reconstruction_of", "spread_of"]
 
 BLOCK = 256  # steps that are read by one product
 
 
-class Reader(Protocol):
+class Reconstruction(Protocol):
     """Totals from released measurements. Public."""
 
     def read(self, y: Integers, steps: int) -> tuple[Floats, Floats, Floats]:
@@ -38,8 +38,8 @@ class Reader(Protocol):
         ...
 
 
-def reader_of(strategy: Strategy, state: Sequence[float] = ()) -> Reader:
-    """A new reader, or one that goes on from a state."""
+def reconstruction_of(strategy: Strategy, state: Sequence[float] = ()) -> Reconstruction:
+    """A new reconstruction, or one that goes on from a state."""
     match strategy:
         case Toeplitz():
             return _Weighed(_toeplitz_back(strategy), strategy.bits, state)
@@ -56,7 +56,7 @@ def reader_of(strategy: Strategy, state: Sequence[float] = ()) -> Reader:
 def spread_of(strategy: Strategy) -> Floats:
     """Σ b² for each step of the horizon: the variance of the totals per unit of noise."""
     zeros = np.zeros(strategy.numbers, dtype=np.int64)
-    return reader_of(strategy).read(zeros, strategy.horizon)[1]
+    return reconstruction_of(strategy).read(zeros, strategy.horizon)[1]
 
 
 class _Weighed:
@@ -231,22 +231,22 @@ class _Undoubled:
         self._said = said
         number, *rest = list(state) or [0.0] * 4
         self._number, self._before = int(number), np.array(rest[:3])
-        self._reader = self._of_block(rest[3:])
+        self._block = self._of_block(rest[3:])
 
     def read(self, y: Integers, steps: int) -> tuple[Floats, Floats, Floats]:
         out, at = np.empty((3, steps)), 0
         while at < steps:
             size = self._said.first << self._number
-            took = min(size - self._reader.done, steps - at)
-            out[:, at : at + took] = self._before[:, None] + self._reader.read(y[at : at + took], took)
+            took = min(size - self._block.done, steps - at)
+            out[:, at : at + took] = self._before[:, None] + self._block.read(y[at : at + took], took)
             at += took
-            if self._reader.done == size:
+            if self._block.done == size:
                 self._before, self._number = out[:, at - 1].copy(), self._number + 1
-                self._reader = self._of_block()
+                self._block = self._of_block()
         return out[0], out[1], out[2]
 
     def state(self) -> list[float]:
-        return [float(self._number), *(float(one) for one in self._before), *self._reader.state()]
+        return [float(self._number), *(float(one) for one in self._before), *self._block.state()]
 
     def _of_block(self, state: Sequence[float] = ()) -> _Weighed:
         back = _doubled_back(self._said, self._number) if self._number < self._said.blocks else np.zeros(0)
