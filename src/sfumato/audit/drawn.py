@@ -34,8 +34,8 @@ from sfumato.mechanisms import (
     Laplace,
     MatrixNoise,
     NoisyCells,
+    NoisyLocalSensitivity,
     NoisyMax,
-    NoisyScale,
     NoisyThreshold,
     OptimalSelection,
     PermuteAndFlip,
@@ -430,19 +430,19 @@ def _celled(mechanism: NoisyCells) -> Drawn:
     )
 
 
-def _scaled(mechanism: NoisyScale, hub: tuple[int, int]) -> Drawn:
+def _scaled(mechanism: NoisyLocalSensitivity, hub: tuple[int, int]) -> Drawn:
     """The guide and the count that are shown of one graph."""
     import numpy as np
 
     reach, (least, _) = 800, mechanism.guides
 
     @cache
-    def law(drawn_from: NoisyScale) -> Array:
+    def law(drawn_from: NoisyLocalSensitivity) -> Array:
         return scaled("", drawn_from, hub, hub, epsilon=1.0, shift=mechanism.shift, reach=reach).here(0)
 
     weaker = replace(mechanism, epsilon=mechanism.epsilon / WEAK)
 
-    def play(drawn_from: NoisyScale) -> Callable[[int], Played]:
+    def play(drawn_from: NoisyLocalSensitivity) -> Callable[[int], Played]:
         def played(size: int) -> Played:
             words = SystemWords()
             told = np.array([drawn_from.add_noise(hub, words) for _ in range(size)])
@@ -454,7 +454,7 @@ def _scaled(mechanism: NoisyScale, hub: tuple[int, int]) -> Drawn:
 
     return Drawn(
         name="noisy scale: draws",
-        kind=NoisyScale.KIND,
+        kind=NoisyLocalSensitivity.KIND,
         epsilon=1.0,
         delta=float(mechanism.delta),
         play=play(mechanism),
@@ -529,7 +529,7 @@ _LADDERS = Ladders(parts=(Ladder.calibrated(nodes=12, leaves=2, epsilon=HALF),) 
 _STEEPER = Ladders(parts=tuple(_doubled(part) for part in _LADDERS.parts))
 _CAPPED = ChosenCap(caps=(1, 4), choice=HALF, epsilon=HALF, spread=1, doubling=0, moves=(1, 4), numbers=1)
 _CELLS = NoisyCells.calibrated(cells=3, l1=5, epsilon=1, count_step=2, cell_step=3)
-_SCALED = NoisyScale(nodes=65, leaves=None, epsilon=HALF, guide=HALF, delta=Fraction(1, 1000))
+_SCALED = NoisyLocalSensitivity(nodes=65, leaves=None, epsilon=HALF, guide=HALF, delta=Fraction(1, 1000))
 _VOTES = ConfidentMax(questions=9, classes=2, answers=9, threshold=200, check_sigma=Fraction(20), sigma=Fraction(12))
 
 DRAWN: tuple[Drawn, ...] = (

@@ -59,8 +59,8 @@ from sfumato.mechanisms import (
     Laplace,
     MatrixNoise,
     NoisyCells,
+    NoisyLocalSensitivity,
     NoisyMax,
-    NoisyScale,
     NoisyThreshold,
     OptimalSelection,
     PermuteAndFlip,
@@ -124,7 +124,7 @@ _CAPPED = ChosenCap(caps=(1, 4), choice=HALF, epsilon=HALF, spread=1, doubling=0
 _CELLS = NoisyCells.calibrated(cells=3, l1=5, epsilon=1, count_step=2, cell_step=3)
 # Three nodes with 40 common neighbours, two of them linked: one link more makes 40 triangles, and the guide 41.
 _HUBS = (40, 40), (80, 41)
-_SCALED = NoisyScale(nodes=65, leaves=None, epsilon=HALF, guide=HALF, delta=Fraction(1, 1000))
+_SCALED = NoisyLocalSensitivity(nodes=65, leaves=None, epsilon=HALF, guide=HALF, delta=Fraction(1, 1000))
 _ONE = Sensitivity.of(l1=1)
 _ROOT_CLAIM = float(accounted([_ROOT.loss(_ONE)], delta=1e-5))
 _PURE_CLAIM = float(accounted([_PURE.loss(_ONE)], delta=0, method="basic"))

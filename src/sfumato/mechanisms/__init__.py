@@ -4,6 +4,7 @@
 NumPy and SciPy and is imported when it is first used; what it runs is declared as ``MatrixNoise``.
 """
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from sfumato.mechanisms.chosen_cap import ChosenCap
@@ -15,8 +16,8 @@ from sfumato.mechanisms.laplace import Laplace
 from sfumato.mechanisms.matrix.buffered import BufferedNoise
 from sfumato.mechanisms.matrix.declaration import MatrixNoise
 from sfumato.mechanisms.noisy_cells import NoisyCells
+from sfumato.mechanisms.noisy_local_sensitivity import NoisyLocalSensitivity
 from sfumato.mechanisms.noisy_max import NoisyMax
-from sfumato.mechanisms.noisy_scale import NoisyScale
 from sfumato.mechanisms.optimal_selection import OptimalSelection
 from sfumato.mechanisms.quantile import QuantileChoice
 from sfumato.mechanisms.randomized_response import RandomizedResponse
@@ -42,8 +43,8 @@ __all__ = [
     "Matrix",
     "MatrixNoise",
     "NoisyCells",
+    "NoisyLocalSensitivity",
     "NoisyMax",
-    "NoisyScale",
     "NoisyThreshold",
     "OptimalSelection",
     "PermuteAndFlip",
@@ -66,8 +67,8 @@ MECHANISMS = (
     Laplace,
     MatrixNoise,
     NoisyCells,
+    NoisyLocalSensitivity,
     NoisyMax,
-    NoisyScale,
     NoisyThreshold,
     OptimalSelection,
     PermuteAndFlip,
@@ -79,7 +80,16 @@ MECHANISMS = (
 )
 
 
+_RENAMED = {"NoisyScale": NoisyLocalSensitivity}
+
+
 def __getattr__(name: str) -> Any:
+    """``Matrix``, and names of earlier versions."""
+    if name in _RENAMED:
+        new = _RENAMED[name]
+        said = f"sfumato.mechanisms.{name} is now sfumato.mechanisms.{new.__name__}"
+        warnings.warn(said, DeprecationWarning, stacklevel=2)
+        return new
     if name != "Matrix":
         raise AttributeError(f"module 'sfumato.mechanisms' has no attribute {name!r}")
     from sfumato.mechanisms.matrix import Matrix

@@ -13,7 +13,7 @@ from sfumato.core.budget import Budget
 from sfumato.core.guarantees import Approximate
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput, Refused
-from sfumato.mechanisms.noisy_scale import NoisyScale, usual_share
+from sfumato.mechanisms.noisy_local_sensitivity import NoisyLocalSensitivity, usual_share
 from sfumato.noise import SystemWords
 
 pytestmark = pytest.mark.kills
@@ -24,7 +24,7 @@ MILLIONTH, HALF = Fraction(1, 10**6), Fraction(1, 2)
 @pytest.mark.parametrize("leaves", [None, 2, 3])
 @pytest.mark.parametrize("share", [None, "1/3"])
 def test_the_loss_is_what_was_asked_for(leaves: int | None, share: str | None) -> None:
-    noise = NoisyScale.calibrated(nodes=9, leaves=leaves, epsilon=1, delta=MILLIONTH, share=share)
+    noise = NoisyLocalSensitivity.calibrated(nodes=9, leaves=leaves, epsilon=1, delta=MILLIONTH, share=share)
     event = noise.loss(Sensitivity.of(l1=noise.widest))
     assert event == events.Stated(guarantee=Approximate(epsilon=Fraction(1), delta=MILLIONTH))
     spend = Budget(epsilon=1, delta=MILLIONTH)
@@ -36,7 +36,7 @@ def test_the_loss_is_what_was_asked_for(leaves: int | None, share: str | None) -
 
 def test_no_finer_loss_than_the_proven_one_is_claimed() -> None:
     """A filter by ρ or by a Rényi loss holds no δ of its own: the release is refused there."""
-    event = NoisyScale.calibrated(nodes=9, epsilon=1, delta=MILLIONTH).loss(Sensitivity.of(l1=7))
+    event = NoisyLocalSensitivity.calibrated(nodes=9, epsilon=1, delta=MILLIONTH).loss(Sensitivity.of(l1=7))
     for order in (None, Fraction(2)):
         with pytest.raises(Refused, match="δ"):
             filter_cost(event, order)
@@ -51,7 +51,9 @@ def below(guide: Fraction, s: int) -> mpmath.mpf:
 @pytest.mark.parametrize("guide", ["1/50", "1/5", "1", "7"])
 @pytest.mark.parametrize("delta", ["1/1000000000", "1/1000000", "1/100", "1/3", "1"])
 def test_the_guide_is_raised_as_little_as_delta_allows(guide: str, delta: str) -> None:
-    noise = NoisyScale(nodes=9, leaves=None, epsilon=Fraction(1), guide=Fraction(guide), delta=Fraction(delta))
+    noise = NoisyLocalSensitivity(
+        nodes=9, leaves=None, epsilon=Fraction(1), guide=Fraction(guide), delta=Fraction(delta)
+    )
     with mpmath.workdps(50):
         allowed = mpmath.mpf(noise.delta.numerator) / noise.delta.denominator
         assert below(noise.guide, noise.shift) <= allowed
@@ -60,7 +62,7 @@ def test_the_guide_is_raised_as_little_as_delta_allows(guide: str, delta: str) -
 
 def test_bounds_are_how_far_one_edge_can_move_a_count() -> None:
     triangles, wedges, stars = (
-        NoisyScale.calibrated(nodes=9, leaves=leaves, epsilon=1, delta=MILLIONTH) for leaves in (None, 2, 4)
+        NoisyLocalSensitivity.calibrated(nodes=9, leaves=leaves, epsilon=1, delta=MILLIONTH) for leaves in (None, 2, 4)
     )
     assert [noise.guides for noise in (triangles, wedges, stars)] == [(1, 7), (1, 14), (3, 7)]
     assert [triangles.bound(guide) for guide in (-5, 0, 1, 3, 7, 99)] == [1, 1, 1, 3, 7, 7]
@@ -94,17 +96,17 @@ def test_the_share_of_the_guide_follows_from_public_facts() -> None:
 
 
 def test_what_it_is_not_for_is_refused() -> None:
-    noise = NoisyScale.calibrated(nodes=9, epsilon=1, delta=MILLIONTH)
+    noise = NoisyLocalSensitivity.calibrated(nodes=9, epsilon=1, delta=MILLIONTH)
     for moved in (6, 8, 14):
         with pytest.raises(Refused, match="nodes"):
             noise.loss(Sensitivity.of(l1=moved))
     for delta in (0, Fraction(1, 2**1001)):
         with pytest.raises(InvalidInput, match="δ above 0"):
-            NoisyScale.calibrated(nodes=9, epsilon=1, delta=delta)
+            NoisyLocalSensitivity.calibrated(nodes=9, epsilon=1, delta=delta)
     with pytest.raises(InvalidInput, match="share below 1"):
-        NoisyScale.calibrated(nodes=9, epsilon=1, delta=MILLIONTH, share=1)
+        NoisyLocalSensitivity.calibrated(nodes=9, epsilon=1, delta=MILLIONTH, share=1)
     with pytest.raises(InvalidInput, match="share"):
-        NoisyScale.calibrated(nodes=9, epsilon=1, delta=MILLIONTH, share=0)
+        NoisyLocalSensitivity.calibrated(nodes=9, epsilon=1, delta=MILLIONTH, share=0)
     with pytest.raises(InvalidInput, match="guide"):
         replace(noise, guide=Fraction(0))
     with pytest.raises(InvalidInput, match="nodes"):
@@ -115,7 +117,7 @@ def test_what_it_is_not_for_is_refused() -> None:
 
 
 def test_guides_are_held_to_their_range_and_sums_to_64_bits() -> None:
-    noise = NoisyScale(nodes=6, leaves=None, epsilon=Fraction(50), guide=Fraction(50), delta=HALF)
+    noise = NoisyLocalSensitivity(nodes=6, leaves=None, epsilon=Fraction(50), guide=Fraction(50), delta=HALF)
     words = SystemWords()
     assert noise.shift == 0
     assert noise.add_noise((7, 0), words) == (7, 1)  # but for e^−49

@@ -20,14 +20,14 @@ from sfumato.mechanisms.norms import known
 if TYPE_CHECKING:
     from sfumato.noise import Words
 
-__all__ = ["NoisyScale", "usual_share"]
+__all__ = ["NoisyLocalSensitivity", "usual_share"]
 
 LEAST_DELTA = Fraction(1, 2**1000)
 FINEST = 100  # shares of ε are whole hundredths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoisyScale:
+class NoisyLocalSensitivity:
     """Add Laplace noise to an exact count, of a scale that follows a noisy bound of its local sensitivity.
 
     The count is of triangles, or of stars with ``leaves`` edges, in a graph of ``nodes`` public nodes. First a guide
@@ -41,7 +41,7 @@ class NoisyScale:
     guide is that of :mod:`sfumato.graphs.local_sensitivity`. Public: all fields, and the guide that came out.
     Sensitive: the count and its guide. Proof: docs/proofs/noisy-local-sensitivity.md
 
-    >>> noise = NoisyScale.calibrated(nodes=4039, epsilon=1, delta=1e-6)
+    >>> noise = NoisyLocalSensitivity.calibrated(nodes=4039, epsilon=1, delta=1e-6)
     >>> noise.shift, noise.scale(293 + noise.shift), noise.law_at(293 + noise.shift).margin(0.95)
     (73, Fraction(18300, 41), 1337)
     """
@@ -70,7 +70,7 @@ class NoisyScale:
     @classmethod
     def calibrated(
         cls, *, nodes: int, epsilon: Exact, delta: Exact, leaves: int | None = None, share: Exact | None = None
-    ) -> "NoisyScale":
+    ) -> "NoisyLocalSensitivity":
         """From the whole ε and δ; ``share`` is the part of ε that the guide gets, or that of :func:`usual_share`."""
         whole = positive(epsilon, "epsilon")
         if share is None:
@@ -100,7 +100,7 @@ class NoisyScale:
     def bound(self, guide: int) -> int:
         """How far one edge can move the count in a graph whose guide is at most this; it never falls as that grows.
 
-        >>> [NoisyScale.calibrated(nodes=9, leaves=k, epsilon=1, delta=0.01).bound(5) for k in (None, 2, 3)]
+        >>> [NoisyLocalSensitivity.calibrated(nodes=9, leaves=k, epsilon=1, delta=0.01).bound(5) for k in (None, 2, 3)]
         [5, 5, 20]
         """
         least, most = self.guides
