@@ -13,13 +13,13 @@ from sfumato.mechanisms import (
     MECHANISMS,
     BufferedNoise,
     ChosenCap,
-    CubeNoise,
     DegreeNoise,
     Exponential,
     Gaussian,
     Ladder,
     Ladders,
     Laplace,
+    LInfKNorm,
     MatrixNoise,
     NoisyCells,
     NoisyLocalSensitivity,
@@ -53,7 +53,7 @@ CASES = {
     RandomizedResponse.calibrated(epsilon=HALF, categories=3): {"l0"},
     QuantileChoice(quantiles=(HALF,), steps=9, parts=1, epsilon=HALF): {"l0", "linf"},
     DegreeNoise(nodes=4, epsilon=HALF): {"l1"},
-    CubeNoise.calibrated(dimensions=4, linf=1, epsilon=HALF): {"linf"},
+    LInfKNorm.calibrated(dimensions=4, linf=1, epsilon=HALF): {"linf"},
     MatrixNoise(strategy=((2, 0), (1, 2)), bits=1, norm="l1", noise=Fraction(6), workload="prefix", questions=()): {
         "l1"
     },

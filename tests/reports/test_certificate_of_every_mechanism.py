@@ -104,7 +104,7 @@ MADE: dict[str, tuple[Any, Budget]] = {
             mechanisms.TopSet.calibrated(candidates=5, choices=1, moved=2, epsilon=1, monotone=True),
             Budget(epsilon=1),
         ),
-        (mechanisms.CubeNoise.calibrated(linf=1, dimensions=3, epsilon=1), Budget(epsilon=1)),
+        (mechanisms.LInfKNorm.calibrated(linf=1, dimensions=3, epsilon=1), Budget(epsilon=1)),
         (
             mechanisms.QuantileChoice(quantiles=(Fraction(1, 2),), steps=9, parts=1, epsilon=Fraction(1)),
             Budget(epsilon=1),

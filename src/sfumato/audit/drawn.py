@@ -25,13 +25,13 @@ from sfumato.learning.paradigms.voting import NO_ANSWER, ConfidentMax
 from sfumato.mechanisms import (
     BufferedNoise,
     ChosenCap,
-    CubeNoise,
     DegreeNoise,
     Exponential,
     Gaussian,
     Ladder,
     Ladders,
     Laplace,
+    LInfKNorm,
     MatrixNoise,
     NoisyCells,
     NoisyLocalSensitivity,
@@ -197,7 +197,7 @@ def _enumerated(weights: Callable[[Array], Array], width: int, reach: int, code:
     return found / found.sum()
 
 
-def _cube(mechanism: CubeNoise) -> Drawn:
+def _cube(mechanism: LInfKNorm) -> Drawn:
     import numpy as np
 
     def norm(vectors: Array) -> Array:
@@ -671,7 +671,7 @@ DRAWN: tuple[Drawn, ...] = (
         _series(replace(_BRANCHES, noise=WEAK * _BRANCHES.noise)),
     ),
     _degrees(DegreeNoise(nodes=3, epsilon=Fraction(1))),
-    _cube(CubeNoise.calibrated(dimensions=2, linf=1, epsilon=1)),
+    _cube(LInfKNorm.calibrated(dimensions=2, linf=1, epsilon=1)),
     _laddered("ladder", _LADDER, _doubled(_LADDER)),
     _laddered("two ladders", _LADDERS, _STEEPER),
     _capped(_CAPPED),

@@ -50,13 +50,13 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.mechanisms import (
     BufferedNoise,
     ChosenCap,
-    CubeNoise,
     DegreeNoise,
     Exponential,
     Gaussian,
     Ladder,
     Ladders,
     Laplace,
+    LInfKNorm,
     MatrixNoise,
     NoisyCells,
     NoisyLocalSensitivity,
@@ -93,7 +93,7 @@ _RESPONSE = RandomizedResponse.calibrated(epsilon=1, categories=4)
 HALF = Fraction(1, 2)
 _LAPLACE = Laplace.calibrated(l1=1, epsilon=1)
 _DEGREES = DegreeNoise(nodes=4, epsilon=Fraction(1))
-_CUBE = CubeNoise.calibrated(dimensions=3, linf=1, epsilon=1)
+_CUBE = LInfKNorm.calibrated(dimensions=3, linf=1, epsilon=1)
 # The square root of prefix sums of four counts in quarters, and the same for pure privacy in halves.
 _ROOT = MatrixNoise(
     strategy=((4, 0, 0, 0), (2, 4, 0, 0), (2, 2, 4, 0), (1, 2, 2, 4)),
@@ -248,7 +248,7 @@ _BY_HAND: tuple[Attack, ...] = (
     ),
     support(
         "cube noise",
-        CubeNoise.KIND,
+        LInfKNorm.KIND,
         epsilon=1.0,
         here=moved(_CUBE, (0, 0, 0)),
         there=moved(_CUBE, (1, 1, 1)),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.mechanisms.chosen_cap import ChosenCap
 from sfumato.mechanisms.exponential import Exponential, PermuteAndFlip
 from sfumato.mechanisms.gaussian import Gaussian
-from sfumato.mechanisms.k_norm import CubeNoise, DegreeNoise
+from sfumato.mechanisms.k_norm import DegreeNoise, LInfKNorm
 from sfumato.mechanisms.ladder import Ladder, Ladders
 from sfumato.mechanisms.laplace import Laplace
 from sfumato.mechanisms.matrix.buffered import BufferedNoise
@@ -33,10 +33,10 @@ __all__ = [
     "MECHANISMS",
     "BufferedNoise",
     "ChosenCap",
-    "CubeNoise",
     "DegreeNoise",
     "Exponential",
     "Gaussian",
+    "LInfKNorm",
     "Ladder",
     "Ladders",
     "Laplace",
@@ -58,10 +58,10 @@ __all__ = [
 MECHANISMS = (
     BufferedNoise,
     ChosenCap,
-    CubeNoise,
     DegreeNoise,
     Exponential,
     Gaussian,
+    LInfKNorm,
     Ladder,
     Ladders,
     Laplace,
@@ -80,7 +80,7 @@ MECHANISMS = (
 )
 
 
-_RENAMED = {"NoisyScale": NoisyLocalSensitivity}
+_RENAMED = {"CubeNoise": LInfKNorm, "NoisyScale": NoisyLocalSensitivity}
 
 
 def __getattr__(name: str) -> Any:

@@ -15,7 +15,7 @@ from sfumato.core.query import Mechanism
 from sfumato.core.sensitivity import L1, LInf, Sensitivity
 from sfumato.errors import InvalidInput, WrongNorm
 from sfumato.laws import Cube, DiscreteLaplace
-from sfumato.mechanisms import CubeNoise, Laplace
+from sfumato.mechanisms import Laplace, LInfKNorm
 from sfumato.noise import SystemWords
 from sfumato.noise.cube import MOST_DIMENSIONS, _below, _ends, eulerian, sample_cube
 from sfumato.noise.sums import wide
@@ -38,7 +38,7 @@ def box(dimensions: int, reach: int) -> np.ndarray:
 @pytest.mark.parametrize(("dimensions", "far"), [(1, 2), (2, 1), (2, 3), (3, 1), (3, 2)])
 def test_the_loss_passes_the_exact_ratio_test(dimensions: int, far: int) -> None:
     """ln P(z)/P(z − d) = (‖z − d‖ − ‖z‖)/scale: over all z of a box and all moves d, at most the loss, and attained."""
-    noise = CubeNoise(dimensions=dimensions, linf=Fraction(1), scale=Fraction(3, 2))
+    noise = LInfKNorm(dimensions=dimensions, linf=Fraction(1), scale=Fraction(3, 2))
     vectors, moves = box(dimensions, 5), box(dimensions, far)
     norms = np.abs(vectors).max(axis=1)
     worst = max(int(np.abs(np.abs(vectors - move).max(axis=1) - norms).max()) for move in moves)
@@ -46,24 +46,24 @@ def test_the_loss_passes_the_exact_ratio_test(dimensions: int, far: int) -> None
 
 
 def test_calibration_is_exact_and_asks_for_the_right_norm() -> None:
-    noise = CubeNoise.calibrated(dimensions=7, linf=LInf(Fraction(2)), epsilon="1/3")
+    noise = LInfKNorm.calibrated(dimensions=7, linf=LInf(Fraction(2)), epsilon="1/3")
     assert noise.scale == 6
     assert noise.event.guarantee == Pure(epsilon=Fraction(1, 3))
-    assert noise == CubeNoise.calibrated(dimensions=7, linf=2, epsilon="1/3")
+    assert noise == LInfKNorm.calibrated(dimensions=7, linf=2, epsilon="1/3")
     assert noise.loss(Sensitivity.of(linf=0)).guarantee == Pure(epsilon=Fraction(0))
     with pytest.raises(WrongNorm, match="given L1"):
-        CubeNoise.calibrated(dimensions=7, linf=L1(Fraction(2)), epsilon=1)
+        LInfKNorm.calibrated(dimensions=7, linf=L1(Fraction(2)), epsilon=1)
     with pytest.raises(WrongNorm, match="linf bound is needed"):
         noise.loss(Sensitivity.of(l1=2, l2_squared=4))
     for wrong in (0, -1, True, MOST_DIMENSIONS + 1):
         with pytest.raises(InvalidInput, match="dimensions"):
-            CubeNoise(dimensions=wrong, linf=Fraction(1), scale=Fraction(1))
+            LInfKNorm(dimensions=wrong, linf=Fraction(1), scale=Fraction(1))
     with pytest.raises(InvalidInput, match="scale = 0"):
-        CubeNoise(dimensions=2, linf=Fraction(1), scale=Fraction(0))
+        LInfKNorm(dimensions=2, linf=Fraction(1), scale=Fraction(0))
 
 
 def test_it_is_a_document_and_a_mechanism() -> None:
-    noise = CubeNoise.calibrated(dimensions=3, linf=1, epsilon=1)
+    noise = LInfKNorm.calibrated(dimensions=3, linf=1, epsilon=1)
     again = DECLARATIONS.decode(parse(canonical(encode(noise))))
     assert again == noise
     assert isinstance(again, Mechanism)
@@ -71,7 +71,7 @@ def test_it_is_a_document_and_a_mechanism() -> None:
 
 
 def test_noise_is_added_to_whole_numbers_of_the_right_number() -> None:
-    noise = CubeNoise.calibrated(dimensions=3, linf=1, epsilon=1)
+    noise = LInfKNorm.calibrated(dimensions=3, linf=1, epsilon=1)
     noisy = noise.add_noise([10**6, 0, -5], SystemWords())
     assert {type(one) for one in noisy} == {int}
     assert abs(noisy[0] - 10**6) < 1000  # fails by chance with probability below e^-900
@@ -235,7 +235,7 @@ def test_a_scale_so_small_that_there_is_no_noise_is_still_enclosed() -> None:
 def test_where_the_cube_beats_independent_noise(dimensions: int) -> None:
     """(d + 1)(d + 2)/3·b² against 2k²·b² where a unit moves k of d numbers; the lattice takes off less than 1/5."""
     b = Fraction(20)
-    cube = CubeNoise.calibrated(dimensions=dimensions, linf=1, epsilon=1 / b).law.variance
+    cube = LInfKNorm.calibrated(dimensions=dimensions, linf=1, epsilon=1 / b).law.variance
     assert 0 < Fraction((dimensions + 1) * (dimensions + 2), 3) * b**2 - cube < Fraction(1, 5)
     for moved in range(1, min(dimensions, 60) + 1):
         independent = Laplace.calibrated(l1=moved, epsilon=1 / b).law.variance
