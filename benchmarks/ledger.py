@@ -31,10 +31,10 @@ from benchmarks.harness import PAIRS, ratio, write
 from sfumato.core.budget import Budget
 from sfumato.core.statement import Account
 from sfumato.governance import rows, store
-from sfumato.governance.books import account_line, dataset_line, population_line
 from sfumato.governance.durable import DurableLedger
 from sfumato.governance.entries import Committed, Reserved
 from sfumato.governance.ledger import Ledger
+from sfumato.governance.ledger_state import account_line, dataset_line, population_line
 from sfumato.governance.terms import levels_of, written
 from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished, postgres_home, sqlite_home
 

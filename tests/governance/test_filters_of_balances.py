@@ -32,9 +32,9 @@ from sfumato.core.guarantees import ZCDP, Approximate
 from sfumato.core.ledger import State
 from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, NotDeclared, Refused
 from sfumato.governance.balances import Balance
-from sfumato.governance.books import admit, replay
 from sfumato.governance.entries import Recovered, Reserved, Row
 from sfumato.governance.ledger import Ledger
+from sfumato.governance.ledger_state import admit, replay
 from tests.governance.homes import PATIENT, VISITS, Home
 from tests.governance.test_conformance import books_of
 

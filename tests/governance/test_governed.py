@@ -16,11 +16,11 @@ from sfumato.core.signature import SigningKey
 from sfumato.core.units import event
 from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, NotDeclared, Refused, SfumatoError
 from sfumato.governance.board import Action, Board, Choice, Committee, Community, Outcome, Reasons
-from sfumato.governance.books import replay
 from sfumato.governance.consent import Ground, HipaaBasis, SpecialCategory, Terms
 from sfumato.governance.digest import digest_of
 from sfumato.governance.durable import DurableLedger
 from sfumato.governance.ledger import Ledger
+from sfumato.governance.ledger_state import replay
 from sfumato.governance.periods import Cadence
 from sfumato.governance.plans import Aim, Fixed, Plan, PlannedRelease, Schedule, solve
 from sfumato.governance.policies import BaseAndReserve, Proportional

@@ -12,10 +12,10 @@ from sfumato.core.signature import SigningKey
 from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, NotDeclared, Refused, SfumatoError
 from sfumato.governance.anchor import SignedHead
 from sfumato.governance.board import Action, Choice, Outcome
-from sfumato.governance.books import _drawn_on
 from sfumato.governance.digest import digest_of
 from sfumato.governance.entries import Expired, LedgerOpened, Recovered, Released, Reserved, Row
 from sfumato.governance.ledger import Ledger
+from sfumato.governance.ledger_state import _drawn_on
 from sfumato.governance.periods import Cadence
 from sfumato.governance.policies import BaseAndReserve
 from sfumato.governance.time_windows import TimeWindows

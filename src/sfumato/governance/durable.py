@@ -22,14 +22,14 @@ from sfumato.core.stored import Stored
 from sfumato.core.units import Unit
 from sfumato.errors import LedgerError, NotDeclared, Refused
 from sfumato.governance.balances import Balance
-from sfumato.governance.books import (
+from sfumato.governance.charging import approvals_of, lines_of, standing_lines
+from sfumato.governance.entries import Advanced, Committed, DataClosed, DatasetClosed, Released, Reserved, Started
+from sfumato.governance.ledger_state import (
     Charge,
     admit,
     question_key,
     request_of,
 )
-from sfumato.governance.charging import approvals_of, lines_of, standing_lines
-from sfumato.governance.entries import Advanced, Committed, DataClosed, DatasetClosed, Released, Reserved, Started
 from sfumato.governance.pages import Pages
 from sfumato.governance.signed_record import account_in
 from sfumato.governance.terms import after

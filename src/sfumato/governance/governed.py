@@ -23,7 +23,6 @@ from sfumato.governance.board import (
     Vote,
     Withdrawal,
 )
-from sfumato.governance.books import account_line, asked_for, dataset_line, lifetime_line, touched, window_line
 from sfumato.governance.entries import (
     AccountOpened,
     Acted,
@@ -35,6 +34,7 @@ from sfumato.governance.entries import (
     WindowsDeclared,
 )
 from sfumato.governance.government import Adopted, Government
+from sfumato.governance.ledger_state import account_line, asked_for, dataset_line, lifetime_line, touched, window_line
 from sfumato.governance.policies import BaseAndReserve, Proportional
 from sfumato.governance.terms import after, check_cap, levels_of, people
 from sfumato.governance.time_windows import TimeWindows, WindowStanding

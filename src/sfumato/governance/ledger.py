@@ -18,7 +18,6 @@ from sfumato.core.units import Unit, describe
 from sfumato.errors import LedgerError, NotDeclared, Refused
 from sfumato.governance.anchor import FileAnchor, SignedHead
 from sfumato.governance.balances import Balance
-from sfumato.governance.books import Charge, account_line, dataset_line, population_line
 from sfumato.governance.durable import DurableLedger
 from sfumato.governance.entries import (
     AccountOpened,
@@ -33,6 +32,7 @@ from sfumato.governance.entries import (
 )
 from sfumato.governance.governed import Governed
 from sfumato.governance.government import Government, agreed
+from sfumato.governance.ledger_state import Charge, account_line, dataset_line, population_line
 from sfumato.governance.pages import Pages
 from sfumato.governance.signed_record import SignedRecord, account_in, system_clock
 from sfumato.governance.store import Store

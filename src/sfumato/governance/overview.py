@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from sfumato.core.budget import Budget
 from sfumato.governance.balances import Balance
 from sfumato.governance.board import moment
-from sfumato.governance.books import (
+from sfumato.governance.ledger_state import (
     Charge,
     account_line,
     dataset_line,

@@ -13,9 +13,9 @@ from sfumato.core.query import Dataset
 from sfumato.errors import LedgerError
 from sfumato.governance import rows
 from sfumato.governance.balances import Balance
-from sfumato.governance.books import Charge, Edition, Totals, apply
 from sfumato.governance.entries import CHARGING, START, DatasetDeclared, Entry, LedgerOpened, Recovered, Row
 from sfumato.governance.government import GOVERNING, Government
+from sfumato.governance.ledger_state import Charge, Edition, Totals, apply
 from sfumato.governance.rows import (
     ANSWER,
     BALANCE,

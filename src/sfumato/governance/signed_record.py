@@ -14,8 +14,8 @@ from sfumato.core.signature import SigningKey
 from sfumato.errors import LedgerError, NotDeclared, Refused
 from sfumato.governance.anchor import FileAnchor, Head, SignedHead
 from sfumato.governance.balances import Balance
-from sfumato.governance.books import Totals, account_line
 from sfumato.governance.entries import Entry
+from sfumato.governance.ledger_state import Totals, account_line
 from sfumato.governance.pages import Pages
 from sfumato.governance.store import Store
 from sfumato.governance.terms import levels_of, written

@@ -23,9 +23,9 @@ from sfumato.core.extras import need
 from sfumato.errors import InvalidInput, LedgerError
 from sfumato.governance import rows
 from sfumato.governance.alone import alone
-from sfumato.governance.books import Totals
 from sfumato.governance.entries import START
 from sfumato.governance.government import Government
+from sfumato.governance.ledger_state import Totals
 from sfumato.governance.migrations import migrate, newest, present
 from sfumato.governance.pages import Pages
 from sfumato.governance.rows import HEAD, chosen

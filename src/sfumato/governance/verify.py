@@ -6,9 +6,9 @@ from typing import Any
 
 from sfumato.errors import SfumatoError
 from sfumato.governance.anchor import SignedHead
-from sfumato.governance.books import MemoryBooks, admit, apply
 from sfumato.governance.charging import check_charge
 from sfumato.governance.entries import START, Entry, LedgerOpened, Recovered, Reserved, Row
+from sfumato.governance.ledger_state import MemoryLedgerState, admit, apply
 from sfumato.governance.pages import Pages
 
 __all__ = ["LedgerFinding", "check", "check_record"]
@@ -39,7 +39,7 @@ def check_record(
     the reader trusts; without it the one that the record states. ``kept`` are the books of the database, if they are
     to follow from it too. Time and memory grow linearly with the record.
     """
-    books, readable = MemoryBooks(), True
+    books, readable = MemoryLedgerState(), True
     number, digest, trusted = 0, START, key
     wanted = list(heads)
     for row in rows:
@@ -89,7 +89,7 @@ def _given_up(head: SignedHead, row: Row, entry: Entry | None) -> bool:
     return isinstance(entry, Recovered) and row.number - entry.lost <= head.head.number < row.number
 
 
-def _entered(books: MemoryBooks, row: Row, entry: Entry | None) -> str | None:
+def _entered(books: MemoryLedgerState, row: Row, entry: Entry | None) -> str | None:
     """Enter a row into the replayed books; what keeps it from being entered, if anything does."""
     try:
         entry = row.entry if entry is None else entry
@@ -126,7 +126,7 @@ def _safe(row: Row) -> Entry | None:
         return None
 
 
-def _compared(replayed: MemoryBooks, pages: Pages) -> Iterator[LedgerFinding]:
+def _compared(replayed: MemoryLedgerState, pages: Pages) -> Iterator[LedgerFinding]:
     """Where the kept books differ from the replayed ones, which are used up: a row is taken off when it was seen."""
     if pages.totals() != replayed.head:
         yield LedgerFinding(entry=0, problem="the head in the books is not the end of the record")

@@ -8,11 +8,11 @@ from sfumato.core.query import Dataset
 from sfumato.core.release import Release
 from sfumato.core.statement import Statement
 from sfumato.errors import LedgerError, Refused
-from sfumato.governance.books import Charge
 from sfumato.governance.digest import digest_of
 from sfumato.governance.durable import certificate_at
 from sfumato.governance.government import Adopted
 from sfumato.governance.ledger import Ledger
+from sfumato.governance.ledger_state import Charge
 from sfumato.governance.plans import Plan
 from sfumato.reports.stored import stored_release
 from sfumato.runner.asked import is_asked

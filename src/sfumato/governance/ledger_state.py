@@ -1,7 +1,7 @@
-"""The books: what follows from the record. One reducer keeps them in the database and replays them in memory.
+"""The state of a ledger, its books: what follows from the record. One reducer keeps them in the database and in memory.
 
 :func:`admit` decides whether a charge may be entered; :func:`apply` enters what was decided. Both work on exact
-rationals and on any :class:`Books`, so that a replay of the record gives the same books bit for bit.
+rationals and on any :class:`LedgerState`, so that a replay of the record gives the same books bit for bit.
 """
 
 import hashlib
@@ -44,10 +44,10 @@ from sfumato.governance.memory import MOST_PARTS
 from sfumato.governance.time_windows import grouped
 
 __all__ = [
-    "Books",
     "Charge",
     "Edition",
-    "MemoryBooks",
+    "LedgerState",
+    "MemoryLedgerState",
     "Totals",
     "account_line",
     "admit",
@@ -136,7 +136,7 @@ class Totals:
     """The last entry that decided or declared something (:mod:`sfumato.governance.government`)."""
 
 
-class Books(Protocol):
+class LedgerState(Protocol):
     """Where balances, charges and answers are kept."""
 
     def balance(self, name: str) -> Balance | None:
@@ -201,8 +201,8 @@ class Books(Protocol):
 
 
 @dataclass(slots=True)
-class MemoryBooks:
-    """Books in dictionaries, for a replay; equal books are equal values."""
+class MemoryLedgerState:
+    """LedgerState in dictionaries, for a replay; equal books are equal values."""
 
     kept: dict[str, Balance] = field(default_factory=dict)
     editions: dict[Dataset, Edition] = field(default_factory=dict)
@@ -271,7 +271,7 @@ class MemoryBooks:
         self.head = totals
 
 
-def admit(books: Books, entry: Reserved) -> None:
+def admit(books: LedgerState, entry: Reserved) -> None:
     """Refuse a charge that any of its balances cannot bear; changes nothing.
 
     Guarantee: if every charge that counts was admitted in the order of the record, then the releases behind each
@@ -302,7 +302,7 @@ def _short(balance: Balance, draw: Budget, loss: Fraction | None) -> bool:
     return most * new <= MOST_PARTS
 
 
-def apply(books: Books, row: Row, entry: Entry) -> None:
+def apply(books: LedgerState, row: Row, entry: Entry) -> None:
     """Enter what an entry says into the books."""
     totals = books.totals()
     epsilon, delta = (Fraction(0), Fraction(0)) if totals is None else (totals.epsilon, totals.delta)
@@ -369,9 +369,9 @@ def apply(books: Books, row: Row, entry: Entry) -> None:
     )
 
 
-def replay(rows: Iterable[Row]) -> MemoryBooks:
+def replay(rows: Iterable[Row]) -> MemoryLedgerState:
     """Work the books out again from the record alone."""
-    books = MemoryBooks()
+    books = MemoryLedgerState()
     for row in rows:
         apply(books, row, row.entry)
     return books
@@ -390,7 +390,7 @@ def request_of(entry: Reserved) -> str:
     return hashlib.sha256(canonical([encode(part) for part in parts]).encode()).hexdigest()
 
 
-def losses_of(books: Books, entry: Reserved) -> dict[str, Fraction]:
+def losses_of(books: LedgerState, entry: Reserved) -> dict[str, Fraction]:
     """What a charge counts against the filters of its lines, as the entry states it.
 
     The first version of the entry stated one ρ, for all lines that a zCDP filter keeps.
@@ -402,7 +402,7 @@ def losses_of(books: Books, entry: Reserved) -> dict[str, Fraction]:
     return losses
 
 
-def _govern(books: Books, number: int, entry: Entry) -> None:
+def _govern(books: LedgerState, number: int, entry: Entry) -> None:
     """Enter a decision or a declaration, and raise the caps that were decided by it."""
     before = books.government()
     if isinstance(entry, Acted) and isinstance(entry.act, Proposal):
@@ -419,13 +419,13 @@ def _govern(books: Books, number: int, entry: Entry) -> None:
     books.put_government(after)
 
 
-def touched(books: Books, name: str | None) -> set[str]:
+def touched(books: LedgerState, name: str | None) -> set[str]:
     """The datasets whose people a change of this balance concerns."""
     kind, _, rest = (name or "").partition(" ")
     return {rest} if kind == "dataset" else books.datasets(rest) if kind == "population" else set()
 
 
-def _check_touched(books: Books, government: Government, proposal: Proposal) -> None:
+def _check_touched(books: LedgerState, government: Government, proposal: Proposal) -> None:
     """A proposal names every dataset that it concerns and all their sites, so that those are asked who can say no."""
     if not touched(books, proposal.account) <= set(proposal.datasets):
         raise NotDeclared(f"a proposal about {proposal.account!r} names all its datasets; it was not entered.")
@@ -438,7 +438,7 @@ def _check_touched(books: Books, government: Government, proposal: Proposal) -> 
             )
 
 
-def asked_for(books: Books, name: str) -> Balance:
+def asked_for(books: LedgerState, name: str) -> Balance:
     """The balance that a proposal names: an account by its path, anything else as ``dataset visits``."""
     balance = books.balance(account_line(name)) or books.balance(name)
     if balance is None:
@@ -446,7 +446,7 @@ def asked_for(books: Books, name: str) -> Balance:
     return balance
 
 
-def _opened(books: Books, name: str, entry: AccountOpened | PopulationDeclared) -> Balance:
+def _opened(books: LedgerState, name: str, entry: AccountOpened | PopulationDeclared) -> Balance:
     if books.balance(name) is not None:
         raise LedgerError(f"{name!r} is there already, and a second opening would empty it; nothing was changed.")
     books.government().check_opening(name, entry.cap)
@@ -459,7 +459,7 @@ def _opened(books: Books, name: str, entry: AccountOpened | PopulationDeclared) 
     )
 
 
-def _begun(books: Books, balance: Balance) -> Balance:
+def _begun(books: LedgerState, balance: Balance) -> Balance:
     """A balance that is opened now. After a recovery it may have been open before, in the entries that were lost."""
     lost = books.government().lost
     if lost is None:
@@ -509,7 +509,7 @@ def _next(charge: Charge) -> int:
     return 0 if charge.place is None else charge.place + 1
 
 
-def _give_back(books: Books, number: int, state: State) -> None:
+def _give_back(books: LedgerState, number: int, state: State) -> None:
     charge = _open(books, number)
     if charge.started:
         raise LedgerError(f"rows may have been read for charge {number}: it counts. Nothing was changed.")
@@ -517,7 +517,7 @@ def _give_back(books: Books, number: int, state: State) -> None:
     books.put_charge(replace(charge, state=state))
 
 
-def _reprice(books: Books, entry: Repriced) -> Budget:
+def _reprice(books: LedgerState, entry: Repriced) -> Budget:
     """Count a charge at its new cost; how much more that is."""
     charge = books.charge(entry.charge)
     if charge is None or charge.state is State.RELEASED:
@@ -534,13 +534,15 @@ def _reprice(books: Books, entry: Repriced) -> Budget:
     return entry.cost - charge.cost
 
 
-def _move(books: Books, lines: Sequence[str], cost: Budget, losses: Mapping[str, Fraction], *, times: int) -> None:
+def _move(
+    books: LedgerState, lines: Sequence[str], cost: Budget, losses: Mapping[str, Fraction], *, times: int
+) -> None:
     for line in lines:
         balance, draw = _drawn_on(books, line, cost)
         books.put_balance(balance.moved(draw, losses.get(line), times=times, charges=times))
 
 
-def _drawn_on(books: Books, line: str, cost: Budget) -> tuple[Balance, Budget]:
+def _drawn_on(books: LedgerState, line: str, cost: Budget) -> tuple[Balance, Budget]:
     """The balance that a line of a charge draws on, and what it draws: a life loses what all entries read lose."""
     if not line.startswith(("lifetime ", "window ")):
         return _known(books, line), cost
@@ -554,14 +556,14 @@ def _drawn_on(books: Books, line: str, cost: Budget) -> tuple[Balance, Budget]:
     return _known(books, line), cost
 
 
-def _known(books: Books, name: str) -> Balance:
+def _known(books: LedgerState, name: str) -> Balance:
     balance = books.balance(name)
     if balance is None:
         raise LedgerError(f"the ledger has no balance {name!r}; nothing was changed.")
     return balance
 
 
-def _open(books: Books, number: int) -> Charge:
+def _open(books: LedgerState, number: int) -> Charge:
     charge = books.charge(number)
     if charge is None or charge.state is not State.RESERVED:
         raise LedgerError(f"charge {number} is unknown or settled already; nothing was changed.")
