@@ -23,6 +23,7 @@ from sfumato.governance.board import (
     Vote,
     Withdrawal,
 )
+from sfumato.governance.decision_state import Adopted, DecisionState
 from sfumato.governance.entries import (
     AccountOpened,
     Acted,
@@ -33,7 +34,6 @@ from sfumato.governance.entries import (
     TermsDeclared,
     WindowsDeclared,
 )
-from sfumato.governance.government import Adopted, Government
 from sfumato.governance.ledger_state import account_line, asked_for, dataset_line, lifetime_line, touched, window_line
 from sfumato.governance.policies import BaseAndReserve, Proportional
 from sfumato.governance.terms import after, check_cap, levels_of, people
@@ -58,7 +58,7 @@ class _Now:
 
     pages: "Pages"
     at: str
-    government: Government
+    government: DecisionState
 
 
 class Governed(ABC):
@@ -71,7 +71,7 @@ class Governed(ABC):
         """Enter what ``make`` returns, in one transaction, and anchor it."""
 
     @abstractmethod
-    def government(self) -> Government:
+    def government(self) -> DecisionState:
         """What was decided and declared so far."""
 
     @abstractmethod

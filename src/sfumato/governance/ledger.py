@@ -18,6 +18,7 @@ from sfumato.core.units import Unit, describe
 from sfumato.errors import LedgerError, NotDeclared, Refused
 from sfumato.governance.anchor import FileAnchor, SignedHead
 from sfumato.governance.balances import Balance
+from sfumato.governance.decision_state import DecisionState, agreed
 from sfumato.governance.durable import DurableLedger
 from sfumato.governance.entries import (
     AccountOpened,
@@ -31,7 +32,6 @@ from sfumato.governance.entries import (
     Row,
 )
 from sfumato.governance.governed import Governed
-from sfumato.governance.government import Government, agreed
 from sfumato.governance.ledger_state import Charge, account_line, dataset_line, population_line
 from sfumato.governance.pages import Pages
 from sfumato.governance.signed_record import SignedRecord, account_in, system_clock
@@ -364,7 +364,7 @@ class Ledger(Governed):
                 raise LedgerError(f"{store.name} is signed with another key than this one; nothing was done.")
         return cls(SignedRecord(store, FileAnchor(anchor), signing, opened.identifier, clock))
 
-    def government(self) -> Government:
+    def government(self) -> DecisionState:
         """What was decided and declared so far."""
         with self.record.reading() as pages:
             return pages.government()

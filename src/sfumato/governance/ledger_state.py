@@ -20,6 +20,7 @@ from sfumato.core.query import Dataset
 from sfumato.errors import LedgerError, NotDeclared
 from sfumato.governance.balances import Balance
 from sfumato.governance.board import Proposal
+from sfumato.governance.decision_state import GOVERNING, DecisionState
 from sfumato.governance.entries import (
     AccountOpened,
     Acted,
@@ -39,7 +40,6 @@ from sfumato.governance.entries import (
     Started,
     WindowsDeclared,
 )
-from sfumato.governance.government import GOVERNING, Government
 from sfumato.governance.memory import MOST_PARTS
 from sfumato.governance.time_windows import grouped
 
@@ -133,7 +133,7 @@ class Totals:
     epsilon: Fraction
     delta: Fraction
     governed: int = 0
-    """The last entry that decided or declared something (:mod:`sfumato.governance.government`)."""
+    """The last entry that decided or declared something (:mod:`sfumato.governance.decision_state`)."""
 
 
 class LedgerState(Protocol):
@@ -183,11 +183,11 @@ class LedgerState(Protocol):
         """Remember the entry that answers a question."""
         ...
 
-    def government(self) -> Government:
+    def government(self) -> DecisionState:
         """What was decided and declared."""
         ...
 
-    def put_government(self, government: Government) -> None:
+    def put_government(self, government: DecisionState) -> None:
         """Keep what was decided and declared; it follows from the record and is stored nowhere else."""
         ...
 
@@ -209,7 +209,7 @@ class MemoryLedgerState:
     charges: dict[int, Charge] = field(default_factory=dict)
     answers: dict[str, int] = field(default_factory=dict)
     head: Totals | None = None
-    decided: Government = field(default_factory=lambda: Government(ledger=""), compare=False)
+    decided: DecisionState = field(default_factory=lambda: DecisionState(ledger=""), compare=False)
 
     def balance(self, name: str) -> Balance | None:
         """A balance by its name."""
@@ -254,11 +254,11 @@ class MemoryLedgerState:
         """Remember the entry that answers a question."""
         self.answers[key] = number
 
-    def government(self) -> Government:
+    def government(self) -> DecisionState:
         """What was decided and declared."""
         return self.decided
 
-    def put_government(self, government: Government) -> None:
+    def put_government(self, government: DecisionState) -> None:
         """Keep what was decided and declared."""
         self.decided = government
 
@@ -315,7 +315,7 @@ def apply(books: LedgerState, row: Row, entry: Entry) -> None:
         governed = row.number
     match entry:
         case LedgerOpened():
-            books.put_government(Government(ledger=entry.identifier))
+            books.put_government(DecisionState(ledger=entry.identifier))
         case AccountOpened():
             books.put_balance(_opened(books, account_line(entry.path), entry))
         case PopulationDeclared():
@@ -425,7 +425,7 @@ def touched(books: LedgerState, name: str | None) -> set[str]:
     return {rest} if kind == "dataset" else books.datasets(rest) if kind == "population" else set()
 
 
-def _check_touched(books: LedgerState, government: Government, proposal: Proposal) -> None:
+def _check_touched(books: LedgerState, government: DecisionState, proposal: Proposal) -> None:
     """A proposal names every dataset that it concerns and all their sites, so that those are asked who can say no."""
     if not touched(books, proposal.account) <= set(proposal.datasets):
         raise NotDeclared(f"a proposal about {proposal.account!r} names all its datasets; it was not entered.")

@@ -13,8 +13,8 @@ from sfumato.core.query import Dataset
 from sfumato.errors import LedgerError
 from sfumato.governance import rows
 from sfumato.governance.balances import Balance
+from sfumato.governance.decision_state import GOVERNING, DecisionState
 from sfumato.governance.entries import CHARGING, START, DatasetDeclared, Entry, LedgerOpened, Recovered, Row
-from sfumato.governance.government import GOVERNING, Government
 from sfumato.governance.ledger_state import Charge, Edition, Totals, apply
 from sfumato.governance.rows import (
     ANSWER,
@@ -55,13 +55,13 @@ class Pages:
     """
 
     cursor: Any
-    _known: dict[int, Government] = field(default_factory=dict)
+    _known: dict[int, DecisionState] = field(default_factory=dict)
     _seen: dict[str, Balance] = field(default_factory=dict)
     _charges: dict[int, Charge] = field(default_factory=dict)
     _moved: dict[str, Balance] = field(default_factory=dict)
     _put_off: dict[sa.Table, dict[tuple[Any, ...], tuple[Any, ...]]] = field(default_factory=dict)
     _end: list[Totals] = field(default_factory=list)
-    _decided: list[Government] = field(default_factory=list)
+    _decided: list[DecisionState] = field(default_factory=list)
 
     def balance(self, name: str) -> Balance | None:
         """A balance by its name."""
@@ -167,7 +167,7 @@ class Pages:
         """Remember the entry that answers a question."""
         self._put(ANSWER, {"question": key, "number": number})
 
-    def government(self) -> Government:
+    def government(self) -> DecisionState:
         """What was decided and declared; the store remembers it until the next decision."""
         if not self._decided:
             last = self.end().governed
@@ -178,7 +178,7 @@ class Pages:
             self._decided.append(self._known[last])
         return self._decided[0]
 
-    def put_government(self, government: Government) -> None:
+    def put_government(self, government: DecisionState) -> None:
         """Keep what was decided and declared, in this transaction: it follows from the record."""
         self._decided[:] = [government]
 
@@ -265,13 +265,13 @@ class Pages:
         row = None if self.cursor.description is None else self.cursor.fetchone()
         self._totals(None if row is None else named(HEAD)(row))
 
-    def _governed(self, last: int) -> Government:
+    def _governed(self, last: int) -> DecisionState:
         """Work out again what was decided up to an entry."""
         first = self.row(1)
         opened = None if first is None else first.entry
         if not isinstance(opened, LedgerOpened):
             raise LedgerError("the record does not begin with its opening; nothing was done.")
-        government = Government(ledger=opened.identifier)
+        government = DecisionState(ledger=opened.identifier)
         kinds = [cls.KIND for cls in GOVERNING]
         some = f"WHERE kind IN ({', '.join(['?'] * len(kinds))}) AND number <= ? ORDER BY number"
         for found in self._all(RECORD, some, (*kinds, last)) if last else ():

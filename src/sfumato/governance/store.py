@@ -23,8 +23,8 @@ from sfumato.core.extras import need
 from sfumato.errors import InvalidInput, LedgerError
 from sfumato.governance import rows
 from sfumato.governance.alone import alone
+from sfumato.governance.decision_state import DecisionState
 from sfumato.governance.entries import START
-from sfumato.governance.government import Government
 from sfumato.governance.ledger_state import Totals
 from sfumato.governance.migrations import migrate, newest, present
 from sfumato.governance.pages import Pages
@@ -61,7 +61,7 @@ class Store:
         self._process = 0
         self._forked: list[sa.Engine] = []
         self._engine: sa.Engine | None = None
-        self._decided: dict[int, Government] = {}
+        self._decided: dict[int, DecisionState] = {}
         self._turn = threading.Lock()
         driver: Any = self.url.get_dialect().import_dbapi()
         self._errors: tuple[type[Exception], ...] = (SQLAlchemyError, driver.Error)

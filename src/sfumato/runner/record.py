@@ -8,9 +8,9 @@ from sfumato.core.query import Dataset
 from sfumato.core.release import Release
 from sfumato.core.statement import Statement
 from sfumato.errors import LedgerError, Refused
+from sfumato.governance.decision_state import Adopted
 from sfumato.governance.digest import digest_of
 from sfumato.governance.durable import certificate_at
-from sfumato.governance.government import Adopted
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.ledger_state import Charge
 from sfumato.governance.plans import Plan

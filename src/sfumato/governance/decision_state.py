@@ -29,7 +29,7 @@ from sfumato.governance.time_windows import TimeWindows
 if TYPE_CHECKING:
     from sfumato.governance.plans.schedule import Schedule
 
-__all__ = ["GOVERNING", "Adopted", "Government", "actor", "agreed"]
+__all__ = ["GOVERNING", "Adopted", "DecisionState", "actor", "agreed"]
 
 GOVERNING = (BoardSeated, Acted, TermsDeclared, PolicyDeclared, WindowsDeclared, PlanAdopted, Recovered, DataClosed)
 """The entries that change it."""
@@ -45,7 +45,7 @@ class Adopted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Government:
+class DecisionState:
     """All decisions and declarations so far; a value, so that a refused entry changes nothing.
 
     ``terms`` holds, for each dataset, its terms and how many entries the board had made before them: approvals from
@@ -67,7 +67,7 @@ class Government:
     recovered: int = 0
     """The entry of the last recovery: how far older charges had been counted, nobody knows any more."""
 
-    def after(self, number: int, entry: Entry) -> "Government":
+    def after(self, number: int, entry: Entry) -> "DecisionState":
         """The state with one entry more, or a refusal that says why it may not be entered."""
         match entry:
             case BoardSeated():
@@ -100,7 +100,7 @@ class Government:
             raise NotDeclared("this ledger has no board; nothing was done. Seat one: sfumato budget board")
         return self.minutes
 
-    def raises(self, later: "Government") -> tuple[Proposal, ...]:
+    def raises(self, later: "DecisionState") -> tuple[Proposal, ...]:
         """The proposals for an amount that were approved from here to a later state."""
         known = () if self.minutes is None else self.minutes.decisions
         new = () if later.minutes is None else later.minutes.decisions[len(known) :]
@@ -154,7 +154,7 @@ class Government:
         """The sites that the terms of a dataset name."""
         return set(self.terms[dataset][0].sites) if dataset in self.terms else set()
 
-    def _shared_out(self, entry: PolicyDeclared) -> "Government":
+    def _shared_out(self, entry: PolicyDeclared) -> "DecisionState":
         if entry.path in self.shared:
             raise Refused(f"the cap of {entry.path!r} is shared out already; nothing was changed.")
         shared = (*self.shared, entry.path)
@@ -164,14 +164,14 @@ class Government:
         minutes = None if self.minutes is None else replace(self.minutes, reserves=reserves)
         return replace(self, reserves=reserves, minutes=minutes, shared=shared)
 
-    def _recovered(self, entry: Recovered) -> "Government":
+    def _recovered(self, entry: Recovered) -> "DecisionState":
         """After a loss nobody knows of vetoes and new terms among the lost entries: all approvals end."""
         self.check_recovery(entry)
         made = 0 if self.minutes is None else len(self.minutes.entries)
         ended = {name: (terms, made) for name, (terms, _) in self.terms.items()}
         return replace(self, terms=ended, lost=(self.lost or Budget.none()) + entry.gap)
 
-    def _seated(self, entry: BoardSeated) -> "Government":
+    def _seated(self, entry: BoardSeated) -> "DecisionState":
         if self.minutes is None:
             return replace(self, minutes=Minutes(board=entry.board, reserves=self.reserves))
         wanted = digest_of(entry.board)
