@@ -32,15 +32,15 @@ class Clock:
 
 def books_of(ledger: Ledger) -> tuple[MemoryLedgerState, MemoryLedgerState]:
     """The books as the database keeps them, and as the record alone gives them."""
-    with ledger.record.reading() as pages:
+    with ledger.record.reading() as transaction:
         kept = MemoryLedgerState(
-            kept={balance.name: balance for balance in pages.balances()},
-            editions={edition.dataset: edition for edition in pages.editions()},
-            charges={charge.number: charge for charge in pages.charges()},
-            answers=dict(pages.answers()),
-            head=pages.totals(),
+            kept={balance.name: balance for balance in transaction.balances()},
+            editions={edition.dataset: edition for edition in transaction.editions()},
+            charges={charge.number: charge for charge in transaction.charges()},
+            answers=dict(transaction.answers()),
+            head=transaction.totals(),
         )
-        return kept, replay(pages.rows())
+        return kept, replay(transaction.rows())
 
 
 def spent(ledger: Ledger) -> dict[str, Fraction]:

@@ -265,8 +265,8 @@ def test_the_same_key_with_another_loss_is_another_request(home: Home) -> None:
 def test_an_entry_that_does_not_state_the_losses_is_not_entered(home: Home) -> None:
     ledger = furnished(home, levels=MIXED, population={"method": "rdp", "order": 8})
     ledger.account("hospital/oncology/trial", unit=PATIENT).reserve(EVENTS[0][0], datasets=[VISITS], event=EVENTS[0][1])
-    with ledger.record.reading() as pages:
-        rows = list(pages.rows())
+    with ledger.record.reading() as transaction:
+        rows = list(transaction.rows())
     books, entry = replay(rows[:-1]), rows[-1].entry
     assert isinstance(entry, Reserved)
     admit(books, entry)
@@ -284,8 +284,8 @@ def test_an_entry_that_does_not_state_the_losses_is_not_entered(home: Home) -> N
 def test_a_gap_uses_up_every_filter_and_is_replayed(home: Home) -> None:
     ledger = furnished(home, levels=MIXED, population={"method": "rdp", "order": 8})
     ledger.account("hospital/oncology/trial", unit=PATIENT).reserve(EVENTS[0][0], datasets=[VISITS], event=EVENTS[0][1])
-    with ledger.record.reading() as pages:
-        rows = list(pages.rows())
+    with ledger.record.reading() as transaction:
+        rows = list(transaction.rows())
     gap = Recovered(at=rows[-1].entry.at, reason="a lost disk", anchored="", lost=0, gap=Budget(epsilon="1/3"))
     books = replay([*rows, Row.after(rows[-1].number, rows[-1].digest, gap)])
     for balance in books.balances():

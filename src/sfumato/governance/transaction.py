@@ -1,4 +1,4 @@
-"""The pages of a ledger: its record and its books, read and written inside one transaction of the database."""
+"""One transaction of the database: the record of a ledger and its books, read and written in it."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
@@ -40,14 +40,14 @@ from sfumato.governance.rows import (
     totals_row,
 )
 
-__all__ = ["Pages"]
+__all__ = ["Transaction"]
 
 PAGE = 1000  # rows that are read at a time
 MOST = 500  # rows that one statement writes
 
 
 @dataclass(frozen=True, slots=True)
-class Pages:
+class Transaction:
     """The books in one transaction: each number is text ``p/q``, read and compared as an exact rational.
 
     Nobody else can change what a transaction has read, so each balance and each charge is read once. What is put waits
