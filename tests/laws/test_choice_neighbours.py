@@ -10,7 +10,7 @@ from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
 from sfumato.core.units import Relation
 from sfumato.engines.counts import KeyColumn
-from sfumato.engines.found_keys import persons_by_key
+from sfumato.engines.partition_selection import persons_by_key
 from sfumato.tables.keys import Keys
 from sfumato.tables.queries.count import Count
 from sfumato.tables.queries.found_keys import FoundKeys

@@ -17,8 +17,8 @@ from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
 from sfumato.core.units import Relation
 from sfumato.engines.counts import KeyColumn, rows_by_cell
-from sfumato.engines.found_keys import persons_by_key
 from sfumato.engines.joined import few_rows, joined
+from sfumato.engines.partition_selection import persons_by_key
 from sfumato.engines.public_rows import public_rows
 from sfumato.errors import InvalidInput, Refused
 from sfumato.tables.joins import Join

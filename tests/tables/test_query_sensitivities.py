@@ -67,7 +67,9 @@ def test_quantiles(
 
 
 @pytest.mark.parametrize(("relation", "unit", "limit", "groups", "rows", "members"), CASES)
-def test_found_keys(relation: str, unit: Unit, limit: Limit | None, groups: int, rows: int, members: int) -> None:
+def test_partition_selection(
+    relation: str, unit: Unit, limit: Limit | None, groups: int, rows: int, members: int
+) -> None:
     query = FoundKeys(dataset=DATA, over=("zip",))
     touched = groups * members * (2 if relation == REPLACE else 1)
     assert query.sensitivity(unit, limit) == Sensitivity.of(l0=touched, l1=touched, linf=members)

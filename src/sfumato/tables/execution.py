@@ -13,8 +13,8 @@ from sfumato.engines.bounded import KeyColumn, Share, bounded_totals
 from sfumato.engines.compile import predicate
 from sfumato.engines.counts import bounded_counts
 from sfumato.engines.expressions import AllOf, Date, Expression, Type, check, columns_of, type_of, written
-from sfumato.engines.found_keys import persons_by_key
 from sfumato.engines.joined import few_rows, joined
+from sfumato.engines.partition_selection import persons_by_key
 from sfumato.engines.public_rows import public_rows
 from sfumato.engines.quantile_counts import lattice_counts
 from sfumato.engines.sources import Source, check_one_place, opened_together

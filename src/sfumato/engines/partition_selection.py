@@ -24,9 +24,9 @@ from sfumato.mechanisms.several_keys import in_order
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["FoundKey", "found_keys", "persons_by_key"]
+__all__ = ["PartitionKey", "partition_counts", "persons_by_key"]
 
-FoundKey = tuple[str | int | bool | date, ...]
+PartitionKey = tuple[str | int | bool | date, ...]
 KINDS = (Type.TEXT, Type.WHOLE, Type.TRUTH, Type.DATE)
 
 
@@ -37,22 +37,22 @@ def persons_by_key(
     columns: Sequence[str],
     share: Share | None,
     world: str | None = None,
-) -> dict[FoundKey, int]:
+) -> dict[PartitionKey, int]:
     """How many persons have each key that occurs, without a share how many rows; in an order that only the keys decide.
 
     Guarantee: adding or removing a person moves at most ``share.limit.groups`` of the counts, each by 1; adding or
     removing a row moves one count by 1. A key that is not there has the count 0. Rows in which a part of the key is
     missing, or whose person is not told, do not count. Sensitive: all of it, the keys and how many they are included.
 
-    With ``world`` each key begins with the value of that column, as in :func:`found_keys`.
+    With ``world`` each key begins with the value of that column, as in :func:`partition_counts`.
     """
-    found = brought_out(found_keys(table, where=where, columns=columns, share=share, world=world))
+    found = brought_out(partition_counts(table, where=where, columns=columns, share=share, world=world))
     names = [*([] if world is None else ["world"]), *(f"key{place}" for place in range(len(columns)))]
     counts = dict(zip(zip(*(found[name] for name in names), strict=True), found["total"], strict=True))
     return {key: counts[key] for key in in_order(counts)}
 
 
-def found_keys(
+def partition_counts(
     table: ir.Table,
     *,
     where: Expression | None,

@@ -13,7 +13,7 @@ from sfumato.core.limits import Limit
 from sfumato.core.units import Relation
 from sfumato.engines.counts import Share
 from sfumato.engines.expressions import Expression, col
-from sfumato.engines.found_keys import found_keys, persons_by_key
+from sfumato.engines.partition_selection import partition_counts, persons_by_key
 from sfumato.engines.sources import Source
 from sfumato.errors import InvalidInput, Unsupported
 from tests.engines.loading import on
@@ -149,7 +149,7 @@ def test_what_cannot_be_a_key_is_refused_before_anything_is_read() -> None:
         (["y", "y"], InvalidInput, "one column or several"),
     ):
         with pytest.raises(error, match=says):
-            found_keys(table, where=None, columns=columns, share=None)
+            partition_counts(table, where=None, columns=columns, share=None)
 
 
 # ---------------------------------------------------------------------------------------------------- three engines
