@@ -26,8 +26,8 @@ from sfumato.tables.keys import Keys
 from sfumato.tables.measure import Measure
 from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.aggregate import Aggregate
-from sfumato.tables.queries.found_keys import FoundKeys
 from sfumato.tables.queries.marginals import Marginals
+from sfumato.tables.queries.partition_selection import PartitionSelection
 from sfumato.tables.queries.quantiles import Quantiles
 from sfumato.tables.question_parts import TableQuery
 
@@ -111,7 +111,7 @@ def check_columns(query: TableQuery, beside: Beside, unit: Unit) -> None:
         _check_person(unit.column, columns)
     for keys in _keys(query):
         _check_keys(keys, columns)
-    for name in query.over if isinstance(query, FoundKeys) else ():
+    for name in query.over if isinstance(query, PartitionSelection) else ():
         _check_found(name, columns)
     if query.where is not None:
         check(query.where, columns)
@@ -129,7 +129,7 @@ def exact_numbers(query: TableQuery, beside: Beside, *, unit: Unit, limit: Limit
     person = unit.column if isinstance(unit, User | Family) else None
     share = None if person is None or limit is None else Share(column=person, limit=limit, secret=secret)
     with beside.opened(query.joins, share=share, where=query.where) as table:
-        if isinstance(query, FoundKeys):
+        if isinstance(query, PartitionSelection):
             found = persons_by_key(table, where=query.where, columns=query.over, share=share)
             return {tuple(_label(part) for part in key): persons for key, persons in found.items()}
         if isinstance(query, Marginals):
@@ -146,7 +146,7 @@ def exact_numbers(query: TableQuery, beside: Beside, *, unit: Unit, limit: Limit
 
 def _keys(query: TableQuery) -> list[Keys]:
     match query:
-        case FoundKeys():
+        case PartitionSelection():
             return []
         case Marginals():
             return [keys for by in query.tables for keys in by]

@@ -14,7 +14,7 @@ from sfumato.mechanisms import NoisyThreshold, OptimalSelection
 from sfumato.noise import SystemWords
 from sfumato.reports.verify import verify
 from sfumato.tables import Table
-from sfumato.tables.queries.found_keys import FoundKeys
+from sfumato.tables.queries.partition_selection import PartitionSelection
 from sfumato.vault import Vault
 
 DELTA = "1/1000000"
@@ -134,7 +134,7 @@ def test_a_family_is_counted_but_not_named_alone() -> None:
 )
 def test_how_many_keys_a_unit_moves(unit: Any, limit: Any, l0: int, linf: int) -> None:
     _, table = world()
-    claim = FoundKeys(dataset=table.dataset, over=("code",)).sensitivity(unit, limit)
+    claim = PartitionSelection(dataset=table.dataset, over=("code",)).sensitivity(unit, limit)
     assert claim.l0 is not None
     assert claim.linf is not None
     assert (claim.l0.count, claim.linf.value) == (l0, linf)
@@ -143,7 +143,7 @@ def test_how_many_keys_a_unit_moves(unit: Any, limit: Any, l0: int, linf: int) -
 @pytest.mark.parametrize("over", [(), ("a", "a"), ("persons",), ("a", "persons")])
 def test_columns_that_cannot_be_shown_are_refused(over: tuple[str, ...]) -> None:
     with pytest.raises(InvalidInput, match="one column or several different ones"):
-        FoundKeys(dataset=world()[1].dataset, over=over)
+        PartitionSelection(dataset=world()[1].dataset, over=over)
 
 
 @pytest.mark.parametrize("counted", [True, False])

@@ -1,4 +1,4 @@
-"""Keys that nobody declared: which values enough people share, found privately."""
+"""Partition selection: keys that nobody declared, which values enough people share, found privately."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,12 +25,12 @@ from sfumato.tables.contribution import contribution
 from sfumato.tables.joins import Join
 from sfumato.tables.keys import KeyValue
 
-__all__ = ["FoundKeys"]
+__all__ = ["PartitionSelection"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FoundKeys:
-    """The values (or combinations of values) of some columns that enough persons have.
+class PartitionSelection:
+    """Private key discovery: the values (or combinations of values) of some columns that enough persons have.
 
     With ``counted`` the answer says how many persons have each, as a noisy threshold does; without, it names the keys
     alone, and more of them are let through. What is found may then be declared as keys: it is public.
@@ -121,7 +121,7 @@ class FoundKeys:
 
     def describe(self, said: Statement) -> Description:
         """What a reader must know of an answer."""
-        return describe.found_keys(said, self.over, where=self.where)
+        return describe.partition_selection(said, self.over, where=self.where)
 
     def check_answer(self, said: Statement) -> Iterator[Finding]:
         """Different keys, each with a count above the threshold where they are counted."""
