@@ -110,8 +110,16 @@ SHARED = {
     # two things that the public knows by the same name: a unit and a device, and two ways in
     *("Client", "Inbox"),
     # of reports and of tables, engines, gate and streams, which are being rewritten
-    *("Asked", "Average", "Case", "Column", "Course", "EdgeCount", "Found", "Margins"),
-    *("Measured", "Part", "Plan", "Planned", "Preview", "Row", "Rows", "Run", "Statistic", "Steps"),
+    *(
+        "Average",
+        "Case",
+        "Column",
+        "EdgeCount",
+    ),
+    *(
+        "Plan",
+        "Rows",
+    ),
     "Text",
 }
 

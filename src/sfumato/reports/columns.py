@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from sfumato.core.description import Description, Measured
+from sfumato.core.description import Description, MeasuredColumn
 from sfumato.core.exact import decimal_up
 from sfumato.core.release import Release
 from sfumato.core.statement import Statement
@@ -47,7 +47,7 @@ class Column:
     """
 
     name: str
-    measured: Measured | None
+    measured: MeasuredColumn | None
     figure: "Derived | None"
     values: tuple[Number, ...]
     ends: tuple[tuple[Number, Number], ...] | None
@@ -243,7 +243,7 @@ def _ends(figure: "Derived") -> tuple[tuple[Number, Number], ...] | None:
         return None
 
 
-def _possible(measured: Measured | None) -> tuple[float, float]:
+def _possible(measured: MeasuredColumn | None) -> tuple[float, float]:
     """What a column can be at all, a little narrower against rounding; an interval of all of it says nothing."""
     if measured is None or measured.low is None or measured.high is None:
         return -math.inf, math.inf

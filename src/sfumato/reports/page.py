@@ -55,7 +55,7 @@ class Face:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class PagePart:
     """What the page says in one language, as plain text; the template has the order and escapes it.
 
     ``draft`` is None for what is on record for publication, and ``recorded`` empty for a draft.
@@ -192,7 +192,7 @@ def _switch(languages: tuple[str, ...]) -> Markup:
     return Markup(text)
 
 
-def _part(shown: Publication | Draft, language: str) -> Part:
+def _part(shown: Publication | Draft, language: str) -> PagePart:
     release = shown.release
     said = release.statement
     lead, *words = _paragraphs(shown, language)
@@ -200,7 +200,7 @@ def _part(shown: Publication | Draft, language: str) -> Part:
     if any(value < 0 for column in columns if column.counts for value in column.values):
         words.append(message(language, "page.negative"))
     facts = tuple((name, one_line(fact)) for name, fact in particulars(release, language))
-    return Part(
+    return PagePart(
         language=language,
         title=_text(language, "page.title", dataset=said.dataset.name, edition=said.dataset.edition),
         asked=asked(said, language),

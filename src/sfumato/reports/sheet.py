@@ -9,7 +9,7 @@ from sfumato.reports.columns import Column, columns_of
 from sfumato.reports.particulars import column
 from sfumato.reports.words.rendering import render
 
-__all__ = ["Cell", "Row", "Sheet", "sheet"]
+__all__ = ["Cell", "Sheet", "SheetRow", "sheet"]
 
 LONG = 40
 
@@ -23,7 +23,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class SheetRow:
     """The names at the head of a row, and its numbers."""
 
     names: tuple[str, ...]
@@ -36,7 +36,7 @@ class Sheet:
 
     labels: tuple[str, ...]
     heads: tuple[Cell, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[SheetRow, ...]
     long: bool
     note: str
 
@@ -54,7 +54,7 @@ def sheet(release: Release, language: str, *, most: int) -> Sheet:
     shown = min(total, most)
     alone = len(columns) == 1
     rows = tuple(
-        Row(
+        SheetRow(
             names=(*(str(label[place]) for label in labels.values()), *(each.text(place) for each in names)),
             cells=tuple(cell for each in columns for cell in _cells(each, place, language, alone=alone)),
         )

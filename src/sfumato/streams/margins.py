@@ -14,13 +14,13 @@ from sfumato.streams.noise import SeriesNoise
 if TYPE_CHECKING:
     from sfumato.streams.strategy_encoder import Floats
 
-__all__ = ["Margins"]
+__all__ = ["StreamMargins"]
 
 EXACT_TERMS = 24  # errors whose sum is worked out by its own law
 ROOM = 1 + 1e-9  # for the floats on the way
 
 
-class Margins:
+class StreamMargins:
     """The margins of the totals Σ b·z of one mechanism, from Σ b² and Σ |b|; rounded up. Public.
 
     Gaussian: Σ b·z is within Σ |b|/2 lattice units of a Gaussian of σ²·Σ b²; what the strategy itself rounds is added.

@@ -14,7 +14,7 @@ from sfumato.errors import InvalidInput, Refused
 from sfumato.gate.checkpoint import Checkpointed
 from sfumato.gate.session import Opened, SessionGate
 from sfumato.laws.margins import level_of
-from sfumato.streams.margins import Margins
+from sfumato.streams.margins import StreamMargins
 from sfumato.streams.noise import SeriesNoise
 from sfumato.streams.people import People, listed, whole
 from sfumato.streams.total import RunningTotal
@@ -80,7 +80,7 @@ class RunningTotals(Checkpointed):
             raise InvalidInput("this is no stream of totals; nothing was done.")
         super().__init__(gate, opened, path, held)
         self._query, self._mechanism, self._late = opened.query, opened.mechanism, late
-        self._words, self._margins = SystemWords(), Margins(self._mechanism)
+        self._words, self._margins = SystemWords(), StreamMargins(self._mechanism)
         self._count, self._steps, self._shown = max(1, len(self._query.groups)), 0, 0
         self._values: list[list[int]] = [[] for _ in range(self._count)]
         self._history: list[list[float]] = [[] for _ in range(self._count)]

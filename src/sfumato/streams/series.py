@@ -10,7 +10,7 @@ from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput
 from sfumato.inference.derived import Derived
 from sfumato.laws.margins import level_of
-from sfumato.streams.margins import Margins
+from sfumato.streams.margins import StreamMargins
 from sfumato.streams.noise import SeriesNoise
 
 __all__ = ["Series"]
@@ -64,5 +64,5 @@ class Series(Derived):
 
         level = level_of(confidence)
         level = 1 - (1 - level) / len(self.totals) if joint and self.totals else level
-        found = Margins(self.mechanism).at(np.array(self.squares), np.array(self.sizes), level)
+        found = StreamMargins(self.mechanism).at(np.array(self.squares), np.array(self.sizes), level)
         return [(total - margin, total + margin) for total, margin in zip(self.totals, found.tolist(), strict=True)]

@@ -10,7 +10,7 @@ from sfumato.core.description import (
     Description,
     Form,
     Listed,
-    Measured,
+    MeasuredColumn,
     OneLine,
     Paragraph,
     Phrase,
@@ -198,10 +198,10 @@ def _computed(
     )
 
 
-def _column(measure: Measure, words: Word) -> Measured:
+def _column(measure: Measure, words: Word) -> MeasuredColumn:
     """What a column is, and what it can be at all."""
     low, high = measure.possible or (None, None)
-    return Measured(words=words, counts=measure.counts, low=low, high=high)
+    return MeasuredColumn(words=words, counts=measure.counts, low=low, high=high)
 
 
 def _ranges(measures: Iterable[Measure | Quantile]) -> Iterable[Range]:

@@ -10,11 +10,11 @@ from sfumato.tables.clamped import Clamped
 from sfumato.tables.needs import Need, SumOf
 from sfumato.tables.statistic_plan import Block, block_for, sum_weights
 
-__all__ = ["Preview"]
+__all__ = ["ErrorPreview"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Preview:
+class ErrorPreview:
     """What is known beforehand: the sums that will be noisy, the law of their noise and the level of a margin.
 
     ``rows`` is how many rows a group is expected to have, or None where nobody said it; ``public`` tells that this

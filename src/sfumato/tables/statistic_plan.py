@@ -19,13 +19,13 @@ from sfumato.tables.clamped import Clamped
 from sfumato.tables.contribution import Move, Reach
 from sfumato.tables.needs import CountPersons, CountRows, Need, OwnSums, PowersOf, ProductsOf, SplitRows, SumOf
 
-__all__ = ["Block", "Key", "Planned", "block_for", "blocks_of", "sum_weights"]
+__all__ = ["Block", "Key", "NamedNeeds", "block_for", "blocks_of", "sum_weights"]
 
 STEPS = 2**30  # of a lattice; 2^15 for squares and products, so that every row has the same height
 ROOT = 2**15
 
 
-class Planned(Protocol):
+class NamedNeeds(Protocol):
     """What is planned for: something with a name that states the sums it needs."""
 
     @property
@@ -101,7 +101,7 @@ def _at(blocks: Sequence[Block], *keys: Key) -> Block:
     return next(known[key] for key in keys if key in known)
 
 
-def blocks_of(measures: Sequence[Planned], *, number: int | None = None) -> tuple[Block, ...]:
+def blocks_of(measures: Sequence[NamedNeeds], *, number: int | None = None) -> tuple[Block, ...]:
     """The blocks for some measures; with a public ``number`` of units, every unit counts exactly once."""
     needs = [need for measure in measures for need in measure.needs]
     if number is not None:
@@ -144,7 +144,7 @@ def blocks_of(measures: Sequence[Planned], *, number: int | None = None) -> tupl
     )
 
 
-def _with_everyone(measures: Sequence[Planned], needs: Sequence[Need]) -> tuple[Block, ...]:
+def _with_everyone(measures: Sequence[NamedNeeds], needs: Sequence[Need]) -> tuple[Block, ...]:
     found: dict[Key, Gauge] = {}
     for measure in measures:
         if not measure.of_public_number:

@@ -7,7 +7,7 @@ from typing import ClassVar
 from sfumato.engines.expressions import Term
 from sfumato.inference.derived import Derived
 from sfumato.tables.clamped import Clamped, clamped
-from sfumato.tables.error_preview import Preview
+from sfumato.tables.error_preview import ErrorPreview
 from sfumato.tables.estimators import Reader
 from sfumato.tables.measure import Asked, Measure
 from sfumato.tables.needs import PowersOf
@@ -50,7 +50,7 @@ class Average(Measure):
             return reader.figure(self.name, [form.scaled(Fraction(1, reader.number or 1)) for form in sums])
         return reader.ratio(self.name, sums, reader.numbers(self.of), within=(float(self.of.low), float(self.of.high)))
 
-    def margin(self, preview: Preview) -> Fraction | None:
+    def margin(self, preview: ErrorPreview) -> Fraction | None:
         """In a group of so many rows, whose values all lie at the bound that is worse."""
         if not preview.rows:
             return None
