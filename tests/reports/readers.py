@@ -27,7 +27,7 @@ from sfumato.tables.describe import Quantile
 from sfumato.tables.keys import Keys
 from sfumato.tables.measure import Measure
 from sfumato.tables.measures.association import Association
-from sfumato.tables.measures.average import Average
+from sfumato.tables.measures.average import MeanValue
 from sfumato.tables.measures.person_count import PersonCount
 from sfumato.tables.measures.proportion import Proportion
 from sfumato.tables.measures.quotient import Quotient
@@ -48,7 +48,7 @@ MEASURES: tuple[Measure, ...] = (
     RowCount(name="m2", condition=sf.col("age") >= 65),
     PersonCount(name="m3"),
     Total(name="m4", of=SBP),
-    Average(name="m5", of=SBP),
+    MeanValue(name="m5", of=SBP),
     Variation(name="m6", of=SBP),
     Variation(name="m7", of=SBP, root=True),
     Proportion(name="m8", condition=sf.col("age") >= 65),

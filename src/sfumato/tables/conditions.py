@@ -8,7 +8,7 @@ from sfumato.engines.expressions import (
     AllOf,
     AnyOf,
     Arithmetic,
-    Case,
+    CaseWhen,
     Cast,
     Coalesce,
     Compare,
@@ -97,7 +97,7 @@ def value(node: Value) -> Word:
             return WordRun(("⌊", value(node.part), "⌋"))
         case Least() | Greatest() | Coalesce():
             return phrase(node.KIND, parts=_listed(map(value, node.parts)))
-        case Case():
+        case CaseWhen():
             return _case(node)
         case Cast():
             return phrase("value.whole" if node.to is Type.WHOLE else "value.number", part=_closed(node.part))
@@ -112,7 +112,7 @@ def value(node: Value) -> Word:
             return phrase("value.cut", part=_closed(node.part), parts=labels)
 
 
-def _case(node: Case) -> Word:
+def _case(node: CaseWhen) -> Word:
     branches: list[Word] = [
         phrase("value.branch", when=condition(branch.when), then=_closed(branch.then)) for branch in node.branches
     ]

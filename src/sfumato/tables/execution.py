@@ -18,7 +18,7 @@ from sfumato.engines.partition_selection import persons_by_key
 from sfumato.engines.public_rows import public_rows
 from sfumato.engines.quantile_counts import lattice_counts
 from sfumato.engines.sources import Source, check_one_place, opened_together
-from sfumato.engines.sufficient_statistics import Rows
+from sfumato.engines.sufficient_statistics import RowIndicator
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.joins import Join, prefixed
@@ -139,7 +139,7 @@ def exact_numbers(query: TableQuery, beside: Beside, *, unit: Unit, limit: Limit
         keys = [key_column(keys) for keys in query.by]
         if isinstance(query, Quantiles):
             return lattice_counts(table, where=query.where, keys=keys, share=share, lattice=query.lattice)
-        gauges = [block.gauge for block in query.blocks] if isinstance(query, Aggregate) else [Rows(height=1)]
+        gauges = [block.gauge for block in query.blocks] if isinstance(query, Aggregate) else [RowIndicator(height=1)]
         totals = bounded_totals(table, where=query.where, keys=keys, share=share, gauges=gauges)
     return [number for part in totals for number in part]
 

@@ -13,7 +13,16 @@ from typing import Protocol
 
 from sfumato.engines.expressions import Expression
 from sfumato.engines.lattice import Lattice
-from sfumato.engines.sufficient_statistics import Everyone, Gauge, Persons, Powers, Products, Rows, Signed, Split
+from sfumato.engines.sufficient_statistics import (
+    Everyone,
+    Gauge,
+    Persons,
+    Powers,
+    Products,
+    RowIndicator,
+    Signed,
+    Split,
+)
 from sfumato.errors import InvalidInput, Refused
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.contribution import Move, Reach
@@ -120,7 +129,7 @@ def blocks_of(measures: Sequence[NamedNeeds], *, number: int | None = None) -> t
         lattice, missing = _lattice(of, ROOT if degree == 2 else STEPS), all_rows and not found
         found[Key("powers", (of,))] = Powers(lattice=lattice, degree=degree, missing=missing)
     if all_rows and not found:
-        found[Key("rows", (None,))] = Rows(height=height)
+        found[Key("rows", (None,))] = RowIndicator(height=height)
     for of in sums:
         if of not in degrees:
             found[Key("signed", (of,))] = _signed(of)
@@ -128,7 +137,7 @@ def blocks_of(measures: Sequence[NamedNeeds], *, number: int | None = None) -> t
     for need in needs:
         match need:
             case CountRows() if need.condition is not None:
-                found[Key("rows", (need.condition,))] = Rows(height=height, condition=need.condition)
+                found[Key("rows", (need.condition,))] = RowIndicator(height=height, condition=need.condition)
             case CountPersons():
                 found[Key("persons")] = Persons(height=height)
             case ProductsOf(first=first, second=second, degree=degree):
@@ -202,7 +211,7 @@ def _signed(of: Clamped) -> Signed:
 def _reach(gauge: Gauge) -> Reach:
     """How far one row moves the parts of a gauge."""
     match gauge:
-        case Rows(height=height):
+        case RowIndicator(height=height):
             return Reach(numbers=1, alone=_along(height), met=_along(height))
         case Persons(height=height):
             return Reach(numbers=1, alone=_along(height), met=_along(height), once=True)

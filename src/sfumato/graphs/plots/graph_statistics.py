@@ -12,7 +12,7 @@ from sfumato.errors import InvalidInput, Unsupported
 from sfumato.graphs.shape import Shape
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import message, messages
-from sfumato.reports.columns import Column, columns_of
+from sfumato.reports.columns import AnswerColumn, columns_of
 from sfumato.reports.plots.labels import clean, distinct
 from sfumato.reports.plots.theme import Palette, dressed, palette
 
@@ -139,14 +139,14 @@ def _name(query: Query, column: str) -> str:
     return column if leaves is None else f"{leaves}-stars"
 
 
-def _measured(column: Column, place: int) -> bool:
+def _measured(column: AnswerColumn, place: int) -> bool:
     if column.chosen or column.ends is None:
         return False
     low, high = column.ends[place]
     return low < high or low != column.values[place]  # an interval may shrink to 0, the least that can be
 
 
-def _statistic(column: Column, place: int, name: str) -> PlottedStatistic:
+def _statistic(column: AnswerColumn, place: int, name: str) -> PlottedStatistic:
     assert column.ends is not None  # noqa: S101 - for the reader of types
     low, high = column.ends[place]
     shown = column.interval(place) or (str(low), str(high))

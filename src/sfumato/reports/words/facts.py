@@ -19,7 +19,7 @@ from sfumato.core.release import Release, only_release
 from sfumato.core.statement import Account, Statement
 from sfumato.core.units import Unit
 from sfumato.errors import InvalidInput, Unsupported
-from sfumato.reports.columns import CONFIDENCE, Column, columns_of, described, shared_margins, widest_at_once
+from sfumato.reports.columns import CONFIDENCE, AnswerColumn, columns_of, described, shared_margins, widest_at_once
 from sfumato.reports.words.rendering import one_line
 
 __all__ = ["CONFIDENCE", "Facts", "Margins", "Span", "guarantee_of", "named", "sources"]
@@ -60,7 +60,7 @@ class Span:
     rank: int | None = None
 
     @classmethod
-    def of(cls, column: Column) -> "Span":
+    def of(cls, column: AnswerColumn) -> "Span":
         """The span of a column."""
         told = column.told
         return cls(

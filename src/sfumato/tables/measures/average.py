@@ -12,7 +12,7 @@ from sfumato.tables.estimators import Reader
 from sfumato.tables.measure import Asked, Measure
 from sfumato.tables.needs import PowersOf
 
-__all__ = ["Average", "mean"]
+__all__ = ["MeanValue", "mean"]
 
 
 def mean(value: str | Term) -> Asked:
@@ -23,11 +23,11 @@ def mean(value: str | Term) -> Asked:
     >>> visits().agg(sbp=sf.mean("sbp")).query.measures[0].KIND
     'measure.mean'
     """
-    return Asked(lambda name, bounds: Average(name=name, of=clamped(value, bounds)))
+    return Asked(lambda name, bounds: MeanValue(name=name, of=clamped(value, bounds)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Average(Measure):
+class MeanValue(Measure):
     """The mean of a value over the rows that have one."""
 
     KIND: ClassVar[str] = "measure.mean"

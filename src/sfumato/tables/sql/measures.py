@@ -13,7 +13,7 @@ from sfumato.tables.measures.person_count import persons
 from sfumato.tables.measures.quotient import ratio
 from sfumato.tables.measures.row_count import count
 from sfumato.tables.sql.refusals import AGGREGATES, name_of, only, refused, unknown
-from sfumato.tables.sql.rows import Rows
+from sfumato.tables.sql.rows import RowScope
 
 __all__ = ["Aggregates", "NamedMeasure", "is_aggregate"]
 
@@ -42,7 +42,7 @@ def is_aggregate(node: exp.Expression) -> bool:
 class Aggregates:
     """Reads aggregates over rows; ``unit`` is the column that tells persons apart, where there is one."""
 
-    rows: Rows
+    rows: RowScope
     unit: str | None
 
     def read(self, node: exp.Expression) -> NamedMeasure:
