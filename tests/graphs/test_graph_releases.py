@@ -15,7 +15,7 @@ import sfumato as sf
 from sfumato import noise
 from sfumato.errors import BudgetExceeded, NotDeclared
 from sfumato.graphs.adjacency import Adjacency
-from sfumato.inference.adjusted import _nearest_rising
+from sfumato.inference.consistency import _nearest_rising
 from sfumato.mechanisms import Laplace
 from sfumato.reports.particulars import asked, particulars
 from sfumato.reports.verify import verify

@@ -11,8 +11,8 @@ import sfumato as sf
 from sfumato import errors
 from sfumato.core.query import Law
 from sfumato.core.release import Release
-from sfumato.inference.form import Form, Noise
 from sfumato.inference.inversion import Spread
+from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.inference.ratio import Ratio, ratio_ends
 from sfumato.laws import DiscreteLaplace, RoundedGaussian, Sum
 
@@ -79,9 +79,9 @@ def test_figures_without_noise_divide_like_numbers() -> None:
 @pytest.mark.parametrize("many", [5, pytest.param(50, marks=pytest.mark.long)])
 def test_joint_ratios_that_share_noise_share_their_doubt(many: int) -> None:
     law = DiscreteLaplace(scale=Fraction(2))
-    total = Form(Fraction(1000), {Noise("t", 0, law): Fraction(1)})
+    total = LinearCombination(Fraction(1000), {Noise("t", 0, law): Fraction(1)})
     parts = tuple(
-        Form(Fraction(100), {Noise("r", place, law): Fraction(1), Noise("t", 0, law): Fraction(-1)})
+        LinearCombination(Fraction(100), {Noise("r", place, law): Fraction(1), Noise("t", 0, law): Fraction(-1)})
         for place in range(many)
     )
     ratio = Ratio(over=parts, under=(total,) * many, labels={}, measure="ratio", sources=())

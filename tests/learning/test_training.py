@@ -10,7 +10,7 @@ from sfumato import errors
 from sfumato.core.query import Dataset
 from sfumato.core.signature import SigningKey
 from sfumato.learning.noisy_sums import NoisySums
-from sfumato.learning.slack import SLACK
+from sfumato.learning.rounding_error import SLACK
 from sfumato.learning.training import Training
 from sfumato.noise import SystemWords
 from sfumato.vault import Vault

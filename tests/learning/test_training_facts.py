@@ -11,8 +11,7 @@ from sfumato.core.events import Gaussian, PoissonSampled, Repeated
 from sfumato.core.query import Dataset
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.learning.noisy_sums import NoisySums, pitch_for
-from sfumato.learning.rounding_slack import WIDTH
-from sfumato.learning.slack import SLACK
+from sfumato.learning.rounding_error import SLACK, WIDTH
 from sfumato.learning.training import Training
 
 pytestmark = pytest.mark.kills

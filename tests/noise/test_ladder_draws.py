@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sfumato.core import enclosures
-from sfumato.core.rungs import Rungs, WidthSteps
+from sfumato.core.ladder_widths import Rungs, WidthSteps
 from sfumato.errors import InvalidInput
 from sfumato.noise import SystemWords
 from sfumato.noise.ladder import _ends, sample_ladder

@@ -15,7 +15,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.description import plain
 from sfumato.inference.ratio import Ratio
-from sfumato.reports.columns import Column, columns_of, magnitude
+from sfumato.reports.columns import AnswerColumn, columns_of, magnitude
 from sfumato.reports.words import AUDIENCES, Facts
 from sfumato.reports.words.rendering import render
 from sfumato.tables.describe import measured
@@ -108,12 +108,12 @@ def test_a_group_for_the_rest_leaves_nobody_out() -> None:
 def test_numbers_are_rounded_for_their_margin_and_ends_outward(
     values: Any, ends: Any, shown: tuple[str, str, str]
 ) -> None:
-    column = Column(name="x", measured=None, figure=None, values=values, ends=ends)
+    column = AnswerColumn(name="x", measured=None, figure=None, values=values, ends=ends)
     assert (column.text(0), *(column.interval(0) or ())) == shown
 
 
 def test_what_has_no_number_shows_none() -> None:
-    column = Column(
+    column = AnswerColumn(
         name="x", measured=None, figure=None, values=(math.nan, 2.0), ends=((-math.inf, math.inf), (1.0, 3.0))
     )
     assert column.text(0) == "—"

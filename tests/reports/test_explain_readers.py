@@ -16,7 +16,7 @@ from sfumato.core.guarantees import GDP, Approximate, Pure
 from sfumato.core.query import Dataset
 from sfumato.core.units import Relation
 from sfumato.errors import InvalidInput, Refused, Unsupported
-from sfumato.reports.words import AUDIENCES, Facts, Margins, Text, write
+from sfumato.reports.words import AUDIENCES, Explanation, Facts, Margins, write
 from sfumato.reports.words.figures import exact, figures
 from tests.core.truth import mp, number
 from tests.reports.readers import DELTA, NAMES, every, facts, units_of
@@ -106,14 +106,14 @@ def test_each_reader_gets_risk_error_and_budget_in_words_and_order_of_their_own(
 @pytest.mark.parametrize("hole", [(), ("",), (" \n",), ("A sentence.", "")])
 def test_a_text_with_an_empty_point_is_refused(point: str, hole: tuple[str, ...]) -> None:
     whole = {"what": ("w",), "risk": ("r",), "error": ("e",), "budget": ("b",)}
-    assert Text(**whole).paragraphs == ("w", "r", "e", "b")  # type: ignore[arg-type]
+    assert Explanation(**whole).paragraphs == ("w", "r", "e", "b")  # type: ignore[arg-type]
     with pytest.raises(Refused, match=f"nothing under '{point}'.*nothing is published"):
-        Text(**whole | {point: hole})  # type: ignore[arg-type]
+        Explanation(**whole | {point: hole})  # type: ignore[arg-type]
 
 
 def test_a_text_names_each_point_once() -> None:
     with pytest.raises(Refused, match="each once"):
-        Text(what=("w",), risk=("r",), error=("e",), budget=("b",), order=("risk", "risk", "error"))
+        Explanation(what=("w",), risk=("r",), error=("e",), budget=("b",), order=("risk", "risk", "error"))
 
 
 @pytest.mark.parametrize("reader", READERS)

@@ -15,8 +15,8 @@ from sfumato.core.documents import canonical, parse
 from sfumato.mechanisms.matrix.steps.pattern import Pattern
 from sfumato.reports.verify import verify
 from sfumato.streams.choice import strategy_for
-from sfumato.streams.meters import meter_of
-from sfumato.streams.readers import reader_of
+from sfumato.streams.reconstruction import reconstruction_of
+from sfumato.streams.strategy_encoder import encoder_of
 from sfumato.streams.stream import GrowthWarning, Stream
 from sfumato.vault import Vault
 from tests.reports.forgeries import signed_anew
@@ -334,14 +334,14 @@ def test_a_reader_goes_on_from_its_state(name: str) -> None:
     """Cut anywhere, and read on from a state: the same totals and the same spread as in one go."""
     horizon = 131_008 if name == "doubling" else 256
     strategy = strategy_for(name, horizon=horizon, pattern=ONE, largest=9, pure=False)
-    meter, whole = meter_of(strategy), reader_of(strategy)
+    encoder, whole = encoder_of(strategy), reconstruction_of(strategy)
     steps = [1, 62, 1, 65, 100, 27]
-    numbers = [meter.measure(np.arange(step, dtype=np.int64)) for step in steps]
+    numbers = [encoder.measure(np.arange(step, dtype=np.int64)) for step in steps]
     at_once = whole.read(np.concatenate(numbers), 256)
-    parts, reader = [], reader_of(strategy)
+    parts, reader = [], reconstruction_of(strategy)
     for step, part in zip(steps, numbers, strict=True):
         parts.append(reader.read(part, step))
-        reader = reader_of(strategy, [float.fromhex(one.hex()) for one in reader.state()])
+        reader = reconstruction_of(strategy, [float.fromhex(one.hex()) for one in reader.state()])
     for one, many in zip(at_once, zip(*parts, strict=True), strict=True):
         assert np.concatenate(many) == pytest.approx(one, rel=1e-9)
 

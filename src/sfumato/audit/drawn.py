@@ -19,23 +19,23 @@ from sfumato.audit.keys import peeled, sets
 from sfumato.audit.ladders import climbed
 from sfumato.audit.networks import around, scaled, some_cells
 from sfumato.audit.verdict import Drawn
-from sfumato.core.rungs import Rungs
+from sfumato.core.ladder_widths import Rungs
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.learning.paradigms.voting import NO_ANSWER, ConfidentMax
 from sfumato.mechanisms import (
     BufferedNoise,
     ChosenCap,
-    CubeNoise,
     DegreeNoise,
     Exponential,
     Gaussian,
     Ladder,
     Ladders,
     Laplace,
+    LInfKNorm,
     MatrixNoise,
     NoisyCells,
+    NoisyLocalSensitivity,
     NoisyMax,
-    NoisyScale,
     NoisyThreshold,
     OptimalSelection,
     PermuteAndFlip,
@@ -197,7 +197,7 @@ def _enumerated(weights: Callable[[Array], Array], width: int, reach: int, code:
     return found / found.sum()
 
 
-def _cube(mechanism: CubeNoise) -> Drawn:
+def _cube(mechanism: LInfKNorm) -> Drawn:
     import numpy as np
 
     def norm(vectors: Array) -> Array:
@@ -430,19 +430,19 @@ def _celled(mechanism: NoisyCells) -> Drawn:
     )
 
 
-def _scaled(mechanism: NoisyScale, hub: tuple[int, int]) -> Drawn:
+def _scaled(mechanism: NoisyLocalSensitivity, hub: tuple[int, int]) -> Drawn:
     """The guide and the count that are shown of one graph."""
     import numpy as np
 
     reach, (least, _) = 800, mechanism.guides
 
     @cache
-    def law(drawn_from: NoisyScale) -> Array:
+    def law(drawn_from: NoisyLocalSensitivity) -> Array:
         return scaled("", drawn_from, hub, hub, epsilon=1.0, shift=mechanism.shift, reach=reach).here(0)
 
     weaker = replace(mechanism, epsilon=mechanism.epsilon / WEAK)
 
-    def play(drawn_from: NoisyScale) -> Callable[[int], Played]:
+    def play(drawn_from: NoisyLocalSensitivity) -> Callable[[int], Played]:
         def played(size: int) -> Played:
             words = SystemWords()
             told = np.array([drawn_from.add_noise(hub, words) for _ in range(size)])
@@ -454,7 +454,7 @@ def _scaled(mechanism: NoisyScale, hub: tuple[int, int]) -> Drawn:
 
     return Drawn(
         name="noisy scale: draws",
-        kind=NoisyScale.KIND,
+        kind=NoisyLocalSensitivity.KIND,
         epsilon=1.0,
         delta=float(mechanism.delta),
         play=play(mechanism),
@@ -529,7 +529,7 @@ _LADDERS = Ladders(parts=(Ladder.calibrated(nodes=12, leaves=2, epsilon=HALF),) 
 _STEEPER = Ladders(parts=tuple(_doubled(part) for part in _LADDERS.parts))
 _CAPPED = ChosenCap(caps=(1, 4), choice=HALF, epsilon=HALF, spread=1, doubling=0, moves=(1, 4), numbers=1)
 _CELLS = NoisyCells.calibrated(cells=3, l1=5, epsilon=1, count_step=2, cell_step=3)
-_SCALED = NoisyScale(nodes=65, leaves=None, epsilon=HALF, guide=HALF, delta=Fraction(1, 1000))
+_SCALED = NoisyLocalSensitivity(nodes=65, leaves=None, epsilon=HALF, guide=HALF, delta=Fraction(1, 1000))
 _VOTES = ConfidentMax(questions=9, classes=2, answers=9, threshold=200, check_sigma=Fraction(20), sigma=Fraction(12))
 
 DRAWN: tuple[Drawn, ...] = (
@@ -671,7 +671,7 @@ DRAWN: tuple[Drawn, ...] = (
         _series(replace(_BRANCHES, noise=WEAK * _BRANCHES.noise)),
     ),
     _degrees(DegreeNoise(nodes=3, epsilon=Fraction(1))),
-    _cube(CubeNoise.calibrated(dimensions=2, linf=1, epsilon=1)),
+    _cube(LInfKNorm.calibrated(dimensions=2, linf=1, epsilon=1)),
     _laddered("ladder", _LADDER, _doubled(_LADDER)),
     _laddered("two ladders", _LADDERS, _STEEPER),
     _capped(_CAPPED),

@@ -3,7 +3,7 @@
 from typing import Any
 
 from sfumato.audit.verdict import Attack
-from sfumato.core.rungs import Rungs
+from sfumato.core.ladder_widths import Rungs
 from sfumato.mechanisms.ladder import Ladder, Ladders
 
 __all__ = ["climbed", "wedges", "wedges_twice"]
@@ -14,7 +14,7 @@ REACH = 30_000
 def climbed(count: int, rungs: Rungs, rate: float, *, reach: int = REACH) -> Any:
     """The law of what a ladder draws, exp(−rate·t) for each number on rung t, for numbers up to ``reach``.
 
-    >>> from sfumato.core.rungs import WidthSteps
+    >>> from sfumato.core.ladder_widths import WidthSteps
     >>> climbed(0, Rungs.of([WidthSteps(0, 1, 1, 1)]), 1.0, reach=1).round(3).tolist()
     [0.212, 0.576, 0.212]
     """

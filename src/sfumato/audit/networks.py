@@ -11,7 +11,7 @@ from sfumato.audit.verdict import Attack
 from sfumato.mechanisms.chosen_cap import ChosenCap
 from sfumato.mechanisms.exponential import PermuteAndFlip
 from sfumato.mechanisms.noisy_cells import NoisyCells
-from sfumato.mechanisms.noisy_scale import NoisyScale
+from sfumato.mechanisms.noisy_local_sensitivity import NoisyLocalSensitivity
 
 __all__ = ["around", "capped", "guided", "scaled", "some_cells"]
 
@@ -32,7 +32,7 @@ def around(centre: int, scale: Fraction, low: int, high: int) -> Any:
     return law
 
 
-def guided(noise: NoisyScale, guide: int, *, shift: int | None = None) -> Any:
+def guided(noise: NoisyLocalSensitivity, guide: int, *, shift: int | None = None) -> Any:
     """The law of the guide that is shown, from its least value on; ``shift`` is that of a twin."""
     least, most = noise.guides
     return around(guide + (noise.shift if shift is None else shift), 1 / noise.guide, least, most)
@@ -40,7 +40,7 @@ def guided(noise: NoisyScale, guide: int, *, shift: int | None = None) -> Any:
 
 def scaled(
     name: str,
-    noise: NoisyScale,
+    noise: NoisyLocalSensitivity,
     here: tuple[int, int],
     there: tuple[int, int],
     *,
@@ -65,7 +65,7 @@ def scaled(
 
     return Attack(
         name=name,
-        kind=NoisyScale.KIND,
+        kind=NoisyLocalSensitivity.KIND,
         epsilon=epsilon,
         delta=float(noise.delta),
         here=lambda _: law(*here),

@@ -250,12 +250,12 @@ def _move(release: Release) -> Array:
     """By how much one event in the first step moves the measurements."""
     import numpy as np
 
-    from sfumato.streams.meters import meter_of
+    from sfumato.streams.strategy_encoder import encoder_of
 
     strategy = release.statement.mechanism.strategy  # type: ignore[attr-defined]
     one = np.zeros(HORIZON, dtype=np.int64)
     one[0] = 1
-    moved = meter_of(strategy).measure(one) - meter_of(strategy).measure(0 * one)
+    moved = encoder_of(strategy).measure(one) - encoder_of(strategy).measure(0 * one)
     return np.asarray(moved, dtype=np.float64)
 
 

@@ -71,9 +71,9 @@ def told(mechanism: SeriesNoise, values: Sequence[int]) -> Callable[[int], Array
 def _measured(mechanism: SeriesNoise, values: Sequence[int]) -> Array:
     import numpy as np
 
-    from sfumato.streams.meters import meter_of
+    from sfumato.streams.strategy_encoder import encoder_of
 
-    return meter_of(mechanism.strategy).measure(np.array(values, dtype=np.int64))
+    return encoder_of(mechanism.strategy).measure(np.array(values, dtype=np.int64))
 
 
 def _projected(mechanism: SeriesNoise, move: Array, *, moved: bool) -> Array:

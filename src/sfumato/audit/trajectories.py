@@ -132,7 +132,7 @@ def reconstruction(
     import numpy as np
 
     from sfumato.noise import SystemWords
-    from sfumato.streams.meters import meter_of
+    from sfumato.streams.strategy_encoder import encoder_of
 
     ways = in_rooms(np.asarray(trajectories)[:, :steps], rooms)
     if not 2 <= candidates < len(ways) or ways.shape[1] < steps:
@@ -141,7 +141,7 @@ def reconstruction(
     mechanism = query.mechanism(unit, spend, strategy)
     others, listed, words, right = ways[candidates:].sum(axis=0), ways[:candidates], SystemWords(), 0
     exact = [
-        np.stack([meter_of(mechanism.strategy).measure((others + one)[:, room]) for room in range(rooms)], axis=1)
+        np.stack([encoder_of(mechanism.strategy).measure((others + one)[:, room]) for room in range(rooms)], axis=1)
         for one in listed
     ]
     for number in range(tries):

@@ -115,7 +115,7 @@ def allot(
 
     Example: $ sfumato account allot hospital/oncology --rule reserve --share trials=1/2 --share audit=1/4 --reason 2026
     """
-    from sfumato.governance.books import account_line
+    from sfumato.governance.ledger_state import account_line
 
     policy = _policy(rule, [_pair(text) for text in share])
     with opened(ledger) as book:

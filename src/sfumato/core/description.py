@@ -19,14 +19,14 @@ __all__ = [
     "Form",
     "Joined",
     "Listed",
-    "Measured",
+    "MeasuredColumn",
     "OneLine",
     "Paragraph",
     "Phrase",
     "Range",
-    "Run",
     "Spaced",
     "Word",
+    "WordRun",
     "phrase",
     "plain",
 ]
@@ -64,7 +64,7 @@ class Joined:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class WordRun:
     """Several words, one directly after the other."""
 
     parts: tuple["Word", ...]
@@ -84,7 +84,7 @@ class Spaced:
     word: "Word"
 
 
-Word = str | Phrase | Counted | Listed | Joined | Run | OneLine | Spaced
+Word = str | Phrase | Counted | Listed | Joined | WordRun | OneLine | Spaced
 Paragraph = tuple[str, ...]
 """Keys of messages, said one after the other and filled from the figures of the release."""
 
@@ -149,7 +149,7 @@ PLACES = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class MeasuredColumn:
     """What a computed column is: in words, whether it counts rows or persons, and what it can be at all."""
 
     words: Word
@@ -194,7 +194,7 @@ class Description:
     together: str | None = None
     paragraphs: Mapping[str, tuple[Paragraph, ...]] = field(default_factory=dict)
     facts: Mapping[str, Word] = field(default_factory=dict)
-    measured: Mapping[str, Measured] = field(default_factory=dict)
+    measured: Mapping[str, MeasuredColumn] = field(default_factory=dict)
     ranges: tuple[Range, ...] = ()
     aside: tuple[str, ...] = ()
     counts: bool = True

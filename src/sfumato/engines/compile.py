@@ -19,7 +19,7 @@ from sfumato.engines.expressions import (
     AllOf,
     AnyOf,
     Arithmetic,
-    Case,
+    CaseWhen,
     Cast,
     Coalesce,
     Compare,
@@ -188,7 +188,7 @@ class _Compiler:
                 return arithmetic.extreme(ibis.greatest, _alike([self.operand(part) for part in node.parts]))
             case Coalesce():
                 return self._coalesced(_alike([self.operand(part) for part in node.parts]))
-            case Case():
+            case CaseWhen():
                 return self._case(node)
             case Cast():
                 return self._cast(self.operand(node.part), node.to)
@@ -228,7 +228,7 @@ class _Compiler:
     def _present(self, part: Operand) -> Any:
         return ~self._missing(part)
 
-    def _case(self, node: Case) -> Operand:
+    def _case(self, node: CaseWhen) -> Operand:
         import ibis
 
         asked = [self.predicate(branch.when) for branch in node.branches]

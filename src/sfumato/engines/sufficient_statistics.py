@@ -20,7 +20,7 @@ from sfumato.engines.operands import double, whole
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["Everyone", "Gauge", "Persons", "Powers", "Products", "Rows", "Signed", "Split"]
+__all__ = ["Everyone", "Gauge", "Persons", "Powers", "Products", "RowIndicator", "Signed", "Split"]
 
 ROOM = 2.0**-40  # what a scaled share gives away, so that rounding of doubles cannot carry it above the limit
 Columns = list[Any]
@@ -89,7 +89,7 @@ class _Simplex(_Measured):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows(_Simplex):
+class RowIndicator(_Simplex):
     """``height`` for each row that meets a condition."""
 
     height: int

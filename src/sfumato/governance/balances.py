@@ -8,7 +8,7 @@ fixed beforehand (docs/proofs/filters.md).
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from sfumato.accounting.charged import charged, reading
+from sfumato.accounting.filter_cost import filter_cost, reading
 from sfumato.accounting.filters import BasicFilter, RDPFilter, ZCDPFilter
 from sfumato.core import enclosures
 from sfumato.core.budget import Budget
@@ -100,7 +100,7 @@ class Balance:
         if event is None:
             raise self._untold()
         try:
-            return charged(event, self.order)
+            return filter_cost(event, self.order)
         except Unsupported:
             raise self._untold() from None
         except Refused as refusal:

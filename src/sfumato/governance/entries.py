@@ -1,7 +1,7 @@
 """What the record holds: one document for each thing that happened, never changed afterwards.
 
 The record is the ledger. Balances, open charges and stored answers are worked out from these entries and from nothing
-else (:mod:`sfumato.governance.books`); a new kind of entry is added to :data:`ENTRIES` and to ``apply`` there.
+else (:mod:`sfumato.governance.ledger_state`); a new kind of entry is added to :data:`ENTRIES` and to ``apply`` there.
 """
 
 import hashlib

@@ -20,8 +20,8 @@ from sfumato.core.query import Dataset
 from sfumato.core.units import Unit
 from sfumato.errors import LedgerError, SfumatoError
 from sfumato.governance.balances import Balance
-from sfumato.governance.books import Charge, Edition, Totals
 from sfumato.governance.entries import ENTRIES, Row
+from sfumato.governance.ledger_state import Charge, Edition, Totals
 
 __all__ = [
     "ANSWER",

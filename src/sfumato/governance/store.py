@@ -23,12 +23,12 @@ from sfumato.core.extras import need
 from sfumato.errors import InvalidInput, LedgerError
 from sfumato.governance import rows
 from sfumato.governance.alone import alone
-from sfumato.governance.books import Totals
+from sfumato.governance.decision_state import DecisionState
 from sfumato.governance.entries import START
-from sfumato.governance.government import Government
+from sfumato.governance.ledger_state import Totals
 from sfumato.governance.migrations import migrate, newest, present
-from sfumato.governance.pages import Pages
 from sfumato.governance.rows import HEAD, chosen
+from sfumato.governance.transaction import Transaction
 
 __all__ = ["Store", "shown"]
 
@@ -61,7 +61,7 @@ class Store:
         self._process = 0
         self._forked: list[sa.Engine] = []
         self._engine: sa.Engine | None = None
-        self._decided: dict[int, Government] = {}
+        self._decided: dict[int, DecisionState] = {}
         self._turn = threading.Lock()
         driver: Any = self.url.get_dialect().import_dbapi()
         self._errors: tuple[type[Exception], ...] = (SQLAlchemyError, driver.Error)
@@ -90,9 +90,9 @@ class Store:
             if present(connection) is not None:
                 raise LedgerError(f"{self.name} holds a ledger already; nothing was changed. Open it instead.")
             migrate(connection)
-            pages = Pages(connection.connection.cursor())
-            pages.put_totals(Totals(number=0, digest=START, at="", epsilon=Fraction(0), delta=Fraction(0)))
-            pages.flush()
+            transaction = Transaction(connection.connection.cursor())
+            transaction.put_totals(Totals(number=0, digest=START, at="", epsilon=Fraction(0), delta=Fraction(0)))
+            transaction.flush()
 
     def upgrade(self) -> None:
         """Bring an older ledger to the tables of this code; a newer one is refused."""
@@ -128,24 +128,24 @@ class Store:
                 transaction.commit()
 
     @contextmanager
-    def reading(self) -> Iterator[Pages]:
+    def reading(self) -> Iterator[Transaction]:
         """One consistent view of the record and its books."""
         with self._failing("nothing was changed"), self._begun(_begin(lite=self.lite)) as cursor:
-            yield Pages(cursor, self._decided)
+            yield Transaction(cursor, self._decided)
             cursor.connection.commit()
 
     @contextmanager
-    def writing(self) -> Iterator[Pages]:
+    def writing(self) -> Iterator[Transaction]:
         """The one writer, until the block ends: all that it wrote is durable then, or nothing is."""
         begin = _begin(lite=self.lite, writes=True)
         if not self.lite:
             begin += "; " + chosen(HEAD, "WHERE one = 1 FOR UPDATE")
         self._connected()  # a forked process has a turn of its own
         with self._failing("nothing was changed"), self._turn, self._begun(begin) as cursor:
-            pages = Pages(cursor, self._decided)
-            pages.locked()
-            yield pages
-            pages.flush()
+            transaction = Transaction(cursor, self._decided)
+            transaction.locked()
+            yield transaction
+            transaction.flush()
             with self._failing("whether it was written is not known: if it was, it counts"):
                 rows.commit(cursor.connection)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from sfumato.core.rungs import Rungs, WidthSteps
+from sfumato.core.ladder_widths import Rungs, WidthSteps
 from sfumato.graphs.kernels import Ranked, hub_pairs, top_pairs
 from sfumato.mechanisms.ladder import star_width
 

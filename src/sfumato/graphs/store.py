@@ -23,7 +23,7 @@ from sfumato.graphs.moves import check_unit
 from sfumato.graphs.node_level.by_chosen_cap import ByChosenCap
 from sfumato.graphs.nodes import Nodes, nodes_of
 from sfumato.graphs.projection import projected
-from sfumato.graphs.pushed import counted, engine_counts, is_counted
+from sfumato.graphs.pushdown import counted, engine_counts, is_counted
 from sfumato.graphs.queries.by_ladder import CountWay
 from sfumato.graphs.queries.top import Way
 from sfumato.graphs.query import GraphQuery

@@ -9,7 +9,7 @@ from sfumato.core.exact import Exact, probability
 from sfumato.core.extras import need
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput
-from sfumato.inference.form import Form
+from sfumato.inference.linear_combination import LinearCombination
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,7 +101,7 @@ def joined(left: tuple[Release, ...], right: tuple[Release, ...]) -> tuple[Relea
     return (*left, *(release for release in right if release.statement.identifier not in seen))
 
 
-def level_of(confidence: Exact, forms: Sequence[Form]) -> Fraction:
+def level_of(confidence: Exact, forms: Sequence[LinearCombination]) -> Fraction:
     """The confidence that each of several numbers needs so that all hold at once.
 
     Numbers without a common noise are independent: the root of the level. Others share their doubt equally.

@@ -18,7 +18,7 @@ from sfumato.core.exact import decimal_up, natural, positive, probability
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput, Refused
 from sfumato.learning.noisy_sums import WIDTH, pitch_for
-from sfumato.learning.slack import SLACK
+from sfumato.learning.rounding_error import SLACK
 from sfumato.mechanisms.norms import known
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from sfumato.errors import InvalidInput, Refused
 from sfumato.laws.unstated import Unstated
 from sfumato.learning.adaptive import units_moved
 from sfumato.learning.noisy_sums import WIDTH
-from sfumato.learning.slack import SLACK
+from sfumato.learning.rounding_error import SLACK
 from sfumato.mechanisms.matrix.steps.pattern import ADDED, Pattern
 from sfumato.mechanisms.matrix.steps.toeplitz import Toeplitz, moves
 

@@ -25,7 +25,7 @@ from sfumato.core.units import Record, Unit, User, describe
 from sfumato.errors import EngineFailed, InvalidInput, Refused, Unsupported
 from sfumato.gate.session import SessionGate
 from sfumato.inference.figure import Figure
-from sfumato.inference.form import Form, Noise
+from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.learning.describe import accuracies
 from sfumato.learning.shielded import shielded
 from sfumato.learning.silence import silence
@@ -99,7 +99,7 @@ class Evaluations:
         """The share of units that each model gets right, with the error of its noise."""
         said, part = release.statement, Fraction(1, self.number)
         forms = tuple(
-            Form(value * part, {Noise(said.identifier, place, said.law): part})
+            LinearCombination(value * part, {Noise(said.identifier, place, said.law): part})
             for place, value in enumerate(said.values)
         )
         labels = {name: tuple(column) for name, column in self.labels().items()}

@@ -20,7 +20,7 @@ from sfumato.core.extras import need
 from sfumato.errors import InvalidInput, MissingExtra
 from sfumato.learning.device_noise import shared_noise
 from sfumato.learning.fused import fused
-from sfumato.learning.rounding_slack import FARTHEST, WIDTH
+from sfumato.learning.rounding_error import FARTHEST, WIDTH
 from sfumato.noise.fine import fine_gaussian
 from sfumato.noise.fine_loops import IntArray
 from sfumato.noise.words import SystemWords, Words

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves, tree_map
 
 from sfumato.errors import Refused
-from sfumato.learning.stilled import other_weights, without_dropout
+from sfumato.learning.model_state import other_weights, without_dropout
 from sfumato.learning.unchanged import Unchanged
 
 __all__ = ["check_layers", "check_uncoupled", "invented"]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sfumato.core import events
 from sfumato.core.exact import Exact, natural, non_negative, positive
+from sfumato.core.ladder_widths import Rungs, WidthSteps
 from sfumato.core.query import Answer
-from sfumato.core.rungs import Rungs, WidthSteps
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Edge, Relation, Unit, Weight, describe
 from sfumato.errors import InvalidInput, Refused

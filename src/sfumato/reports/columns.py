@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from sfumato.core.description import Description, Measured
+from sfumato.core.description import Description, MeasuredColumn
 from sfumato.core.exact import decimal_up
 from sfumato.core.release import Release
 from sfumato.core.statement import Statement
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONFIDENCE",
-    "Column",
+    "AnswerColumn",
     "columns_of",
     "described",
     "drawable",
@@ -39,7 +39,7 @@ Number = int | float | Fraction
 
 
 @dataclass(frozen=True)
-class Column:
+class AnswerColumn:
     """One column: its numbers, and their intervals where these can be worked out here.
 
     ``measured`` is None where the numbers are those that were drawn, as for a count. ``ends`` is None where NumPy,
@@ -47,7 +47,7 @@ class Column:
     """
 
     name: str
-    measured: Measured | None
+    measured: MeasuredColumn | None
     figure: "Derived | None"
     values: tuple[Number, ...]
     ends: tuple[tuple[Number, Number], ...] | None
@@ -153,15 +153,17 @@ def described(said: Statement) -> Description:
 
 
 @lru_cache(maxsize=8)
-def columns_of(release: Release) -> tuple[Column, ...]:
+def columns_of(release: Release) -> tuple[AnswerColumn, ...]:
     """The columns of a release, in the order in which they were asked for."""
     query = release.statement.query
     if query.measure is not None:
         ends = tuple(release.interval(CONFIDENCE))
-        return (Column(name=query.measure, measured=None, figure=None, values=release.values, ends=ends),)
+        return (AnswerColumn(name=query.measure, measured=None, figure=None, values=release.values, ends=ends),)
     known = described(release.statement).measured
     return tuple(
-        Column(name=name, measured=known.get(name), figure=figure, values=tuple(figure.values), ends=_ends(figure))
+        AnswerColumn(
+            name=name, measured=known.get(name), figure=figure, values=tuple(figure.values), ends=_ends(figure)
+        )
         for name, figure in release.columns.items()
     )
 
@@ -191,7 +193,7 @@ def widest_at_once(release: Release) -> Fraction | None:
     return Fraction(max(max(high - value, value - low) for value, (low, high) in ends))
 
 
-def picked(release: Release, column: str | None) -> tuple[Column, ...]:
+def picked(release: Release, column: str | None) -> tuple[AnswerColumn, ...]:
     """The column of this name, or all; an unknown name is refused."""
     found = columns_of(release)
     if column is None:
@@ -205,7 +207,7 @@ def picked(release: Release, column: str | None) -> tuple[Column, ...]:
     return chosen
 
 
-def drawable(release: Release, column: str | None) -> tuple[Column, ...]:
+def drawable(release: Release, column: str | None) -> tuple[AnswerColumn, ...]:
     """The columns to draw with their error; what was chosen and not measured is refused, as it has none."""
     found = picked(release, column)
     named = [each.name for each in found if each.chosen]
@@ -216,7 +218,7 @@ def drawable(release: Release, column: str | None) -> tuple[Column, ...]:
     return found
 
 
-def one_of(release: Release, column: str | None) -> Column:
+def one_of(release: Release, column: str | None) -> AnswerColumn:
     """The column of this name, or the first."""
     return drawable(release, column)[0]
 
@@ -243,7 +245,7 @@ def _ends(figure: "Derived") -> tuple[tuple[Number, Number], ...] | None:
         return None
 
 
-def _possible(measured: Measured | None) -> tuple[float, float]:
+def _possible(measured: MeasuredColumn | None) -> tuple[float, float]:
     """What a column can be at all, a little narrower against rounding; an interval of all of it says nothing."""
     if measured is None or measured.low is None or measured.high is None:
         return -math.inf, math.inf

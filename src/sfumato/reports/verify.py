@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from sfumato.accounting.basic import cost, promised
-from sfumato.accounting.charged import charged, reading
+from sfumato.accounting.filter_cost import filter_cost, reading
 from sfumato.core.budget import Budget
 from sfumato.core.certificate import KIND, VERSION, Certificate, seals, signed_text
 from sfumato.core.documents import Json, canonical, encode, parse
@@ -24,11 +24,11 @@ from sfumato.core.statement import Statement
 from sfumato.core.units import Relation
 from sfumato.errors import InvalidInput, Refused, SfumatoError
 from sfumato.mechanisms import (
-    CubeNoise,
     Gaussian,
     Ladder,
     Ladders,
     Laplace,
+    LInfKNorm,
     NoisyCells,
     NoisyThreshold,
     OptimalSelection,
@@ -198,7 +198,7 @@ def _derivation(said: Statement) -> Iterator[Finding]:
 def _calibration(said: Statement, sensitivity: Sensitivity) -> Iterator[Finding]:
     """The mechanism states the bound that it was calibrated for: it must be the one that holds."""
     match said.mechanism:
-        case Laplace(scale=scale) | CubeNoise(scale=scale) if scale >= WIDEST:
+        case Laplace(scale=scale) | LInfKNorm(scale=scale) if scale >= WIDEST:
             yield Finding(field="statement.mechanism.scale", problem="is wider than any noise that this code draws")
         case Gaussian(sigma=sigma) if sigma >= WIDEST:
             yield Finding(field="statement.mechanism.sigma", problem="is wider than any noise that this code draws")
@@ -229,7 +229,7 @@ def _calibration(said: Statement, sensitivity: Sensitivity) -> Iterator[Finding]
                 yield Finding(field="statement.mechanism.cells", problem="must be the pairs of the query's nodes")
             if (count, cell) != getattr(said.query, "cell_steps", None):
                 yield Finding(field="statement.mechanism.cell_step", problem="must be the steps of the sensitivity")
-        case CubeNoise(linf=stated) if sensitivity.linf is not None and stated != sensitivity.linf.value:
+        case LInfKNorm(linf=stated) if sensitivity.linf is not None and stated != sensitivity.linf.value:
             yield _miscalibrated("linf", sensitivity.linf.value)
 
 
@@ -330,7 +330,7 @@ def _filtered(said: Statement) -> Iterator[Finding]:
         yield Finding(field=f"{place}.budget", problem="must have a δ between 0 and 1, at which the filter is read")
         return
     try:
-        lost = charged(said.event, order)
+        lost = filter_cost(said.event, order)
     except SfumatoError as wrong:
         yield Finding(field=f"{place}.method", problem=f"cannot have admitted this release: {wrong}")
         return

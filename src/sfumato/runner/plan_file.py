@@ -34,7 +34,7 @@ from sfumato.governance.plans import (
 )
 from sfumato.governance.terms import levels_of
 from sfumato.reports.publication import Grounds
-from sfumato.runner.asked import Asked
+from sfumato.runner.asked import SqlQuestion
 from sfumato.runner.places import DataPath
 from sfumato.tables.schema import Schema
 
@@ -67,7 +67,7 @@ class Planned:
 
     name: str
     every: Cadence
-    asked: Asked
+    asked: SqlQuestion
     data: DataPath
     rows: int | None = None
     column: str | None = None
@@ -215,7 +215,7 @@ def _entry(
         raise InvalidInput(f"schema = {called!r} is no path of a file; {NOT_READ}.")
     if called not in schemas:
         schemas[called] = Schema.load(folder / called)
-    asked = Asked.of(_text(facts, "question", "it"), schemas[called], unit, cap)
+    asked = SqlQuestion.of(_text(facts, "question", "it"), schemas[called], unit, cap)
     wanted = _wanted(facts)
     rows, column = wanted.get("rows"), wanted.get("column")
     if rows is not None:

@@ -15,8 +15,8 @@ from sfumato.core.ledger import State
 from sfumato.core.query import Dataset
 from sfumato.core.release import Release
 from sfumato.errors import EngineFailed
-from sfumato.governance.books import Charge
 from sfumato.governance.ledger import Ledger
+from sfumato.governance.ledger_state import Charge
 from sfumato.governance.periods import Period, periods
 from sfumato.governance.plans import FigureSource, Schedule
 from sfumato.governance.terms import written

@@ -12,15 +12,15 @@ from sfumato.mechanisms.matrix.steps.buffers import Buffers
 from sfumato.streams.noise import SeriesNoise
 
 if TYPE_CHECKING:
-    from sfumato.streams.meters import Floats
+    from sfumato.streams.strategy_encoder import Floats
 
-__all__ = ["Margins"]
+__all__ = ["StreamMargins"]
 
 EXACT_TERMS = 24  # errors whose sum is worked out by its own law
 ROOM = 1 + 1e-9  # for the floats on the way
 
 
-class Margins:
+class StreamMargins:
     """The margins of the totals Σ b·z of one mechanism, from Σ b² and Σ |b|; rounded up. Public.
 
     Gaussian: Σ b·z is within Σ |b|/2 lattice units of a Gaussian of σ²·Σ b²; what the strategy itself rounds is added.

@@ -14,7 +14,7 @@ from sfumato.errors import InvalidInput, Refused
 from sfumato.gate.checkpoint import Checkpointed
 from sfumato.gate.session import Opened, SessionGate
 from sfumato.laws.margins import level_of
-from sfumato.streams.margins import Margins
+from sfumato.streams.margins import StreamMargins
 from sfumato.streams.noise import SeriesNoise
 from sfumato.streams.people import People, listed, whole
 from sfumato.streams.total import RunningTotal
@@ -73,19 +73,19 @@ class RunningTotals(Checkpointed):
         held: ExitStack | None = None,
     ) -> None:
         from sfumato.noise import SystemWords
-        from sfumato.streams.meters import meter_of
-        from sfumato.streams.readers import reader_of
+        from sfumato.streams.reconstruction import reconstruction_of
+        from sfumato.streams.strategy_encoder import encoder_of
 
         if not isinstance(opened.query, RunningTotal) or not isinstance(opened.mechanism, SeriesNoise):
             raise InvalidInput("this is no stream of totals; nothing was done.")
         super().__init__(gate, opened, path, held)
         self._query, self._mechanism, self._late = opened.query, opened.mechanism, late
-        self._words, self._margins = SystemWords(), Margins(self._mechanism)
+        self._words, self._margins = SystemWords(), StreamMargins(self._mechanism)
         self._count, self._steps, self._shown = max(1, len(self._query.groups)), 0, 0
         self._values: list[list[int]] = [[] for _ in range(self._count)]
         self._history: list[list[float]] = [[] for _ in range(self._count)]
-        self._meters = [meter_of(self._mechanism.strategy) for _ in range(self._count)]
-        self._readers = [reader_of(self._mechanism.strategy) for _ in range(self._count)]
+        self._encoders = [encoder_of(self._mechanism.strategy) for _ in range(self._count)]
+        self._reconstructions = [reconstruction_of(self._mechanism.strategy) for _ in range(self._count)]
         self._people = self._counters() if isinstance(gate.unit, User) else None
 
     def __repr__(self) -> str:
@@ -239,7 +239,7 @@ class RunningTotals(Checkpointed):
         """Measure, draw, store, tell."""
         import numpy as np
 
-        exact = [meter.measure(block[:, place]) for place, meter in enumerate(self._meters)]
+        exact = [encoder.measure(block[:, place]) for place, encoder in enumerate(self._encoders)]
         noisy = [each + self._mechanism.drawn(len(each), self._words) for each in exact]
         first = self._steps + 1
         if self._query.kept:
@@ -247,7 +247,7 @@ class RunningTotals(Checkpointed):
                 kept.extend(new.tolist())
         self._steps += len(block)
         totals, squares, sizes = self._read(noisy, len(block))
-        self.save()  # with what the readers hold now; nothing was told so far
+        self.save()  # with what the reconstructions hold now; nothing was told so far
         self._show(totals)
         found = totals if self._query.groups else totals[:, 0]
         return ToldMany(first=first, totals=np.asarray(found), margins=self._margins.at(squares, sizes, confidence))
@@ -256,8 +256,8 @@ class RunningTotals(Checkpointed):
         import numpy as np
 
         read = [
-            reader.read(np.asarray(each, dtype=np.int64), steps)
-            for reader, each in zip(self._readers, numbers, strict=True)
+            one.read(np.asarray(each, dtype=np.int64), steps)
+            for one, each in zip(self._reconstructions, numbers, strict=True)
         ]
         return np.stack([totals for totals, _, _ in read], axis=1), read[0][1], read[0][2]
 
@@ -277,28 +277,29 @@ class RunningTotals(Checkpointed):
             )
 
     def _state(self) -> dict[str, Json]:
+        held = [] if self._query.kept else [each.state() for each in self._reconstructions]
         return {
             "steps": self._steps,
             "values": [[str(one) for one in each] for each in self._values],
-            "meters": [[str(one) for one in meter.state()] for meter in self._meters],
-            "readers": [] if self._query.kept else [[one.hex() for one in reader.state()] for reader in self._readers],
+            "meters": [[str(one) for one in encoder.state()] for encoder in self._encoders],
+            "readers": [[one.hex() for one in each] for each in held],
             "people": [] if self._people is None else self._people.state(),  # type: ignore[dict-item]
         }
 
     def _restore(self, state: Mapping[str, Any]) -> None:
         import numpy as np
 
-        from sfumato.streams.meters import meter_of
-        from sfumato.streams.readers import reader_of
+        from sfumato.streams.reconstruction import reconstruction_of
+        from sfumato.streams.strategy_encoder import encoder_of
 
         self._steps = state["steps"]
         self._values = [[int(one) for one in each] for each in state["values"]]
-        self._meters = [meter_of(self._mechanism.strategy, [int(one) for one in each]) for each in state["meters"]]
+        self._encoders = [encoder_of(self._mechanism.strategy, [int(one) for one in each]) for each in state["meters"]]
         if self._people is not None:
             self._people = self._counters(state["people"])
         if not self._query.kept:
             states = ([float.fromhex(one) for one in each] for each in state["readers"])
-            self._readers = [reader_of(self._mechanism.strategy, each) for each in states]
+            self._reconstructions = [reconstruction_of(self._mechanism.strategy, each) for each in states]
         totals = self._read(self._values, self._steps)[0] if self._query.kept else np.zeros((0, self._count))
         self._show(totals)
 

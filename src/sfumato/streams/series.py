@@ -10,7 +10,7 @@ from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput
 from sfumato.inference.derived import Derived
 from sfumato.laws.margins import level_of
-from sfumato.streams.margins import Margins
+from sfumato.streams.margins import StreamMargins
 from sfumato.streams.noise import SeriesNoise
 
 __all__ = ["Series"]
@@ -33,14 +33,14 @@ class Series(Derived):
         """Work out the totals of a release, of so many steps that were told and so many groups."""
         import numpy as np
 
-        from sfumato.streams.readers import reader_of
+        from sfumato.streams.reconstruction import reconstruction_of
 
         said = only_release(release).statement
         mechanism = said.mechanism
         if not isinstance(mechanism, SeriesNoise):
             raise InvalidInput("this is no release of a stream of totals; nothing was done.")
         numbers = np.array(said.values, dtype=np.int64).reshape(-1, groups)
-        read = [reader_of(mechanism.strategy).read(numbers[:, place], told) for place in range(groups)]
+        read = [reconstruction_of(mechanism.strategy).read(numbers[:, place], told) for place in range(groups)]
         totals, squares, sizes = (np.stack(part, axis=1).ravel().tolist() for part in zip(*read, strict=True))
         labels = {name: tuple(column) for name, column in said.query.labels().items()}
         return cls(
@@ -64,5 +64,5 @@ class Series(Derived):
 
         level = level_of(confidence)
         level = 1 - (1 - level) / len(self.totals) if joint and self.totals else level
-        found = Margins(self.mechanism).at(np.array(self.squares), np.array(self.sizes), level)
+        found = StreamMargins(self.mechanism).at(np.array(self.squares), np.array(self.sizes), level)
         return [(total - margin, total + margin) for total, margin in zip(self.totals, found.tolist(), strict=True)]

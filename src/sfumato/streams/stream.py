@@ -138,13 +138,13 @@ class TotalQuestion:
         """The margin of the total after each step, for a spend; reads nothing and spends nothing."""
         import numpy as np
 
-        from sfumato.streams.margins import Margins
-        from sfumato.streams.readers import reader_of
+        from sfumato.streams.margins import StreamMargins
+        from sfumato.streams.reconstruction import reconstruction_of
 
         mechanism = self.mechanism(epsilon=epsilon, delta=delta)
         zeros = np.zeros(mechanism.strategy.numbers, dtype=np.int64)
-        _, squares, sizes = reader_of(mechanism.strategy).read(zeros, self.query.horizon)
-        return tuple(Margins(mechanism).at(squares, sizes, confidence).tolist())
+        _, squares, sizes = reconstruction_of(mechanism.strategy).read(zeros, self.query.horizon)
+        return tuple(StreamMargins(mechanism).at(squares, sizes, confidence).tolist())
 
     def open(
         self, *, epsilon: Exact, delta: Exact = 0, state: str | Path | None = None, idempotency: str | None = None

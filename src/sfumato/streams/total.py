@@ -161,7 +161,7 @@ class RunningTotal:
             unknown=unknown,
             reading=reading,
         )
-        from sfumato.streams.meters import check_room
+        from sfumato.streams.strategy_encoder import check_room
 
         if not check_room(chosen, self.largest):
             raise InvalidInput(

@@ -10,7 +10,7 @@ from sfumato.core.description import (
     Description,
     Form,
     Listed,
-    Measured,
+    MeasuredColumn,
     OneLine,
     Paragraph,
     Phrase,
@@ -34,7 +34,7 @@ from sfumato.tables.measure import Measure
 if TYPE_CHECKING:
     from sfumato.core.statement import Statement
 
-__all__ = ["Quantile", "aggregate", "counts", "found_keys", "measured", "quantiles", "top_groups"]
+__all__ = ["Quantile", "aggregate", "counts", "measured", "partition_selection", "quantiles", "top_groups"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ def quantiles(
     return _computed(said, chosen, by=by, where=where, number=None, facts=facts, height=1)
 
 
-def found_keys(said: "Statement", over: tuple[str, ...], *, where: Expression | None) -> Description:
+def partition_selection(said: "Statement", over: tuple[str, ...], *, where: Expression | None) -> Description:
     """Values that enough persons share; a mechanism that does not belong to them is refused."""
     if not isinstance(said.mechanism, NoisyThreshold | OptimalSelection):
         raise _foreign(said)
@@ -198,10 +198,10 @@ def _computed(
     )
 
 
-def _column(measure: Measure, words: Word) -> Measured:
+def _column(measure: Measure, words: Word) -> MeasuredColumn:
     """What a column is, and what it can be at all."""
     low, high = measure.possible or (None, None)
-    return Measured(words=words, counts=measure.counts, low=low, high=high)
+    return MeasuredColumn(words=words, counts=measure.counts, low=low, high=high)
 
 
 def _ranges(measures: Iterable[Measure | Quantile]) -> Iterable[Range]:

@@ -13,12 +13,12 @@ from sfumato.engines.bounded import KeyColumn, Share, bounded_totals
 from sfumato.engines.compile import predicate
 from sfumato.engines.counts import bounded_counts
 from sfumato.engines.expressions import AllOf, Date, Expression, Type, check, columns_of, type_of, written
-from sfumato.engines.found_keys import persons_by_key
 from sfumato.engines.joined import few_rows, joined
+from sfumato.engines.partition_selection import persons_by_key
 from sfumato.engines.public_rows import public_rows
 from sfumato.engines.quantile_counts import lattice_counts
 from sfumato.engines.sources import Source, check_one_place, opened_together
-from sfumato.engines.sufficient_statistics import Rows
+from sfumato.engines.sufficient_statistics import RowIndicator
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.joins import Join, prefixed
@@ -26,8 +26,8 @@ from sfumato.tables.keys import Keys
 from sfumato.tables.measure import Measure
 from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.aggregate import Aggregate
-from sfumato.tables.queries.found_keys import FoundKeys
 from sfumato.tables.queries.marginals import Marginals
+from sfumato.tables.queries.partition_selection import PartitionSelection
 from sfumato.tables.queries.quantiles import Quantiles
 from sfumato.tables.question_parts import TableQuery
 
@@ -111,7 +111,7 @@ def check_columns(query: TableQuery, beside: Beside, unit: Unit) -> None:
         _check_person(unit.column, columns)
     for keys in _keys(query):
         _check_keys(keys, columns)
-    for name in query.over if isinstance(query, FoundKeys) else ():
+    for name in query.over if isinstance(query, PartitionSelection) else ():
         _check_found(name, columns)
     if query.where is not None:
         check(query.where, columns)
@@ -129,7 +129,7 @@ def exact_numbers(query: TableQuery, beside: Beside, *, unit: Unit, limit: Limit
     person = unit.column if isinstance(unit, User | Family) else None
     share = None if person is None or limit is None else Share(column=person, limit=limit, secret=secret)
     with beside.opened(query.joins, share=share, where=query.where) as table:
-        if isinstance(query, FoundKeys):
+        if isinstance(query, PartitionSelection):
             found = persons_by_key(table, where=query.where, columns=query.over, share=share)
             return {tuple(_label(part) for part in key): persons for key, persons in found.items()}
         if isinstance(query, Marginals):
@@ -139,14 +139,14 @@ def exact_numbers(query: TableQuery, beside: Beside, *, unit: Unit, limit: Limit
         keys = [key_column(keys) for keys in query.by]
         if isinstance(query, Quantiles):
             return lattice_counts(table, where=query.where, keys=keys, share=share, lattice=query.lattice)
-        gauges = [block.gauge for block in query.blocks] if isinstance(query, Aggregate) else [Rows(height=1)]
+        gauges = [block.gauge for block in query.blocks] if isinstance(query, Aggregate) else [RowIndicator(height=1)]
         totals = bounded_totals(table, where=query.where, keys=keys, share=share, gauges=gauges)
     return [number for part in totals for number in part]
 
 
 def _keys(query: TableQuery) -> list[Keys]:
     match query:
-        case FoundKeys():
+        case PartitionSelection():
             return []
         case Marginals():
             return [keys for by in query.tables for keys in by]

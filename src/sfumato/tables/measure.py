@@ -17,7 +17,7 @@ from sfumato.core.query import check_name
 from sfumato.engines.expressions import Expression
 from sfumato.inference.derived import Derived
 from sfumato.tables.clamped import Bounds, Clamped
-from sfumato.tables.error_preview import Preview
+from sfumato.tables.error_preview import ErrorPreview
 from sfumato.tables.estimators import Reader
 from sfumato.tables.needs import Need
 
@@ -60,7 +60,7 @@ class Measure(ABC):
         """The column: numbers and intervals from noisy sums."""
 
     @abstractmethod
-    def margin(self, preview: Preview) -> Fraction | None:
+    def margin(self, preview: ErrorPreview) -> Fraction | None:
         """The margin to expect before anything is read, or None where it cannot be told.
 
         Counts and sums have exact margins. A quotient needs the rows that a group is expected to have; its margin is

@@ -25,8 +25,8 @@ from sfumato.tables.measures.variation import standard_deviation, variance
 from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
-from sfumato.tables.queries.found_keys import FoundKeys
 from sfumato.tables.queries.marginals import Marginals
+from sfumato.tables.queries.partition_selection import PartitionSelection
 from sfumato.tables.queries.quantiles import Quantiles
 from sfumato.tables.queries.top import TopGroups
 
@@ -332,7 +332,9 @@ class Table:
         """
         if self.by:
             raise InvalidInput("keys are found in a table that is not grouped; nothing was done.")
-        query = FoundKeys(dataset=self.dataset, over=columns, counted=counted, where=self.predicate, joins=self.joins)
+        query = PartitionSelection(
+            dataset=self.dataset, over=columns, counted=counted, where=self.predicate, joins=self.joins
+        )
         return Question(query=query, gate=self.gate)
 
     def with_keys(self, **keys: Iterable[KeyValue | date]) -> "Table":

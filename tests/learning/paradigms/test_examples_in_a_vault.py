@@ -208,10 +208,10 @@ def test_a_model_that_cannot_work_is_refused_before_a_charge() -> None:
 
 @pytest.mark.parametrize("method", ["zcdp", "rdp"])
 def test_accounts_that_count_renyi_losses_can_be_charged(method: str) -> None:
-    from sfumato.accounting.charged import charged
+    from sfumato.accounting.filter_cost import filter_cost
 
     happened = asked(vault())["confident"].release(epsilon=1, delta=1e-7).statement.event
-    assert charged(happened, Fraction(8) if method == "rdp" else None) > 0
+    assert filter_cost(happened, Fraction(8) if method == "rdp" else None) > 0
 
 
 def test_of_each_person_the_first_record_counts() -> None:

@@ -14,7 +14,7 @@ from sfumato.engines.expressions.doubles import held
 from sfumato.engines.expressions.grammar import (
     Absolute,
     Arithmetic,
-    Case,
+    CaseWhen,
     Cast,
     Coalesce,
     Cut,
@@ -95,7 +95,7 @@ def possible_values(expression: Value | Term) -> tuple[str | int | bool, ...] | 
                 return tuple(sorted(int(value) for value in inner))
         case Coalesce():
             return _merged(node.parts)
-        case Case():
+        case CaseWhen():
             last = () if node.otherwise is None else (node.otherwise,)
             return _merged((*(branch.then for branch in node.branches), *last))
     return None
@@ -143,7 +143,7 @@ def _range(node: Value, bounds: Mapping[str, tuple[Fraction, Fraction]]) -> _Ran
             return _Range(_of_some(max, low), _of_all(max, high), _kinds(parts))
         case Coalesce():
             return _hull([_range(part, bounds) for part in node.parts])
-        case Case():
+        case CaseWhen():
             last = () if node.otherwise is None else (node.otherwise,)
             return _hull([_range(part, bounds) for part in (*(branch.then for branch in node.branches), *last)])
         case Cast():

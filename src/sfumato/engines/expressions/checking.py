@@ -7,7 +7,7 @@ from sfumato.engines.expressions.grammar import (
     AllOf,
     AnyOf,
     Arithmetic,
-    Case,
+    CaseWhen,
     Cast,
     Coalesce,
     Compare,
@@ -168,7 +168,7 @@ def _type(node: Value, columns: Mapping[str, Type]) -> Type:
             return _common(node, node.parts, [_takes(node, part, ORDERED, columns) for part in node.parts])
         case Coalesce():
             return _common(node, node.parts, [_type(part, columns) for part in node.parts])
-        case Case():
+        case CaseWhen():
             for branch in node.branches:
                 _check(branch.when, columns)
             last = () if node.otherwise is None else (node.otherwise,)
@@ -218,7 +218,7 @@ def _common(node: Value | Expression, parts: Sequence[Value], types: Sequence[Ty
     if any(isinstance(part, Whole) for part in parts) and held != {Type.NUMBER}:
         held.add(Type.WHOLE)
     if len(held) > 1:
-        what = {Case: "branches", Cut: "value and the edges", Coalesce: "parts", Least: "parts", Greatest: "parts"}
+        what = {CaseWhen: "branches", Cut: "value and the edges", Coalesce: "parts", Least: "parts", Greatest: "parts"}
         names = " and ".join(sorted(f"{kind.value}s" for kind in held))
         hint = " Make it one with .cast('number')." if held == set(NUMERIC) else ""
         raise InvalidInput(

@@ -23,7 +23,7 @@ __all__ = [
     "AnyOf",
     "Arithmetic",
     "Branch",
-    "Case",
+    "CaseWhen",
     "Cast",
     "Coalesce",
     "Compare",
@@ -167,7 +167,7 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case(_Valued):
+class CaseWhen(_Valued):
     """The value of the first branch whose condition holds; of ``otherwise``, or missing, where none does."""
 
     KIND: ClassVar[str] = "value.case"
@@ -409,7 +409,7 @@ Value = (
     | Least
     | Greatest
     | Coalesce
-    | Case
+    | CaseWhen
     | Cast
     | DatePart
     | DaysBetween
@@ -419,7 +419,7 @@ Value = (
 Expression = Compare | OneOf | Missing | ValueCompare | ValueOneOf | ValueMissing | StartsWith | Not | AllOf | AnyOf
 EXPRESSIONS = (
     *(Compare, OneOf, Missing, ValueCompare, ValueOneOf, ValueMissing, StartsWith, Not, AllOf, AnyOf),
-    *(Named, Arithmetic, Negative, Absolute, Floor, Least, Greatest, Coalesce, Case, Branch),
+    *(Named, Arithmetic, Negative, Absolute, Floor, Least, Greatest, Coalesce, CaseWhen, Branch),
     *(Cast, DatePart, DaysBetween, Length, Cut),
     *LITERALS,
 )
@@ -434,7 +434,7 @@ def inside(node: Value | Expression) -> Iterable[Value | Expression]:
             return (node.start, node.end)
         case Least() | Greatest() | Coalesce() | AllOf() | AnyOf():
             return node.parts
-        case Case():
+        case CaseWhen():
             parts = [part for branch in node.branches for part in (branch.when, branch.then)]
             return parts if node.otherwise is None else [*parts, node.otherwise]
         case Compare() | OneOf() | Missing():

@@ -14,7 +14,7 @@ from sfumato.engines.expressions.grammar import (
     Absolute,
     Arithmetic,
     Branch,
-    Case,
+    CaseWhen,
     Cast,
     Coalesce,
     Compare,
@@ -280,16 +280,16 @@ class _Choice(Term):
 
     def when(self, condition: object) -> "_Condition":
         """Another condition, looked at where none before holds."""
-        assert isinstance(self.node, Case)  # noqa: S101 - made so by then()
+        assert isinstance(self.node, CaseWhen)  # noqa: S101 - made so by then()
         return _Condition(condition, self.node.branches)
 
     def otherwise(self, value: object) -> Term:
         """The value where no condition holds; without it the value is missing there."""
-        assert isinstance(self.node, Case)  # noqa: S101 - made so by then()
+        assert isinstance(self.node, CaseWhen)  # noqa: S101 - made so by then()
         last = _node(value)
-        if isinstance(last, Case):  # a choice inside "otherwise" is more branches of this one
-            return Term(Case(branches=self.node.branches + last.branches, otherwise=last.otherwise))
-        return Term(Case(branches=self.node.branches, otherwise=last))
+        if isinstance(last, CaseWhen):  # a choice inside "otherwise" is more branches of this one
+            return Term(CaseWhen(branches=self.node.branches + last.branches, otherwise=last.otherwise))
+        return Term(CaseWhen(branches=self.node.branches, otherwise=last))
 
 
 class _Condition:
@@ -309,7 +309,7 @@ class _Condition:
     def then(self, value: object) -> _Choice:
         """The value where the condition holds, and none before it did."""
         branches = (*self.before, Branch(when=self.condition, then=_node(value)))
-        return _Choice(Case(branches=branches, otherwise=None))
+        return _Choice(CaseWhen(branches=branches, otherwise=None))
 
 
 def col(name: str) -> Column:

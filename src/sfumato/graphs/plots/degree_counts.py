@@ -9,10 +9,10 @@ from sfumato.core.units import Node
 from sfumato.errors import Unsupported
 from sfumato.graphs.node_level.by_chosen_cap import ChosenHistogram
 from sfumato.graphs.queries.histogram import DegreeHistogram, EdgesAndDegrees
-from sfumato.inference.adjusted import Adjusted
+from sfumato.inference.consistency import Adjusted
 from sfumato.inference.figure import Figure
 from sfumato.inference.figure import figure as figure_of
-from sfumato.inference.form import Form
+from sfumato.inference.linear_combination import LinearCombination
 from sfumato.reports.columns import CONFIDENCE
 
 __all__ = ["Class", "DegreeCounts", "Span", "counts_of", "widening"]
@@ -132,7 +132,7 @@ def _cut(given: Adjusted, start: int, end: int) -> Adjusted:
     return Adjusted(raw=raw, adjusted=given.adjusted[start:end], least=given.least, most=given.most)
 
 
-def _sum(forms: Sequence[Form]) -> Form:
+def _sum(forms: Sequence[LinearCombination]) -> LinearCombination:
     total = forms[0]
     for form in forms[1:]:
         total = total.plus(form, Fraction(1))

@@ -9,7 +9,7 @@ from sfumato.core.extras import need
 from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput
 from sfumato.graphs.plots.degree_counts import Class, DegreeCounts, Span, counts_of, widening
-from sfumato.inference.adjusted import Adjusted
+from sfumato.inference.consistency import Adjusted
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import message
 from sfumato.reports.columns import magnitude

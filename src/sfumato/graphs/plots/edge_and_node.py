@@ -9,8 +9,8 @@ from sfumato.core.units import Edge, Node, Weight
 from sfumato.errors import InvalidInput
 from sfumato.graphs.plots.degree_counts import counts_of
 from sfumato.graphs.plots.degree_distribution import reach, spans_of, staircase
-from sfumato.graphs.plots.graph_statistics import Statistic, statistics_of
-from sfumato.inference.adjusted import Adjusted
+from sfumato.graphs.plots.graph_statistics import PlottedStatistic, statistics_of
+from sfumato.inference.consistency import Adjusted
 from sfumato.mechanisms.chosen_cap import ChosenCap
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import message
@@ -85,7 +85,7 @@ def _by_degree(release: Release) -> bool:
 
 def _pairs(
     edges: Sequence[Release], nodes: Sequence[Release]
-) -> list[tuple[tuple[Release, Statistic], tuple[Release, Statistic]]]:
+) -> list[tuple[tuple[Release, PlottedStatistic], tuple[Release, PlottedStatistic]]]:
     """The statistics that both levels have, each with the release that it comes from; of several the first."""
     left, right = (
         {each.name: (release, each) for release in reversed(some) for each in statistics_of(release)}
@@ -120,8 +120,8 @@ def _level(release: Release, language: str) -> str:
 
 def _panel(
     altair: Any,
-    edge: tuple[Release, Statistic],
-    node: tuple[Release, Statistic],
+    edge: tuple[Release, PlottedStatistic],
+    node: tuple[Release, PlottedStatistic],
     colours: Palette,
     language: str,
 ) -> Any:
@@ -163,7 +163,7 @@ def _panel(
     )
 
 
-def _wider(edge: Statistic, node: Statistic, language: str) -> str:
+def _wider(edge: PlottedStatistic, node: PlottedStatistic, language: str) -> str:
     times = node.width / edge.width
     return message(language, "network_plot.wider", times=f"{times:,.0f}" if times >= 10 else f"{times:.2g}")
 

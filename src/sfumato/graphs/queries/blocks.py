@@ -23,7 +23,7 @@ from sfumato.graphs.moves import cap_of, check_unit
 from sfumato.graphs.shape import Shape
 from sfumato.inference.derived import Derived
 from sfumato.inference.figure import Figure
-from sfumato.inference.form import Form, Noise
+from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.mechanisms.matrix.declaration import MatrixNoise
 from sfumato.mechanisms.matrix.rational import all_least_squares
 
@@ -172,12 +172,12 @@ class BlockEdges:
         exact: list[int] = [int(found[a * blocks + b]) for a, b in cells_of(blocks, directed=self.shape.directed)]
         return exact
 
-    def _forms(self, law: Law, identifier: str, values: Sequence[int]) -> list[Form]:
+    def _forms(self, law: Law, identifier: str, values: Sequence[int]) -> list[LinearCombination]:
         noises = [Noise(identifier, place, law) for place in range(self.size)]
         forms = []
         for row in _factors(self.strategy, self.questions):
             value = sum((r * y for r, y in zip(row, values, strict=True)), Fraction(0))
-            forms.append(Form(value, {noise: r for noise, r in zip(noises, row, strict=True) if r}))
+            forms.append(LinearCombination(value, {noise: r for noise, r in zip(noises, row, strict=True) if r}))
         return forms
 
 

@@ -22,7 +22,7 @@ from sfumato.graphs.queries.by_ladder import SHARE, check_local
 from sfumato.graphs.queries.local_stars import star_count
 from sfumato.graphs.shape import Shape
 from sfumato.inference.derived import Derived
-from sfumato.inference.laddered import LadderCount, LadderRatio
+from sfumato.inference.ladder_intervals import LadderCount, LadderRatio
 from sfumato.mechanisms.ladder import Ladder, Ladders, edges_of
 
 __all__ = ["Clustering"]

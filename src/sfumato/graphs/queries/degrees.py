@@ -22,7 +22,7 @@ from sfumato.graphs.describe import by_sentence, network
 from sfumato.graphs.moves import cap_of, degree_moves
 from sfumato.graphs.query import check_size, raw_figure
 from sfumato.graphs.shape import Direction, Shape
-from sfumato.inference.adjusted import rising_medians
+from sfumato.inference.consistency import rising_medians
 from sfumato.inference.derived import Derived
 from sfumato.inference.figure import figure
 from sfumato.mechanisms.advisor import least_noise

@@ -24,7 +24,7 @@ from sfumato.graphs.shape import Shape
 from sfumato.graphs.source import WEIGHT_STEPS
 from sfumato.inference.derived import Derived
 from sfumato.inference.figure import Figure
-from sfumato.inference.form import Form, Noise
+from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.mechanisms.advisor import least_noise
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class PairWeights:
         """The weights as a figure."""
         said = release.statement
         forms = tuple(
-            Form(value * self.step, {Noise(said.identifier, place, said.law): self.step})
+            LinearCombination(value * self.step, {Noise(said.identifier, place, said.law): self.step})
             for place, value in enumerate(said.values)
         )
         labels = {name: tuple(column) for name, column in self.labels().items()}

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
-from sfumato.learning.slack import SLACK
+from sfumato.learning.rounding_error import SLACK
 
 __all__ = [
     "CROWD",

@@ -16,8 +16,8 @@ from sfumato.learning.engine.losses import Kind, Loss, unit_losses
 from sfumato.learning.engine.record import Site
 from sfumato.learning.engine.recording import recording
 from sfumato.learning.engine.semantics import semantic_sum
+from sfumato.learning.model_state import other_weights, without_dropout
 from sfumato.learning.refusals import invented
-from sfumato.learning.stilled import other_weights, without_dropout
 from sfumato.learning.unchanged import Unchanged
 
 __all__ = ["PassPlan", "key", "plan"]

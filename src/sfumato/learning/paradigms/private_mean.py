@@ -18,7 +18,7 @@ from sfumato.learning.engine import SLACK, Engine
 from sfumato.learning.lattice import NoisyLattice
 from sfumato.learning.paradigms.logit_clipped_step import LANES, InBatchContrast
 from sfumato.learning.refusals import invented
-from sfumato.learning.rounding_slack import WIDTH, rounded_l2
+from sfumato.learning.rounding_error import WIDTH, rounded_l2
 from sfumato.learning.sampling import shuffled_sample
 from sfumato.learning.shielded import shielded
 from sfumato.learning.silence import silence

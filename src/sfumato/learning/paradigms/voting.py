@@ -19,7 +19,7 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.statement import Statement
 from sfumato.core.units import Relation, Unit
 from sfumato.errors import InvalidInput, WrongNorm
-from sfumato.inference.chosen import Chosen
+from sfumato.inference.selected_values import SelectedValues
 from sfumato.laws.unstated import Unstated
 from sfumato.learning.describe import examined
 from sfumato.learning.paradigms.persons import persons
@@ -98,7 +98,7 @@ class TeacherVotes:
         """The questions, from 0 on."""
         return {"question": tuple(range(self.questions))}
 
-    def columns(self, release: Release) -> Mapping[str, Chosen]:
+    def columns(self, release: Release) -> Mapping[str, SelectedValues]:
         """The class with the most noisy votes, the first of several."""
         said, many = release.statement.values, self.classes
         rows = [said[at : at + many] for at in range(0, len(said), many)]
@@ -190,7 +190,7 @@ class ConfidentVotes:
         """The questions, from 0 on."""
         return {"question": tuple(range(self.questions))}
 
-    def columns(self, release: Release) -> Mapping[str, Chosen]:
+    def columns(self, release: Release) -> Mapping[str, SelectedValues]:
         """The labels as they were chosen."""
         return _labelled(release.statement.values, self.labels(), release)
 
@@ -318,9 +318,11 @@ class ConfidentMax:
         return tuple(told)
 
 
-def _labelled(chosen: tuple[int, ...], labels: Mapping[str, Sequence[int]], release: Release) -> Mapping[str, Chosen]:
+def _labelled(
+    chosen: tuple[int, ...], labels: Mapping[str, Sequence[int]], release: Release
+) -> Mapping[str, SelectedValues]:
     named: dict[str, tuple[Any, ...]] = {name: tuple(column) for name, column in labels.items()}
-    return {"label": Chosen(chosen=chosen, labels=named, measure="label", sources=(release,))}
+    return {"label": SelectedValues(chosen=chosen, labels=named, measure="label", sources=(release,))}
 
 
 def _check_votes(query: TeacherVotes | ConfidentVotes) -> None:

@@ -10,10 +10,10 @@ from sfumato.core.query import Law, Mechanism
 from sfumato.core.release import Release, only_release
 from sfumato.core.statement import Statement
 from sfumato.errors import Unsupported
-from sfumato.inference.adjusted import Adjusted
+from sfumato.inference.consistency import Adjusted
 from sfumato.inference.derived import level_of
 from sfumato.inference.figure import Figure
-from sfumato.inference.form import Form, Noise
+from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.inference.ratio import Ratio
 from sfumato.mechanisms import Gaussian, Laplace
 from sfumato.reports.amounts import amount
@@ -138,7 +138,7 @@ class _Curve:
     """
 
     name: str | None
-    forms: tuple[Form, ...]
+    forms: tuple[LinearCombination, ...]
     under: Fraction
     exact: bool
     whole: bool
@@ -151,7 +151,7 @@ class _Curve:
         level = level_of(CONFIDENCE, self.forms if joint else self.forms[:1])
         first = self.forms[0]
         swapped = {Noise(noise.identifier, noise.place, law): size for noise, size in first.noises.items()}
-        return Form(Fraction(0), swapped).margin(level) / self.under
+        return LinearCombination(Fraction(0), swapped).margin(level) / self.under
 
     def shown(self, margin: Fraction) -> int | float:
         """A margin for the drawing."""

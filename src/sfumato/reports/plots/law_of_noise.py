@@ -14,8 +14,8 @@ from sfumato.core.release import Release, only_release
 from sfumato.core.search import least_whole
 from sfumato.errors import Unsupported
 from sfumato.inference.figure import Figure
-from sfumato.inference.form import Form, Noise
 from sfumato.inference.inversion import FINE, Spread
+from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.laws import LadderBound, Sum
 from sfumato.laws.margins import WholeNumberLaw
 from sfumato.reports.catalogue import message
@@ -43,7 +43,7 @@ class Carried:
     """The law of the noise that a computed figure carries, in the units of that figure."""
 
     KIND: ClassVar[str] = "law.carried"
-    form: Form
+    form: LinearCombination
 
     @cached_property
     def spread(self) -> Spread:
@@ -93,7 +93,8 @@ def noise(release: Release, language: str = "en", theme: str = "light", *, colum
             "drawn. Draw its intervals, or leave the column out to see the noise behind all of them."
         )
     words = (message(language, "plot.law_rows", dataset=about), message(language, "plot.error_rows"))
-    behind = Form(Fraction(0), {Noise(said.identifier, 0, said.law): Fraction(1, described(release.statement).height)})
+    unit = Fraction(1, described(release.statement).height)
+    behind = LinearCombination(Fraction(0), {Noise(said.identifier, 0, said.law): unit})
     return law(Carried(behind), language, theme, words=words)
 
 

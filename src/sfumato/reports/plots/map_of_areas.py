@@ -11,7 +11,7 @@ from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import message
-from sfumato.reports.columns import Column, magnitude, one_of
+from sfumato.reports.columns import AnswerColumn, magnitude, one_of
 from sfumato.reports.plots.areas import Area, areas_of
 from sfumato.reports.plots.labels import clean, listing
 from sfumato.reports.plots.theme import Palette, dressed, palette
@@ -94,7 +94,7 @@ def _labels(release: Release, key: str | None) -> tuple[str, list[str]]:
     return name, [str(label) for label in column]
 
 
-def _feature(area: Area, column: Column, place: int | None, language: str) -> dict[str, Any]:
+def _feature(area: Area, column: AnswerColumn, place: int | None, language: str) -> dict[str, Any]:
     nothing = message(language, "map.none")
     told: dict[str, Any] = {"told": False, "number": nothing, "from": nothing, "to": nothing, "margin": nothing}
     if place is not None and math.isfinite(column.values[place]):
@@ -168,7 +168,7 @@ def _frame(areas: Sequence[Area]) -> tuple[int, int, dict[str, Any]]:
     return WIDTH, round(min(MOST_HEIGHT, max(LEAST_HEIGHT, WIDTH * tall / wide))), projection
 
 
-def _measure(release: Release, column: Column, language: str) -> str:
+def _measure(release: Release, column: AnswerColumn, language: str) -> str:
     if column.measured is None:
         return message(language, "map.count")
     return message(language, "map.value", measure=clean(render(column.measured.words, language)))

@@ -10,7 +10,7 @@ from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import message
-from sfumato.reports.columns import Column, drawable, magnitude, plain, shared_margins
+from sfumato.reports.columns import AnswerColumn, drawable, magnitude, plain, shared_margins
 from sfumato.reports.plots.labels import clean, distinct, labels_of, listing
 from sfumato.reports.plots.theme import Palette, dressed, palette
 from sfumato.reports.words.rendering import render
@@ -62,7 +62,7 @@ def intervals(
     )
 
 
-def _order(first: Column, sort: str) -> list[int]:
+def _order(first: AnswerColumn, sort: str) -> list[int]:
     """The places of the groups, as they were asked for or the largest first; what has no value comes last."""
     places = list(range(len(first.values)))
     if sort == "value":
@@ -70,7 +70,7 @@ def _order(first: Column, sort: str) -> list[int]:
     return places
 
 
-def _rows(column: Column, parts: Sequence[tuple[str, ...]], places: Sequence[int], language: str) -> list[Row]:
+def _rows(column: AnswerColumn, parts: Sequence[tuple[str, ...]], places: Sequence[int], language: str) -> list[Row]:
     """What is drawn of each number; counts are handed on as they are, others with their figures written out."""
     rows: list[Row] = []
     for part, place in zip(parts, places, strict=True):
@@ -126,7 +126,7 @@ class _Look:
         cls,
         altair: Any,
         release: Release,
-        column: Column,
+        column: AnswerColumn,
         language: str,
         theme: str,
         *,
@@ -199,14 +199,14 @@ class _Look:
         ]
 
 
-def _axis(release: Release, column: Column, language: str, *, alone: bool) -> str:
+def _axis(release: Release, column: AnswerColumn, language: str, *, alone: bool) -> str:
     if column.measured is None:
         return message(language, "plot.axis")
     measure = clean(render(column.measured.words, language))
     return message(language, "plot.axis_column", measure=measure) if alone else measure
 
 
-def _title(release: Release, chosen: Sequence[Column], keys: Sequence[str], language: str) -> str:
+def _title(release: Release, chosen: Sequence[AnswerColumn], keys: Sequence[str], language: str) -> str:
     facts = {"dataset": clean(release.statement.dataset.name), "columns": clean(" × ".join(keys))}
     if release.statement.query.measure is not None:
         return message(language, "plot.title_by" if keys else "plot.title", **facts)
@@ -214,7 +214,7 @@ def _title(release: Release, chosen: Sequence[Column], keys: Sequence[str], lang
     return message(language, "plot.title_columns_by" if keys else "plot.title_columns", **facts)
 
 
-def _subtitle(release: Release, chosen: Sequence[Column], shown: int, language: str) -> list[str]:
+def _subtitle(release: Release, chosen: Sequence[AnswerColumn], shown: int, language: str) -> list[str]:
     said, numbers = release.statement, len(chosen[0].values)
     facts = {"amount": amount(said.spend, language), "numbers": f"{numbers:,}"}
     shared = shared_margins(release)

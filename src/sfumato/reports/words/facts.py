@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sfumato.accounting.charged import charged
+from sfumato.accounting.filter_cost import filter_cost
 from sfumato.core.budget import Budget
 from sfumato.core.description import Counted, Description, Form, Listed, OneLine, Word, phrase
 from sfumato.core.exact import non_negative
@@ -19,7 +19,7 @@ from sfumato.core.release import Release, only_release
 from sfumato.core.statement import Account, Statement
 from sfumato.core.units import Unit
 from sfumato.errors import InvalidInput, Unsupported
-from sfumato.reports.columns import CONFIDENCE, Column, columns_of, described, shared_margins, widest_at_once
+from sfumato.reports.columns import CONFIDENCE, AnswerColumn, columns_of, described, shared_margins, widest_at_once
 from sfumato.reports.words.rendering import one_line
 
 __all__ = ["CONFIDENCE", "Facts", "Margins", "Span", "guarantee_of", "named", "sources"]
@@ -60,7 +60,7 @@ class Span:
     rank: int | None = None
 
     @classmethod
-    def of(cls, column: Column) -> "Span":
+    def of(cls, column: AnswerColumn) -> "Span":
         """The span of a column."""
         told = column.told
         return cls(
@@ -217,14 +217,14 @@ def guarantee_of(spent: Budget) -> Pure | Approximate:
 
 def _lost(said: Statement) -> Fraction | None:
     """What a release counts against the filter of its account; None where sums of ε and δ decide."""
-    return None if said.account.method == "basic" else charged(said.event, said.account.order)
+    return None if said.account.method == "basic" else filter_cost(said.event, said.account.order)
 
 
 def _paid(said: Iterable[Statement], account: Account) -> bool:
     """Whether what releases cost together was spent by an account: by its filter, where it has one."""
     if account.filter_spent is None:
         return account.spent.covers(sum((each.spend for each in said), start=Budget.none()))
-    return sum((charged(each.event, account.order) for each in said), Fraction(0)) <= account.filter_spent
+    return sum((filter_cost(each.event, account.order) for each in said), Fraction(0)) <= account.filter_spent
 
 
 def _known(guarantee: Guarantee) -> Pure | Approximate:

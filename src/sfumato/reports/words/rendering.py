@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import reduce
 
-from sfumato.core.description import Counted, Joined, Listed, OneLine, Phrase, Run, Spaced, Word
+from sfumato.core.description import Counted, Joined, Listed, OneLine, Phrase, Spaced, Word, WordRun
 from sfumato.reports.catalogue import LANGUAGES, counted, message
 
 __all__ = ["listed", "one_line", "render", "spaced"]
@@ -27,7 +27,7 @@ def render(word: Word, language: str) -> str:
         case Joined(by=by, parts=parts):
             texts = (render(part, language) for part in parts)
             return reduce(lambda left, right: message(language, by, left=left, right=right), texts)
-        case Run(parts=parts):
+        case WordRun(parts=parts):
             return "".join(render(part, language) for part in parts)
         case OneLine(word=inner):
             return one_line(render(inner, language))

@@ -18,7 +18,7 @@ from sfumato.reports.words.rendering import render
 from sfumato.streams.describe import level_of
 from sfumato.streams.total import RunningTotal
 
-__all__ = ["Course", "course", "event_and_person", "lines", "series"]
+__all__ = ["DrawnSeries", "course", "event_and_person", "lines", "series"]
 
 MOST_PANELS = 12
 MOST_POINTS = 600  # of one line: more cannot be told apart on paper
@@ -27,7 +27,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
+class DrawnSeries:
     """What is drawn of one series: a row for each step that is shown, by group."""
 
     rows: tuple[Row, ...]
@@ -42,7 +42,7 @@ class Course:
         return min(0.0, *numbers), max(1.0, *numbers)
 
 
-def course(given: Release | Derived) -> Course:
+def course(given: Release | Derived) -> DrawnSeries:
     """Read off a release of a stream, or what was computed from one, what a picture shows of it."""
     if isinstance(given, Derived):
         figure = given
@@ -64,7 +64,7 @@ def course(given: Release | Derived) -> Course:
         for step, name, value, (low, high), (least, most) in zip(steps, names, figure.values, near, wide, strict=True)
         if (int(step) - int(first)) % every == 0 or step == last
     ]
-    return Course(rows=tuple(rows), groups=groups, numbers=len(figure.values), every=every)
+    return DrawnSeries(rows=tuple(rows), groups=groups, numbers=len(figure.values), every=every)
 
 
 def series(given: Release | Derived, language: str = "en", theme: str = "light", *, then: Derived | None = None) -> Any:
@@ -229,12 +229,12 @@ def lines(
     return panel.properties(title={"text": heading, "fontSize": 12, "anchor": "start", "frame": "group", "offset": 6})
 
 
-def _both(found: Course, later: Course | None) -> tuple[float, float]:
+def _both(found: DrawnSeries, later: DrawnSeries | None) -> tuple[float, float]:
     low, high = found.reach
     return (low, high) if later is None else (min(low, later.reach[0]), max(high, later.reach[1]))
 
 
-def _band(given: Release | Derived, found: Course, language: str) -> str:
+def _band(given: Release | Derived, found: DrawnSeries, language: str) -> str:
     numbers = f"{found.numbers:,}"
     if isinstance(given, Derived):
         return message(language, getattr(given, "covers", "stream_plot.exact_band"), numbers=numbers)
@@ -262,7 +262,7 @@ def _level(release: Release, language: str) -> str:
     return message(language, f"stream_plot.level_{level_of(said.query, said.unit)}", width=width, amount=spent)
 
 
-def _thinned(found: Course, language: str) -> list[str]:
+def _thinned(found: DrawnSeries, language: str) -> list[str]:
     if found.every == 1:
         return []
     steps = counted(language, "step", found.numbers // len(found.groups))

@@ -20,7 +20,7 @@ from sfumato.laws.margins import level_of
 from sfumato.streams.post.measurements import Measured
 
 if TYPE_CHECKING:
-    from sfumato.streams.meters import Floats
+    from sfumato.streams.strategy_encoder import Floats
 
 __all__ = ["WEIGHTS", "Forecast", "forecast"]
 

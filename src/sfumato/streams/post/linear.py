@@ -16,7 +16,7 @@ from sfumato.mechanisms.matrix.steps.buffers import Buffers
 from sfumato.streams.noise import SeriesNoise
 
 if TYPE_CHECKING:
-    from sfumato.streams.meters import Floats
+    from sfumato.streams.strategy_encoder import Floats
 
 __all__ = ["Linear", "LinearPart", "reach"]
 

@@ -17,7 +17,7 @@ from sfumato.streams.noise import SeriesNoise
 from sfumato.streams.total import RunningTotal
 
 if TYPE_CHECKING:
-    from sfumato.streams.meters import Floats, Strategy
+    from sfumato.streams.strategy_encoder import Floats, Strategy
 
 __all__ = ["MOST", "Measured", "design", "variance_of"]
 
@@ -90,7 +90,7 @@ def design(strategy: "Strategy", told: int) -> "Floats":
     import numpy as np
     from scipy.linalg import solve_triangular
 
-    from sfumato.streams.readers import back_row
+    from sfumato.streams.reconstruction import back_row
 
     if isinstance(strategy, Tree):
         rows = []

@@ -19,7 +19,7 @@ from sfumato.streams.post.linear import Linear, LinearPart
 from sfumato.streams.post.measurements import Measured
 
 if TYPE_CHECKING:
-    from sfumato.streams.meters import Floats
+    from sfumato.streams.strategy_encoder import Floats
 
 __all__ = ["STRENGTHS", "Smoothed", "smoothed"]
 

@@ -13,7 +13,7 @@ from sfumato.engines.expressions import Expression, Term, coalesce, col, greates
 from sfumato.errors import InvalidInput
 from sfumato.tables.sql.refusals import AGGREGATES, name_of, only, refused, unknown
 
-__all__ = ["Rows", "constant", "joined"]
+__all__ = ["RowScope", "constant", "joined"]
 
 ARITHMETIC: dict[type[exp.Expression], Callable[[Term, Term], Term]] = {
     exp.Add: operator.add,
@@ -47,7 +47,7 @@ LENGTHS = ("LENGTH", "CHAR_LENGTH", "CHARACTER_LENGTH")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class RowScope:
     """The rows that a question or a subquery is about: what can be named in them, and how they are called.
 
     ``names`` are values that were given a name; unless ``closed``, any other name is a column of the table. Names are

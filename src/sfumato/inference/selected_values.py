@@ -1,0 +1,46 @@
+"""What was chosen rather than measured: quantiles, names of groups. There is no law of error to make an interval of."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from sfumato.core.exact import Exact
+from sfumato.core.release import Release
+from sfumato.errors import Unsupported
+from sfumato.inference.derived import Derived, Label
+
+__all__ = ["SelectedValues"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SelectedValues(Derived):
+    """Values that a mechanism chose by their score.
+
+    ``rank_margin`` is how far from its place, counted in rows, each chosen value can be with 95% confidence, whatever
+    the data; None where that means nothing.
+    """
+
+    measured: ClassVar[bool] = False
+    chosen: tuple[Any, ...]
+    labels: Mapping[str, tuple[Label, ...]]
+    measure: str
+    sources: tuple[Release, ...]
+    rank_margin: int | None = None
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The values, in the order of the labels."""
+        return self.chosen
+
+    @property
+    def method(self) -> str:
+        """How the values were found."""
+        return "a choice by score"
+
+    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Any, Any]]:
+        """There is none."""
+        raise Unsupported(
+            f"{self.measure!r} was chosen, not measured: there is no law of its error, and no interval. Its rank is "
+            "bounded: see rank_margin."
+        )
