@@ -75,7 +75,7 @@ def test_numbers_that_say_nothing_are_called_so() -> None:
 def test_a_public_number_is_said_and_how_the_missing_count() -> None:
     data = pa.table({"id": list(range(50)), "sbp": [100.0 + place for place in range(50)]})
     vault = sf.Vault(unit=sf.record(relation="replace"), budget=sf.Budget(epsilon=10), name="trial")
-    asked = vault.table(data, name="trial", version="1", bounds={"sbp": (80, 220)}, number=50)
+    asked = vault.table(data, name="trial", version="1", bounds={"sbp": (80, 220)}, n_units=50)
     made = asked.mean("sbp").release(epsilon=1)
     assert made.statement.query.number == 50
     assert (

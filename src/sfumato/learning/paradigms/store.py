@@ -165,7 +165,7 @@ class ExampleStore:
         if self._unit.relation is Relation.REPLACE and isinstance(self._unit, Record):
             held.n_units = len(held.inputs) if n_units is None else n_units  # the number of records is public here
             if held.n_units != len(held.inputs):
-                raise InvalidInput("n_units is not the number of records, which is public here; nothing was done.")
+                raise InvalidInput("n_units is not that of the records, which is public here; nothing was done.")
         self._holdings[dataset] = held
         return Examples(
             keeper=_Keeper(held),
