@@ -196,7 +196,6 @@ class Evaluator:
     units alone.
     """
 
-    @renamed(right="metric")
     def __init__(
         self,
         gate: SessionGate,

@@ -84,7 +84,6 @@ class Trainer:
 
     _words: Callable[[], Words] = SystemWords  # tests put a source here that can be put back
 
-    @renamed(way="grad_mode", copies="augmentations")
     def __init__(
         self,
         gate: SessionGate,
