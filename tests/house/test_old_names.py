@@ -3,7 +3,6 @@
 import ast
 import warnings
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +44,7 @@ TABLE: dict[str, dict[str, str]] = {
     "Stream": {"each": "max_per_event"},
 }
 PRIVATE: dict[str, set[str]] = {
-    **dict.fromkeys(("Table", "Graph", "Stream", "Examples", "Question"), {"gate"}),
+    **{owner: {"gate"} for owner in ("Table", "Graph", "Stream", "Examples", "Question")},
     "Release": {"presenter", "shown"},
 }
 
@@ -105,17 +104,10 @@ def table(**said: Any) -> Any:
 
 
 def schema(**said: Any) -> Any:
-    return sf.Schema.from_toml(
-        'kind = "schema"\nversion = 1\n[dataset]\nname = "v"\n[unit]\ncolumn = "id"\n[columns.id]\ntype = "text"\n'
-    ).__class__(columns=_columns(), unit="id", **said)
-
-
-@cache
-def _columns() -> Any:
     from sfumato.engines.expressions import Type
     from sfumato.tables.schema import ColumnFacts
 
-    return (ColumnFacts(name="id", type=Type.TEXT),)
+    return sf.Schema(columns=(ColumnFacts(name="id", type=Type.TEXT),), unit="id", **said)
 
 
 def stream(**said: Any) -> Any:

@@ -185,8 +185,8 @@ class Training:
             raise Refused(
                 f"what is sampled are {self.units}s, and whoever is protected may be in {self.times} of them: a step "
                 f"has at least one of these up to {_at_least_one(self.rate, self.times)} of the time, not "
-                f"{self.rate}. Nothing was read and nothing was spent. Sample persons (ids=…, records=…), or train on "
-                "all units in each step (batch = number)."
+                f"{self.rate}. Nothing was read and nothing was spent. Sample persons (ids=…, "
+                "max_records_per_unit=…), or train on all units in each step (batch = n_units)."
             )
 
 
