@@ -178,7 +178,7 @@ class Training:
             raise Refused(
                 "parts of the units, be they samples or buckets of a cycle, are of a secret size and accounted for "
                 "under add/remove alone, and this vault's relation is replace. "
-                "Nothing was read and nothing was spent. Train on all units in each step (batch = number), or protect "
+                "Nothing was read and nothing was spent. Train on all units in each step (batch = n_units), or protect "
                 "units under add/remove."
             )
         if self.rate < 1 and self.times > 1:
