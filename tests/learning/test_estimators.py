@@ -86,7 +86,7 @@ def test_a_fit_beyond_the_budget_leaves_everything_as_it_was() -> None:
         model.predict([[0, 0]])
 
 
-@pytest.mark.parametrize("missing", ["vault", "epsilon", "delta", "bounds", "classes", "number"])
+@pytest.mark.parametrize("missing", ["vault", "epsilon", "delta", "bounds", "classes", "n_units"])
 def test_what_is_not_declared_is_not_read_off_the_rows(missing: str) -> None:
     where = vault()
     model = classifier(where).set_params(**{missing: None})
@@ -129,7 +129,7 @@ def test_settings_reach_the_trainer() -> None:
     model.fit(np.zeros((1, 2)), [0])
     assert [tuple(one.shape) for one in spy.model.parameters()] == [(5, 2), (5,), (2, 5), (2,)]
     assert spy.clip == "1/2"
-    optimiser = spy.settings.pop("optimiser")
+    optimiser = spy.settings.pop("optimizer")
     assert spy.settings == {"epsilon": 8, "delta": 1e-6, "epochs": 3, "batch": 77}
     assert (optimiser.defaults["lr"], optimiser.defaults["momentum"]) == (0.125, 0.5)
     assert model.certificate_ == "the certificate"
@@ -213,7 +213,7 @@ def test_parameters_are_as_scikit_learn_wants_them() -> None:
     with pytest.raises(InvalidInput, match="no parameter 'epoch'"):
         model.set_params(epoch=9)
     assert repr(classifier(where)) == (
-        "DPClassifier(epsilon=8, delta=1e-06, bounds=(-1, 1), classes=[0, 1], number=2000, epochs=5)"
+        "DPClassifier(epsilon=8, delta=1e-06, bounds=(-1, 1), classes=[0, 1], n_units=2000, epochs=5)"
     )
 
 

@@ -147,7 +147,7 @@ def test_a_public_number_is_not_used_for_what_a_join_leaves() -> None:
     visits = table("replace", n_units=3)
     places = visits._gate.public(pa.table({"k": ["a"]}), name="places")
     joined = visits.join(places, on="k").mean("x").query
-    assert joined.n_units is None
+    assert joined.number is None
     with pytest.raises(InvalidInput, match="what a join leaves"):
         dataclasses.replace(joined, number=3)
 
