@@ -49,7 +49,7 @@ class Gone(BaseException):
 def fitted(course: str, state: Path, monkeypatch: pytest.MonkeyPatch, last: int) -> tuple[Any, Average]:
     """A run that is interrupted after so many steps and resumed by another trainer of the vault."""
     said = dict(COURSES[course])
-    unit, copies = said.pop("unit", RECORD), said.pop("copies", None)
+    unit, copies = said.pop("unit", RECORD), said.pop("augmentations", None)
     vault = Vault(unit=unit, budget=sf.Budget(epsilon=9, delta=1e-6), name="clinic", key=KEY)
     inputs, targets = rows_of()
     ids: dict[str, Any] = {"ids": [row % 20 for row in range(60)], "max_records_per_unit": 2} if unit is USER else {}
@@ -97,7 +97,7 @@ def test_a_resumed_run_is_an_uninterrupted_one(course: str, tmp_path: Path, monk
 @pytest.mark.parametrize("course", COURSES)
 def test_the_length_of_a_state_tells_not_how_many_units_there_are(course: str, tmp_path: Path) -> None:
     said = dict(COURSES[course])
-    unit, copies = said.pop("unit", RECORD), said.pop("copies", None)
+    unit, copies = said.pop("unit", RECORD), said.pop("augmentations", None)
     left = set()
     for count in (1, 57, 1000):
         vault = Vault(unit=unit, budget=sf.Budget(epsilon=9, delta=1e-6), name="clinic")

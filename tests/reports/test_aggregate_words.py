@@ -14,6 +14,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.description import plain
+from sfumato.core.release import presenter_of
 from sfumato.inference.ratio import Ratio
 from sfumato.reports.columns import Column, columns_of, magnitude
 from sfumato.reports.words import AUDIENCES, Facts
@@ -90,7 +91,8 @@ def test_a_group_for_the_rest_leaves_nobody_out() -> None:
     assert "none of the listed groups" in five().explain()
     query = five().statement.query
     rest = replace(query, by=tuple(replace(keys, other="else") for keys in query.by))  # type: ignore[attr-defined,type-var]
-    made = replace(five(), statement=replace(five().statement, query=rest, values=(10**9,) * rest.size))
+    said = replace(five().statement, query=rest, values=(10**9,) * rest.size)
+    made = replace(five(), presenter=presenter_of(five()), statement=said)
     assert not Facts.of(made).description.at("uncounted")
     assert "none of the listed groups" not in made.explain()
 

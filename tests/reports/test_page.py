@@ -368,7 +368,9 @@ def test_gaussian_noise_is_named_with_its_own_sensitivity(small: Release) -> Non
     said = small.statement
     assert said.sensitivity.l2 is not None
     mechanism = Gaussian.calibrated(l2=said.sensitivity.l2, epsilon=1, delta=1e-6)
-    changed = replace(small, statement=replace(said, mechanism=mechanism, law=mechanism.law))
+    changed = replace(
+        small, presenter=presenter_of(small), statement=replace(said, mechanism=mechanism, law=mechanism.law)
+    )
     facts = dict(particulars(changed, "en"))
     assert facts["noise"] == "rounded Gaussian, standard deviation 17.93"
     assert facts["sensitivity"] == "one protected unit moves the numbers by at most √18 in Euclidean length"
