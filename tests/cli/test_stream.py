@@ -165,13 +165,13 @@ def told(run, *words: object) -> list[float]:
 @pytest.mark.parametrize("data", ["visits.csv", "visits.jsonl"])
 def test_events_are_totalled_step_by_step(run, folder, data):
     assert told(run, data, *DAY) == [2, 2, 3]
-    assert told(run, data, *DAY, "--amount", "n", "--each", 3) == [4, 4, 6]
+    assert told(run, data, *DAY, "--amount", "n", "--max-per-event", 3) == [4, 4, 6]
     assert told(run, data, *DAY, "--zone", "Europe/London") == [3, 3, 4]
     assert told(run, data, *DAY, "--person", "who", "--limit", 1, "--delta", "1e-6") == [1, 1, 2]
     assert told(run, data, *DAY, "--most", 1) == [1, 1, 2]
     person = ("--person", "who", "--delta", "1e-6", "--amount", "n")
-    assert told(run, data, *DAY, *person, "--each", 7) == [6, 6, 8]
-    assert told(run, data, *DAY, *person, "--each", 4) == [4, 4, 6]
+    assert told(run, data, *DAY, *person, "--max-per-event", 7) == [6, 6, 8]
+    assert told(run, data, *DAY, *person, "--max-per-event", 4) == [4, 4, 6]
 
 
 @pytest.mark.parametrize("data", ["visits.csv", "visits.jsonl"])

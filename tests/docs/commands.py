@@ -61,6 +61,7 @@ def _rows(command: Any) -> str:
     return "".join(
         f"| {_named(parameter, parameter.annotation)} | {_meaning(parameter, parameter.annotation)} |\n"
         for parameter in inspect.signature(function, eval_str=True).parameters.values()
+        if not getattr(get_args(parameter.annotation)[1], "hidden", False)  # an old name of an option
     )
 
 

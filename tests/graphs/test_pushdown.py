@@ -50,7 +50,7 @@ def graph(data: object, **said: Any) -> Any:
 
 
 def holding(given: Any) -> Any:
-    return given.gate._stores["graphs"]._holdings[given.dataset]
+    return given._gate._stores["graphs"]._holdings[given.dataset]
 
 
 def undirected(given: Any) -> list[Any]:
@@ -97,7 +97,7 @@ def none_or_one(given: Any) -> list[Any]:
 
 def both_ways(given: Any, questions: Callable[[Any], list[Any]]) -> tuple[list[list[int]], list[list[int]]]:
     """What the engine counts, and what is counted of the graph in memory; the engine's comes without reading edges."""
-    area, held = given.gate._stores["graphs"], holding(given)
+    area, held = given._gate._stores["graphs"], holding(given)
     asked = [question.query for question in questions(given)]
     assert held.counts is not None
     by_engine = [area.read(query) for query in asked]

@@ -10,7 +10,7 @@ import pytest
 import sfumato as sf
 from sfumato import errors
 from sfumato.core.query import Law
-from sfumato.core.release import Release
+from sfumato.core.release import Release, presenter_of
 from sfumato.inference.inversion import Spread
 from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.inference.ratio import Ratio, ratio_ends
@@ -90,6 +90,10 @@ def test_joint_ratios_that_share_noise_share_their_doubt(many: int) -> None:
 
 def test_two_releases_with_one_identifier_that_differ_are_refused() -> None:
     one, _ = releases(1)
-    forged = replace(one, statement=replace(one.statement, values=tuple(value + 1000 for value in one.values)))
+    forged = replace(
+        one,
+        presenter=presenter_of(one),
+        statement=replace(one.statement, values=tuple(value + 1000 for value in one.values)),
+    )
     with pytest.raises(errors.InvalidInput, match="forged"):
         one - forged

@@ -14,6 +14,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.description import plain
+from sfumato.core.release import presenter_of
 from sfumato.inference.ratio import Ratio
 from sfumato.reports.columns import AnswerColumn, columns_of, magnitude
 from sfumato.reports.words import AUDIENCES, Facts
@@ -75,7 +76,7 @@ def test_numbers_that_say_nothing_are_called_so() -> None:
 def test_a_public_number_is_said_and_how_the_missing_count() -> None:
     data = pa.table({"id": list(range(50)), "sbp": [100.0 + place for place in range(50)]})
     vault = sf.Vault(unit=sf.record(relation="replace"), budget=sf.Budget(epsilon=10), name="trial")
-    asked = vault.table(data, name="trial", version="1", bounds={"sbp": (80, 220)}, number=50)
+    asked = vault.table(data, name="trial", version="1", bounds={"sbp": (80, 220)}, n_units=50)
     made = asked.mean("sbp").release(epsilon=1)
     assert made.statement.query.number == 50
     assert (
@@ -90,7 +91,8 @@ def test_a_group_for_the_rest_leaves_nobody_out() -> None:
     assert "none of the listed groups" in five().explain()
     query = five().statement.query
     rest = replace(query, by=tuple(replace(keys, other="else") for keys in query.by))  # type: ignore[attr-defined,type-var]
-    made = replace(five(), statement=replace(five().statement, query=rest, values=(10**9,) * rest.size))
+    said = replace(five().statement, query=rest, values=(10**9,) * rest.size)
+    made = replace(five(), presenter=presenter_of(five()), statement=said)
     assert not Facts.of(made).description.at("uncounted")
     assert "none of the listed groups" not in made.explain()
 

@@ -15,6 +15,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.description import Form
+from sfumato.core.release import presenter_of
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.laws import DiscreteLaplace
 from sfumato.mechanisms import NoisyThreshold, OptimalSelection, TopChoice
@@ -238,6 +239,7 @@ def test_a_choice_needs_the_columns_that_it_goes_by(form: Form) -> None:
 
 
 def test_a_mechanism_that_does_not_belong_to_the_question_has_no_text(counts: Any, top: Any) -> None:
-    forged = replace(counts, statement=replace(counts.statement, mechanism=top.statement.mechanism))
+    said = replace(counts.statement, mechanism=top.statement.mechanism)
+    forged = replace(counts, presenter=presenter_of(counts), statement=said)
     with pytest.raises(Unsupported, match=r"query\.found_keys by a mechanism\.top"):
         Facts.of(forged)

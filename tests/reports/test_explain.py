@@ -13,6 +13,7 @@ import sfumato as sf
 from sfumato import errors
 from sfumato.core.description import Form
 from sfumato.core.guarantees import GDP
+from sfumato.core.release import presenter_of
 from sfumato.reports.explain import explain
 from sfumato.reports.words import AUDIENCES, Facts, Margins, write
 from tests.reports.test_explain_messages import FORBIDDEN
@@ -143,10 +144,14 @@ def test_a_release_with_a_delta_gets_guesses_and_a_sentence_about_delta() -> Non
 
 def test_only_counts_with_an_epsilon_and_a_delta_have_words_yet() -> None:
     release = release_of(UNITS["user, add/remove"])
-    gaussian = replace(release, statement=replace(release.statement, guarantee=GDP(mu=Fraction(1))))
+    gaussian = replace(
+        release, presenter=presenter_of(release), statement=replace(release.statement, guarantee=GDP(mu=Fraction(1)))
+    )
     with pytest.raises(errors.Unsupported, match=r"guarantee\.gdp"):
         gaussian.explain("en")
-    other = replace(release, statement=replace(release.statement, query=release.statement.dataset))
+    other = replace(
+        release, presenter=presenter_of(release), statement=replace(release.statement, query=release.statement.dataset)
+    )
     with pytest.raises(errors.Unsupported, match="no text yet for a dataset"):
         other.explain("en")
 

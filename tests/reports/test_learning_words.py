@@ -37,9 +37,9 @@ def vault(unit: Any) -> sf.Vault:
 
 def run(unit: Any = RECORDS, units: dict[str, Any] | None = None, **fit: Any) -> Release:
     x = torch.linspace(-1, 1, ROWS)[:, None]
-    data = Units(x, (x[:, 0] > 0).long(), name="visits", version="1", **{"number": ROWS, **(units or {})})
+    data = Units(x, (x[:, 0] > 0).long(), name="visits", version="1", **{"n_units": ROWS, **(units or {})})
     trainer = vault(unit).trainer(nn.Linear(1, 2), nn.functional.cross_entropy, data=data, clip=3)
-    said = {"epsilon": 2, "delta": 1e-7, "steps": 6, "batch": data.number, **fit}
+    said = {"epsilon": 2, "delta": 1e-7, "steps": 6, "batch": data.n_units, **fit}
     return trainer.fit(**said).release
 
 
@@ -51,13 +51,13 @@ MADE: dict[str, tuple[Any, str]] = {
         "A model with 4 weights, trained on “visits” (version 1) in 6 steps, each on about 15 of 60 rows.",
     ),
     "persons": (
-        lambda: run(PERSONS, {"ids": IDS, "records": 2, "number": 30}),
+        lambda: run(PERSONS, {"ids": IDS, "max_records_per_unit": 2, "n_units": 30}),
         "A model with 4 weights, trained on “visits” (version 1) in 6 steps, each on all of 30 persons.",
     ),
     "several rows": (lambda: run(PERSONS, {"ids": IDS, "times": 2}), "A model with 4 weights, trained on"),
     "adaptive": (lambda: run(noise=AdaptiveClip(noise=Fraction(9))), "A model with 4 weights, trained on"),
     "cycle": (lambda: run(noise=Correlated(bands=4), batch=20), "A model with 4 weights, trained on"),
-    "ended early": (lambda: run(every=2, watch=lambda step, weights: True), "A model with 4 weights, trained on"),
+    "ended early": (lambda: run(every=2, callback=lambda step, weights: True), "A model with 4 weights, trained on"),
 }
 
 
@@ -143,7 +143,7 @@ def test_the_facts_are_those_of_the_statement() -> None:
 @cache
 def looked() -> Release:
     x = torch.linspace(-1, 1, ROWS)[:, None]
-    data = Units(x, (x[:, 0] > 0).long(), name="held out", version="1", number=ROWS)
+    data = Units(x, (x[:, 0] > 0).long(), name="held out", version="1", n_units=ROWS)
     evaluator = vault(RECORDS).evaluator(data=data, evaluations=3, epsilon=8, delta=1e-7)
     evaluator.ask(nn.Linear(1, 2))
     evaluator.ask(nn.Linear(1, 2))
@@ -160,7 +160,7 @@ def test_looks_at_held_out_units_are_explained(audience: str) -> None:
 
 def test_nothing_that_was_told_is_nothing_to_explain() -> None:
     x = torch.zeros((9, 1))
-    data = Units(x, torch.zeros(9), name="held out", version="1", number=9)
+    data = Units(x, torch.zeros(9), name="held out", version="1", n_units=9)
     release = vault(RECORDS).evaluator(data=data, evaluations=3, epsilon=8, delta=1e-7).close()
     with pytest.raises(Unsupported, match="no model was looked at"):
         release.explain("en")

@@ -16,7 +16,7 @@ from jinja2 import UndefinedError
 
 import sfumato as sf
 from sfumato.core.query import Dataset
-from sfumato.core.release import Release
+from sfumato.core.release import Release, presenter_of
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.mechanisms import Gaussian
 from sfumato.reports import page as page_module
@@ -279,7 +279,7 @@ def test_the_condition_is_spelled_out(where: Any, english: str, chinese: str) ->
 def test_negative_counts_are_explained_where_they_occur() -> None:
     made = release()
     for values, expected in (((5, 0), False), ((5, -1), True)):
-        shown = replace(made, statement=replace(made.statement, values=values))
+        shown = replace(made, presenter=presenter_of(made), statement=replace(made.statement, values=values))
         text = page(shown)
         assert ("can make a small count negative" in text) is expected
         assert ("变为负数" in text) is expected
@@ -368,7 +368,9 @@ def test_gaussian_noise_is_named_with_its_own_sensitivity(small: Release) -> Non
     said = small.statement
     assert said.sensitivity.l2 is not None
     mechanism = Gaussian.calibrated(l2=said.sensitivity.l2, epsilon=1, delta=1e-6)
-    changed = replace(small, statement=replace(said, mechanism=mechanism, law=mechanism.law))
+    changed = replace(
+        small, presenter=presenter_of(small), statement=replace(said, mechanism=mechanism, law=mechanism.law)
+    )
     facts = dict(particulars(changed, "en"))
     assert facts["noise"] == "rounded Gaussian, standard deviation 17.93"
     assert facts["sensitivity"] == "one protected unit moves the numbers by at most √18 in Euclidean length"

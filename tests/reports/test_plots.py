@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.data_kind import kinds
-from sfumato.core.release import Release
+from sfumato.core.release import Release, presenter_of
 from sfumato.errors import InvalidInput, MissingExtra, Unsupported
 from sfumato.laws import DiscreteLaplace, Laplace, RoundedGaussian, Sum, SumTerm
 from sfumato.mechanisms import Gaussian
@@ -150,7 +150,9 @@ def test_two_chinese_labels_are_drawn_as_different_signs() -> None:
 
 def _still(made: Release, language: str) -> Any:
     """The picture with numbers that do not change from run to run."""
-    return plots.intervals(replace(made, statement=replace(made.statement, values=(40, 90))), language)
+    return plots.intervals(
+        replace(made, presenter=presenter_of(made), statement=replace(made.statement, values=(40, 90))), language
+    )
 
 
 def test_a_missing_font_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -423,7 +425,7 @@ def test_under_replace_the_belief_is_about_a_trait_alone() -> None:
 def _with_delta(made: Release) -> Release:
     """The same release on an account that has spent a δ."""
     account = replace(made.statement.account, spent=sf.Budget(epsilon=1, delta=1e-6))
-    return replace(made, statement=replace(made.statement, account=account))
+    return replace(made, presenter=presenter_of(made), statement=replace(made.statement, account=account))
 
 
 @pytest.mark.parametrize("kind", ["belief", "people"])
@@ -480,7 +482,11 @@ def test_the_frontier_of_gaussian_noise_keeps_its_delta() -> None:
     mechanism = Gaussian.calibrated(l2=squared, epsilon=0.5, delta=1e-6)
     said = replace(made.statement, mechanism=mechanism, law=mechanism.law, spend=sf.Budget(epsilon=0.5, delta=1e-6))
     assert recalibrated(said, "1/2") == mechanism
-    (here,) = [row for row in rows(plots.frontier(replace(made, statement=said)), "chosen") if row["chosen"]]
+    (here,) = [
+        row
+        for row in rows(plots.frontier(replace(made, presenter=presenter_of(made), statement=said)), "chosen")
+        if row["chosen"]
+    ]
     assert here["margin"] == mechanism.law.margin(0.95)
 
 

@@ -304,7 +304,7 @@ def test_a_window_of_events_protects_all_that_is_in_it() -> None:
         {"late": "perhaps"},
         {"bounds": (1, 5)},
         {"bounds": 5},
-        {"each": 0},
+        {"max_per_event": 0},
         {"window": 0},
         {"groups": ("A", "A")},
     ],
@@ -371,8 +371,8 @@ def test_what_is_read_decides_what_is_best() -> None:
         ({"limit": 3}, "a limit is sf.Limit"),
         ({"groups": "AB"}, "a list of names"),
         ({"groups": [1, 2]}, "a list of names"),
-        ({"limit": sf.Limit(groups=2, rows_per_group=1), "each": 2}, "Leave each out"),
-        ({"each": 4, "bounds": (0, 3)}, "more than the bounds of a step"),
+        ({"limit": sf.Limit(groups=2, rows_per_group=1), "max_per_event": 2}, "Leave max_per_event out"),
+        ({"max_per_event": 4, "bounds": (0, 3)}, "more than the bounds of a step"),
     ],
 )
 def test_declarations_that_mean_nothing_are_refused(said: dict[str, Any], match: str) -> None:

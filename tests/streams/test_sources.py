@@ -202,7 +202,7 @@ def test_a_source_that_is_waited_for() -> None:
 
 
 def test_an_inbox_tells_all_steps_that_ended_also_empty_ones() -> None:
-    inbox = Inbox(totals(each=5), CLOCK)
+    inbox = Inbox(totals(max_per_event=5), CLOCK)
     inbox.put_all([Arrival(at=at(2.5), amount=9), Arrival(at=at(0.5), amount=2), Arrival(at=at(0.6), amount=-4)])
     assert inbox.next_due == at(1)
     assert near(inbox.tell(at(0.9))) == []

@@ -156,7 +156,7 @@ def test_what_a_join_brings_along_is_declared_by_its_name() -> None:
         "hospitals.beds": (0, 50),
         "labs.result": (0, 8),
     }
-    assert joined.number is None
+    assert joined.n_units is None
     assert (visits.joins, len(joined.joins)) == ((), 2)
 
 

@@ -74,7 +74,7 @@ VISITS = Schema(
     edition="2026-10",
     unit="patient_id",
     limit=Limit(groups=3, rows_per_group=5),
-    number=71518,
+    n_units=71518,
     population=100_000,
     columns=(
         ColumnFacts(name="patient_id", type=Type.TEXT),
@@ -178,7 +178,7 @@ def schemas(draw: st.DrawFn) -> Schema:
     unit = draw(st.sampled_from([None, *units]))
     facts: dict[str, Any] = {"population": draw(st.none() | st.integers(10**6, 10**9))}
     if unit is not None:
-        facts["number"] = draw(st.none() | st.integers(1, 10**6))
+        facts["n_units"] = draw(st.none() | st.integers(1, 10**6))
         facts["limit"] = draw(st.none() | st.builds(Limit, groups=st.integers(1, 9), rows_per_group=st.integers(1, 9)))
     return Schema(
         name=draw(st.none() | names), edition=draw(st.none() | names), unit=unit, columns=tuple(found), **facts

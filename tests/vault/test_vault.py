@@ -302,7 +302,7 @@ def test_what_a_vault_holds_is_let_go_with_it() -> None:
     gc.disable()
     try:
         del vault
-        assert table.gate is held()  # a table keeps its vault
+        assert table._gate is held()  # a table keeps its vault
         del table
         assert held() is None
         assert store() is None

@@ -20,13 +20,14 @@ def answer_table(release: "Release", confidence: Fraction, *, most: int | None =
     from rich.text import Text
 
     from sfumato.core.exact import decimal_down
+    from sfumato.core.release import shown_columns
 
     percent = f"{decimal_down(100 * confidence)}% interval"
     drawn = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     labels = release.statement.query.labels()
     for name in labels:
         drawn.add_column(Text(harmless(name)))
-    shown = release.shown(confidence)
+    shown = shown_columns(release, confidence)
     cells: list[list[str]] = []
     for name, values, ends in shown:
         drawn.add_column(Text(harmless(name)), justify="right")
@@ -66,8 +67,10 @@ def figures(value: Any, ends: tuple[Any, Any]) -> tuple[str, str]:
 
 def document(release: "Release", confidence: Fraction) -> dict[str, Any]:
     """The same for programs; what the noise leaves open is null, and so are the ends of what was chosen."""
+    from sfumato.core.release import shown_columns
+
     columns: dict[str, dict[str, list[Any] | None]] = {}
-    for name, values, ends in release.shown(confidence):
+    for name, values, ends in shown_columns(release, confidence):
         sides = None if ends is None else [[_plain(end) for end in side] for side in zip(*ends, strict=True)]
         low, high = sides or (None, None)
         columns[name] = {"values": [_plain(value) for value in values], "low": low, "high": high}

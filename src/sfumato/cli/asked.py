@@ -319,10 +319,11 @@ def _show(
     Rows beyond these are counted by what is public: the labels of a question, or an answer that is released.
     """
     from sfumato.cli.answers import answer_table
+    from sfumato.core.release import shown_columns
     from sfumato.core.units import describe
 
     terminal().print(answer_table(release, level, most=most))
-    rows = len(release.shown(level)[0][1])
+    rows = len(shown_columns(release, level)[0][1])
     if most is not None and rows > most:
         say(f"… and {rows - most:,} more: --csv FILE writes all of them")
     say("")

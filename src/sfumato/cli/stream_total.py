@@ -87,9 +87,13 @@ class EventOptions:
     amount: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="What an event counts; 1 if not given.", rich_help_panel=DATA)
     ] = None
-    each: Annotated[
-        int, typer.Option(min=1, help="The most that one event counts, or a person's in a step.", rich_help_panel=DATA)
-    ] = 1
+    max_per_event: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="The most that one event counts, or a person's in a step; 1 if not given.", rich_help_panel=DATA
+        ),
+    ] = None
+    each: Annotated[int | None, typer.Option("--each", min=1, hidden=True)] = None  # its name up to 0.2
     most: Annotated[
         int, typer.Option("--most", min=1, help="The public largest number of a step, held to.", rich_help_panel=DATA)
     ] = 1_000_000
@@ -122,7 +126,7 @@ def total(
 
     Steps are told for all of the time that is said, whatever the file holds. Rows without a readable time, before the
     start or after the last step are dropped without a word. Protected is one event, unless --person names the column
-    of persons: then a person with all their events, of which so many count as --limit and --each say.
+    of persons: then a person with all their events, of which --limit and --max-per-event say how many count.
     A ledger is kept as by sfumato query.
 
     Example: $ sfumato stream total arrivals.csv --start 2026-01-01T00:00Z --every 1h --steps 24 --epsilon 1
@@ -134,7 +138,7 @@ def total(
     from sfumato.laws.margins import level_of
     from sfumato.streams.sources import Clock, Columns, GrowingFile, Inbox
 
-    level, person = level_of(confidence), events.person
+    level, person, most = level_of(confidence), events.person, _most(events)
     Budget.asked(epsilon=spend.epsilon, delta=spend.delta)
     clock = Clock(start=_moment(steps.start, events.zone), every=_length(steps.every))
     columns = Columns(time=events.times, person=person, amount=events.amount, zone=_zone(events.zone))
@@ -170,8 +174,8 @@ def total(
             version=events.version,
             horizon=steps.steps,
             bounds=(0, events.most),
-            each=events.each if person is None else 1,  # of persons the limit says it
-            limit=None if person is None else _limit(events.limit, steps.steps, events.each),
+            max_per_event=most if person is None else 1,  # of persons the limit says it
+            limit=None if person is None else _limit(events.limit, steps.steps, most),
             separation=events.separation,
         ).running_total()
         with warnings.catch_warnings(record=True) as heard:
@@ -206,10 +210,22 @@ def _foresee(question: "TotalQuestion", spend: SpendOptions, confidence: str, st
     say(f"the widest margin is ±{max(margins):,.1f}; each with confidence {confidence}")
 
 
-def _limit(limit: int | None, steps: int, each: int) -> "Limit":
+def _most(events: EventOptions) -> int:
+    """How much one event counts at most, by the option or by its old name."""
+    from sfumato.core.deprecation import GONE
+
+    if events.each is None:
+        return 1 if events.max_per_event is None else events.max_per_event
+    if events.max_per_event is not None:
+        raise InvalidInput(f"--each is the old name of --max-per-event, and both were given. {NOTHING} Leave it out.")
+    say(f"sfumato: --each is now --max-per-event. The old name goes in sfumato {GONE}.", error=True)
+    return events.each
+
+
+def _limit(limit: int | None, steps: int, most: int) -> "Limit":
     from sfumato.core.limits import Limit
 
-    return Limit(groups=steps if limit is None else limit, rows_per_group=each)
+    return Limit(groups=steps if limit is None else limit, rows_per_group=most)
 
 
 def _moment(text: str, zone: str | None) -> datetime:

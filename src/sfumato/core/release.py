@@ -1,13 +1,14 @@
 """Releases: noisy numbers with the law of their error, a certificate, and the way to explain themselves."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sfumato.core.budget import Budget
 from sfumato.core.certificate import Certificate
+from sfumato.core.deprecation import withdrawn
 from sfumato.core.exact import Exact, probability
 from sfumato.core.extras import need
 from sfumato.core.statement import Statement
@@ -16,7 +17,9 @@ from sfumato.errors import InvalidInput
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Presenter", "Release", "only_release"]
+__all__ = ["Presenter", "Release", "delivered_again", "only_release", "presenter_of", "shown_columns"]
+
+Columns = list[tuple[str, Sequence[Any], Sequence[tuple[Any, Any]] | None]]
 
 
 class Presenter(Protocol):
@@ -51,6 +54,7 @@ class Presenter(Protocol):
         ...
 
 
+@withdrawn(presenter="explain, plot, map, report and figure", shown="columns, interval and to_arrow")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
     """What leaves the vault.
@@ -63,7 +67,11 @@ class Release:
     certificate: Certificate
     charged: Budget
     repeated: bool
-    presenter: Presenter
+    presenter: InitVar[Presenter]
+    _presenter: Presenter = field(init=False, repr=False)
+
+    def __post_init__(self, presenter: Presenter) -> None:
+        object.__setattr__(self, "_presenter", presenter)
 
     @property
     def values(self) -> tuple[int, ...]:
@@ -101,7 +109,7 @@ class Release:
         import pyarrow as pa
 
         columns: dict[str, Sequence[Any]] = {**self.statement.query.labels()}
-        for name, values, ends in self.shown(confidence):
+        for name, values, ends in self._shown(confidence):
             columns[name] = values
             if ends is None:
                 continue
@@ -111,9 +119,7 @@ class Release:
             columns["high" if alone else f"{name}_high"] = highs
         return pa.table({name: _plain(column) for name, column in columns.items()})
 
-    def shown(
-        self, confidence: Exact = Fraction(19, 20)
-    ) -> list[tuple[str, Sequence[Any], Sequence[tuple[Any, Any]] | None]]:
+    def _shown(self, confidence: Exact = Fraction(19, 20)) -> Columns:
         """Each column of the answer: its name, its numbers and their intervals; none where they were chosen."""
         if self.statement.query.measure is not None:
             return [(self.statement.query.measure, self.values, self.interval(confidence))]
@@ -152,7 +158,7 @@ class Release:
         ``language`` is ``en`` or ``zh``; ``audience`` is ``public``, ``patient``, ``clinician``, ``manager`` or
         ``board``, an ethics board.
         """
-        return self.presenter.explain(self, language, audience)
+        return self._presenter.explain(self, language, audience)
 
     def plot(
         self, kind: str = "intervals", *, column: str | None = None, language: str = "en", theme: str = "light"
@@ -165,7 +171,7 @@ class Release:
         ``light`` or ``dark``.
         ``column`` picks one where the answer has several; without it, ``intervals`` draws them side by side.
         """
-        return self.presenter.plot(self, kind, language, theme, column)
+        return self._presenter.plot(self, kind, language, theme, column)
 
     def map(
         self,
@@ -185,7 +191,7 @@ class Release:
         several objects of a topology, and ``column`` one of several columns.
         """
         asked = {"key": key, "property": property, "object": object, "column": column}
-        return self.presenter.map(self, areas, **asked, language=language, theme=theme)
+        return self._presenter.map(self, areas, **asked, language=language, theme=theme)
 
     def report(
         self, path: str | Path, *, languages: Sequence[str] = ("en", "zh"), reason: str = "", legal_basis: str = ""
@@ -195,7 +201,7 @@ class Release:
         ``reason`` says why this ε and no smaller one, ``legal_basis`` on which ground it may be published; both are
         decisions of people. With both, the page is a publication and states them; without, it says that it is a draft.
         """
-        return self.presenter.report(self, Path(path), languages, reason, legal_basis)
+        return self._presenter.report(self, Path(path), languages, reason, legal_basis)
 
     @property
     def figure(self) -> Any:
@@ -204,7 +210,7 @@ class Release:
         Figures cost nothing and carry the error of the noise along. ``a + b``, ``a - b``, ``2 * a`` and ``a / b`` on
         releases are short for the same on their figures.
         """
-        return self.presenter.figure(self)
+        return self._presenter.figure(self)
 
     def __add__(self, other: object) -> Any:
         return self.figure + other
@@ -228,7 +234,7 @@ class Release:
         return self.figure / other
 
     def _repr_html_(self) -> str:
-        return self.presenter.html(self)
+        return self._presenter.html(self)
 
 
 def _plain(column: Sequence[Any]) -> list[Any]:
@@ -248,3 +254,18 @@ def only_release(given: object) -> Release:
     if not isinstance(given, Release):
         raise InvalidInput(f"post-processing takes releases and was given {type(given).__name__}; nothing was done.")
     return given
+
+
+def shown_columns(release: Release, confidence: Exact = Fraction(19, 20)) -> Columns:
+    """Each column of an answer: its name, its numbers and their intervals; none where they were chosen."""
+    return release._shown(confidence)
+
+
+def presenter_of(release: Release) -> Presenter:
+    """Whoever turns a release into words and pictures."""
+    return release._presenter
+
+
+def delivered_again(release: Release) -> Release:
+    """A stored answer as it is handed out once more, for nothing."""
+    return replace(release, presenter=release._presenter, charged=Budget.none(), repeated=True)

@@ -6,7 +6,7 @@ deliver. No row is read and no noise is drawn before the charge counts.
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from fractions import Fraction
 from typing import Any
@@ -18,7 +18,7 @@ from sfumato.core.exact import Exact, natural, non_negative
 from sfumato.core.interrupts import FAILED, attempt, check_outside
 from sfumato.core.query import Answer, Dataset, DrawnMechanism, Query, ReleasedQuery
 from sfumato.core.question import Preview
-from sfumato.core.release import Release
+from sfumato.core.release import Release, delivered_again
 from sfumato.core.stored import Stored
 from sfumato.errors import EngineFailed, InvalidInput, LedgerError, Refused, Unsupported
 from sfumato.gate.notary import Notary, Priced, now
@@ -221,7 +221,7 @@ class ReleaseGate:
     def _stored(self, question: str, private: Sequence[Dataset]) -> Release | None:
         """The answer that was given before, at no cost."""
         stored = self.notary.ledger.stored(question, private)
-        return None if stored is None else replace(stored, charged=Budget.none(), repeated=True)
+        return None if stored is None else delivered_again(stored)
 
     def _store(self, query: Query) -> tuple[DataStore[Any], ReleasedQuery]:
         """The store that answers a query, once it has been checked."""

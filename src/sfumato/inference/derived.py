@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sfumato.core import enclosures
 from sfumato.core.exact import Exact, probability
 from sfumato.core.extras import need
-from sfumato.core.release import Release
+from sfumato.core.release import Release, presenter_of
 from sfumato.errors import InvalidInput
 from sfumato.inference.linear_combination import LinearCombination
 
@@ -39,7 +39,7 @@ class Derived:
         """Say in plain words what was computed from which releases, how exact it is and what is promised."""
         if not self.sources:
             raise InvalidInput("a figure of constants alone has nothing to explain.")
-        return self.sources[0].presenter.explain_figure(self, language, audience)
+        return presenter_of(self.sources[0]).explain_figure(self, language, audience)
 
     def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Any, Any]]:
         """Low and high for each number; with ``joint`` all of them hold at once with this confidence."""

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from sfumato.core.deprecation import renamed
 from sfumato.core.exact import Exact, natural
 from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.learning.features import (
@@ -45,9 +46,9 @@ class _Estimator:
         epsilon: Exact | None,
         delta: Exact | None,
         bounds: Any,
-        words: Mapping[str, Sequence[Hashable]] | None,
-        number: int | None,
-        records: int | None,
+        categories: Mapping[str, Sequence[Hashable]] | None,
+        n_units: int | None,
+        max_records_per_unit: int | None,
         hidden: Sequence[int],
         epochs: int,
         batch: int | None,
@@ -58,7 +59,8 @@ class _Estimator:
         version: str | None,
     ) -> None:
         self.vault, self.epsilon, self.delta = vault, epsilon, delta
-        self.bounds, self.words, self.number, self.records = bounds, words, number, records
+        self.bounds, self.categories = bounds, categories
+        self.n_units, self.max_records_per_unit = n_units, max_records_per_unit
         self.hidden, self.epochs, self.batch, self.clip = hidden, epochs, batch, clip
         self.learning_rate, self.momentum, self.name, self.version = learning_rate, momentum, name, version
 
@@ -66,6 +68,7 @@ class _Estimator:
         """What was said when it was made, by name; ``deep`` changes nothing, as no part is an estimator."""
         return {name: getattr(self, name) for name in _said(type(self))}
 
+    @renamed(words="categories", targets="target_bounds", number="n_units", records="max_records_per_unit")
     def set_params(self, **params: Any) -> Self:
         """Say some of it anew."""
         known = _said(type(self))
@@ -109,7 +112,7 @@ class _Estimator:
             raise InvalidInput("X and y have different numbers of rows; nothing was trained and nothing was spent")
         if groups is not None and length_of(groups, "groups") != table.rows:
             raise InvalidInput("groups and y have different numbers of rows; nothing was trained and nothing spent")
-        number = natural(self.number, "number")
+        number = natural(self.n_units, "n_units")
         batch = self.batch if self.batch is not None else number if number <= SMALL else max(SMALL, number // SHARE)
 
         def encoded() -> tuple[Tensor, Tensor, Tensor]:
@@ -122,8 +125,8 @@ class _Estimator:
             inputs=torch.zeros(len(table.features.names)),
             targets=target,
             ids=groups,
-            records=None if groups is None else self.records,
-            number=number,
+            max_records_per_unit=None if groups is None else self.max_records_per_unit,
+            n_units=number,
             name=self.name,
             version=self.version,
         )
@@ -133,7 +136,7 @@ class _Estimator:
             delta=self.delta,
             epochs=self.epochs,
             batch=batch,
-            optimiser=torch.optim.SGD(model.parameters(), lr=rate, momentum=momentum),
+            optimizer=torch.optim.SGD(model.parameters(), lr=rate, momentum=momentum),
         )
         self.model_, self.release_ = trained.model.eval(), trained.release
         self.certificate_, self.epsilon_, self.delta_ = trained.release.certificate, trained.epsilon, trained.delta
@@ -160,10 +163,10 @@ class _Estimator:
             "vault": "the vault that is charged: vault=sf.Vault(…)",
             "epsilon": "how much of the budget to spend: epsilon=1",
             "delta": "the δ of that: delta=1e-6",
-            "number": "how many units there are as far as the public knows: number=10_000",
+            "n_units": "how many units there are as far as the public knows: n_units=10_000",
         }
         missing = [words for name, words in meant.items() if getattr(self, name) is None]
-        if self.bounds is None and self.words is None:
+        if self.bounds is None and self.categories is None:
             missing.append("bounds of every column: bounds=[(0, 120), …], or (low, high) for all of them")
         if missing:
             raise NotDeclared(f"nothing was read and nothing was spent. Say {'; and '.join(missing)}.")
@@ -174,8 +177,8 @@ class _Estimator:
         How many columns there are is told by the shape of an array or a frame. What is in a list is not looked at: of
         rows in one it is ``width`` or, without that, for how many bounds were declared.
         """
-        if isinstance(self.bounds, Mapping) or self.words is not None:
-            features = Features(bounds=self.bounds, words=self.words)
+        if isinstance(self.bounds, Mapping) or self.categories is not None:
+            features = Features(bounds=self.bounds, categories=self.categories)
             rows = features.rows(x)
             return _Table(features, rows, lambda: (features(x), torch.ones(rows, dtype=torch.bool)))
         odd = isinstance(x, Tensor) and (x.layout != torch.strided or x.is_complex())
@@ -223,29 +226,30 @@ class _Estimator:
         return nn.Sequential(*layers, last)
 
 
+@renamed(words="categories", number="n_units", records="max_records_per_unit")
 class DPClassifier(_Estimator):
     """A private classifier of tables: logistic regression, or a network with ``hidden`` layers.
 
-    ``bounds`` holds the columns: one pair (low, high) for all, a pair each, or a mapping by name, with ``words``
+    ``bounds`` holds the columns: one pair (low, high) for all, a pair each, or a mapping by name, with ``categories``
     (lists of what columns of words can hold) beside it. ``classes`` lists all labels; a row with another label counts
     nothing, and neither does one of a list of rows that is longer or shorter than declared. A cell that cannot be read,
     whatever it raises, is a missing one. A list of rows needs a pair of bounds for each column: its rows are not looked
-    at before the charge, so not to see how many there are. ``number`` is the public number of units. In a vault of
-    users, ``fit(X, y, groups=ids)`` trains on each person's rows together, at most ``records`` of them.
+    at before the charge, so not to see how many there are. ``n_units`` is the public number of units. In a vault of
+    users, ``fit(X, y, groups=ids)`` trains on each person's rows together, at most ``max_records_per_unit`` of them.
 
     Guarantee: a fit is one charge of (ε, δ) for the unit of ``vault``, stated by ``certificate_``, and made before any
     row is read; what is refused follows from settings, types and shapes. Predictions for other rows cost nothing more.
-    Assumes: bounds, words, classes, number and all settings were not chosen by looking at the data, and the number of
-    columns and their types are public; a search over settings is a charge for each fit. ``score`` on private rows is a
-    reading of them that no budget covers: hold out rows that may be seen. Public: every parameter.
+    Assumes: bounds, categories, classes, n_units and all settings were not chosen by looking at the data, and the
+    number of columns and their types are public; a search over settings is a charge for each fit. ``score`` on private
+    rows is a reading of them that no budget covers: hold out rows that may be seen. Public: every parameter.
     Proof: docs/proofs/training.md
 
     >>> import numpy as np, sfumato as sf
     >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=3, delta=1e-6),
     ...                  name="trial")
     >>> x = np.linspace(-1, 1, 4000)[:, None]
-    >>> model = DPClassifier(vault=vault, epsilon=2, delta=1e-6, bounds=(-1, 1), classes=["low", "high"], number=4000,
-    ...                      epochs=2)
+    >>> model = DPClassifier(vault=vault, epsilon=2, delta=1e-6, bounds=(-1, 1), classes=["low", "high"],
+    ...                      n_units=4000, epochs=2)
     >>> model.fit(x, np.where(x[:, 0] > 0, "high", "low")).predict([[-0.8], [0.8]]).tolist()
     ['low', 'high']
     >>> float(vault.left.epsilon)
@@ -259,10 +263,10 @@ class DPClassifier(_Estimator):
         epsilon: Exact | None = None,
         delta: Exact | None = None,
         bounds: Any = None,
-        words: Mapping[str, Sequence[Hashable]] | None = None,
+        categories: Mapping[str, Sequence[Hashable]] | None = None,
         classes: Sequence[Hashable] | None = None,
-        number: int | None = None,
-        records: int | None = None,
+        n_units: int | None = None,
+        max_records_per_unit: int | None = None,
         hidden: Sequence[int] = (),
         epochs: int = 20,
         batch: int | None = None,
@@ -273,9 +277,9 @@ class DPClassifier(_Estimator):
         version: str | None = None,
     ) -> None:
         super().__init__(
-            vault=vault, epsilon=epsilon, delta=delta, bounds=bounds, words=words, number=number, records=records,
-            hidden=hidden, epochs=epochs, batch=batch, clip=clip, learning_rate=learning_rate, momentum=momentum,
-            name=name, version=version,
+            vault=vault, epsilon=epsilon, delta=delta, bounds=bounds, categories=categories, n_units=n_units,
+            max_records_per_unit=max_records_per_unit, hidden=hidden, epochs=epochs, batch=batch, clip=clip,
+            learning_rate=learning_rate, momentum=momentum, name=name, version=version,
         )  # fmt: skip
         self.classes = classes
 
@@ -331,17 +335,19 @@ class DPClassifier(_Estimator):
         return classes
 
 
+@renamed(words="categories", targets="target_bounds", number="n_units", records="max_records_per_unit")
 class DPRegressor(_Estimator):
     """A private regression on tables: a linear model of least squares, or a network with ``hidden`` layers.
 
-    ``targets`` is the pair (low, high) that targets are held to and predictions lie in; the rest as for
+    ``target_bounds`` is the pair (low, high) that targets are held to and predictions lie in; the rest as for
     :class:`DPClassifier`, with the same guarantee and assumptions. A row whose target is no number counts nothing.
 
     >>> import numpy as np, sfumato as sf
     >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=3, delta=1e-6),
     ...                  name="trial")
     >>> x = np.linspace(0, 10, 4000)[:, None]
-    >>> line = DPRegressor(vault=vault, epsilon=2, delta=1e-6, bounds=(0, 10), targets=(0, 100), number=4000, epochs=5)
+    >>> line = DPRegressor(vault=vault, epsilon=2, delta=1e-6, bounds=(0, 10), target_bounds=(0, 100), n_units=4000,
+    ...                    epochs=5)
     >>> bool(abs(line.fit(x, 10 * x[:, 0]).predict([[5]]) - 50)[0] < 10)
     True
     """
@@ -355,10 +361,10 @@ class DPRegressor(_Estimator):
         epsilon: Exact | None = None,
         delta: Exact | None = None,
         bounds: Any = None,
-        words: Mapping[str, Sequence[Hashable]] | None = None,
-        targets: tuple[float, float] | None = None,
-        number: int | None = None,
-        records: int | None = None,
+        categories: Mapping[str, Sequence[Hashable]] | None = None,
+        target_bounds: tuple[float, float] | None = None,
+        n_units: int | None = None,
+        max_records_per_unit: int | None = None,
         hidden: Sequence[int] = (),
         epochs: int = 20,
         batch: int | None = None,
@@ -369,16 +375,16 @@ class DPRegressor(_Estimator):
         version: str | None = None,
     ) -> None:
         super().__init__(
-            vault=vault, epsilon=epsilon, delta=delta, bounds=bounds, words=words, number=number, records=records,
-            hidden=hidden, epochs=epochs, batch=batch, clip=clip, learning_rate=learning_rate, momentum=momentum,
-            name=name, version=version,
+            vault=vault, epsilon=epsilon, delta=delta, bounds=bounds, categories=categories, n_units=n_units,
+            max_records_per_unit=max_records_per_unit, hidden=hidden, epochs=epochs, batch=batch, clip=clip,
+            learning_rate=learning_rate, momentum=momentum, name=name, version=version,
         )  # fmt: skip
-        self.targets = targets
+        self.target_bounds = target_bounds
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:  # noqa: N803
         """Charge, then train on the rows, with the persons whose they are in ``groups`` where users are protected."""
         self._check_declared()
-        pair = self._targets()
+        pair = self._target_bounds()
 
         def encode(targets: Any) -> tuple[Tensor, Tensor]:
             values = scaled(targets, pair).astype(np.float32)
@@ -389,7 +395,7 @@ class DPRegressor(_Estimator):
 
     def predict(self, X: Any) -> Any:  # noqa: N803
         """The target of each row, within the declared bounds."""
-        centre, half = middle(self._targets())
+        centre, half = middle(self._target_bounds())
         return centre + self._outputs(X)[:, 0].double().clamp(-1, 1).numpy() * half
 
     def score(self, X: Any, y: Any) -> float:  # noqa: N803
@@ -397,13 +403,13 @@ class DPRegressor(_Estimator):
         truth = numbers(y)
         return float(1 - ((truth - self.predict(X)) ** 2).sum() / ((truth - truth.mean()) ** 2).sum())
 
-    def _targets(self) -> tuple[float, float]:
-        if self.targets is None:
+    def _target_bounds(self) -> tuple[float, float]:
+        if self.target_bounds is None:
             raise NotDeclared(
                 "the bounds of the targets are not declared, and are not read off them; nothing was read and nothing "
-                "was spent. Say targets=(low, high)."
+                "was spent. Say target_bounds=(low, high)."
             )
-        return bounded(self.targets, "the targets")
+        return bounded(self.target_bounds, "the targets")
 
 
 class _Table:

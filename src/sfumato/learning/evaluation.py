@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, SupportsIndex
 
 from sfumato.core.budget import Budget
+from sfumato.core.deprecation import renamed
 from sfumato.core.description import Description, Word, phrase
 from sfumato.core.exact import Exact, fraction_text, natural
 from sfumato.core.finding import check_fit
@@ -164,22 +165,23 @@ class Evaluations:
         return problem
 
 
+@renamed(number="n_units")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluated:
-    """A noisy count of units that a model got right, of ``number``; within ±``margin`` in 95 of 100. Public."""
+    """A noisy count of units that a model got right, of ``n_units``; within ±``margin`` in 95 of 100. Public."""
 
     count: int
-    number: int
+    n_units: int
     margin: int
 
     @property
     def share(self) -> float:
         """The share that was right; noise can take it below 0 and above 1.
 
-        >>> Evaluated(count=90, number=100, margin=4).share
+        >>> Evaluated(count=90, n_units=100, margin=4).share
         0.9
         """
-        return self.count / self.number
+        return self.count / self.n_units
 
 
 class Evaluator:
@@ -189,7 +191,7 @@ class Evaluator:
     read; models may be chosen after seeing answers. A question beyond the declared number is refused, whichever thread
     asks it, and each takes its place before a row is read. It cannot be copied, pickled, or used after a fork. The
     charge is added to that of training: where nobody is in both parts, this is more than needed. A unit that the model
-    cannot compute is not right, and nobody is told. Assumes: no operation of a model or of ``right`` has a rule of its
+    cannot compute is not right, and nobody is told. Assumes: no operation of a model or of ``metric`` has a rule of its
     own for many units at once (``torch.autograd.Function.vmap``, ``torch.library``) that mixes them. Sensitive: the
     units alone.
     """
@@ -202,25 +204,25 @@ class Evaluator:
         evaluations: int,
         epsilon: Exact,
         delta: Exact,
-        right: "Callable[[Tensor, Tensor], Tensor] | None" = None,
+        metric: "Callable[[Tensor, Tensor], Tensor] | None" = None,
         words: Any = None,
     ) -> None:
         from sfumato.learning.table_units import TableUnits
 
         if type(data) not in (Units, TableUnits):
-            raise InvalidInput("data must be learning.Units(inputs, targets, number=…, name=…); nothing was done.")
+            raise InvalidInput("data must be learning.Units(inputs, targets, n_units=…, name=…); nothing was done.")
         data.check(gate.unit)
         query = Evaluations(
             dataset=data.dataset,
             units=data.kind,
             evaluations=evaluations,
-            number=data.number,
+            number=data.n_units,
             times=data.times,
-            records=data.records,
+            records=data.max_records_per_unit,
         )
         spend = Budget.asked(epsilon=epsilon, delta=delta)
         mechanism = query.mechanism(gate.unit, spend)
-        self._gate, self._units, self._right, self._words = gate, data, right or _highest, words
+        self._gate, self._units, self._metric, self._words = gate, data, metric or _highest, words
         self._opened = gate.open(query, mechanism, query.limit(gate.unit), spend, idempotency=None)
         self._query, self._mechanism = query, mechanism
         self._lock, self._process = threading.RLock(), os.getpid()
@@ -254,7 +256,7 @@ class Evaluator:
                 self._values.append(told)
             finally:
                 self._reading -= 1
-        return Evaluated(count=told, number=self._query.number, margin=self._mechanism.law.margin(CONFIDENCE))
+        return Evaluated(count=told, n_units=self._query.number, margin=self._mechanism.law.margin(CONFIDENCE))
 
     def close(self) -> "Release":
         """Sign what was told; what was not asked for is not given back."""
@@ -295,7 +297,7 @@ class Evaluator:
 
     def _rehearse(self, model: "nn.Module") -> None:
         """Ask the model about made-up units: what cannot be asked says so before a row is read."""
-        with Unchanged(model, self._right):
+        with Unchanged(model, self._metric):
             self._of(model, *self._units.example(PHYSICAL))
 
     def _counted(self, model: "nn.Module") -> int:
@@ -354,7 +356,7 @@ class Evaluator:
 
         What dies with an exception dies before everything is put back.
         """
-        found = shielded(lambda: self._of(model, inputs, targets, here), Unchanged(model, self._right))
+        found = shielded(lambda: self._of(model, inputs, targets, here), Unchanged(model, self._metric))
         return None if found is FAILED else found
 
     def _of(self, model: "nn.Module", inputs: "tuple[Tensor, ...]", targets: "Tensor", here: "Tensor") -> int:
@@ -369,7 +371,7 @@ class Evaluator:
 
         def one(x: "tuple[Tensor, ...]", y: "Tensor") -> "Tensor":
             outputs = functional_call(model, parameters, tuple(part[None] for part in x))
-            return self._right(outputs, y[None]).reshape(())
+            return self._metric(outputs, y[None]).reshape(())
 
         ask = torch.vmap(one)
         if self._query.units == "user":
@@ -382,7 +384,7 @@ class Evaluator:
 
 
 class EarlyStop:
-    """End a run when held-out accuracy has not risen for ``patience`` evaluations: ``fit(watch=EarlyStop(…))``.
+    """End a run when held-out accuracy has not risen for ``patience`` evaluations: ``fit(callback=EarlyStop(…))``.
 
     It asks an :class:`Evaluator`, so that every look is paid for; once that has no evaluation left, the run goes on to
     its end unseen. ``told`` is what it was told, and ``best`` are the weights that did best by the noisy counts, which

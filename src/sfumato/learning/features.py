@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sfumato.core.deprecation import renamed
 from sfumato.core.interrupts import FAILED, attempt
 from sfumato.errors import InvalidInput, NotDeclared
 
@@ -19,18 +20,20 @@ PLAIN = frozenset({str, bytes, bool, int, float, complex, type(None)})
 """Cells with no code of their own, which can be read as they are."""
 
 
+@renamed(words="categories")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
     """Columns as numbers between −1 and 1: what a model is trained on.
 
     A column of ``bounds`` is held to its bounds and scaled with them; a missing number is the middle. A column of
-    ``words`` becomes one place for each declared word: 1 where it is that one, and 0 everywhere for an undeclared one.
+    ``categories`` becomes one place for each of them that was declared: 1 where it is that one, and 0 everywhere for
+    one that was not.
 
     Guarantee: none is needed. Each row becomes numbers by itself, with no mean, deviation or list taken from other
-    rows; a standardised column would have to be charged. Assumes: bounds and words were not read off the data.
-    Public: bounds and words. Sensitive: what a call returns.
+    rows; a standardised column would have to be charged. Assumes: bounds and categories were not read off the
+    data. Public: bounds and categories. Sensitive: what a call returns.
 
-    >>> ward = Features(bounds={"age": (0, 100)}, words={"sex": ["f", "m"]})
+    >>> ward = Features(bounds={"age": (0, 100)}, categories={"sex": ["f", "m"]})
     >>> ward.names
     ('age', 'sex=f', 'sex=m')
     >>> ward({"age": [25, 130, None], "sex": ["f", "m", "?"]}).tolist()
@@ -38,35 +41,37 @@ class Features:
     """
 
     bounds: Mapping[str, tuple[float, float]]
-    words: Mapping[str, Sequence[Hashable]]
+    categories: Mapping[str, Sequence[Hashable]]
 
     def __init__(
         self,
         *,
         bounds: Mapping[str, tuple[float, float]] | None = None,
-        words: Mapping[str, Sequence[Hashable]] | None = None,
+        categories: Mapping[str, Sequence[Hashable]] | None = None,
     ) -> None:
         numbers = {str(name): bounded(pair, f"column {name!r}") for name, pair in (bounds or {}).items()}
-        lists = {str(name): tuple(listed) for name, listed in (words or {}).items()}
+        lists = {str(name): tuple(listed) for name, listed in (categories or {}).items()}
         if not numbers and not lists:
-            raise NotDeclared("no column is declared; nothing was read. Give bounds of numbers or lists of words.")
+            raise NotDeclared("no column is declared; nothing was read. Give bounds of numbers or lists of categories.")
         for name, listed in lists.items():
             if name in numbers:
-                raise InvalidInput(f"column {name!r} is declared as numbers and as words; nothing was read")
+                raise InvalidInput(f"column {name!r} is declared as numbers and as categories; nothing was read")
             if not listed or len(set(listed)) != len(listed):
-                raise InvalidInput(f"the words of column {name!r} are none, or not all different; nothing was read")
+                raise InvalidInput(
+                    f"the categories of column {name!r} are none, or not all different; nothing was read"
+                )
         object.__setattr__(self, "bounds", numbers)
-        object.__setattr__(self, "words", lists)
+        object.__setattr__(self, "categories", lists)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the features, in order: numbers first."""
-        return (*self.bounds, *(f"{name}={word}" for name, listed in self.words.items() for word in listed))
+        return (*self.bounds, *(f"{name}={word}" for name, listed in self.categories.items() for word in listed))
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns that are read, in order: numbers first."""
-        return (*self.bounds, *self.words)
+        return (*self.bounds, *self.categories)
 
     def rows(self, table: Any) -> int:
         """How many rows a table has; refused where a column is missing, or is no column. Reads no row. Sensitive."""
@@ -81,7 +86,7 @@ class Features:
         parts: list[Any] = []
         for name, pair in self.bounds.items():
             parts.append(np.nan_to_num(scaled(_column(table, name), pair), nan=0.0)[:, None])
-        for name, listed in self.words.items():
+        for name, listed in self.categories.items():
             places = {word: place for place, word in enumerate(listed)}
             found = np.array([place_of(places, cell) for cell in cells(_column(table, name))], np.int64)
             parts.append(found[:, None] == np.arange(len(listed)))

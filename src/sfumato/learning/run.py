@@ -40,9 +40,9 @@ from sfumato.learning.units import Laid, Units
 from sfumato.learning.weights import packed, unpacked, weights_digest
 from sfumato.noise import Words
 
-__all__ = ["Run", "Watch"]
+__all__ = ["Callback", "Run"]
 
-Watch = Callable[[int, Mapping[str, Tensor]], Any]
+Callback = Callable[[int, Mapping[str, Tensor]], Any]
 
 
 class Run(Checkpointed):
@@ -63,11 +63,11 @@ class Run(Checkpointed):
         model: nn.Module,
         loss: Callable[..., Tensor],
         units: Units,
-        optimiser: Callable[[nn.Module], torch.optim.Optimizer],
-        way: str,
-        physical: int,
+        optimizer: Callable[[nn.Module], torch.optim.Optimizer],
+        grad_mode: str,
+        max_physical_batch_size: int,
         words: Words,
-        copies: Multiplied | None = None,
+        augmentations: Multiplied | None = None,
         average: Average | None = None,
         path: Path | None = None,
         held: ExitStack | None = None,
@@ -75,17 +75,17 @@ class Run(Checkpointed):
         if not isinstance(opened.query, Training):
             raise InvalidInput("this is no training run; nothing was done.")
         super().__init__(gate, opened, path, held)
-        self._run, self._units, self._words, self._physical = opened.query, units, words, physical
-        self._copies, self._shown_average = copies, average
+        self._run, self._units, self._words = opened.query, units, words
+        self._physical, self._augmentations, self._shown_average = max_physical_batch_size, augmentations, average
         self._average = copy.deepcopy(average)  # that of the caller is as untold as the model
         self._model = copy.deepcopy(model)
         self._trained = {name: one for name, one in self._model.named_parameters() if one.requires_grad}
-        self._optimiser = optimiser(self._model)
+        self._optimiser = optimizer(self._model)
         self._course = course_of(self._run, opened.mechanism, opened.priced.sensitivity, words)
-        kind = "user" if copies is not None else self._run.units
-        self._engine = Engine(self._model, loss, clip=float(self._run.clip), unit=kind, way=way)  # type: ignore[arg-type]
+        kind = "user" if augmentations is not None else self._run.units
+        self._engine = Engine(self._model, loss, clip=float(self._run.clip), unit=kind, grad_mode=grad_mode)  # type: ignore[arg-type]
         # not that of the engine: on a device, what the engine keeps and puts back is recorded with its sums
-        self._kept = Unchanged(self._model, loss, None if copies is None else copies.augment)
+        self._kept = Unchanged(self._model, loss, None if augmentations is None else augmentations.augment)
         self._draws = Draws(self._device, words)
         self._prepare()
         self._laid: Laid | None = None
@@ -123,14 +123,14 @@ class Run(Checkpointed):
                 self._pending = None
                 self._step += 1
 
-    def tell(self, watch: Watch | None) -> None:
-        """Write the state down, move the count, and only then show the weights to whoever watches."""
+    def tell(self, callback: Callback | None) -> None:
+        """Write the state down, move the count, and only then show the weights to the callback."""
         self._check_usable()
         with self._unbroken():
             self.save()
-            if watch is not None:
+            if callback is not None:
                 weights = {name: one.detach().clone() for name, one in self._model.state_dict().items()}
-                self._stopped = watch(self._step, weights) is True
+                self._stopped = callback(self._step, weights) is True
                 if self._stopped:
                     self.save()  # whoever resumes it from now on goes on to the end
 
@@ -282,9 +282,11 @@ class Run(Checkpointed):
         self, inputs: tuple[Tensor, ...], targets: Tensor, present: Tensor
     ) -> tuple[tuple[Tensor, ...], Tensor, Tensor]:
         """A batch as the engine takes it: augmented, and on the device of the model."""
-        if self._copies is not None:
+        if self._augmentations is not None:
             given = inputs[0] if len(inputs) == 1 else inputs
-            made, targets, present = self._copies(given, targets, present, words=self._words, kind=self._run.units)
+            made, targets, present = self._augmentations(
+                given, targets, present, words=self._words, kind=self._run.units
+            )
             inputs = (made,)
         return tuple(part.to(self._device) for part in inputs), targets.to(self._device), present.to(self._device)
 

@@ -178,15 +178,15 @@ class Training:
             raise Refused(
                 "parts of the units, be they samples or buckets of a cycle, are of a secret size and accounted for "
                 "under add/remove alone, and this vault's relation is replace. "
-                "Nothing was read and nothing was spent. Train on all units in each step (batch = number), or protect "
+                "Nothing was read and nothing was spent. Train on all units in each step (batch = n_units), or protect "
                 "units under add/remove."
             )
         if self.rate < 1 and self.times > 1:
             raise Refused(
                 f"what is sampled are {self.units}s, and whoever is protected may be in {self.times} of them: a step "
                 f"has at least one of these up to {_at_least_one(self.rate, self.times)} of the time, not "
-                f"{self.rate}. Nothing was read and nothing was spent. Sample persons (ids=…, records=…), or train on "
-                "all units in each step (batch = number)."
+                f"{self.rate}. Nothing was read and nothing was spent. Sample persons (ids=…, "
+                "max_records_per_unit=…), or train on all units in each step (batch = n_units)."
             )
 
 

@@ -5,6 +5,7 @@ import secrets
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from sfumato.core.deprecation import renamed
 from sfumato.core.exact import natural
 from sfumato.core.query import Dataset
 from sfumato.core.units import Record, Unit, User
@@ -65,16 +66,17 @@ class _Seating:
         return [rows for rows in members(self.groups, seats) if rows is not None]
 
 
+@renamed(number="n_units", records="max_records_per_unit")
 class Units:
     """Private data to train on, and the public facts about it. Nothing of it is read before a run was charged.
 
     ``inputs`` is one array, tensor or data frame, or a tuple of several, whose rows go together; ``targets`` another.
-    ``number`` is how many units there are, as far as the public knows: what is learned is divided by it, never by how
+    ``n_units`` is how many units there are, as far as the public knows: what is learned is divided by it, never by how
     many there really are. ``name`` and ``version`` are what certificates state.
 
-    With ``ids`` the rows of one id are one person. In a vault of users they are one unit together: at most ``records``
-    of each count, chosen by a secret key and that person's rows alone. With ``times`` rows stay units of their own, and
-    at most so many of each person count; the person then counts as often.
+    With ``ids`` the rows of one id are one person. In a vault of users they are one unit together: at most
+    ``max_records_per_unit`` of each count, chosen by a secret key and that person's rows alone. With ``times`` rows
+    stay units of their own, and at most so many of each person count; the person then counts as often.
 
     A unit of ``kind`` *group* is a row whose members lie along the second axis of ``inputs``, with one loss together;
     its id is that of the one person whom all of it belongs to. Groups without ids have to say ``times``: in how many of
@@ -88,7 +90,8 @@ class Units:
     apart. Public: the shape of a row, the types, and what was declared. Sensitive: the rest.
 
     >>> import numpy as np
-    >>> Units(np.zeros((3, 2)), np.zeros(3), ids=["a", "a", "b"], records=2, number=2, name="visits", version="1")
+    >>> Units(np.zeros((3, 2)), np.zeros(3), ids=["a", "a", "b"], max_records_per_unit=2, n_units=2,
+    ...       name="visits", version="1")
     <units 'visits': users, declared 2>
     """
 
@@ -97,35 +100,39 @@ class Units:
         inputs: Any,
         targets: Any,
         *,
-        number: int | None = None,
+        n_units: int | None = None,
         name: str | None = None,
         version: str | None = None,
         ids: Any = None,
-        records: int | None = None,
+        max_records_per_unit: int | None = None,
         times: int | None = None,
         kind: str | None = None,
     ) -> None:
-        if name is None or number is None:
-            missing = "name='visits', which is stated" if name is None else "number=…, how many units there are"
+        if name is None or n_units is None:
+            missing = "name='visits', which is stated" if name is None else "n_units=…, how many units there are"
             raise NotDeclared(f"units need public facts: say {missing}. Nothing was read and nothing was spent.")
         self.dataset = Dataset(name=name, edition=secrets.token_hex(8) if version is None else version)
-        self.number = natural(number, "number")
+        self.n_units = natural(n_units, "n_units")
         self.kind = kind or ("user" if ids is not None and times is None else "record")
         if self.kind not in KINDS:
             raise InvalidInput(f"the kind of a unit is one of {', '.join(KINDS)}; nothing was done.")
-        if self.kind == "user" and (ids is None or records is None or times is not None):
+        if self.kind == "user" and (ids is None or max_records_per_unit is None or times is not None):
             raise NotDeclared(
-                "units of persons need ids=… and records=…, how many rows of each count; nothing was read and nothing "
-                "was spent."
+                "units of persons need ids=… and max_records_per_unit=…, how many rows of each count; nothing was read "
+                "and nothing was spent."
             )
-        if self.kind != "user" and records is not None:
-            raise InvalidInput("records is how many rows of a person count; nothing was done. Say ids=… as well.")
+        if self.kind != "user" and max_records_per_unit is not None:
+            raise InvalidInput(
+                "max_records_per_unit is how many rows of a person count; nothing was done. Say ids=… as well."
+            )
         if self.kind == "group" and ids is None and times is None:
             raise NotDeclared(
                 "groups need times=…, in how many of them one record or person can be; nothing was read or "
                 "spent. times=1 says that they share nobody; Units.of_groups counts groups of places itself."
             )
-        self.records = 1 if records is None else natural(records, "records")
+        self.max_records_per_unit = (
+            1 if max_records_per_unit is None else natural(max_records_per_unit, "max_records_per_unit")
+        )
         self.times = 1 if times is None else natural(times, "times")
         self._inputs = tuple(_tensor(part) for part in (inputs if isinstance(inputs, tuple) else (inputs,)))
         self._targets, self._ids = _tensor(targets), None if ids is None else listed_ids(ids)
@@ -133,6 +140,7 @@ class Units:
         self._check_rows()
 
     @classmethod
+    @renamed(number="n_units")
     def of_groups(
         cls,
         inputs: Any,
@@ -142,14 +150,14 @@ class Units:
         groups: PlacedGroups,
         roster: Any = None,
         persons: bool = False,
-        number: int | None = None,
+        n_units: int | None = None,
         name: str | None = None,
         version: str | None = None,
     ) -> "Units":
         """Groups of rows of several persons, who are seated at places as :func:`~sfumato.learning.seated` does it.
 
         ``inputs`` and ``targets`` have one row for each of ``ids``; a unit has the rows, and the targets, of one group
-        of places. ``times`` is what the groups say (``groups.affected``), and ``number`` how many groups there are, if
+        of places. ``times`` is what the groups say (``groups.affected``), and ``n_units`` how many groups there are, if
         nothing else is said. Seats are in a public ``roster``, or by a hash under the vault's secret key. They are for
         vaults of records and of users; with ``persons``, where one of a person's rows sits, for users alone.
 
@@ -163,8 +171,8 @@ class Units:
         """
         if not isinstance(groups, PlacedGroups):
             raise InvalidInput("groups are PlacedGroups, such as learning.triplets(…) makes them; nothing was done.")
-        number = len(groups.groups) if number is None else number
-        made = cls(inputs, targets, number=number, name=name, version=version, kind="group", times=groups.affected)
+        n_units = len(groups.groups) if n_units is None else n_units
+        made = cls(inputs, targets, n_units=n_units, name=name, version=version, kind="group", times=groups.affected)
         made._ids = listed_ids([whose(each) for each in listed_ids(ids)])
         made._check_rows()
         listed = None if roster is None else tuple(canonical_ids(roster))
@@ -184,7 +192,7 @@ class Units:
             raise InvalidInput("ids must be one for each row of the inputs; nothing was read and nothing was spent.")
 
     def __repr__(self) -> str:
-        return f"<units {self.dataset.name!r}: {self.kind}s, declared {self.number:,}>"
+        return f"<units {self.dataset.name!r}: {self.kind}s, declared {self.n_units:,}>"
 
     @property
     def named(self) -> bool:
@@ -196,7 +204,7 @@ class Units:
         if isinstance(unit, User) and not self.named:
             raise Refused(
                 f"the vault protects users ({unit.column}) and these units do not say whose they are: a person could "
-                "be in many. Nothing was read and nothing was spent. Say ids=…, with records=… or times=…."
+                "be in many. Nothing was read and nothing was spent. Say ids=…, with max_records_per_unit=… or times=…."
             )
         placed = self._seating is not None and not self._seating.persons
         if isinstance(unit, Record) and (self.kind == "user" or (self.named and not placed)):
@@ -212,7 +220,7 @@ class Units:
         """
         import torch
 
-        middle = (size, self.records) if self.kind == "user" else (size,)
+        middle = (size, self.max_records_per_unit) if self.kind == "user" else (size,)
         if self._seating is not None:
             middle = (size, len(self._seating.groups.groups[0]))
         inputs = tuple(_made(part, middle) for part in self._inputs)
@@ -230,7 +238,7 @@ class Units:
             found = self._seating.found(self._ids, key)
             there = torch.tensor(found, dtype=torch.int64).reshape(len(found), len(self._seating.groups.groups[0]))
             return Laid(tuple(part[there] for part in inputs), targets[there], len(found))
-        kept = kept_rows(self._ids, self.records if self.kind == "user" else self.times, key)
+        kept = kept_rows(self._ids, self.max_records_per_unit if self.kind == "user" else self.times, key)
         if self.kind != "user":
             chosen = torch.from_numpy(kept[kept >= 0])
             return Laid(tuple(part[chosen] for part in inputs), targets[chosen], len(chosen))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.core.exact import decimal_down
-from sfumato.core.release import Release
+from sfumato.core.release import Release, shown_columns
 from sfumato.governance.periods import Period
 from sfumato.governance.plans import FigureSource
 from sfumato.inference.figure import Figure
@@ -47,7 +47,7 @@ class Folder:
         said = release.statement
         columns = {
             column: {"values": [_number(value) for value in values], **_ends(ends)}
-            for column, values, ends in release.shown(LEVEL)
+            for column, values, ends in shown_columns(release, LEVEL)
         }
         body = {
             **self._about(name, period, FigureSource.OWN),

@@ -72,8 +72,8 @@ class RunningTotal:
             raise InvalidInput("the bounds of a step hold 0 and something above it; nothing was done.")
         if natural(self.each, "each") > self.upper - self.lower:
             raise InvalidInput(
-                f"each = {self.each} is more than the bounds of a step, {self.lower} to {self.upper}, let through; "
-                "nothing was done."
+                f"max_per_event = {self.each} is more than the bounds of a step, {self.lower} to {self.upper}, let "
+                "through; nothing was done."
             )
         if len(set(self.groups)) != len(self.groups) or len(self.groups) > 2**16:
             raise InvalidInput("the groups of a stream are different names; nothing was done.")

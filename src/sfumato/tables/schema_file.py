@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
+from sfumato.core.exact import natural
 from sfumato.core.limits import Limit
 from sfumato.engines.expressions import Type
 from sfumato.errors import InvalidInput, SfumatoError, Unsupported
@@ -64,7 +65,7 @@ def from_toml(text: str, schema: Callable[..., Made]) -> Made:
             edition=_text(dataset, "version", "dataset"),
             unit=_text(unit, "column", "unit"),
             limit=_made("limit", lambda: Limit(**limit)) if limit else None,
-            number=unit.get("number"),
+            n_units=_counted(unit, "number"),
             population=unit.get("population"),
             derived=dataset.get("derived", False),
             columns=tuple(_column(name, _table(columns, name, "columns.")) for name in columns),
@@ -134,6 +135,11 @@ def _known(body: Mapping[str, Any], place: str, known: Iterable[str]) -> None:
             raise InvalidInput(
                 f"{place} has an unknown field {name!r}; the schema was not read. Known are {', '.join(sorted(known))}."
             )
+
+
+def _counted(body: Mapping[str, Any], name: str) -> int | None:
+    value = body.get(name)
+    return None if value is None else natural(value, name)
 
 
 def _text(body: Mapping[str, Any], name: str, place: str) -> str | None:

@@ -166,7 +166,7 @@ def counts_of(persons: Sequence[tuple[int, int]], *, parts: int, questions: int 
         ids=ids,
         name="scans",
         version="1",
-        number=None,
+        n_units=None,
     )
     teachers = examples.teachers(parity, parts=parts, classes=3, name="rules")
     question = teachers.labels(np.zeros((questions, 1)), name="public")
@@ -223,7 +223,7 @@ def test_all_records_of_a_person_are_in_one_part() -> None:
         ids=who,
         name="scans",
         version="1",
-        number=None,
+        n_units=None,
     )
     area.read(examples.teachers(look, parts=8, classes=2, name="look").labels(np.zeros((1, 1)), name="q").query)
     assert seen.qsize() == 8
@@ -238,7 +238,7 @@ def test_records_without_a_name_have_no_part() -> None:
         ids=None,
         name="scans",
         version="1",
-        number=None,
+        n_units=None,
     )
     with pytest.raises(NotDeclared, match="never by its place"):
         examples.teachers(parity, parts=2, classes=3, name="rules")

@@ -1,10 +1,11 @@
 """Declared examples, as an analyst holds them: the questions that can be asked of inputs and targets."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol
 
+from sfumato.core.deprecation import renamed, withdrawn
 from sfumato.core.exact import Exact, natural, rational
 from sfumato.core.query import Dataset, check_name
 from sfumato.core.question import Gate, Question
@@ -43,19 +44,25 @@ class Keeper(Protocol):
         ...
 
 
+@withdrawn(gate="the vault that declared the examples")
+@renamed(number="n_units")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examples:
     """Private inputs and targets at a gate; asking for a question reads nothing and costs nothing.
 
-    ``number`` is the public number of persons, or of records, that shares and means are over.
+    ``n_units`` is the public number of persons, or of records, that shares and means are over.
     """
 
     keeper: Keeper = field(repr=False)
-    gate: Gate
+    gate: InitVar[Gate]
+    _gate: Gate = field(init=False, repr=False)
     dataset: Dataset
-    number: int | None
+    n_units: int | None
     shape: tuple[int, ...]
     numeric: bool = True
+
+    def __post_init__(self, gate: Gate) -> None:
+        object.__setattr__(self, "_gate", gate)
 
     def teachers(self, train: Train, *, parts: int, classes: int, name: str) -> "Teachers":
         """Teachers, one for each of ``parts`` fixed parts of the persons; none is trained yet.
@@ -82,7 +89,7 @@ class Examples:
         number, epochs = self._counted(), self.keeper.examine(name, models)
         content = self.keeper.examined(name)
         query = LearningCurve(dataset=self.dataset, models=name, epochs=epochs, number=number, content=content)
-        return Question(query=query, gate=self.gate)
+        return Question(query=query, gate=self._gate)
 
     def accuracy(self, model: Any, *, name: str) -> Question:
         """The share of examples that one model gets right: moved by 1/number under *replace*."""
@@ -96,7 +103,7 @@ class Examples:
         query = CloserModel(
             dataset=self.dataset, first=floored(first, floor), second=floored(second, floor), number=number
         )
-        return Question(query=query, gate=self.gate)
+        return Question(query=query, gate=self._gate)
 
     def logistic_regression(self, *, regularisation: Exact, residual: Exact | None = None) -> Question:
         """The weights of a regularised logistic regression of the targets, above 0 or not, with noise on them."""
@@ -109,15 +116,15 @@ class Examples:
             regularisation=regularisation,
             residual=residual,
         )
-        return Question(query=query, gate=self.gate)
+        return Question(query=query, gate=self._gate)
 
     def _counted(self) -> int:
-        if self.number is None:
+        if self.n_units is None:
             raise NotDeclared(
                 "a share or a mean is over a public number of persons, and none is declared; nothing was done. "
-                "Say number=… when the examples are declared."
+                "Say n_units=… when the examples are declared."
             )
-        return self.number
+        return self.n_units
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +148,7 @@ class Teachers:
             questions=asked,
             content=self.examples.keeper.voted(self.name, name),
         )
-        return Question(query=query, gate=self.examples.gate)
+        return Question(query=query, gate=self.examples._gate)
 
     def confident_labels(
         self, questions: Any, *, name: str, answers: int, threshold: int, share: Exact = SHARE
@@ -163,7 +170,7 @@ class Teachers:
             share=rational(share, "share"),
             content=self.examples.keeper.voted(self.name, name),
         )
-        return Question(query=query, gate=self.examples.gate)
+        return Question(query=query, gate=self.examples._gate)
 
     def _asked(self, questions: Any, name: str) -> int:
         check_name(name, "the name of a list of questions")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeGuard
 
+from sfumato.core.deprecation import renamed
 from sfumato.core.exact import Exact, natural
 from sfumato.core.extras import need
 from sfumato.core.interrupts import attempt
@@ -45,7 +46,7 @@ class _Holding:
     inputs: Any
     targets: Any
     ids: list[Id | None] | None
-    number: int | None
+    n_units: int | None
     secret: Callable[[], bytes]
     ensembles: dict[str, tuple[Train, tuple[int, int, str]]] = field(default_factory=dict)
     questions: dict[str, tuple[Any, str]] = field(default_factory=dict)
@@ -116,6 +117,7 @@ class ExampleStore:
         self._sessions = setting.sessions(TRAINING_QUERIES, what="training run")
         self._holdings: dict[Dataset, _Holding] = {}
 
+    @renamed(number="n_units")
     def declare(
         self,
         inputs: object,
@@ -124,13 +126,13 @@ class ExampleStore:
         name: str | None = None,
         version: str | None = None,
         ids: object = None,
-        number: int | None = None,
+        n_units: int | None = None,
     ) -> Examples:
         """Declare examples for learning: inputs, their targets, and whose they are.
 
         Inputs and targets are arrays, tensors or data frames, taken over as they are now; nothing is spent. Of all
         values only ``ids`` are looked at, each by itself, to tell persons apart: a record whose id is null, or is
-        neither text, bytes nor a whole number, counts for nobody. ``number`` is the public number of persons,
+        neither text, bytes nor a whole number, counts for nobody. ``n_units`` is the public number of persons,
         or of records, that shares and means are over. Where it is asked about records, of each person the first one
         counts; teachers are trained on all of them.
 
@@ -150,30 +152,31 @@ class ExampleStore:
                 f"{name!r} version {version!r} is declared already, and stored answers would be mixed with those of "
                 "other examples. Nothing was done. Give the new state of the data a version of its own."
             )
-        if number is not None:
-            natural(number, "number", most=2**40)
+        if n_units is not None:
+            natural(n_units, "n_units", most=2**40)
         if isinstance(self._unit, User | Family) and ids is None:
             raise NotDeclared("persons are protected: say who each example is of, ids=…. Nothing was done.")
         who = None if ids is None else [whose(each) for each in listed_ids(ids)]
-        held = _Holding(inputs=_taken(inputs), targets=_taken(targets), ids=who, number=number, secret=self._secret)
+        held = _Holding(inputs=_taken(inputs), targets=_taken(targets), ids=who, n_units=n_units, secret=self._secret)
         if not held.inputs.shape or not held.targets.shape:
             raise InvalidInput("inputs and targets are rows, one for each example; nothing was done.")
         if len({len(held.inputs), len(held.targets)} | (set() if held.ids is None else {len(held.ids)})) != 1:
             raise InvalidInput("inputs, targets and ids are not of the same examples; nothing was done.")
         if self._unit.relation is Relation.REPLACE and isinstance(self._unit, Record):
-            held.number = len(held.inputs) if number is None else number  # the number of records is public here
-            if held.number != len(held.inputs):
-                raise InvalidInput("number is not that of the records, which is public here; nothing was done.")
+            held.n_units = len(held.inputs) if n_units is None else n_units  # the number of records is public here
+            if held.n_units != len(held.inputs):
+                raise InvalidInput("n_units is not that of the records, which is public here; nothing was done.")
         self._holdings[dataset] = held
         return Examples(
             keeper=_Keeper(held),
             gate=self._setting.gate,
             dataset=dataset,
-            number=held.number,
+            n_units=held.n_units,
             shape=tuple(held.inputs.shape[1:]),
             numeric=held.numeric,
         )
 
+    @renamed(way="grad_mode", copies="augmentations")
     def trainer(
         self,
         model: Any,
@@ -181,20 +184,21 @@ class ExampleStore:
         *,
         data: Units,
         clip: Exact = 1,
-        way: str = "auto",
-        copies: "Multiplied | None" = None,
+        grad_mode: str = "auto",
+        augmentations: "Multiplied | None" = None,
     ) -> "Trainer":
         """Declare a training run: a torch model, a loss of outputs and targets, and the units to learn from.
 
         ``clip`` is the l2 norm that the gradient of one unit is held to; it bounds what one unit can do in a step.
-        ``way`` says how gradients are computed (``auto``, ``fast`` or ``semantic``), and ``copies`` how often each unit
-        is augmented. Nothing is read and nothing is spent; :meth:`~sfumato.learning.Trainer.fit` charges.
+        ``grad_mode`` says how gradients are computed (``auto``, ``fast`` or ``semantic``), and ``augmentations`` how
+        each unit is augmented and how often (:class:`~sfumato.learning.Multiplied`). Nothing is read and nothing is
+        spent; :meth:`~sfumato.learning.Trainer.fit` charges.
 
         >>> import torch, sfumato as sf
         >>> from sfumato.learning import Units
         >>> budget = sf.Budget(epsilon=2, delta=1e-6)
         >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=budget, name="trial")
-        >>> data = Units(torch.zeros(50, 3), torch.zeros(50), number=50, name="visits", version="1")
+        >>> data = Units(torch.zeros(50, 3), torch.zeros(50), n_units=50, name="visits", version="1")
         >>> trainer = vault.trainer(torch.nn.Linear(3, 1), lambda out, y: (out[:, 0] - y).square().mean(), data=data)
         >>> trainer.fit(epochs=1, epsilon=1, delta=1e-7).release.charged.epsilon, vault.left.epsilon
         (Fraction(1, 1), Fraction(1, 1))
@@ -202,8 +206,11 @@ class ExampleStore:
         need("torch", "pip install 'sfumato[learning]'")
         from sfumato.learning.trainer import Trainer
 
-        return Trainer(self._sessions, model, loss, data=data, clip=clip, way=way, copies=copies)
+        return Trainer(
+            self._sessions, model, loss, data=data, clip=clip, grad_mode=grad_mode, augmentations=augmentations
+        )
 
+    @renamed(right="metric")
     def evaluator(
         self,
         *,
@@ -211,25 +218,27 @@ class ExampleStore:
         evaluations: int,
         epsilon: Exact,
         delta: Exact,
-        right: Callable[..., Any] | None = None,
+        metric: Callable[..., Any] | None = None,
     ) -> "Evaluator":
         """Pay for so many looks at how well models do on held-out units; charged now, as a whole.
 
-        ``right(outputs, targets)`` says of one record whether the model is right; if not said, whether the highest
+        ``metric(outputs, targets)`` says of one record whether the model is right; if not said, whether the highest
         output is that of its class.
 
         >>> import torch, sfumato as sf
         >>> from sfumato.learning import Units
         >>> budget = sf.Budget(epsilon=2, delta=1e-6)
         >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=budget, name="trial")
-        >>> held = Units(torch.zeros(50, 3), torch.zeros(50), number=50, name="held out", version="1")
+        >>> held = Units(torch.zeros(50, 3), torch.zeros(50), n_units=50, name="held out", version="1")
         >>> vault.evaluator(data=held, evaluations=4, epsilon=1, delta=1e-7), vault.left.epsilon
         (<evaluator on 'held out': 4 of 4 left>, Fraction(1, 1))
         """
         need("torch", "pip install 'sfumato[learning]'")
         from sfumato.learning.evaluation import Evaluator
 
-        return Evaluator(self._sessions, data=data, evaluations=evaluations, epsilon=epsilon, delta=delta, right=right)
+        return Evaluator(
+            self._sessions, data=data, evaluations=evaluations, epsilon=epsilon, delta=delta, metric=metric
+        )
 
     def answers(self, query: Query) -> TypeGuard[ReleasedQuery]:
         """Whether this is a question about examples; a subclass could state a sensitivity of its own."""
@@ -252,14 +261,14 @@ class ExampleStore:
                     and query.content == held.voted(query.ensemble, query.asked)
                 )
             case LearningCurve():
-                known = query.models in held.models and query.number == held.number
+                known = query.models in held.models and query.number == held.n_units
                 fits = known and (
                     len(held.models[query.models][0]) == query.epochs and query.content == held.examined(query.models)
                 )
             case CloserModel():
-                fits = query.number == held.number
+                fits = query.number == held.n_units
             case LogisticWeights():
-                fits = held.numeric and (query.number, query.features) == (held.number, *held.inputs.shape[1:])
+                fits = held.numeric and (query.number, query.features) == (held.n_units, *held.inputs.shape[1:])
         if not fits:
             raise Refused(
                 f"the public facts that this asks with are not those declared for {query.dataset.name!r}; nothing was "

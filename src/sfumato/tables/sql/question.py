@@ -62,7 +62,7 @@ def question(table: "Table", text: str, others: "Sequence[Table | PublicTable]" 
         only(select, "expressions", "from_", "joins", "where", "group", "having", "with_", "kind")
         table, rows = _origin(select, table, _named_subqueries(select), others)
         items = [_item(node) for node in select.expressions]
-        table = replace(table, by=_keys(select, table, rows, items))
+        table = replace(table, gate=table._gate, by=_keys(select, table, rows, items))
         return _asked(table, rows, items)
 
 
@@ -245,7 +245,7 @@ def _asked(table: "Table", rows: RowScope, items: Sequence[_Item]) -> "Question"
     many = [item for item in items if item.many]
     if any(is_quantile(item.node) for item in many):
         return quantiles(table, rows, [(item.alias, item.node) for item in many])
-    reader = Aggregates(rows=rows, unit=getattr(getattr(table.gate, "unit", None), "column", None))
+    reader = Aggregates(rows=rows, unit=getattr(getattr(table._gate, "unit", None), "column", None))
     found = [(item.alias, reader.read(item.node)) for item in many]
     names = [alias or each.name for alias, each in found]
     if not found:
