@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import unquote
 
 import typer
@@ -341,7 +341,7 @@ def _show(
 
 def _document(
     release: "Release", vault: "Vault", level: Fraction, written: list[Path], *, charged: bool
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The same for programs."""
     from sfumato.cli import answers
     from sfumato.core.units import describe

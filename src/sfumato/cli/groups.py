@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Iterator
-from typing import Any, get_type_hints
+from typing import get_type_hints
 
 __all__ = ["grouped"]
 
@@ -24,14 +24,14 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     count 1 0
     """
     stated = inspect.signature(command, eval_str=True)
-    groups: dict[str, Any] = {
+    groups: dict[str, type] = {
         name: given.annotation
         for name, given in stated.parameters.items()
         if dataclasses.is_dataclass(given.annotation)
     }
 
     @functools.wraps(command)
-    def run(**said: Any) -> None:
+    def run(**said: object) -> None:
         made = {
             name: group(**{field.name: said.pop(field.name) for field in dataclasses.fields(group)})
             for name, group in groups.items()
@@ -47,7 +47,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _options(group: Any) -> Iterator[inspect.Parameter]:
+def _options(group: type) -> Iterator[inspect.Parameter]:
     hints = get_type_hints(group, include_extras=True)
     for field in dataclasses.fields(group):
         default = inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default

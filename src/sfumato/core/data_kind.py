@@ -7,14 +7,14 @@ works on all of them (reading certificates, explaining, drawing, a vault) asks t
 import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeGuard, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeAlias, TypeGuard, TypeVar, runtime_checkable
 
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, Query, ReleasedQuery
 from sfumato.core.stored import Stored
 from sfumato.errors import InvalidInput
 
-__all__ = ["DataKind", "DataStore", "announce", "kinds", "register"]
+__all__ = ["DataKind", "DataStore", "Declaring", "SomeStore", "announce", "kinds", "register"]
 
 Asked = TypeVar("Asked", bound=Query, contravariant=True)
 
@@ -46,12 +46,13 @@ class DataKind:
                     f"the {what} of {self.name!r} is at {place!r}, which is not module:function; the kind was not made."
                 )
 
-    def opened(self, setting: Any) -> Any:
+    def opened(self, setting: object) -> "Declaring | None":
         """The store of one vault, which ``setting`` describes; None where a vault keeps none of this kind."""
         if self.store is None:
             return None
         module, _, name = self.store.partition(":")
-        return getattr(importlib.import_module(module), name)(setting)
+        store: Declaring = getattr(importlib.import_module(module), name)(setting)
+        return store
 
 
 _known: dict[str, DataKind] = {}
@@ -78,6 +79,14 @@ def kinds() -> tuple[DataKind, ...]:
     while _announced:
         importlib.import_module(_announced.pop(0))
     return tuple(kind for _, kind in sorted(_known.items()))
+
+
+class Declaring(Protocol):
+    """A store as a vault sees it before it knows its kind: each has its own way to declare data."""
+
+    def declare(self, *given: Any, **said: Any) -> Any:
+        """Declare data of this kind."""
+        ...
 
 
 @runtime_checkable
@@ -119,6 +128,10 @@ class DataStore(Protocol[Asked]):
         """
         return {}
 
-    def read(self, query: Asked) -> Any:
+    def read(self, query: Asked) -> object:
         """Read the data, after the charge. Sensitive: the result is exact and must meet noise before anyone sees it."""
         ...
+
+
+SomeStore: TypeAlias = DataStore[Any]
+"""The store of some kind: it takes the queries of its own kind, and ``answers`` says which those are."""

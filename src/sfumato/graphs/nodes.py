@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 from sfumato.core.exact import natural
 from sfumato.engines.expressions import Type
@@ -14,11 +14,12 @@ from sfumato.graphs.projection import mixed
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow as pa
     from numpy.typing import NDArray
 
 __all__ = ["Names", "Nodes", "column_of", "nodes_of"]
 
-Names = Any  # a NumPy array of 64-bit numbers, or an Arrow array of text; no value is missing
+Names: TypeAlias = "NDArray[np.int64] | pa.Array"  # whole numbers of 64 bits, or texts; no value is missing
 LEAST, MOST = -(2**63), 2**63 - 1
 
 

@@ -35,7 +35,7 @@ class Ends:
     head: Names
     tail: Names
     weight: "NDArray[np.float64] | None" = None
-    nodes: Names | None = None
+    nodes: "Names | None" = None
 
 
 class Edges(Protocol):

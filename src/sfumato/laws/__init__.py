@@ -1,7 +1,7 @@
 """Laws of error: what previews, intervals and plots use."""
 
 import warnings
-from typing import Any
+from typing import Any  # whatever a module has under a name
 
 from sfumato.laws.cube import Cube
 from sfumato.laws.degrees import DegreeNoiseLaw

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.core.description import Description, Measured
 from sfumato.core.exact import decimal_up
@@ -267,6 +267,6 @@ def _written(value: Number, places: int, *, up: bool | None) -> str:
     return f"{sign}{whole:,}.{rest:0{places}d}" if places else f"{sign}{whole:,}"
 
 
-def plain(value: Any) -> float | None:
+def plain(value: float | Fraction) -> float | None:
     """A number for a drawing; None where there is none."""
     return float(value) if math.isfinite(value) else None

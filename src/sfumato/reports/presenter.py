@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from sfumato.core.foreign import Chart
 from sfumato.core.release import Release
 from sfumato.inference import Figure, figure
 from sfumato.inference.derived import Derived
@@ -23,11 +23,11 @@ class Reports:
         """Put the release into plain language."""
         return explain(release, language, audience)
 
-    def plot(self, release: Release, kind: str, language: str, theme: str, column: str | None) -> Any:
+    def plot(self, release: Release, kind: str, language: str, theme: str, column: str | None) -> Chart:
         """Draw the release."""
         return plots.draw(release, kind, language, theme, column)
 
-    def map(self, release: Release, areas: str | Path | Mapping[str, Any], **asked: Any) -> Any:
+    def map(self, release: Release, areas: str | Path | Mapping[str, object], **asked: str | None) -> Chart:
         """Draw the release by area."""
         return plots.choropleth(release, areas, **asked)
 

@@ -9,7 +9,7 @@ needs NumPy and SciPy.
 
 import importlib
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any  # whatever a module has under a name
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.matrix.binary_tree import tree
