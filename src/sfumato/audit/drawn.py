@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, permutations
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar  # what a ladder, or several, takes
 
 from sfumato import laws as error_laws
 from sfumato.audit import laws
@@ -360,7 +360,7 @@ def _laddered(name: str, mechanism: Ladder | Ladders, wrong: Ladder | Ladders, r
 
         def played(size: int) -> Played:
             words, each = SystemWords(), len(parts)
-            exact: object = (0, 1, rungs) if isinstance(drawn_from, Ladder) else [(0, 1, rungs)] * each
+            exact: Any = (0, 1, rungs) if isinstance(drawn_from, Ladder) else [(0, 1, rungs)] * each
             rows = [drawn_from.add_noise(exact, words)[:each] for _ in range(max(1, size // each))]
             return Played(cells=cells, draws=np.clip(np.array(rows).ravel(), -reach, reach) + reach)
 

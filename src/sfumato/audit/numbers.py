@@ -4,16 +4,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from secrets import SystemRandom
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from sfumato import noise
 from sfumato.audit import laws
 from sfumato.audit.verdict import Attack
 from sfumato.core.foreign import Array
 from sfumato.mechanisms import Gaussian, Laplace, NoisyThreshold, QuantileChoice, SparseVector
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 __all__ = [
     "by_likelihood",
@@ -31,7 +28,7 @@ __all__ = [
     "touched",
 ]
 
-Law = Callable[[int], "ArrayLike"]
+Law = Callable[[int], Array]
 
 
 class Additive(Protocol):
@@ -96,7 +93,7 @@ def drawn_gaussian(name: str, mechanism: Gaussian, epsilon: float, delta: float)
 def by_likelihood(
     name: str,
     kind: str,
-    stated: "tuple[ArrayLike, ArrayLike]",
+    stated: tuple[Array, Array],
     draws: tuple[Callable[[noise.SystemWords], int], Callable[[noise.SystemWords], int]],
     *,
     share: float,
@@ -157,7 +154,7 @@ def median(name: str, mechanism: QuantileChoice) -> Attack:
     return Attack(name=name, kind=QuantileChoice.KIND, epsilon=1.0, delta=0.0, here=law(19), there=law(20), exact=True)
 
 
-def choice(name: str, kind: str, epsilon: float, law: "Callable[[tuple[int, ...]], ArrayLike]") -> Attack:
+def choice(name: str, kind: str, epsilon: float, law: Callable[[tuple[int, ...]], Array]) -> Attack:
     """Three candidates whose scores a unit moves apart as far as it can."""
     return Attack(
         name=name,

@@ -152,7 +152,7 @@ def medians(size: int) -> Played:
     import numpy as np
 
     release = _grouped(min(size, 300), ROWS).median("x").release(epsilon=1)
-    steps = release.statement.mechanism.steps
+    steps = release.statement.mechanism.steps  # type: ignore[attr-defined]  # of a choice among steps
     other = steps * np.exp(-ROWS / 2)  # each other value is wrong by half of the rows
     chance = 1 / (1 + other)
     return Played(cells=finite([chance, 1 - chance]), draws=(_values(release) != 0).astype(int))
@@ -306,7 +306,8 @@ def _taught() -> "Teachers":
     examples = _vault(user("id", relation="add/remove")).examples(
         np.zeros((1, 1)), np.zeros(1, dtype=np.int64), name="invented", version="1", ids=[1]
     )
-    return examples.teachers(_always_first, parts=2, classes=2, name="teachers")
+    made: Teachers = examples.teachers(_always_first, parts=2, classes=2, name="teachers")
+    return made
 
 
 def _always_first(_inputs: object, _targets: object, _seed: int) -> Callable[[Sized], list[int]]:

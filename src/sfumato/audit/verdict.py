@@ -3,13 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 from sfumato.audit.bounds import epsilon_lower_bound, exact_epsilon, gaussian_lower_bound
 from sfumato.audit.fit import Played, doubt
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+from sfumato.core.foreign import Array
 
 __all__ = ["Attack", "Drawn", "Verdict"]
 
@@ -56,8 +53,8 @@ class Attack:
     kind: str
     epsilon: float
     delta: float
-    here: Callable[[int], "ArrayLike"]
-    there: Callable[[int], "ArrayLike"]
+    here: Callable[[int], Array]
+    there: Callable[[int], Array]
     exact: bool = False
     share: float = 0.9
     curve: bool = False

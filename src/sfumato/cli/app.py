@@ -2,7 +2,7 @@
 
 import os
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from typer.core import TyperGroup
@@ -29,9 +29,6 @@ from sfumato.cli.output import say
 from sfumato.errors import SfumatoError
 from sfumato.version import __version__
 
-if TYPE_CHECKING:
-    import click
-
 __all__ = ["app", "main"]
 
 HELP = f"""Statistics about people, with a guarantee that can be checked and error bars that are honest.
@@ -48,7 +45,7 @@ class _PlainWords(TyperGroup):
     Anything else is a bug of ours and shows.
     """
 
-    def invoke(self, ctx: "click.Context") -> object:
+    def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]  # which typer passes
         try:
             return super().invoke(ctx)
         except SfumatoError as wrong:

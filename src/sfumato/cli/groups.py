@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Iterator
-from typing import get_type_hints
+from typing import Any, get_type_hints  # a dataclass of options
 
 __all__ = ["grouped"]
 
@@ -24,7 +24,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     count 1 0
     """
     stated = inspect.signature(command, eval_str=True)
-    groups: dict[str, type] = {
+    groups: dict[str, Any] = {
         name: given.annotation
         for name, given in stated.parameters.items()
         if dataclasses.is_dataclass(given.annotation)
@@ -47,7 +47,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _options(group: type) -> Iterator[inspect.Parameter]:
+def _options(group: Any) -> Iterator[inspect.Parameter]:
     hints = get_type_hints(group, include_extras=True)
     for field in dataclasses.fields(group):
         default = inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default

@@ -14,7 +14,7 @@ from sfumato.core.query import Dataset, Query, ReleasedQuery
 from sfumato.core.stored import Stored
 from sfumato.errors import InvalidInput
 
-__all__ = ["DataKind", "DataStore", "Declaring", "SomeStore", "announce", "kinds", "register"]
+__all__ = ["DataKind", "DataStore", "SomeStore", "announce", "kinds", "register"]
 
 Asked = TypeVar("Asked", bound=Query, contravariant=True)
 
@@ -46,13 +46,12 @@ class DataKind:
                     f"the {what} of {self.name!r} is at {place!r}, which is not module:function; the kind was not made."
                 )
 
-    def opened(self, setting: object) -> "Declaring | None":
+    def opened(self, setting: object) -> Any:  # of the class that it names, which is above core
         """The store of one vault, which ``setting`` describes; None where a vault keeps none of this kind."""
         if self.store is None:
             return None
         module, _, name = self.store.partition(":")
-        store: Declaring = getattr(importlib.import_module(module), name)(setting)
-        return store
+        return getattr(importlib.import_module(module), name)(setting)
 
 
 _known: dict[str, DataKind] = {}
@@ -79,14 +78,6 @@ def kinds() -> tuple[DataKind, ...]:
     while _announced:
         importlib.import_module(_announced.pop(0))
     return tuple(kind for _, kind in sorted(_known.items()))
-
-
-class Declaring(Protocol):
-    """A store as a vault sees it before it knows its kind: each has its own way to declare data."""
-
-    def declare(self, *given: Any, **said: Any) -> Any:
-        """Declare data of this kind."""
-        ...
 
 
 @runtime_checkable

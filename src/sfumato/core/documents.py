@@ -35,7 +35,7 @@ Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
 
 def _kept(function: Callable[Given, Found]) -> Callable[Given, Found]:
     """``functools.cache``, with the types of the arguments: mypy does not take every class for hashable."""
-    return cache(function)
+    return cache(function)  # type: ignore[return-value]  # see above
 
 
 @runtime_checkable

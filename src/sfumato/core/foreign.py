@@ -1,14 +1,11 @@
 """Names for values that other libraries or files bring, which have no class that mypy knows; each with its reason."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from typing import Any
 
 __all__ = ["Array", "Chart", "ChartRow", "ChartSpec", "Frame", "TomlTable"]
 
-Array: TypeAlias = "NDArray[Any]"  # of NumPy: whole numbers, floats or outcomes of any class
+Array = Any  # of NumPy, most of whose functions mypy takes to give anything
 Chart = Any  # of Altair, which may not be installed; its charts, layers and channels share no class that helps
 ChartRow = dict[str, Any]  # what one mark of a chart is drawn from, by its own names
 ChartSpec = dict[str, Any]  # a chart as Vega-Lite: any JSON, floating-point numbers among it

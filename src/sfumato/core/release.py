@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sfumato.core.budget import Budget
 from sfumato.core.certificate import Certificate
@@ -32,7 +32,7 @@ class Presenter(Protocol):
         """Draw the release."""
         ...
 
-    def map(self, release: "Release", areas: str | Path | Mapping[str, object], **asked: str | None) -> Chart:
+    def map(self, release: "Release", areas: str | Path | Mapping[str, object], **asked: Any) -> Chart:
         """Draw the release by area."""
         ...
 
@@ -77,7 +77,7 @@ class Release:
         """The columns of the answer as figures with intervals, by name; they cost nothing."""
         return self.statement.query.columns(self)
 
-    def __getitem__(self, name: str) -> AnswerColumn:
+    def __getitem__(self, name: str) -> Any:  # a figure of the class that the query says, above core
         """One column of the answer, as a figure with intervals."""
         columns = self.columns
         if name not in columns:

@@ -158,7 +158,7 @@ class _Compiler:
         if all(part.plain is not None or part.missing is None for part in parts):
             return holds(*(part.nullable() for part in parts)).fill_null(FALSE)
         missing = any_of([part.missing for part in parts])
-        return ~missing & holds(*(part.value for part in parts))  # type: ignore[operator]
+        return ~missing & holds(*(part.value for part in parts))  # type: ignore[operator]  # some part can be missing, as was asked above
 
     def _key(self, part: Operand, found: ir.Value) -> ir.Value:
         """What is compared: of text its bytes, so that no collation decides."""

@@ -160,4 +160,5 @@ def builtin(name: str, takes: tuple[str, ...], gives: str) -> Callable[..., ir.V
     def ternary(value: object, one: object, two: object) -> None: ...
 
     of = (unary, binary, ternary)[len(takes) - 1]
-    return ibis.udf.scalar.builtin(of, name=name, signature=(takes, gives))
+    made: Callable[..., ir.Value] = ibis.udf.scalar.builtin(of, name=name, signature=(takes, gives))
+    return made

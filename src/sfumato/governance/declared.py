@@ -127,7 +127,7 @@ def _known(body: TomlTable, known: Iterable[str]) -> None:
             raise InvalidInput(f"{name!r} is an unknown field; nothing was declared. Known are {', '.join(known)}.")
 
 
-def _needed(body: TomlTable, name: str) -> object:
+def _needed(body: TomlTable, name: str) -> Any:
     if name not in body:
         raise NotDeclared(f"{name} is missing; nothing was declared. Say {name} = …")
     return body[name]

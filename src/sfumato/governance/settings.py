@@ -8,9 +8,8 @@ import os
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any  # values of a TOML file, each checked
 
-from sfumato.core.foreign import TomlTable
 from sfumato.core.signature import SigningKey
 from sfumato.errors import InvalidInput, LedgerError, NotDeclared
 
@@ -190,7 +189,7 @@ def made(
 
 def _read(place: Path) -> dict[str, str]:
     try:
-        body: TomlTable = tomllib.loads(place.read_text("utf-8"))
+        body: dict[str, Any] = tomllib.loads(place.read_text("utf-8"))
     except OSError as wrong:
         raise LedgerError(f"the settings {place} could not be read: {wrong.strerror}. Nothing was done.") from None
     except (RecursionError, ValueError) as wrong:  # ValueError: no TOML, no UTF-8, or a number of thousands of digits

@@ -123,7 +123,7 @@ class _Loops:
     common: Callable[..., Whole]
     hub_lists: Callable[[Whole, Short, Short, int], tuple[Whole, Short]]
     hub_pairs: Callable[..., Whole]
-    top_pairs: Callable[..., Whole]
+    top_pairs: Callable[..., list[tuple[int, int]]]
 
 
 @lru_cache(maxsize=1)
@@ -224,7 +224,8 @@ def _triangles(start: Whole, up: Short, chunks: int) -> np.int64:
             for p in range(first, last):
                 marked[up[p]] = 0
         totals[chunk] = total
-    return totals.sum()
+    found: np.int64 = totals.sum()
+    return found
 
 
 def _common(indptr: Whole, indices: Short, left: Whole, right: Whole) -> Whole:
@@ -306,13 +307,13 @@ def _hub_pairs(
             for p in range(indptr[v], indptr[v + 1]):
                 if rank[indices[p]] < i:
                     beside[rank[indices[p]]] = 0
-    found = best[0].copy()
+    found: Whole = best[0].copy()
     for chunk in range(1, chunks):
         found = np.maximum(found, best[chunk])
     return found
 
 
-def _top_pairs(indptr: Whole, indices: Short, order: Short, rank: Short, degrees: Whole) -> Whole:
+def _top_pairs(indptr: Whole, indices: Short, order: Short, rank: Short, degrees: Whole) -> list[tuple[int, int]]:
     """The first two nodes, and each node with the first that is no neighbour of it, while that can be larger."""
     n = len(order)
     beside = np.zeros(n, np.uint8)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import NoneType
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING, TypeGuard, cast
 
 from sfumato.core.exact import Exact, positive
 from sfumato.core.limits import Limit
@@ -70,7 +70,7 @@ class _Holding:
                 whole, nodes = graph_of(self.edges, nodes=self.nodes, directed=self.shape.directed, bound=self.bound)
                 self.read[None], self.keys = whole, nodes.keys(secret)
             if cap is not None and cap not in self.read:
-                self.read[cap] = projected(self.read[None], self.keys, cap)
+                self.read[cap] = projected(self.read[None], cast("NDArray[np.uint64]", self.keys), cap)
             return self.read[cap]
 
 

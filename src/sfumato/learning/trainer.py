@@ -8,7 +8,6 @@ from fractions import Fraction
 from functools import partial
 from math import isfinite
 from pathlib import Path
-from typing import Any
 
 from torch import Tensor, nn
 
@@ -128,7 +127,7 @@ class Trainer:
         lr: float | None = None,
         physical: int | None = None,
         every: int | None = None,
-        noise: Any = None,
+        noise: Correlated | None = None,
     ) -> Plan:
         """What a run with these settings will be; reads nothing and spends nothing."""
         number, spend = self._units.number, Budget.asked(epsilon=epsilon, delta=delta)
@@ -179,14 +178,14 @@ class Trainer:
         epochs: Exact | None = None,
         steps: int | None = None,
         batch: int | None = None,
-        optimiser: Any = None,
+        optimiser: object = None,
         lr: float | None = None,
         physical: int | None = None,
         checkpoint: str | Path | None = None,
         every: int | None = None,
         resume: bool = False,
         idempotency: str | None = None,
-        noise: Any = None,
+        noise: Correlated | None = None,
         average: Average | None = None,
         watch: Watch | None = None,
         progress: bool | None = None,
@@ -284,7 +283,7 @@ class Trainer:
         weights = parts["model"]
         trial = copy.deepcopy(self._model)
         trial.load_state_dict(weights)
-        if weights_digest(trial) != release.statement.query.weights:  # type: ignore[attr-defined]
+        if weights_digest(trial) != release.statement.query.weights:  # type: ignore[attr-defined]  # a run is asked by a Training
             return None  # another run with the same settings has ended; this one goes on
         self._model.load_state_dict(weights)
         if average is not None and parts["average"] is not None:
@@ -302,7 +301,7 @@ class Trainer:
             given = inputs[0] if len(inputs) == 1 else inputs
             made, targets, present = self._copies(given, targets, present, words=SystemWords(), kind=kind)
             inputs, kind = (made,), "user"
-        engine = Engine(self._model, self._loss, clip=float(self._clip), unit=kind, way=self._way)  # type: ignore[arg-type]
+        engine = Engine(self._model, self._loss, clip=float(self._clip), unit=kind, way=self._way)  # type: ignore[arg-type]  # ok
         engine.sum(inputs if len(inputs) > 1 else inputs[0], targets, present)
 
 

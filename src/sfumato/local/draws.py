@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
+from typing import Any  # numbers of 32 bits, which do where 64 are asked for
 
 import numpy as np
 
@@ -110,7 +111,7 @@ def coins_and_below(chance: Fraction, bound: int, size: int, words: Words) -> tu
     drawn = np.empty(-(-size // 2), dtype=np.uint64)
     words.fill(drawn)
     half = drawn.view(np.uint32)[:size]
-    numbers = half & np.uint32((1 << bits) - 1)
+    numbers: Any = half & np.uint32((1 << bits) - 1)
     floor, rest = divmod(chance.numerator << (32 - bits), chance.denominator)
     heads: BoolArray = half < floor << bits
     if rest:

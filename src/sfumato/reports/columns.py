@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from sfumato.core.description import Description, Measured
 from sfumato.core.exact import decimal_up
@@ -162,7 +162,7 @@ def columns_of(release: Release) -> tuple[Column, ...]:
     known = described(release.statement).measured
     return tuple(
         Column(name=name, measured=known.get(name), figure=figure, values=tuple(figure.values), ends=_ends(figure))
-        for name, figure in release.columns.items()
+        for name, figure in cast("dict[str, Derived]", release.columns).items()
     )
 
 

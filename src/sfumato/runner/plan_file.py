@@ -11,7 +11,7 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar  # a value of a TOML file, checked by who asks for it
 
 from sfumato.core.budget import Budget
 from sfumato.core.exact import natural
@@ -376,7 +376,7 @@ def _table(body: TomlTable, name: str, example: str, above: str = "") -> TomlTab
     return found
 
 
-def _needed(body: TomlTable, name: str, place: str, example: str) -> object:
+def _needed(body: TomlTable, name: str, place: str, example: str) -> Any:
     if name not in body:
         raise NotDeclared(f"{place} does not say {name}; {NOT_READ}. Write {example}.")
     return body[name]

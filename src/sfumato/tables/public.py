@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any  # values of the type that their column says
 
 from sfumato.core.query import Dataset
-from sfumato.engines.dialect import PublicValue
 from sfumato.engines.expressions import Type
 from sfumato.engines.sources import check_no_log
 from sfumato.errors import InvalidInput, Unsupported
@@ -38,7 +37,7 @@ class PublicTable:
     """
 
     dataset: Dataset
-    columns: Mapping[str, tuple[Type, tuple[PublicValue, ...]]] = field(repr=False)
+    columns: Mapping[str, tuple[Type, tuple[Any, ...]]] = field(repr=False)
     content: str = field(init=False, repr=False)
     """A digest of names, types and rows, in their order. They are public, and so is it."""
 
@@ -95,7 +94,7 @@ class PublicTable:
             )
 
 
-def _content(columns: Mapping[str, tuple[Type, tuple[PublicValue, ...]]]) -> str:
+def _content(columns: Mapping[str, tuple[Type, tuple[Any, ...]]]) -> str:
     """The first 32 hexadecimal digits of a SHA-256; each part is written with its length, so that none runs over."""
     found = hashlib.sha256()
     for name, (kind, values) in columns.items():

@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sfumato.core.foreign import Frame
 from sfumato.engines.logged_folders import check_no_logs
 from sfumato.engines.row_wise import not_row_wise, not_the_stored_unit
 from sfumato.engines.stored_files import local_path, named_twice
@@ -55,7 +56,7 @@ def check_lazy_frame(lazy: pl.LazyFrame, label: str, *, unit: Sequence[str] = ()
     _check_plan(nodes, label, unit)
 
 
-def collected(lazy: pl.LazyFrame, label: str, *, unit: Sequence[str] = ()) -> pl.DataFrame:
+def collected(lazy: Frame, label: str, *, unit: Sequence[str] = ()) -> Frame:
     """The rows of a lazy frame, by a plan that is looked at again when it is about to run.
 
     A function of the steward's may stand in a frame and give another plan each time: what runs is what is checked. Only

@@ -1,6 +1,6 @@
 """The plan: which way each layer goes, and why, found on invented data of the same shapes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +16,7 @@ from sfumato.learning.engine.losses import Kind, Loss, unit_losses
 from sfumato.learning.engine.record import Site
 from sfumato.learning.engine.recording import recording
 from sfumato.learning.engine.semantics import semantic_sum
+from sfumato.learning.given import Tree
 from sfumato.learning.refusals import invented
 from sfumato.learning.stilled import other_weights, without_dropout
 from sfumato.learning.unchanged import Unchanged
@@ -101,7 +102,7 @@ def _roads(
     model: nn.Module,
     loss: Loss,
     inputs: tuple[Tensor, ...],
-    targets: Any,
+    targets: Tree,
     kind: Kind,
     layers: dict[str, nn.Module],
     calls: dict[Site, int],
@@ -128,7 +129,7 @@ def _disagreement(
     model: nn.Module,
     loss: Loss,
     inputs: tuple[Tensor, ...],
-    targets: Any,
+    targets: Tree,
     kind: Kind,
     layers: dict[str, nn.Module],
     ways: dict[Site, str],
@@ -156,7 +157,7 @@ def _company(
     model: nn.Module,
     loss: Loss,
     inputs: tuple[Tensor, ...],
-    targets: Any,
+    targets: Tree,
     kind: Kind,
     layers: dict[str, nn.Module],
     ways: dict[Site, str],
@@ -190,7 +191,7 @@ def _agree(trained: Iterable[Tensor]) -> float:
     return max(AGREE, *(8 * torch.finfo(kind).eps for kind in kinds))
 
 
-def _first_exchanged(part: Any) -> Any:
+def _first_exchanged(part: Tree) -> Tree:
     """The same but for the first unit, which becomes another."""
     if not isinstance(part, Tensor) or not part.is_floating_point():
         return part
@@ -211,8 +212,8 @@ def _cut_off(layers: dict[str, nn.Module]) -> Iterator[None]:
             layer.__dict__.pop("forward", None)
 
 
-def _detached(layer: nn.Module, forward: Any) -> Any:
-    def run(*inputs: Any, **named: Any) -> Any:
+def _detached(layer: nn.Module, forward: Callable[..., Tree]) -> Callable[..., Tree]:
+    def run(*inputs: Tree, **named: Tree) -> Tree:
         cut = {name: value.detach() for name, value in layer.named_parameters()}
         layer.__dict__.pop("forward")
         try:
@@ -228,7 +229,7 @@ def _shared(model: nn.Module) -> bool:
     return len(names) != len(set(names))
 
 
-def key(model: nn.Module, parameters: dict[str, nn.Parameter], inputs: Any, targets: Any) -> tuple[Any, ...]:
+def key(model: nn.Module, parameters: dict[str, nn.Parameter], inputs: Any, targets: Any) -> tuple[object, ...]:
     """What a plan hangs on: shapes and types, the mode, and which parameters are trained."""
     parts = [
         (part.shape, part.dtype, part.device) for part in tree_leaves((inputs, targets)) if isinstance(part, Tensor)

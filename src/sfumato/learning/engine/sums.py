@@ -12,6 +12,7 @@ from sfumato.learning.engine.fast import fast_sum
 from sfumato.learning.engine.losses import Kind, Loss
 from sfumato.learning.engine.plan import PassPlan, key, plan
 from sfumato.learning.engine.semantics import semantic_sum
+from sfumato.learning.given import Tree
 from sfumato.learning.refusals import check_layers
 from sfumato.learning.unchanged import Unchanged
 
@@ -75,7 +76,7 @@ class Engine:
         self.clip = clip
         self._parameters = dict(model.named_parameters())
         self.unchanged = Unchanged(model, loss)
-        self._plans: dict[tuple[Any, ...], PassPlan] = {}
+        self._plans: dict[tuple[object, ...], PassPlan] = {}
         self._last: PassPlan | None = None  # as it was before rows were seen: what they bring about is not remembered
 
     @property
@@ -161,7 +162,7 @@ class Engine:
 def clipped_sum(
     model: nn.Module,
     loss: Loss,
-    batch: tuple[Any, Any],
+    batch: tuple[Tree, Tree],
     *,
     clip: float = 1.0,
     unit: Kind = "record",

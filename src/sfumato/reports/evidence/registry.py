@@ -73,7 +73,7 @@ def _entry(charge: Provenance, release: Release, declared: Declared) -> Json:
         "publication_date": said.issued[:10],
     }
     known = declared.publisher is not None and declared.region is not None and charge.purpose is not None
-    parameters: dict[str, object] = {"epsilon": _above(said.spend.epsilon), "delta": _above(said.spend.delta)}
+    parameters: dict[str, Json] = {"epsilon": _above(said.spend.epsilon), "delta": _above(said.spend.delta)}
     balances = ", ".join(line.name for line in charge.lines)
     return {
         "url_slug": f"sfumato-{said.identifier}",

@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime, time
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from types import ModuleType
+from typing import Any  # days and times, as was asked before
 
 from sfumato.core.budget import Budget
 from sfumato.core.exact import decimal_up, fraction_text
@@ -142,7 +143,7 @@ def _in_order(look: _Look, names: Sequence[str], sums: Sequence[Fraction]) -> Ch
     return look.with_stop(light, dark)
 
 
-def _at_times(look: _Look, whens: Sequence[date], sums: Sequence[Fraction]) -> Chart:
+def _at_times(look: _Look, whens: Sequence[Any], sums: Sequence[Fraction]) -> Chart:
     """A stair whose steps stand at the times of the charges."""
     moments = [_moment(when) for when in whens]
     if moments != sorted(moments):
