@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from sfumato.core.release import Release
 
-__all__ = ["AnswerColumn", "AnswerFigure", "Value"]
+__all__ = ["AnswerColumn", "AnswerFigure", "AnswerRatio", "Value"]
 
 Value = Any  # a whole number, a fraction, a float or a chosen key: the class of a column says which
 Operand = Any  # a release, a figure or a number; others are refused
@@ -90,4 +90,12 @@ class AnswerFigure(AnswerColumn, Protocol):
 
     def __rmul__(self, factor: Operand, /) -> "AnswerFigure": ...
 
-    def __truediv__(self, other: Operand, /) -> AnswerColumn: ...
+    def __truediv__(self, other: Operand, /) -> "AnswerFigure | AnswerRatio": ...
+
+
+class AnswerRatio(AnswerColumn, Protocol):
+    """One figure over another."""
+
+    def at(self, **labels: str | int | bool) -> "AnswerRatio":
+        """The numbers with these labels."""
+        ...

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sfumato.core.budget import Budget
 from sfumato.core.certificate import Certificate
-from sfumato.core.columns import AnswerColumn, AnswerFigure, Value
+from sfumato.core.columns import AnswerColumn, AnswerFigure, AnswerRatio, Value
 from sfumato.core.exact import Exact, probability
 from sfumato.core.extras import need
 from sfumato.core.foreign import Chart, Frame
@@ -226,7 +226,7 @@ class Release:
     def __rmul__(self, factor: object) -> AnswerFigure:
         return factor * self.figure
 
-    def __truediv__(self, other: object) -> AnswerColumn:
+    def __truediv__(self, other: object) -> AnswerFigure | AnswerRatio:
         return self.figure / other
 
     def _repr_html_(self) -> str:

@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from rich.console import Console
 from rich.padding import Padding
@@ -116,7 +116,7 @@ def tour(
         "The first over the second: which share of the patients came for ILI. Nothing is read for it, so nothing is "
         "charged; its error follows from the noise of both.",
     )
-    share = ili / everyone
+    share = cast("Ratio", ili / everyone)
     told.show(share_table(share, width=told.bars))
 
     told.step(

@@ -6,6 +6,7 @@ That registry shows its strings as Markdown, so they are quoted as such; the fie
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any  # JSON with floating-point numbers, as the registry wants them
 
 from sfumato.core.documents import Json
 from sfumato.core.exact import fraction_text
@@ -73,7 +74,7 @@ def _entry(charge: Provenance, release: Release, declared: Declared) -> Json:
         "publication_date": said.issued[:10],
     }
     known = declared.publisher is not None and declared.region is not None and charge.purpose is not None
-    parameters: dict[str, Json] = {"epsilon": _above(said.spend.epsilon), "delta": _above(said.spend.delta)}
+    parameters: Any = {"epsilon": _above(said.spend.epsilon), "delta": _above(said.spend.delta)}
     balances = ", ".join(line.name for line in charge.lines)
     return {
         "url_slug": f"sfumato-{said.identifier}",
