@@ -152,7 +152,7 @@ def medians(size: int) -> Played:
     import numpy as np
 
     release = _grouped(min(size, 300), ROWS).median("x").release(epsilon=1)
-    steps = release.statement.mechanism.steps  # type: ignore[attr-defined]  # of a choice among steps
+    steps = release.statement.mechanism.steps  # type: ignore[attr-defined]  # a median is chosen among steps
     other = steps * np.exp(-ROWS / 2)  # each other value is wrong by half of the rows
     chance = 1 / (1 + other)
     return Played(cells=finite([chance, 1 - chance]), draws=(_values(release) != 0).astype(int))
@@ -422,7 +422,7 @@ def _inclusion(release: Release, rate: float) -> Cells:
     from scipy.special import ndtr
 
     noise = release.statement.mechanism
-    sigma = float(noise.pitch(release.statement.sensitivity) * WIDTH)  # type: ignore[attr-defined]  # of noisy sums
+    sigma = float(noise.pitch(release.statement.sensitivity) * WIDTH)  # type: ignore[attr-defined]  # noisy sums have a pitch
     seen = rate * float(ndtr(0.5 / sigma)) + (1 - rate) * float(ndtr(-0.5 / sigma))
 
     def law(chance: float) -> list[float]:

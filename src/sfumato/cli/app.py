@@ -45,7 +45,7 @@ class _PlainWords(TyperGroup):
     Anything else is a bug of ours and shows.
     """
 
-    def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]  # which typer passes
+    def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]  # typer hands over a context of its own
         try:
             return super().invoke(ctx)
         except SfumatoError as wrong:

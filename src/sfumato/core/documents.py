@@ -35,7 +35,7 @@ Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
 
 def _kept(function: Callable[Given, Found]) -> Callable[Given, Found]:
     """``functools.cache``, with the types of the arguments: mypy does not take every class for hashable."""
-    return cache(function)  # type: ignore[return-value]  # see above
+    return cache(function)  # type: ignore[return-value]  # arguments need not be known as hashable
 
 
 @runtime_checkable
@@ -67,7 +67,7 @@ def encode(value: object) -> Json:
             return [encode(item) for item in value]
         case _ if (names := _names(type(value))) is not None:
             body = {name: encode(getattr(value, name)) for name in names}
-            return {"kind": value.KIND, "version": value.VERSION, **body}  # type: ignore[attr-defined]  # it has names
+            return {"kind": value.KIND, "version": value.VERSION, **body}  # type: ignore[attr-defined]  # what has names has both
     raise InvalidInput(f"a {type(value).__name__} cannot be written into a document; nothing was written.")
 
 

@@ -121,7 +121,7 @@ def columns(table: sa.Table) -> tuple[str, ...]:
 @cache
 def named(table: sa.Table) -> Callable[[Sequence[object]], TableRow]:
     """What makes a row with names out of a plain one."""
-    row: Any = namedtuple(table.name, columns(table))  # type: ignore[misc]  # mypy wants to see the names written down
+    row: Any = namedtuple(table.name, columns(table))  # type: ignore[misc]  # the names are those of a table
     make: Callable[[Sequence[object]], TableRow] = row._make
     return make
 

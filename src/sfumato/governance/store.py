@@ -204,7 +204,7 @@ class Store:
         try:
             rows.run(cursor, begin)
         except self._errors as wrong:
-            gone = engine.dialect.is_disconnect(wrong, connection.dbapi_connection, None)  # type: ignore[arg-type]  # a driver's error
+            gone = engine.dialect.is_disconnect(wrong, connection.dbapi_connection, None)  # type: ignore[arg-type]  # an error of the driver
             if not gone:
                 connection.close()
                 raise

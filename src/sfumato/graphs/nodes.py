@@ -120,11 +120,12 @@ def column_of(names: Iterable[object]) -> Names:
         return pa.array(listed, pa.large_string())
     if not all(map(_whole, listed)):
         raise InvalidInput("names of nodes are all whole numbers or all texts; nothing was done.")
-    if not all(LEAST <= name <= MOST for name in listed):  # type: ignore[operator]  # whole numbers of any library
+    whole = cast("list[int]", listed)  # of any library
+    if not all(LEAST <= name <= MOST for name in whole):
         raise InvalidInput("a node is called by a whole number of more than 64 bits; nothing was done. Use texts.")
     import numpy as np
 
-    return np.array([int(name) for name in listed], dtype=np.int64)  # type: ignore[call-overload]  # the same
+    return np.array([int(name) for name in whole], dtype=np.int64)
 
 
 def _whole(name: object) -> TypeGuard[Integral]:

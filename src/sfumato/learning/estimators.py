@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from numbers import Number, Real
-from typing import TYPE_CHECKING, Any, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, Protocol, Self, cast  # parameters and tags, as scikit-learn wants them
 
 import numpy as np
 import torch

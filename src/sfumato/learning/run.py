@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +41,10 @@ from sfumato.learning.unchanged import Unchanged
 from sfumato.learning.units import Laid, Units
 from sfumato.learning.weights import packed, unpacked, weights_digest
 from sfumato.noise import Words
+
+if TYPE_CHECKING:
+    from sfumato.learning.engine.losses import Kind
+    from sfumato.learning.engine.sums import Way
 
 __all__ = ["Run", "Watch"]
 
@@ -85,7 +89,9 @@ class Run(Checkpointed):
         self._optimiser = optimiser(self._model)
         self._course = course_of(self._run, opened.mechanism, opened.priced.sensitivity, words)
         kind = "user" if copies is not None else self._run.units
-        self._engine = Engine(self._model, loss, clip=float(self._run.clip), unit=kind, way=way)  # type: ignore[arg-type]  # checked
+        self._engine = Engine(
+            self._model, loss, clip=float(self._run.clip), unit=cast("Kind", kind), way=cast("Way", way)
+        )
         # not that of the engine: on a device, what the engine keeps and puts back is recorded with its sums
         self._kept = Unchanged(self._model, loss, None if copies is None else copies.augment)
         self._draws = Draws(self._device, words)
@@ -333,7 +339,7 @@ class Run(Checkpointed):
     def _restore(self, state: SealedState) -> None:
         self._step, self._stopped = state["step"], state.get("stopped", False)
         if state["words"] is not None:  # a test's source of words, which can be put back; the system's never is
-            self._words.position = state["words"]  # type: ignore[attr-defined]  # words that were put back
+            self._words.position = state["words"]  # type: ignore[attr-defined]  # those of a test have a position
 
     def _body(self) -> bytes:
         with self._buried_if_raised():

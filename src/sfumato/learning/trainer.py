@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import partial
 from math import isfinite
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from torch import Tensor, nn
 
@@ -34,6 +35,10 @@ from sfumato.learning.training import Training
 from sfumato.learning.units import Units
 from sfumato.learning.weights import unpacked, weights_digest
 from sfumato.noise import SystemWords, Words
+
+if TYPE_CHECKING:
+    from sfumato.learning.engine.losses import Kind
+    from sfumato.learning.engine.sums import Way
 
 __all__ = ["Plan", "Trained", "Trainer"]
 
@@ -301,7 +306,9 @@ class Trainer:
             given = inputs[0] if len(inputs) == 1 else inputs
             made, targets, present = self._copies(given, targets, present, words=SystemWords(), kind=kind)
             inputs, kind = (made,), "user"
-        engine = Engine(self._model, self._loss, clip=float(self._clip), unit=kind, way=self._way)  # type: ignore[arg-type]  # ok
+        engine = Engine(
+            self._model, self._loss, clip=float(self._clip), unit=cast("Kind", kind), way=cast("Way", self._way)
+        )
         engine.sum(inputs if len(inputs) > 1 else inputs[0], targets, present)
 
 

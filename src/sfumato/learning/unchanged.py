@@ -174,7 +174,7 @@ def _walked(roots: tuple[object, ...]) -> _Found:
             todo.extend(_of_class(one, found))
         else:
             todo.extend(_of_other(one, found))
-        if kind not in PLAIN and (facts := _facts(kind))[0]:  # type: ignore[arg-type]  # a class is hashable
+        if kind not in PLAIN and (facts := _facts(kind))[0]:  # type: ignore[arg-type]  # mypy takes not every class for hashable
             _of_object(one, facts[1], facts[2], found, todo)
     return found
 

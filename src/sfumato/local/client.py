@@ -98,7 +98,7 @@ class Client:
             if self.collection.memoised:
                 drawn = self._remembered(truth)
             else:
-                drawn = self.collection.ask.report(truth, self._bits)  # type: ignore[arg-type]  # of its own kind of value
+                drawn = self.collection.ask.report(truth, self._bits)  # type: ignore[arg-type]  # the value that it asks for
             self._last = drawn
             if save is not None:
                 save(self.state())
@@ -117,12 +117,12 @@ class Client:
 
     def _remembered(self, truth: int | Fraction) -> Report:
         asked, known = self.collection.ask, self._memory
-        fresh: Report = asked.report(truth, self._bits)  # type: ignore[arg-type]  # drawn also for a known value
+        fresh: Report = asked.report(truth, self._bits)  # type: ignore[arg-type]  # the value that it asks for; drawn also for a known one
         if truth in known:
             return known[truth]  # type: ignore[index]  # nothing is remembered of a mean
         if self._last is not None and len(known) >= self.collection.charged:
             return self._last
-        known[truth] = fresh  # type: ignore[index]  # as above
+        known[truth] = fresh  # type: ignore[index]  # as above: nothing is remembered of a mean
         return fresh
 
     def state(self) -> str:

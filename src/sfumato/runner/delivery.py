@@ -10,7 +10,6 @@ import secrets
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 from sfumato.core.columns import Value
 from sfumato.core.exact import decimal_down
@@ -20,6 +19,7 @@ from sfumato.governance.plans import FigureSource
 from sfumato.inference.figure import Figure
 from sfumato.reports.publication import Grounds, standing
 from sfumato.runner.figures import Weighted
+from sfumato.runner.steps import Ingredient
 
 __all__ = ["Folder"]
 
@@ -69,7 +69,7 @@ class Folder:
         source: FigureSource,
         columns: Mapping[str, Figure],
         parts: Sequence[Weighted],
-        identifiers: Mapping[Any, str],
+        identifiers: Mapping[Ingredient, str],
     ) -> Path:
         """Write a figure that was computed from releases, with the identifiers of these."""
         place = self._figure(name, period, source)

@@ -219,7 +219,7 @@ def whole_amount(found: object) -> int | None:
     (3, 3, None, None, None)
     """
     if not isinstance(found, int) and isinstance(found, Real) and hasattr(found, "is_integer"):
-        return int(found) if found.is_integer() else None  # type: ignore[call-overload]  # numbers of NumPy too
+        return int(found) if found.is_integer() else None  # type: ignore[call-overload]  # what says so can be made whole
     try:
         return None if isinstance(found, bool) else index(found)  # type: ignore[arg-type]  # what has no index raises
     except TypeError:

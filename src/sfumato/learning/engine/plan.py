@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -57,7 +56,7 @@ class PassPlan:
         return "\n".join([f"{'fast' if self.fast else 'semantic'}: {self.reason}", *text])
 
 
-def plan(model: nn.Module, loss: Loss, inputs: tuple[Tensor, ...], targets: Any, kind: Kind) -> PassPlan:
+def plan(model: nn.Module, loss: Loss, inputs: tuple[Tensor, ...], targets: Tree, kind: Kind) -> PassPlan:
     """Plan for batches of such shapes. The values of the batch are not looked at."""
     layers = {
         name: layer
@@ -229,7 +228,7 @@ def _shared(model: nn.Module) -> bool:
     return len(names) != len(set(names))
 
 
-def key(model: nn.Module, parameters: dict[str, nn.Parameter], inputs: Any, targets: Any) -> tuple[object, ...]:
+def key(model: nn.Module, parameters: dict[str, nn.Parameter], inputs: Tree, targets: Tree) -> tuple[object, ...]:
     """What a plan hangs on: shapes and types, the mode, and which parameters are trained."""
     parts = [
         (part.shape, part.dtype, part.device) for part in tree_leaves((inputs, targets)) if isinstance(part, Tensor)

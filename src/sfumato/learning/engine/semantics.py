@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -72,7 +71,7 @@ def semantic_sum(
 def unit_gradient(model: nn.Module, loss: Loss, kind: Kind) -> Callable[..., Tree]:
     """The function from parameters and one unit to the gradient and the loss of that unit."""
 
-    def one(parameters: dict[str, Tensor], inputs: tuple[Tensor, ...], target: Any, here: Tensor) -> Tensor:
+    def one(parameters: dict[str, Tensor], inputs: tuple[Tensor, ...], target: Tree, here: Tensor) -> Tensor:
         if kind == "record":
             inputs, target, here = tree_map(_alone, (inputs, target, here))
             return unit_losses(loss, functional_call(model, parameters, inputs), target, here, kind).sum()

@@ -1,7 +1,7 @@
 """Clipped sums: what a step of private training needs of a model and a batch."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -97,13 +97,13 @@ class Engine:
             return "nothing is planned before the first batch" if self.way != "semantic" else "semantic: as asked"
         return self._last.table()
 
-    def prepare(self, inputs: Any, targets: Any) -> None:
+    def prepare(self, inputs: Tree, targets: Tree) -> None:
         """Plan for batches of such shapes; their values are not looked at."""
         inputs = inputs if isinstance(inputs, tuple) else (inputs,)
         if self.way != "semantic":
             self._last = self._planned(inputs, targets)
 
-    def sum(self, inputs: Any, targets: Any, present: Tensor | None = None) -> ClippedSum:
+    def sum(self, inputs: Tree, targets: Tree, present: Tensor | None = None) -> ClippedSum:
         """Sum the clipped gradients of a batch."""
         inputs = inputs if isinstance(inputs, tuple) else (inputs,)
         if present is None:
@@ -134,7 +134,7 @@ class Engine:
                 )
         return ClippedSum(sums=into, flat=flat, norms=norms, losses=losses)
 
-    def _planned(self, inputs: tuple[Tensor, ...], targets: Any) -> PassPlan:
+    def _planned(self, inputs: tuple[Tensor, ...], targets: Tree) -> PassPlan:
         at = key(self.model, self._parameters, inputs, targets)
         if at not in self._plans:
             self._plans[at] = plan(self.model, self.loss, inputs, targets, self.unit)

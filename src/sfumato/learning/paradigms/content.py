@@ -10,6 +10,7 @@ import sys
 from collections import OrderedDict, defaultdict, deque
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from types import (
     BuiltinFunctionType,
     ClassMethodDescriptorType,
@@ -82,7 +83,7 @@ def content_of(*what: object) -> str:
     >>> content_of(lambda x: x + 1) == content_of(lambda x: x + 1), content_of(lambda x: x + 1) == content_of(None)
     (True, False)
     """
-    found = [attempt(lambda each=each: _digest(each)) for each in what]  # type: ignore[misc]  # mypy infers no lambda with a default
+    found = [attempt(partial(_digest, each)) for each in what]
     return _digest([_nameless(each) if own is FAILED else own for each, own in zip(what, found, strict=True)])
 
 

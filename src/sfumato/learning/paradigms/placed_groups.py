@@ -8,6 +8,7 @@ import hmac
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from sfumato.core.exact import Exact, natural
 from sfumato.core.sensitivity import Sensitivity
@@ -120,7 +121,7 @@ def seated(
         if name in where:
             place = where[name]
             taken[place] += 1 if persons else len(rows)
-            rank = min(range(len(rows)), key=lambda rank, name=name: keyed_number(secret, "row", name, rank))  # type: ignore[misc]  # as in triplets
+            rank = min(range(len(rows)), key=partial(keyed_number, secret, "row", name))
             seats[place] = rows[rank] if taken[place] == 1 else None
     return tuple(seats)
 

@@ -3,6 +3,7 @@
 import copy
 import sys
 from collections.abc import Sequence
+from functools import partial
 
 from sfumato.core.interrupts import FAILED, attempt
 from sfumato.errors import InvalidInput
@@ -45,7 +46,7 @@ def right(model: Predictor, inputs: GivenRows, targets: GivenRows, places: Seque
     found = 0
     with Unchanged(model) as kept:
         for place in places:
-            found += shielded(lambda place=place: _agree(model, inputs, targets, place), kept) is True  # type: ignore[misc]  # mypy infers no lambda with a default
+            found += shielded(partial(_agree, model, inputs, targets, place), kept) is True
     return found
 
 

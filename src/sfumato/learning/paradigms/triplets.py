@@ -1,6 +1,7 @@
 """Triplets for metric learning: of places, so that persons are coupled in a bounded, stable way, or of one person."""
 
 from collections.abc import Iterable
+from functools import partial
 
 from sfumato.core.exact import natural
 from sfumato.learning.paradigms.persons import canonical_id
@@ -55,6 +56,6 @@ def own_pairs(ids: Iterable[object], *, each: int, key: bytes) -> tuple[tuple[in
             rows.setdefault(name, []).append(row)
     pairs = []
     for name, own in rows.items():
-        order = sorted(range(len(own)), key=lambda rank, name=name: keyed_number(key, "pair", name, rank))  # type: ignore[misc]  # mypy infers no lambda with a default
+        order = sorted(range(len(own)), key=partial(keyed_number, key, "pair", name))
         pairs += [(own[order[i]], own[order[i + 1]]) for i in range(0, 2 * each, 2) if i + 1 < len(own)]
     return tuple(pairs)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from types import ModuleType
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -57,7 +58,7 @@ def part_of(
     if rule is embedding:
         a = _together([value.reshape(shape.units, -1) for value in inputs])
         g = _together([shape.split(value) for value in gradients])
-        return embedding.part(layer, a, g, shape, names)  # type: ignore[arg-type]  # its rule is for embeddings
+        return embedding.part(cast("nn.Embedding", layer), a, g, shape, names)
     if rule is None:
         raise TypeError(f"no rule for {type(layer).__name__}")
     parts = [rule.part(layer, a, g, shape, names) for a, g in zip(inputs, gradients, strict=True)]
