@@ -124,5 +124,4 @@ class DataStore(Protocol[Asked]):
         ...
 
 
-SomeStore: TypeAlias = DataStore[Any]
-"""The store of some kind: it takes the queries of its own kind, and ``answers`` says which those are."""
+SomeStore: TypeAlias = DataStore[Any]  # of some kind: ``answers`` says which queries it takes

@@ -212,7 +212,7 @@ class Registry:
             )
         return cls
 
-    def _value(self, value: Json, hint: Hint, path: str) -> Any:
+    def _value(self, value: Json, hint: Hint, path: str) -> object:
         plain, options = _options(hint)
         if type(value) in plain:
             return value

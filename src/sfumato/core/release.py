@@ -32,7 +32,12 @@ class Presenter(Protocol):
         """Draw the release."""
         ...
 
-    def map(self, release: "Release", areas: str | Path | Mapping[str, object], **asked: Any) -> Chart:
+    def map(
+        self,
+        release: "Release",
+        areas: str | Path | Mapping[str, object],
+        **asked: Any,  # names, each of a text or None
+    ) -> Chart:
         """Draw the release by area."""
         ...
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from sfumato.core.foreign import Frame
 from sfumato.engines.logged_folders import LOGS, METADATA, SNAPSHOT, log_beside, one_of_each_folder
 from sfumato.engines.row_wise import not_row_wise, not_the_stored_unit
 from sfumato.engines.stored_files import local_path, named_twice
@@ -54,7 +55,7 @@ HIDDEN_COLUMN = "a hidden column, which tells where a row is stored and not what
 EXPRESSIONS = frozenset(ROW_WISE.split())
 
 
-def check_spark_frame(frame: Any, label: str, *, unit: Sequence[str] = ()) -> None:
+def check_spark_frame(frame: Frame, label: str, *, unit: Sequence[str] = ()) -> None:
     """Refuse a frame whose plan has a step that is not known to be row-wise; nothing is run.
 
     What this kind of session does not let us see is refused too.

@@ -9,7 +9,7 @@ from collections import namedtuple
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache, lru_cache, wraps
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast  # what drivers and databases hand over
 
 import sqlalchemy as sa
 
