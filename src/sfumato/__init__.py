@@ -5,7 +5,7 @@ The public face. Names are imported when they are first used, so that ``import s
 
 import importlib
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any  # whatever a module has under a name
 
 from sfumato import errors
 from sfumato.core.data_kind import announce

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast  # stores of any kind, and what they take
 from weakref import ref
 
 from sfumato.core.budget import Budget

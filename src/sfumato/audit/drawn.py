@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, permutations
-from typing import Any
+from typing import Any, Protocol, TypeVar  # what a ladder, or several, takes
 
 from sfumato import laws as error_laws
 from sfumato.audit import laws
@@ -19,7 +19,9 @@ from sfumato.audit.keys import peeled, sets
 from sfumato.audit.ladders import climbed
 from sfumato.audit.networks import around, scaled, some_cells
 from sfumato.audit.verdict import Drawn
+from sfumato.core.foreign import Array
 from sfumato.core.ladder_widths import Rungs
+from sfumato.core.query import Law
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.learning.paradigms.voting import NO_ANSWER, ConfidentMax
 from sfumato.mechanisms import (
@@ -54,7 +56,8 @@ from sfumato.streams.noise import SeriesNoise
 
 __all__ = ["DRAWN", "GAP", "half_shown", "noise", "shrunk", "watch_cells"]
 
-Array = Any
+Costly = TypeVar("Costly", Ladder, QuantileChoice, OptimalSelection, RandomizedResponse)
+
 HALF = Fraction(1, 2)
 WEAK = Fraction(7, 10)  # of the noise of broken copies
 SCORES = (0, 1, 2, 4)
@@ -63,10 +66,18 @@ FEW = 1_000  # draws of what is drawn one by one, a millisecond each
 SOME = 4_000
 
 
+class _Adds(Protocol):
+    """A mechanism that adds noise to numbers."""
+
+    def add_noise(self, exact: list[int], words: SystemWords) -> Sequence[int]:
+        """The numbers with noise."""
+        ...
+
+
 def noise(
     name: str,
     kind: str,
-    law: Any,
+    law: Law,
     draw: Callable[[int], Array],
     weak: Callable[[int], Array],
     *,
@@ -98,16 +109,16 @@ def choice(
     name: str,
     kind: str,
     cells: Callable[[], Cells],
-    draw: Callable[[SystemWords], Any],
+    draw: Callable[[SystemWords], object],
     flaw: str,
-    wrong: Callable[[SystemWords], Any],
+    wrong: Callable[[SystemWords], object],
     *,
     delta: float = 0.0,
     draws: int = FEW,
 ) -> Drawn:
     """One of finitely many outcomes, drawn one by one."""
 
-    def repeated(one: Callable[[SystemWords], Any]) -> Callable[[int], Played]:
+    def repeated(one: Callable[[SystemWords], object]) -> Callable[[int], Played]:
         def play(size: int) -> Played:
             words = SystemWords()
             return Played(cells=cells(), draws=_listed([one(words) for _ in range(size)]))
@@ -126,7 +137,7 @@ def choice(
     )
 
 
-def _listed(outcomes: Sequence[Any]) -> Array:
+def _listed(outcomes: Sequence[object]) -> Array:
     import numpy as np
 
     if isinstance(outcomes[0], tuple | bytes):
@@ -136,7 +147,7 @@ def _listed(outcomes: Sequence[Any]) -> Array:
     return np.array(outcomes)
 
 
-def _added(mechanism: Any, numbers_each: int = 1) -> Callable[[int], Array]:
+def _added(mechanism: _Adds, numbers_each: int = 1) -> Callable[[int], Array]:
     """What ``add_noise`` makes of zeros."""
     import numpy as np
 
@@ -172,11 +183,11 @@ def _series(mechanism: SeriesNoise) -> Callable[[int], Array]:
     return lambda size: mechanism.drawn(size, SystemWords())
 
 
-def _vectors(mechanism: Any, size: int) -> Array:
+def _vectors(mechanism: LInfKNorm | DegreeNoise, size: int) -> Array:
     """Whole vectors as ``add_noise`` makes them of zeros."""
     import numpy as np
 
-    words, width = SystemWords(), getattr(mechanism, "dimensions", None) or mechanism.nodes
+    words, width = SystemWords(), mechanism.dimensions if isinstance(mechanism, LInfKNorm) else mechanism.nodes
     return np.array([mechanism.add_noise([0] * width, words) for _ in range(size)])
 
 
@@ -235,9 +246,14 @@ def _degrees(mechanism: DegreeNoise) -> Drawn:
 
 
 def _by_shape(
-    name: str, mechanism: Any, norm: Callable[[Array], Array], law: Callable[[float], Array], scale: float, broken: Any
+    name: str,
+    mechanism: LInfKNorm | DegreeNoise,
+    norm: Callable[[Array], Array],
+    law: Callable[[float], Array],
+    scale: float,
+    broken: LInfKNorm | DegreeNoise,
 ) -> Drawn:
-    def play(drawn_from: Any) -> Callable[[int], Played]:
+    def play(drawn_from: LInfKNorm | DegreeNoise) -> Callable[[int], Played]:
         def played(size: int) -> Played:
             vectors = _vectors(drawn_from, size)
             cells = finite(law(scale), [law(scale * times) for times in (0.5, 0.7, 0.9, 1.1, 1.5)])
@@ -498,7 +514,7 @@ def _voted(mechanism: ConfidentMax, weak: ConfidentMax) -> Drawn:
     )
 
 
-def _doubled(mechanism: Any) -> Any:
+def _doubled(mechanism: Costly) -> Costly:
     return replace(mechanism, epsilon=2 * mechanism.epsilon)
 
 

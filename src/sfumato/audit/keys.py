@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import combinations, permutations, product
 from math import prod
-from typing import Any
 
 from sfumato.audit.verdict import Attack
+from sfumato.core.foreign import Array
 from sfumato.mechanisms.optimal_selection import OptimalSelection
 from sfumato.mechanisms.top import TopChoice
 from sfumato.mechanisms.top_set import TopSet
@@ -19,7 +19,7 @@ Chance = Callable[[int], float]
 def selected(name: str, chance: Chance, *, persons: int, keys: int, epsilon: float, delta: float) -> Attack:
     """Keys that all have ``persons`` persons, and the same with one more person who has all of them."""
 
-    def law(count: int) -> Any:
+    def law(count: int) -> Array:
         shown = chance(count)
         return [prod(shown if one else 1 - shown for one in outcome) for outcome in product((0, 1), repeat=keys)]
 
@@ -73,7 +73,7 @@ def top_set(name: str, rule: TopSet, *, epsilon: float) -> Attack:
     )
 
 
-def sets(counts: Sequence[int], scale: Fraction, choices: int) -> Any:
+def sets(counts: Sequence[int], scale: Fraction, choices: int) -> Array:
     """The law of all sets of so many, each in proportion to exp((sum of its counts)/scale)."""
     import numpy as np
 
@@ -82,7 +82,7 @@ def sets(counts: Sequence[int], scale: Fraction, choices: int) -> Any:
     return weights / weights.sum()
 
 
-def peeled(counts: Sequence[int], scale: Fraction, choices: int) -> Any:
+def peeled(counts: Sequence[int], scale: Fraction, choices: int) -> Array:
     """The law of all orders of so many choices without replacement, each in proportion to exp(count/scale)."""
     import numpy as np
 

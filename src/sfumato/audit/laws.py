@@ -4,11 +4,11 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import permutations
-from typing import Any
+
+from sfumato.core.foreign import Array
 
 __all__ = ["flipped", "gaussian", "largest", "one_sided", "pattern", "projected", "softmax"]
 
-Array = Any
 SILENT = 10**7  # silent queries before each alarm bring the loss of a sparse vector to its limit
 
 

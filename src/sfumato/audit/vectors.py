@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any
 
 from sfumato import noise
 from sfumato.audit import laws
 from sfumato.audit.verdict import Attack
+from sfumato.core.foreign import Array
 from sfumato.mechanisms import BufferedNoise, DegreeNoise, LInfKNorm, MatrixNoise
 from sfumato.mechanisms.k_norm import excess
 from sfumato.noise.lattice import sample_geometric
@@ -23,7 +23,6 @@ __all__ = [
     "without_volume",
 ]
 
-Array = Any
 Draw = Callable[[int], Array]
 Norm = Callable[[Array], Array]
 
@@ -61,7 +60,7 @@ def cube(name: str, mechanism: LInfKNorm, drawn: Draw | None = None) -> Attack:
     return _sampled(
         name,
         LInfKNorm.KIND,
-        float(mechanism.event.guarantee.epsilon),  # type: ignore[union-attr]
+        float(mechanism.event.guarantee.epsilon),  # type: ignore[union-attr]  # its guarantee is pure
         drawn or moved(mechanism, [0] * mechanism.dimensions),
         [1] * mechanism.dimensions,
         norm,

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from typer.core import TyperGroup
@@ -45,7 +45,7 @@ class _PlainWords(TyperGroup):
     Anything else is a bug of ours and shows.
     """
 
-    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
+    def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]  # typer hands over a context of its own
         try:
             return super().invoke(ctx)
         except SfumatoError as wrong:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, cast
 from urllib.parse import unquote
 
 import typer
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sfumato.core.release import Release
     from sfumato.core.units import Unit
     from sfumato.governance.ledger import Ledger
+    from sfumato.inference.selected_values import SelectedValues
     from sfumato.vault import Vault
 
 __all__ = [
@@ -328,8 +329,8 @@ def _show(
         say(f"… and {rows - most:,} more: --csv FILE writes all of them")
     say("")
     for name, column in release.columns.items():
-        if not column.measured and column.rank_margin is not None:
-            say(f"{name}: chosen by rank, which is right within {column.rank_margin:,} rows with 95% confidence")
+        if not column.measured and (margin := cast("SelectedValues", column).rank_margin) is not None:
+            say(f"{name}: chosen by rank, which is right within {margin:,} rows with 95% confidence")
     say(f"protected: {describe(vault.unit)}{beside and f'; {beside}'}")
     say(f"charged: {'nothing, this is the stored answer' if release.repeated else release.charged}")
     if charged:
@@ -342,7 +343,7 @@ def _show(
 
 def _document(
     release: "Release", vault: "Vault", level: Fraction, written: list[Path], *, charged: bool
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The same for programs."""
     from sfumato.cli import answers
     from sfumato.core.units import describe

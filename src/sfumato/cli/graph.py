@@ -2,7 +2,7 @@
 
 import dataclasses
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.cli.asked import (
     Confidence,
@@ -137,7 +137,7 @@ def _foresee(found: "Preview", *, as_json: bool) -> None:
         say(str(found))
         say(f"protected: {describe(found.unit)}")
         return
-    amounts: dict[str, Any] = {
+    amounts: dict[str, object] = {
         column: {"each": str(margin), "all": str(found.joint_margins[column])}
         for column, margin in found.margins.items()
     }

@@ -3,7 +3,7 @@
 import csv
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 
@@ -173,7 +173,7 @@ def _column(file: Path, column: str) -> list[str]:
             raise InvalidInput(f"{file.name} is no CSV file with the columns node and block. {NOTHING}")
         lines = (line.strip() for line in text.splitlines())
         return [line for line in lines if line and not line.startswith("#")]
-    rows: list[dict[str, Any]] = list(csv.DictReader(text.splitlines()))
+    rows = list(csv.DictReader(text.splitlines()))
     if not rows or any(not row.get(column) for row in rows):
         raise InvalidInput(f"{file.name} has no column {column!r}, or a row without a value in it. {NOTHING}")
     return [str(row[column]).strip() for row in rows]

@@ -3,7 +3,7 @@
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -97,7 +97,7 @@ def say_paragraphs(text: str) -> None:
         say(text)
 
 
-def say_json(found: Any) -> None:
+def say_json(found: object) -> None:
     """Print a result for programs; what a terminal could mistake for a command is escaped by JSON itself."""
     text = json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False)
     typer.echo("".join(sign if sign == "\n" or sign.isprintable() else json.dumps(sign)[1:-1] for sign in text))

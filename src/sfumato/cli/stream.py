@@ -1,7 +1,7 @@
 """Streams on the command line: a building to watch, and running totals of events in a file."""
 
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,6 +9,8 @@ from sfumato.cli import stream_total
 from sfumato.cli.output import AsJson, say_json, terminal
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from rich.console import Console, Group
 
     from sfumato.demo.live_chart import Point
@@ -145,7 +147,7 @@ def _sum_up(console: "Console", watched: "WatchedBuilding", seen: "list[Moment]"
     )
 
 
-def _shares(spent: Any) -> list[Any]:
+def _shares(spent: "Fraction") -> "list[Fraction]":
     """The series and the alarms, which cost half as much."""
     return [spent * 2 / 3, spent / 3]
 

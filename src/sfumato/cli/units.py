@@ -1,7 +1,7 @@
 """The same statistic with another unit protected."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
 import typer
 
@@ -11,6 +11,7 @@ from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
     from sfumato.core.budget import Budget
+    from sfumato.core.exact import Exact
     from sfumato.core.limits import Limit
     from sfumato.core.units import Unit
     from sfumato.reports.comparison import Comparison
@@ -99,13 +100,21 @@ def units(
         say(f"written: {written}")
 
 
+class _Spend(TypedDict, total=False):
+    """How much the first unit spends, or which error to reach."""
+
+    epsilon: "Exact | None"
+    delta: "Exact"
+    margin: int | None
+
+
 def _declared(
     *,
     max_degree: int | None,
     events: int | None,
     limit: "Limit | None",
     family: int | None,
-    asked: "dict[str, object]",
+    asked: _Spend,
     confidence: str,
 ) -> "list[Comparison]":
     """The comparisons that follow from options alone, all under add/remove."""
@@ -129,7 +138,7 @@ def _declared(
         wanted.append((row_counts(limit), rows))
     if wanted and asked["epsilon"] is None and asked.get("margin") is None:
         raise InvalidInput("say how much the first unit spends, --epsilon, or which error to reach, --margin.")
-    return [compare(statistic, cases, confidence=confidence, **asked) for statistic, cases in wanted]  # type: ignore[arg-type]
+    return [compare(statistic, cases, confidence=confidence, **asked) for statistic, cases in wanted]
 
 
 def _limit(groups: int | None, rows: int | None) -> "Limit | None":

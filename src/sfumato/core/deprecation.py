@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast  # what deprecated functions and modules take and give
 
 __all__ = ["GONE", "renamed", "warn_renamed", "withdrawn"]
 

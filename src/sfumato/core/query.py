@@ -16,6 +16,8 @@ from sfumato.core.units import Unit
 from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from sfumato.core.columns import ResultColumn
+    from sfumato.core.release import Release
     from sfumato.core.statement import Statement
 
 __all__ = ["Answer", "Dataset", "DrawnMechanism", "Fitted", "Law", "Mechanism", "Query", "ReleasedQuery", "check_name"]
@@ -85,7 +87,7 @@ class Query(Protocol):
         """How far one unit, held to ``limit``, can move the answer."""
         ...
 
-    def columns(self, release: Any) -> Mapping[str, Any]:
+    def columns(self, release: "Release") -> "Mapping[str, ResultColumn]":
         """The columns of the answer as figures with intervals, by name: post-processing of the release."""
         ...
 
@@ -163,7 +165,7 @@ class Mechanism(Protocol):
 class DrawnMechanism(Mechanism, Protocol):
     """A mechanism that draws one answer from what was read: what a release needs, whatever the kind of data."""
 
-    def draw(self, exact: Any, words: Any) -> Answer:
+    def draw(self, exact: Any, words: Any) -> Answer:  # each takes what its own query reads, and random words
         """The answer; ``words`` are random bits (:class:`sfumato.noise.Words`). Sensitive: ``exact``."""
         ...
 

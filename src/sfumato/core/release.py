@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sfumato.core.budget import Budget
 from sfumato.core.certificate import Certificate
+from sfumato.core.columns import AnswerFigure, AnswerRatio, ResultColumn, Value
 from sfumato.core.deprecation import withdrawn
 from sfumato.core.exact import Exact, probability
 from sfumato.core.extras import need
+from sfumato.core.foreign import Chart, Frame
 from sfumato.core.statement import Statement
 from sfumato.errors import InvalidInput
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Presenter", "Release", "delivered_again", "only_release", "presenter_of", "shown_columns"]
 
-Columns = list[tuple[str, Sequence[Any], Sequence[tuple[Any, Any]] | None]]
+Columns = list[tuple[str, Sequence[Value], Sequence[tuple[Value, Value]] | None]]
 
 
 class Presenter(Protocol):
@@ -29,11 +31,16 @@ class Presenter(Protocol):
         """Put the release into plain language."""
         ...
 
-    def plot(self, release: "Release", kind: str, language: str, theme: str, column: str | None) -> Any:
+    def plot(self, release: "Release", kind: str, language: str, theme: str, column: str | None) -> Chart:
         """Draw the release."""
         ...
 
-    def map(self, release: "Release", areas: str | Path | Mapping[str, Any], **asked: Any) -> Any:
+    def map(
+        self,
+        release: "Release",
+        areas: str | Path | Mapping[str, object],
+        **asked: Any,  # names, each of a text or None
+    ) -> Chart:
         """Draw the release by area."""
         ...
 
@@ -45,11 +52,11 @@ class Presenter(Protocol):
         """A small table for notebooks."""
         ...
 
-    def figure(self, release: "Release") -> Any:
+    def figure(self, release: "Release") -> AnswerFigure:
         """The release as a figure that can be computed with (:class:`sfumato.inference.Figure`)."""
         ...
 
-    def explain_figure(self, figure: Any, language: str, audience: str) -> str:
+    def explain_figure(self, figure: ResultColumn, language: str, audience: str) -> str:
         """Put figures that were computed from releases into plain language."""
         ...
 
@@ -79,25 +86,25 @@ class Release:
         return self.statement.values
 
     @property
-    def columns(self) -> Mapping[str, Any]:
+    def columns(self) -> Mapping[str, ResultColumn]:
         """The columns of the answer as figures with intervals, by name; they cost nothing."""
         return self.statement.query.columns(self)
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> Any:  # a figure of the class that the query says, above core
         """One column of the answer, as a figure with intervals."""
         columns = self.columns
         if name not in columns:
             raise InvalidInput(f"this release has no column {name!r}; it has {', '.join(columns)}.")
         return columns[name]
 
-    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Any, Any]]:
+    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Value, Value]]:
         """Low and high for each number; with ``joint`` all of them hold at once with this confidence.
 
         Covers the privacy noise: the exact figure *under the limit* lies inside. What the limit cut off, sampling and
         errors in the data are not covered.
         """
         if self.statement.query.measure is None:
-            return self._only().interval(confidence, joint=joint)  # type: ignore[no-any-return]
+            return self._only().interval(confidence, joint=joint)
         level = probability(confidence, "confidence")
         if level in (0, 1):
             raise InvalidInput(f"confidence = {level} has no interval; give one between 0 and 1, such as 0.95.")
@@ -108,7 +115,7 @@ class Release:
         """The labels, the numbers and their intervals as an Arrow table."""
         import pyarrow as pa
 
-        columns: dict[str, Sequence[Any]] = {**self.statement.query.labels()}
+        columns: dict[str, Sequence[Value]] = {**self.statement.query.labels()}
         for name, values, ends in self._shown(confidence):
             columns[name] = values
             if ends is None:
@@ -128,7 +135,7 @@ class Release:
             for name, column in self.columns.items()
         ]
 
-    def _only(self) -> Any:
+    def _only(self) -> ResultColumn:
         columns = self.columns
         if not columns:
             raise InvalidInput("this release has no columns of numbers; nothing was computed.")
@@ -140,12 +147,12 @@ class Release:
         (column,) = columns.values()
         return column
 
-    def to_pandas(self, confidence: Exact = Fraction(19, 20)) -> Any:
+    def to_pandas(self, confidence: Exact = Fraction(19, 20)) -> Frame:
         """The same table for pandas, which must be installed."""
         need("pandas", "pip install pandas")
         return self.to_arrow(confidence).to_pandas()
 
-    def to_polars(self, confidence: Exact = Fraction(19, 20)) -> Any:
+    def to_polars(self, confidence: Exact = Fraction(19, 20)) -> Frame:
         """The same table for Polars, which must be installed."""
         return need("polars", "pip install polars").from_arrow(self.to_arrow(confidence))
 
@@ -162,7 +169,7 @@ class Release:
 
     def plot(
         self, kind: str = "intervals", *, column: str | None = None, language: str = "en", theme: str = "light"
-    ) -> Any:
+    ) -> Chart:
         """Draw the release as an Altair chart; needs the ``plots`` extra.
 
         ``kind`` is ``intervals`` (the numbers with their error), ``noise`` (the law of the error), ``belief`` (what an
@@ -175,7 +182,7 @@ class Release:
 
     def map(
         self,
-        areas: str | Path | Mapping[str, Any],
+        areas: str | Path | Mapping[str, object],
         *,
         key: str | None = None,
         property: str | None = None,
@@ -183,7 +190,7 @@ class Release:
         column: str | None = None,
         language: str = "en",
         theme: str = "light",
-    ) -> Any:
+    ) -> Chart:
         """Draw the numbers by area, and beside them how exact they are, as an Altair chart; needs the ``plots`` extra.
 
         ``areas`` is a TopoJSON or GeoJSON file of your own, or what one holds. ``key`` is the key column that names
@@ -204,7 +211,7 @@ class Release:
         return self._presenter.report(self, Path(path), languages, reason, legal_basis)
 
     @property
-    def figure(self) -> Any:
+    def figure(self) -> AnswerFigure:
         """The release as a :class:`~sfumato.inference.Figure`: to add, subtract, divide, pick from and add up.
 
         Figures cost nothing and carry the error of the noise along. ``a + b``, ``a - b``, ``2 * a`` and ``a / b`` on
@@ -212,32 +219,32 @@ class Release:
         """
         return self._presenter.figure(self)
 
-    def __add__(self, other: object) -> Any:
+    def __add__(self, other: object) -> AnswerFigure:
         return self.figure + other
 
-    def __radd__(self, other: object) -> Any:
+    def __radd__(self, other: object) -> AnswerFigure:
         return other + self.figure
 
-    def __sub__(self, other: object) -> Any:
+    def __sub__(self, other: object) -> AnswerFigure:
         return self.figure - other
 
-    def __rsub__(self, other: object) -> Any:
+    def __rsub__(self, other: object) -> AnswerFigure:
         return other - self.figure
 
-    def __mul__(self, factor: object) -> Any:
+    def __mul__(self, factor: object) -> AnswerFigure:
         return self.figure * factor
 
-    def __rmul__(self, factor: object) -> Any:
+    def __rmul__(self, factor: object) -> AnswerFigure:
         return factor * self.figure
 
-    def __truediv__(self, other: object) -> Any:
+    def __truediv__(self, other: object) -> AnswerFigure | AnswerRatio:
         return self.figure / other
 
     def _repr_html_(self) -> str:
         return self._presenter.html(self)
 
 
-def _plain(column: Sequence[Any]) -> list[Any]:
+def _plain(column: Sequence[Value]) -> list[Value]:
     """Numbers as Arrow takes them: fractions as doubles."""
     if any(isinstance(value, Fraction) for value in column):
         return [float(value) for value in column]

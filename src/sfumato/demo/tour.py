@@ -10,6 +10,7 @@ import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from rich.console import Console
 from rich.padding import Padding
@@ -30,6 +31,9 @@ from sfumato.engines.expressions import col
 from sfumato.errors import BudgetExceeded
 from sfumato.inference import Ratio
 from sfumato.vault import Vault
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 __all__ = ["FOLDER", "Tour", "tour"]
 
@@ -112,7 +116,7 @@ def tour(
         "The first over the second: which share of the patients came for ILI. Nothing is read for it, so nothing is "
         "charged; its error follows from the noise of both.",
     )
-    share = ili / everyone
+    share = cast("Ratio", ili / everyone)
     told.show(share_table(share, width=told.bars))
 
     told.step(
@@ -196,8 +200,8 @@ class _Telling:
         """Print without breaking the line, so that a command can be copied."""
         self.console.print(f"{'':{INDENT}}{words}", soft_wrap=True, markup=False, highlight=False)
 
-    def show(self, drawn: object) -> None:
-        self.console.print(Padding(drawn, (1, 0, 1, INDENT), expand=False))  # type: ignore[arg-type]
+    def show(self, drawn: "RenderableType") -> None:
+        self.console.print(Padding(drawn, (1, 0, 1, INDENT), expand=False))
 
     def release(self, question: Question, *, delta: Fraction = Fraction(0)) -> Release:
         with self.console.status("Charging, counting and adding noise…"):

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypedDict
 
 from sfumato.core.budget import Budget
 from sfumato.core.exact import Exact, natural
@@ -52,6 +53,14 @@ def clock_time(step: int) -> str:
     return f"day {day + 1} {hours:02}:{minutes:02}"
 
 
+class _Said(TypedDict):
+    """What is said of each stream."""
+
+    horizon: int
+    version: str
+    bounds: tuple[int, int]
+
+
 class WatchedBuilding:
     """A building with three streams, all charged before its first step.
 
@@ -75,17 +84,17 @@ class WatchedBuilding:
             budget=Budget(epsilon=spend.epsilon * Fraction(3, 2), delta=DELTA),
             name="building, user level",
         )
-        said = {"horizon": steps, "version": "demo", "bounds": (0, people)}
+        said: _Said = {"horizon": steps, "version": "demo", "bounds": (0, people)}
         self.warning: str | None = None
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always", GrowthWarning)
             self._event, self._user = (
-                vault.stream(name="people in the building", **said).running_total().open(epsilon=epsilon, delta=DELTA)  # type: ignore[arg-type]
+                vault.stream(name="people in the building", **said).running_total().open(epsilon=epsilon, delta=DELTA)
                 for vault in (self.event_level, self.user_level)
             )
         if heard:
             self.warning = str(heard[0].message)
-        hall = self.user_level.stream(name="people in the hall", **said)  # type: ignore[arg-type]
+        hall = self.user_level.stream(name="people in the hall", **said)
         self._alarms = hall.alarms(threshold=self.threshold, alarms=ALARMS).open(epsilon=spend.epsilon / 2)
         self.raised: list[int] = []
         self.twin: Building = building(people=people, steps=steps, seed=seed)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import count
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.engines.compile import value
 from sfumato.engines.contribution_limits import KeyColumn, KeyValue, Share, kept_rows
@@ -87,7 +87,7 @@ def totals_by_cell(
     return pairs.group_by([*side, "cell"]).aggregate(**{name: dialect.total(pairs[name]) for name in parts})
 
 
-def placed(rows: ir.Table, lattices: Sequence[Lattice]) -> tuple[ir.Table, dict[Lattice, Any]]:
+def placed(rows: ir.Table, lattices: Sequence[Lattice]) -> tuple[ir.Table, dict[Lattice, ir.Value]]:
     """The rows with the lattice point of each value beside them.
 
     Value and place are made columns one after the other, so that the parts of a gauge name them instead of repeating
@@ -103,7 +103,7 @@ def placed(rows: ir.Table, lattices: Sequence[Lattice]) -> tuple[ir.Table, dict[
     return rows, {lattice: rows[name] for lattice, name in names.items()}
 
 
-def _named(parts: Sequence[Sequence[Any]], prefix: str) -> list[list[str]]:
+def _named(parts: Sequence[Sequence[ir.Value]], prefix: str) -> list[list[str]]:
     """A running name for each of several columns, grouped as they are."""
     names, place = [], 0
     for some in parts:
@@ -112,5 +112,5 @@ def _named(parts: Sequence[Sequence[Any]], prefix: str) -> list[list[str]]:
     return names
 
 
-def _flat(parts: Sequence[Sequence[Any]]) -> list[Any]:
+def _flat(parts: Sequence[Sequence[ir.Value]]) -> list[ir.Value]:
     return [part for some in parts for part in some]

@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from sfumato.core.interrupts import FAILED, attempt
 from sfumato.engines.dialects.postgres import POSTGRES
 from sfumato.engines.sources.databases import DatabaseTable
 from sfumato.engines.sources.postgres_tables import PostgresTable
 from sfumato.errors import EngineFailed, InvalidInput, SfumatoError, Unsupported
+
+if TYPE_CHECKING:
+    from ibis.backends import BaseBackend
 
 __all__ = ["check_polled", "rows_since"]
 
@@ -73,10 +76,10 @@ def rows_since(
             yield from found
 
 
-def _begun(origin: PostgresTable, session: ExitStack, check: Callable[[Any], None]) -> Any:
+def _begun(origin: PostgresTable, session: ExitStack, check: Callable[[BaseBackend], None]) -> BaseBackend:
     """A session whose table was checked; what the check refuses is told, since it looks at no row."""
 
-    def begun() -> tuple[Any] | SfumatoError:
+    def begun() -> tuple[BaseBackend] | SfumatoError:
         try:
             engine = session.enter_context(origin.session())
             check(engine)
@@ -105,7 +108,7 @@ def _relation(origin: PostgresTable) -> str:
 
 
 def _check(
-    engine: Any, origin: PostgresTable, key: str, time: str, columns: Sequence[str], whole: Sequence[str]
+    engine: BaseBackend, origin: PostgresTable, key: str, time: str, columns: Sequence[str], whole: Sequence[str]
 ) -> None:
     """What the table declares: public, and the same for all rows."""
     (encoding,) = engine.con.execute("SHOW server_encoding").fetchone()
@@ -138,7 +141,7 @@ def _check(
 
 
 def _page(
-    engine: Any, relation: str, since: datetime, key: str, time: str, columns: Sequence[str], after: int | None
+    engine: BaseBackend, relation: str, since: datetime, key: str, time: str, columns: Sequence[str], after: int | None
 ) -> list[Row]:
     """The next rows in the order of their keys, ``ROWS`` of them unless they are the last."""
     number, moment, *names = (POSTGRES.quoted(name) for name in (key, time, *columns))

@@ -9,7 +9,7 @@ taken of another. Proof: docs/proofs/bounded_totals.md
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.engines.dialects import dialect_of
 from sfumato.engines.expressions import Type
@@ -65,7 +65,7 @@ def few_rows(
     return marked.filter(marked[f"{prefix}place"] < whole(most)).drop(*order, f"{prefix}place")
 
 
-def _parts(known: Operand) -> list[Any]:
+def _parts(known: Operand) -> list[ir.Value]:
     """What a value is hashed by: itself or, if it is a number, two whole ones; null where it is missing."""
     import ibis
 

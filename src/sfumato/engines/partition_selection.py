@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.engines.compile import predicate
 from sfumato.engines.contribution_limits import Share
@@ -67,7 +67,7 @@ def partition_counts(
     _check(table, columns)
     rows = table if where is None else table.filter(predicate(where, table))
     names = [f"key{place}" for place in range(len(columns))]
-    kept: dict[str, Any] = {name: column(rows, of).nullable() for name, of in zip(names, columns, strict=True)}
+    kept: dict[str, ir.Value] = {name: column(rows, of).nullable() for name, of in zip(names, columns, strict=True)}
     told = list(names)
     if share is not None:
         kept["person"] = rows[share.column]

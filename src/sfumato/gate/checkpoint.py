@@ -9,17 +9,18 @@ import os
 import secrets
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn, Self, SupportsIndex
+from typing import ClassVar, NoReturn, Self, SupportsIndex
 
+from sfumato.core.budget import Budget
 from sfumato.core.documents import Json
 from sfumato.core.query import Query
 from sfumato.core.release import Release
 from sfumato.core.units import Unit
 from sfumato.errors import Refused
-from sfumato.gate.sealed import read_sealed, remove_sealed, write_sealed
+from sfumato.gate.sealed import SealedState, read_sealed, remove_sealed, write_sealed
 from sfumato.gate.session import Opened, SessionGate
 
 __all__ = ["Checkpointed"]
@@ -60,11 +61,11 @@ class Checkpointed(ABC):
         return self._gate.unit
 
     @property
-    def charged(self) -> Any:
+    def charged(self) -> Budget:
         """What the whole stream cost, charged when it was opened."""
         return self._opened.charged
 
-    def uninterrupted(self) -> contextlib.AbstractContextManager[Any]:
+    def uninterrupted(self) -> contextlib.AbstractContextManager[object]:
         """Hold the stream for several calls: while it is held no other thread tells anything from it.
 
         For what asks where the stream is and then goes on from there.
@@ -202,5 +203,5 @@ class Checkpointed(ABC):
         """All that is needed to go on. Sensitive."""
 
     @abstractmethod
-    def _restore(self, state: Mapping[str, Any]) -> None:
+    def _restore(self, state: SealedState) -> None:
         """Go on from that."""

@@ -9,10 +9,9 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
 from fractions import Fraction
-from typing import Any
 
 from sfumato.core.budget import Budget
-from sfumato.core.data_kind import DataStore
+from sfumato.core.data_kind import SomeStore
 from sfumato.core.documents import check_types
 from sfumato.core.exact import Exact, natural, non_negative
 from sfumato.core.interrupts import FAILED, attempt, check_outside
@@ -42,7 +41,7 @@ class ReleaseGate:
     """
 
     notary: Notary
-    stores: Sequence[DataStore[Any]]
+    stores: Sequence[SomeStore]
     watched: Callable[[str], AbstractContextManager[None]] = field(default=_unwatched)
 
     def preview(self, query: Query, spend: Budget, *, confidence: Exact, rows: int | None) -> Preview:
@@ -136,7 +135,7 @@ class ReleaseGate:
 
     def _answered(
         self,
-        store: DataStore[Any],
+        store: SomeStore,
         priced: Priced[DrawnMechanism],
         private: Sequence[Dataset],
         *,
@@ -199,7 +198,7 @@ class ReleaseGate:
                 raise
             return given  # another process finished the same request first: its answer is the one that counts
 
-    def _noisy(self, store: DataStore[Any], query: Query, mechanism: DrawnMechanism) -> Answer | None:
+    def _noisy(self, store: SomeStore, query: Query, mechanism: DrawnMechanism) -> Answer | None:
         """Read and draw; None where that failed. Exact numbers, and an engine's words that may quote data, end here.
 
         A real Ctrl-C is no failure of the engine: it ends in ``KeyboardInterrupt``, the charge counts and the data stay
@@ -223,7 +222,7 @@ class ReleaseGate:
         stored = self.notary.ledger.stored(question, private)
         return None if stored is None else delivered_again(stored)
 
-    def _store(self, query: Query) -> tuple[DataStore[Any], ReleasedQuery]:
+    def _store(self, query: Query) -> tuple[SomeStore, ReleasedQuery]:
         """The store that answers a query, once it has been checked."""
         for store in self.stores:
             if store.answers(query):

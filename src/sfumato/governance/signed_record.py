@@ -177,4 +177,4 @@ def account_in(transaction: Transaction, path: str) -> Balance:
                 f"the account {level!r} is not open; nothing was read and nothing was spent. Have it opened: "
                 f"sfumato account open {level}"
             )
-    return balance  # type: ignore[return-value]
+    return balance  # type: ignore[return-value]  # a path has a level, and each was open

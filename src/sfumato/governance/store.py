@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
@@ -63,7 +62,7 @@ class Store:
         self._engine: sa.Engine | None = None
         self._decided: dict[int, DecisionState] = {}
         self._turn = threading.Lock()
-        driver: Any = self.url.get_dialect().import_dbapi()
+        driver = self.url.get_dialect().import_dbapi()
         self._errors: tuple[type[Exception], ...] = (SQLAlchemyError, driver.Error)
         self._apart = sa.create_engine(self.url, poolclass=sa.NullPool, connect_args=_given(self.url))
 
@@ -183,7 +182,7 @@ class Store:
             connection.close()  # which lets go
 
     @contextmanager
-    def _begun(self, begin: str) -> Iterator[Any]:
+    def _begun(self, begin: str) -> Iterator[rows.Cursor]:
         """The driver's cursor in a transaction, which is rolled back when the block fails."""
         connection, cursor = self._answering(begin)
         try:
@@ -197,15 +196,15 @@ class Store:
         finally:
             connection.close()
 
-    def _answering(self, begin: str) -> tuple[sa.PoolProxiedConnection, Any]:
+    def _answering(self, begin: str) -> tuple[sa.PoolProxiedConnection, rows.Cursor]:
         """A connection that has begun; one that its server dropped while nobody used it is replaced, once."""
         engine = self._connected()
         connection = engine.raw_connection()
-        cursor: Any = connection.cursor()
+        cursor: rows.Cursor = connection.cursor()
         try:
             rows.run(cursor, begin)
         except self._errors as wrong:
-            gone = engine.dialect.is_disconnect(wrong, connection.dbapi_connection, None)  # type: ignore[arg-type]
+            gone = engine.dialect.is_disconnect(wrong, connection.dbapi_connection, None)  # type: ignore[arg-type]  # an error of the driver
             if not gone:
                 connection.close()
                 raise
@@ -278,7 +277,7 @@ def _address(url: str | Path) -> URL:
     return address.set(drivername="postgresql+psycopg")
 
 
-def _given(url: URL) -> dict[str, Any]:
+def _given(url: URL) -> dict[str, object]:
     return {"timeout": PATIENCE} if url.get_backend_name() == "sqlite" else {"autocommit": True}
 
 
@@ -288,7 +287,7 @@ def _engine(url: URL) -> sa.Engine:
     engine = sa.create_engine(url, connect_args=_given(url), pool_size=4, max_overflow=4, pool_timeout=PATIENCE)
 
     @sa.event.listens_for(engine, "connect")
-    def durable(connection: Any, _: object) -> None:
+    def durable(connection: rows.Connection, _: object) -> None:
         if lite:
             connection.isolation_level = None
             for setting in ("journal_mode=WAL", "synchronous=FULL"):

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -24,6 +23,8 @@ from sfumato.governance.rows import (
     HEAD,
     KEYS,
     RECORD,
+    Cursor,
+    TableRow,
     added,
     balance_of,
     balance_row,
@@ -54,12 +55,12 @@ class Transaction:
     until something is read or the transaction ends, and is then written table by table. ``cursor`` is the driver's.
     """
 
-    cursor: Any
+    cursor: Cursor
     _known: dict[int, DecisionState] = field(default_factory=dict)
     _seen: dict[str, Balance] = field(default_factory=dict)
     _charges: dict[int, Charge] = field(default_factory=dict)
     _moved: dict[str, Balance] = field(default_factory=dict)
-    _put_off: dict[sa.Table, dict[tuple[Any, ...], tuple[Any, ...]]] = field(default_factory=dict)
+    _put_off: dict[sa.Table, dict[tuple[object, ...], tuple[object, ...]]] = field(default_factory=dict)
     _end: list[Totals] = field(default_factory=list)
     _decided: list[DecisionState] = field(default_factory=list)
 
@@ -188,7 +189,7 @@ class Transaction:
             return self._end[0]
         return self._totals(self._one(HEAD, one=1))
 
-    def _totals(self, row: Any) -> Totals | None:
+    def _totals(self, row: TableRow) -> Totals | None:
         if row is None or row.number == 0:
             return None
         self._end.append(totals_of(row))
@@ -281,17 +282,17 @@ class Transaction:
             government = government.after(row.number, row.entry)
         return government
 
-    def _one(self, table: sa.Table, **keys: Any) -> Any:
+    def _one(self, table: sa.Table, **keys: object) -> TableRow:
         wanted = "WHERE " + " AND ".join(f"{key} = ?" for key in keys)
         return next(self._all(table, wanted, tuple(keys.values())), None)
 
-    def _all(self, table: sa.Table, some: str = "", values: tuple[Any, ...] = ()) -> Iterator[Any]:
+    def _all(self, table: sa.Table, some: str = "", values: tuple[object, ...] = ()) -> Iterator[TableRow]:
         if self._put_off or self._moved:
             self.flush()
         rows.run(self.cursor, chosen(table, some), values)
         return map(named(table), self.cursor.fetchall())
 
-    def _paged(self, table: sa.Table, key: str, after: Any = None) -> Iterator[Any]:
+    def _paged(self, table: sa.Table, key: str, after: object = None) -> Iterator[TableRow]:
         """All rows in the order of their key, a page at a time."""
         while True:
             some = f"{'' if after is None else f'WHERE {key} > ?'} ORDER BY {key} LIMIT {PAGE}"
@@ -301,6 +302,6 @@ class Transaction:
                 return
             after = getattr(found[-1], key)
 
-    def _put(self, table: sa.Table, row: dict[str, Any]) -> None:
+    def _put(self, table: sa.Table, row: dict[str, object]) -> None:
         waiting = self._put_off.setdefault(table, {})
         waiting[tuple(row[key] for key in KEYS[table.name])] = tuple(row[name] for name in columns(table))

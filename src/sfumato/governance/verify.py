@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any  # books by keys and of values of four kinds
 
 from sfumato.errors import SfumatoError
 from sfumato.governance.anchor import SignedHead

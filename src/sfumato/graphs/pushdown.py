@@ -7,7 +7,6 @@ certificates are the same too. Which way is taken hangs on the declaration and t
 from collections.abc import Mapping
 from itertools import chain, islice, repeat, starmap
 from math import comb
-from typing import Any
 
 from sfumato.core.units import Unit
 from sfumato.engines.edge_counts import ListedEdges, degree_counts, degrees, edge_count, triangle_count
@@ -91,7 +90,7 @@ def is_counted(query: GraphQuery, unit: Unit, edges: EdgeTable) -> bool:
     return isinstance(query, COUNTED)
 
 
-def counted(query: GraphQuery, edges: EdgeTable, nodes: Nodes) -> Any:
+def counted(query: GraphQuery, edges: EdgeTable, nodes: Nodes) -> object:
     """What ``query.exact`` would say of the graph in memory, counted by the engine. Sensitive."""
     with edges.rows.opened() as rows:
         listed = ListedEdges(
@@ -106,7 +105,7 @@ def counted(query: GraphQuery, edges: EdgeTable, nodes: Nodes) -> Any:
         return _numbers(query, listed)
 
 
-def _numbers(query: GraphQuery, edges: ListedEdges) -> Any:
+def _numbers(query: GraphQuery, edges: ListedEdges) -> object:
     def by_degree(direction: Direction) -> dict[int, int]:
         return degree_counts(edges, **_asked(direction))
 

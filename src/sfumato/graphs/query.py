@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from sfumato.core.query import ReleasedQuery
 from sfumato.core.release import Release
@@ -34,7 +34,7 @@ class GraphQuery(ReleasedQuery, Protocol):
         """The degree cap that the graph is projected to before :meth:`exact` sees it."""
         ...
 
-    def exact(self, graph: Adjacency) -> Any:
+    def exact(self, graph: Adjacency) -> object:
         """What is asked, of the graph itself. Sensitive: it must meet noise before anyone sees it."""
         ...
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
-from typing import Any
 
+from sfumato.core.columns import Value
 from sfumato.core.exact import Exact, natural
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput
@@ -39,21 +39,21 @@ class Adjusted(Derived):
         return self.adjusted
 
     @property
-    def labels(self) -> Mapping[str, tuple[Label, ...]]:  # type: ignore[override]
+    def labels(self) -> Mapping[str, tuple[Label, ...]]:
         """What each number is about."""
         return self.raw.labels
 
     @property
-    def sources(self) -> tuple[Release, ...]:  # type: ignore[override]
+    def sources(self) -> tuple[Release, ...]:
         """The releases that it was computed from."""
         return self.raw.sources
 
     @property
-    def measure(self) -> str:  # type: ignore[override]
+    def measure(self) -> str:
         """What the numbers are called."""
         return self.raw.measure
 
-    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Any, Any]]:
+    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Value, Value]]:
         """The interval of the raw figure, cut to what is possible."""
 
         def possible(value: int | Fraction) -> int | Fraction:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any  # floats, or decimals where those lose digits
 
 from sfumato import laws
 from sfumato.errors import InvalidInput

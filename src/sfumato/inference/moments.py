@@ -113,7 +113,7 @@ class Variance(Covariance):
     @property
     def values(self) -> tuple[float, ...]:
         """The variances of the noisy sums, at least 0, or their roots."""
-        found = Covariance.values.fget(self)  # type: ignore[attr-defined]
+        found = super(Variance, self).values
         return tuple(math.sqrt(value) for value in found) if self.root else found
 
     def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from sfumato.core.columns import Value
 from sfumato.core.exact import Exact
 from sfumato.core.release import Release
 from sfumato.errors import Unsupported
@@ -22,14 +23,14 @@ class SelectedValues(Derived):
     """
 
     measured: ClassVar[bool] = False
-    chosen: tuple[Any, ...]
+    chosen: tuple[Value, ...]
     labels: Mapping[str, tuple[Label, ...]]
     measure: str
     sources: tuple[Release, ...]
     rank_margin: int | None = None
 
     @property
-    def values(self) -> tuple[Any, ...]:
+    def values(self) -> tuple[Value, ...]:
         """The values, in the order of the labels."""
         return self.chosen
 
@@ -38,7 +39,7 @@ class SelectedValues(Derived):
         """How the values were found."""
         return "a choice by score"
 
-    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Any, Any]]:
+    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Value, Value]]:
         """There is none."""
         raise Unsupported(
             f"{self.measure!r} was chosen, not measured: there is no law of its error, and no interval. Its rank is "

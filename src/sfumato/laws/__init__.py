@@ -1,6 +1,6 @@
 """Laws of error: what previews, intervals and plots use."""
 
-from typing import Any
+from typing import Any  # whatever a module has under a name
 
 from sfumato.core.deprecation import warn_renamed
 from sfumato.laws.cube import Cube

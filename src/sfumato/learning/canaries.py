@@ -5,7 +5,7 @@ float64, so that the change of the weights, times the expected batch, is the noi
 """
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any  # arguments by name, each of a type of its own
 
 import numpy as np
 import numpy.typing as npt

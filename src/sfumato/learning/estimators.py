@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from numbers import Number, Real
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, cast  # parameters and tags, as scikit-learn wants them
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from sfumato.core.deprecation import renamed
 from sfumato.core.exact import Exact, natural
+from sfumato.core.foreign import Array
 from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.learning.features import (
     Features,
@@ -26,12 +27,27 @@ from sfumato.learning.features import (
     row_of,
     scaled,
 )
+from sfumato.learning.given import GivenRows
 from sfumato.learning.table_units import TableUnits
+
+if TYPE_CHECKING:
+    from sfumato.learning.engine.losses import Loss
+    from sfumato.learning.trainer import Trainer
 
 __all__ = ["DPClassifier", "DPRegressor"]
 
+Bounds = Any  # a pair for all columns, a pair for each, or pairs by name: numbers of any type, each checked
 SMALL = 256  # units up to which every step takes them all
 SHARE = 10  # of more units, one in so many is in a step
+
+
+class TrainingVault(Protocol):
+    """A vault that trains: a fit is charged to it."""
+
+    @property
+    def trainer(self) -> "Callable[..., Trainer]":
+        """Make what fits a model."""
+        ...
 
 
 class _Estimator:
@@ -42,10 +58,10 @@ class _Estimator:
     def __init__(
         self,
         *,
-        vault: Any,
+        vault: "TrainingVault | None",
         epsilon: Exact | None,
         delta: Exact | None,
-        bounds: Any,
+        bounds: Bounds,
         categories: Mapping[str, Sequence[Hashable]] | None,
         n_units: int | None,
         max_records_per_unit: int | None,
@@ -69,7 +85,7 @@ class _Estimator:
         return {name: getattr(self, name) for name in _said(type(self))}
 
     @renamed(words="categories", targets="target_bounds", number="n_units", records="max_records_per_unit")
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """Say some of it anew."""
         known = _said(type(self))
         for name in params:
@@ -100,7 +116,17 @@ class _Estimator:
         shown = ", ".join(f"{name}={value!r}" for name, value in said.items() if not _same(value, default[name]))
         return f"{type(self).__name__}({shown})"
 
-    def _fitted(self, x: Any, y: Any, groups: Any, *, target: Tensor, outputs: int, loss: Any, encode: Any) -> None:
+    def _fitted(
+        self,
+        x: GivenRows,
+        y: GivenRows,
+        groups: GivenRows,
+        *,
+        target: Tensor,
+        outputs: int,
+        loss: "Loss",
+        encode: Callable[[GivenRows], tuple[Tensor, Tensor]],
+    ) -> None:
         """Train on the rows that count, and remember what may be known of it. What is refused follows from types.
 
         ``target`` is one made-up target; ``encode`` makes targets of ``y``, and says which of them count.
@@ -130,10 +156,10 @@ class _Estimator:
             name=self.name,
             version=self.version,
         )
-        trainer = self.vault.trainer(model, loss, data=units, clip=self.clip)
+        trainer = cast("TrainingVault", self.vault).trainer(model, loss, data=units, clip=self.clip)
         trained = trainer.fit(
-            epsilon=self.epsilon,
-            delta=self.delta,
+            epsilon=cast("Exact", self.epsilon),
+            delta=cast("Exact", self.delta),
             epochs=self.epochs,
             batch=batch,
             optimizer=torch.optim.SGD(model.parameters(), lr=rate, momentum=momentum),
@@ -171,7 +197,7 @@ class _Estimator:
         if missing:
             raise NotDeclared(f"nothing was read and nothing was spent. Say {'; and '.join(missing)}.")
 
-    def _table(self, x: Any, width: int | None = None) -> "_Table":
+    def _table(self, x: GivenRows, width: int | None = None) -> "_Table":
         """The rows as they will be read: by name where columns were declared by name, else by place. Reads no row.
 
         How many columns there are is told by the shape of an array or a frame. What is in a list is not looked at: of
@@ -204,7 +230,7 @@ class _Estimator:
         features = Features(bounds={str(place): pair for place, pair in enumerate(pairs)})
         return _Table(features, len(x), lambda: _by_place(x, columns, features))
 
-    def _outputs(self, x: Any) -> Tensor:
+    def _outputs(self, x: GivenRows) -> Tensor:
         if not hasattr(self, "model_"):
             raise InvalidInput("this estimator was not fitted; nothing was predicted. Call fit(X, y) first")
         rows, there = self._table(x, self.n_features_in_).read()
@@ -259,10 +285,10 @@ class DPClassifier(_Estimator):
     def __init__(
         self,
         *,
-        vault: Any = None,
+        vault: TrainingVault | None = None,
         epsilon: Exact | None = None,
         delta: Exact | None = None,
-        bounds: Any = None,
+        bounds: Bounds = None,
         categories: Mapping[str, Sequence[Hashable]] | None = None,
         classes: Sequence[Hashable] | None = None,
         n_units: int | None = None,
@@ -283,14 +309,14 @@ class DPClassifier(_Estimator):
         )  # fmt: skip
         self.classes = classes
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:  # noqa: N803 - scikit-learn's name
+    def fit(self, X: GivenRows, y: GivenRows, groups: GivenRows = None) -> Self:  # noqa: N803 - scikit-learn's name
         """Charge, then train on the rows, with the persons whose they are in ``groups`` where users are protected."""
         self._check_declared()
         classes = self._classes()
         _check_kind(y, classes)
         places = {label: place for place, label in enumerate(classes)}
 
-        def encode(labels: Any) -> tuple[Tensor, Tensor]:
+        def encode(labels: GivenRows) -> tuple[Tensor, Tensor]:
             found = torch.tensor([place_of(places, label) for label in cells(labels)], dtype=torch.long)
             return found, found >= 0
 
@@ -306,20 +332,20 @@ class DPClassifier(_Estimator):
         self.classes_ = _as_they_are(classes)
         return self
 
-    def predict_proba(self, X: Any) -> Any:  # noqa: N803
+    def predict_proba(self, X: GivenRows) -> Array:  # noqa: N803
         """How likely each class is for each row, in the order of ``classes_``."""
         return torch.softmax(self._outputs(X).double(), dim=1).numpy()
 
-    def predict(self, X: Any) -> Any:  # noqa: N803
+    def predict(self, X: GivenRows) -> Array:  # noqa: N803
         """The likeliest class of each row."""
         places = self._outputs(X).argmax(dim=1).numpy()  # refuses what was not fitted
         return self.classes_[places]
 
-    def score(self, X: Any, y: Any) -> float:  # noqa: N803
+    def score(self, X: GivenRows, y: GivenRows) -> float:  # noqa: N803
         """The share of rows whose class is predicted. It reads ``y``: take rows that may be seen."""
         return float(np.mean([one == other for one, other in zip(self.predict(X).tolist(), cells(y), strict=True)]))
 
-    def _classes(self) -> list[Any]:
+    def _classes(self) -> list[Hashable]:
         if self.classes is None:
             raise NotDeclared(
                 "the classes are not declared, and are not read off the labels; nothing was read and nothing was "
@@ -357,10 +383,10 @@ class DPRegressor(_Estimator):
     def __init__(
         self,
         *,
-        vault: Any = None,
+        vault: TrainingVault | None = None,
         epsilon: Exact | None = None,
         delta: Exact | None = None,
-        bounds: Any = None,
+        bounds: Bounds = None,
         categories: Mapping[str, Sequence[Hashable]] | None = None,
         target_bounds: tuple[float, float] | None = None,
         n_units: int | None = None,
@@ -381,24 +407,24 @@ class DPRegressor(_Estimator):
         )  # fmt: skip
         self.target_bounds = target_bounds
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:  # noqa: N803
+    def fit(self, X: GivenRows, y: GivenRows, groups: GivenRows = None) -> Self:  # noqa: N803
         """Charge, then train on the rows, with the persons whose they are in ``groups`` where users are protected."""
         self._check_declared()
         pair = self._target_bounds()
 
-        def encode(targets: Any) -> tuple[Tensor, Tensor]:
+        def encode(targets: GivenRows) -> tuple[Tensor, Tensor]:
             values = scaled(targets, pair).astype(np.float32)
             return torch.from_numpy(values)[:, None], torch.from_numpy(~np.isnan(values))
 
         self._fitted(X, y, groups, target=torch.zeros(1), outputs=1, loss=_half_squares, encode=encode)
         return self
 
-    def predict(self, X: Any) -> Any:  # noqa: N803
+    def predict(self, X: GivenRows) -> Array:  # noqa: N803
         """The target of each row, within the declared bounds."""
         centre, half = middle(self._target_bounds())
         return centre + self._outputs(X)[:, 0].double().clamp(-1, 1).numpy() * half
 
-    def score(self, X: Any, y: Any) -> float:  # noqa: N803
+    def score(self, X: GivenRows, y: GivenRows) -> float:  # noqa: N803
         """R², the share of variance that is explained. It reads ``y``: take rows that may be seen."""
         truth = numbers(y)
         return float(1 - ((truth - self.predict(X)) ** 2).sum() / ((truth - truth.mean()) ** 2).sum())
@@ -422,7 +448,7 @@ class _Table:
         self.features, self.rows, self.read = features, rows, read
 
 
-def _by_place(x: Any, width: int, features: Features) -> tuple[Tensor, Tensor]:
+def _by_place(x: GivenRows, width: int, features: Features) -> tuple[Tensor, Tensor]:
     """The features of rows without names of columns; a row of another width is all zeros, and does not count."""
     if hasattr(x, "__array__"):
         table = x if isinstance(x, Tensor) else np.asarray(x)
@@ -432,7 +458,7 @@ def _by_place(x: Any, width: int, features: Features) -> tuple[Tensor, Tensor]:
     return features(columns), torch.tensor([row is not None for row in rows], dtype=torch.bool)
 
 
-def _check_kind(y: Any, classes: list[Any]) -> None:
+def _check_kind(y: GivenRows, classes: list[Hashable]) -> None:
     """Refuse labels of a type that no class has: text against numbers, or numbers against text. Reads no label."""
     kind = _kind_of(y)
     if kind is not None and not {kind, None} & {_kind_of_class(label) for label in classes}:
@@ -442,7 +468,7 @@ def _check_kind(y: Any, classes: list[Any]) -> None:
         )
 
 
-def _kind_of(column: Any) -> str | None:
+def _kind_of(column: GivenRows) -> str | None:
     """What the type of a column says that it holds, if it says so."""
     said = getattr(column, "dtype", getattr(column, "type", None))
     kind, name = getattr(said, "kind", ""), str(said).lower()
@@ -452,14 +478,14 @@ def _kind_of(column: Any) -> str | None:
     return "numbers" if name.startswith(numeric) else None
 
 
-def _kind_of_class(label: Any) -> str | None:
+def _kind_of_class(label: object) -> str | None:
     for kind, name in ((str, "text"), (bytes, "bytes"), (Number, "numbers")):
         if isinstance(label, kind):
             return name
     return None
 
 
-def _as_they_are(classes: list[Any]) -> Any:
+def _as_they_are(classes: list[Hashable]) -> Array:
     """Classes as an array; one of objects where another type would change a class."""
     made = np.array(classes) if len({type(label) for label in classes}) == 1 else None
     if made is not None and made.ndim == 1:
@@ -477,9 +503,9 @@ def _said(kind: type) -> list[str]:
     return list(inspect.signature(kind).parameters)
 
 
-def _same(value: Any, default: Any) -> bool:
+def _same(value: object, default: object) -> bool:
     return value is default or (type(value) is type(default) and not hasattr(value, "__array__") and value == default)
 
 
-def _is_list_of_pairs(bounds: Any) -> bool:
+def _is_list_of_pairs(bounds: Bounds) -> bool:
     return all(hasattr(pair, "__len__") and not isinstance(pair, str) for pair in bounds)

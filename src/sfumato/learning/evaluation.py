@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, SupportsIndex
+from typing import TYPE_CHECKING, ClassVar, NoReturn, SupportsIndex, cast
 
 from sfumato.core.budget import Budget
 from sfumato.core.deprecation import renamed
@@ -31,13 +31,14 @@ from sfumato.learning.describe import accuracies
 from sfumato.learning.shielded import shielded
 from sfumato.learning.silence import silence
 from sfumato.learning.unchanged import Unchanged
-from sfumato.learning.units import Units
+from sfumato.learning.units import Laid, Units
 from sfumato.mechanisms.gaussian import Gaussian
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from sfumato.core.release import Release
+    from sfumato.noise import Words
 
 __all__ = ["EarlyStop", "Evaluated", "Evaluations", "Evaluator"]
 
@@ -205,7 +206,7 @@ class Evaluator:
         epsilon: Exact,
         delta: Exact,
         metric: "Callable[[Tensor, Tensor], Tensor] | None" = None,
-        words: Any = None,
+        words: "Words | None" = None,
     ) -> None:
         from sfumato.learning.table_units import TableUnits
 
@@ -228,7 +229,7 @@ class Evaluator:
         self._lock, self._process = threading.RLock(), os.getpid()
         self._values: list[int] = []
         self._taken, self._reading = 0, 0  # places in the declared number, and questions that are under way
-        self._laid: Any = None
+        self._laid: Laid | None = None
         self._release: Release | None = None
 
     def __repr__(self) -> str:
@@ -328,7 +329,7 @@ class Evaluator:
             here = torch.arange(start, start + PHYSICAL) < laid.number
             rows = places
             if laid.places is not None:
-                rows, here = laid.places[places], laid.present[places] & here[:, None]
+                rows, here = laid.places[places], cast("Tensor", laid.present)[places] & here[:, None]
             whole = self._tried(model, *_gathered(laid, rows, here))
             if whole is None:  # what failed may have written to its rows: they are gathered anew
                 whole = self._one_by_one(model, *_gathered(laid, rows, here))
@@ -410,7 +411,7 @@ class EarlyStop:
         return len(counts) - 1 - counts.index(max(counts)) >= self._patience
 
 
-def _gathered(laid: Any, rows: "Tensor", here: "Tensor") -> "tuple[tuple[Tensor, ...], Tensor, Tensor]":
+def _gathered(laid: "Laid", rows: "Tensor", here: "Tensor") -> "tuple[tuple[Tensor, ...], Tensor, Tensor]":
     """Rows of the data, copied: whatever is written to them, the data stays what it is."""
     return tuple(part[rows] for part in laid.inputs), laid.targets[rows], here.clone()
 

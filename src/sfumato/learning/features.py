@@ -4,7 +4,6 @@ import math
 import sys
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,6 +12,7 @@ from torch import Tensor
 from sfumato.core.deprecation import renamed
 from sfumato.core.interrupts import FAILED, attempt
 from sfumato.errors import InvalidInput, NotDeclared
+from sfumato.learning.given import GivenRows
 
 __all__ = ["Features"]
 
@@ -73,17 +73,17 @@ class Features:
         """The names of the columns that are read, in order: numbers first."""
         return (*self.bounds, *self.categories)
 
-    def rows(self, table: Any) -> int:
+    def rows(self, table: GivenRows) -> int:
         """How many rows a table has; refused where a column is missing, or is no column. Reads no row. Sensitive."""
         lengths = {length_of(_column(table, name), f"column {name!r}") for name in self.columns}
         if len(lengths) != 1:
             raise InvalidInput("the columns of this table have different lengths; nothing was trained")
         return lengths.pop()
 
-    def __call__(self, table: Any) -> Tensor:
+    def __call__(self, table: GivenRows) -> Tensor:
         """The features of a table (a mapping of columns, or a frame), one row each."""
         self.rows(table)
-        parts: list[Any] = []
+        parts: list[GivenRows] = []
         for name, pair in self.bounds.items():
             parts.append(np.nan_to_num(scaled(_column(table, name), pair), nan=0.0)[:, None])
         for name, listed in self.categories.items():
@@ -93,7 +93,7 @@ class Features:
         return torch.from_numpy(np.concatenate(parts, axis=1).astype(np.float32))
 
 
-def bounded(pair: Any, what: str) -> tuple[float, float]:
+def bounded(pair: GivenRows, what: str) -> tuple[float, float]:
     """A pair of finite bounds, the lower below the upper."""
     try:
         low, high = (float(end) for end in pair)
@@ -116,7 +116,7 @@ def middle(pair: tuple[float, float]) -> tuple[float, float]:
     return low + (high - low) / 2, (high - low) / 2
 
 
-def scaled(column: Any, pair: tuple[float, float]) -> Any:
+def scaled(column: GivenRows, pair: tuple[float, float]) -> GivenRows:
     """A column as numbers between −1 and 1, held to its bounds; what is no number stays none. Sensitive.
 
     >>> scaled([0, 5, 99, None], (0, 10)).tolist()
@@ -126,14 +126,14 @@ def scaled(column: Any, pair: tuple[float, float]) -> Any:
     return np.clip((np.clip(numbers(column), *pair) - centre) / half, -1, 1)
 
 
-def numbers(column: Any) -> Any:
+def numbers(column: GivenRows) -> GivenRows:
     """A column as floats; what is no number is not one, whatever the rest of the column is.
 
     >>> numbers(["1", None, "two", 3]).tolist()
     [1.0, nan, nan, 3.0]
     """
     if isinstance(column, Tensor):
-        found: Any = column.detach().cpu().double().numpy()
+        found: GivenRows = column.detach().cpu().double().numpy()
         return found
     if hasattr(column, "__array__"):
         array = np.asarray(column)
@@ -142,7 +142,7 @@ def numbers(column: Any) -> Any:
     return np.array([_number(cell) for cell in cells(column)], dtype=np.float64)
 
 
-def cells(column: Any) -> list[Any]:
+def cells(column: GivenRows) -> list[GivenRows]:
     """The cells of a column as Python's own values, whatever holds them.
 
     >>> cells(np.array([1, 2]))
@@ -154,7 +154,7 @@ def cells(column: Any) -> list[Any]:
     return list(column)
 
 
-def is_column(column: Any) -> bool:
+def is_column(column: GivenRows) -> bool:
     """Whether it is one value after another, by its type and shape alone; what the values are is not looked at.
 
     >>> is_column([1, 2]), is_column(np.zeros((3, 1))), is_column("text")
@@ -167,7 +167,7 @@ def is_column(column: Any) -> bool:
     return hasattr(column, "__len__") and hasattr(column, "__iter__")
 
 
-def length_of(column: Any, what: str) -> int:
+def length_of(column: GivenRows, what: str) -> int:
     """How long a column is; refused where it is none, by its type and shape alone. Sensitive: the length."""
     if not is_column(column):
         raise InvalidInput(
@@ -177,7 +177,7 @@ def length_of(column: Any, what: str) -> int:
     return len(column)
 
 
-def place_of(places: Mapping[Any, int], cell: Any) -> int:
+def place_of(places: Mapping[GivenRows, int], cell: GivenRows) -> int:
     """Where a declared word stands, or −1, whatever the cell does when it is asked: a refusal would tell of it."""
     if type(cell) in PLAIN:
         return places.get(cell, -1)
@@ -185,14 +185,14 @@ def place_of(places: Mapping[Any, int], cell: Any) -> int:
     return -1 if found is FAILED else found
 
 
-def row_of(row: Any, width: int) -> list[Any] | None:
+def row_of(row: GivenRows, width: int) -> list[GivenRows] | None:
     """The cells of a row; None where it is no row of this width, whatever it does when it is read.
 
     >>> row_of([1, 2], 2), row_of([1], 2), row_of("no", 2)
     ([1, 2], None, None)
     """
 
-    def taken() -> list[Any] | None:
+    def taken() -> list[GivenRows] | None:
         found = cells(row) if is_column(row) else []
         return found if len(found) == width else None
 
@@ -200,20 +200,20 @@ def row_of(row: Any, width: int) -> list[Any] | None:
     return None if found is FAILED else found
 
 
-def _number(cell: Any) -> float:
+def _number(cell: GivenRows) -> float:
     """A cell as a float, or none: an error, of whatever kind, would tell of this cell."""
     found = attempt(lambda: float(cell)) if type(cell) not in PLAIN else _plain_number(cell)
     return math.nan if found is FAILED else found
 
 
-def _plain_number(cell: Any) -> float:
+def _plain_number(cell: GivenRows) -> float:
     try:
         return float(cell)
     except (TypeError, ValueError, OverflowError):
         return math.nan
 
 
-def _column(table: Any, name: str) -> Any:
+def _column(table: GivenRows, name: str) -> GivenRows:
     try:
         return table[name]
     except (KeyError, IndexError, TypeError):

@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from fractions import Fraction
 from functools import lru_cache, partial
 from threading import Lock
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import torch
@@ -155,7 +155,7 @@ class _Ahead:
 
 
 @lru_cache(maxsize=2)
-def _rounded(*, same: bool = False) -> Callable[..., Any]:
+def _rounded(*, same: bool = False) -> Callable[..., None]:
     """What rounds and adds; a loop over two arrays that may be one memory is slow, so one over one array is apart."""
     try:
         compiled = need("numba", "pip install 'sfumato[learning]'").njit(cache=True, nogil=True)
@@ -165,7 +165,9 @@ def _rounded(*, same: bool = False) -> Callable[..., Any]:
     return (lambda total, noise, *rest: loop(total, noise, *rest[:-1])) if same else loop
 
 
-def _round_and_add(total: Any, noise: Any, per_step: float, step: float, farthest: float, out: Any) -> None:
+def _round_and_add(
+    total: FloatArray, noise: IntArray, per_step: float, step: float, farthest: float, out: FloatArray
+) -> None:
     """Adding and taking off 3·2^51 rounds to the nearest whole number, to the even one of two, below 2^51."""
     big = 6755399441055744.0
     for i in range(out.size):
@@ -181,7 +183,7 @@ def _round_and_add_tensors(total: Tensor, noise: Tensor, per_step: float, step: 
     return (steps + noise) * step
 
 
-def _round_in_place(total: Any, noise: Any, per_step: float, step: float, farthest: float) -> None:
+def _round_in_place(total: FloatArray, noise: IntArray, per_step: float, step: float, farthest: float) -> None:
     """The same, for a sum that is written over."""
     big = 6755399441055744.0
     for i in range(total.size):

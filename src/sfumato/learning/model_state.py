@@ -1,13 +1,14 @@
 """A model made comparable: what is random in it switched off, and other weights for a while."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
+
+from sfumato.learning.given import Tree
 
 __all__ = ["other_weights", "without_dropout"]
 
@@ -32,8 +33,12 @@ class _Sober(TorchFunctionMode):
     """Functions that drop values give them back as they are."""
 
     def __torch_function__(
-        self, function: Any, types: Any, arguments: tuple[Any, ...] = (), named: dict[str, Any] | None = None
-    ) -> Any:
+        self,
+        function: Callable[..., Tree],
+        types: object,
+        arguments: tuple[Tree, ...] = (),
+        named: dict[str, Tree] | None = None,
+    ) -> Tree:
         named = dict(named or {})
         if function in _DROPOUT:
             return arguments[0] if arguments else named["input"]

@@ -7,7 +7,6 @@ more moves all places behind it, and with them the copies of everybody else.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import torch
@@ -16,6 +15,7 @@ from torch import Tensor
 from sfumato.core.deprecation import renamed
 from sfumato.core.exact import natural
 from sfumato.errors import Refused, Unsupported
+from sfumato.learning.given import Tree
 from sfumato.learning.kept_tensors import NoAssignedData
 from sfumato.learning.unchanged import Unchanged
 from sfumato.noise import Words
@@ -53,7 +53,7 @@ class Multiplied:
         self.numbers = natural(numbers, "numbers", most=1024)
 
     def __call__(
-        self, inputs: Any, targets: Tensor, present: Tensor, *, words: Words, kind: str = "record"
+        self, inputs: Tree, targets: Tensor, present: Tensor, *, words: Words, kind: str = "record"
     ) -> tuple[Tensor, Tensor, Tensor]:
         """The batch with its copies on a second axis: (units, records · augmentations, …). Sensitive: all of it."""
         if kind not in ("record", "user"):

@@ -1,13 +1,13 @@
 """What cannot be trained one unit at a time: layers that mix units, and losses that couple them."""
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves, tree_map
 
 from sfumato.errors import Refused
+from sfumato.learning.given import Tree
 from sfumato.learning.model_state import other_weights, without_dropout
 from sfumato.learning.unchanged import Unchanged
 
@@ -51,7 +51,7 @@ def _mixes(layer: nn.Module) -> str:
 
 
 def check_uncoupled(
-    model: nn.Module, loss: Callable[..., Tensor], inputs: Any, targets: Any, *, unit: str = "record"
+    model: nn.Module, loss: Callable[..., Tensor], inputs: Tree, targets: Tree, *, unit: str = "record"
 ) -> None:
     """Refuse models and losses that couple the units of a batch, as found on invented data of the same shapes.
 
@@ -87,10 +87,10 @@ def check_uncoupled(
             _check_model(model, rows, _given(model, rows))
 
 
-def invented(values: Any, units: int, *, bits: bool = False) -> Any:
+def invented(values: Tree, units: int, *, bits: bool = False) -> Tree:
     """Values of the same shapes and types: waves for floats, and zeros, or zeros and ones, for whole numbers."""
 
-    def one(value: Any) -> Any:
+    def one(value: Tree) -> Tree:
         if not isinstance(value, Tensor):
             return value
         shape = torch.Size((units, *value.shape[1:]))
@@ -105,7 +105,7 @@ def invented(values: Any, units: int, *, bits: bool = False) -> Any:
     return tree_map(one, values)
 
 
-def _check_model(model: nn.Module, rows: tuple[Tensor, ...], outputs: Any) -> None:
+def _check_model(model: nn.Module, rows: tuple[Tensor, ...], outputs: Tree) -> None:
     fewer = _given(model, tree_map(lambda part: part[1:], rows))
     for whole, part in zip(tree_leaves(outputs), tree_leaves(fewer), strict=True):
         if len(whole) != UNITS or len(part) != UNITS - 1:
@@ -135,7 +135,7 @@ def _check_statistics(model: nn.Module, rows: tuple[Tensor, ...]) -> None:
             )
 
 
-def _check_loss(loss: Callable[..., Tensor], outputs: Any, goals: Any) -> None:
+def _check_loss(loss: Callable[..., Tensor], outputs: Tree, goals: Tree) -> None:
     whole = loss(outputs, goals)
     alone = [
         loss(*tree_map(lambda part: part[at : at + 1] if isinstance(part, Tensor) else part, (outputs, goals))).sum()  # noqa: B023
@@ -156,7 +156,7 @@ def _check_loss(loss: Callable[..., Tensor], outputs: Any, goals: Any) -> None:
     )
 
 
-def _given(model: nn.Module, rows: tuple[Tensor, ...]) -> Any:
+def _given(model: nn.Module, rows: tuple[Tensor, ...]) -> Tree:
     with Unchanged(model):  # as the engine does it for each batch
         return model(*tree_map(_own, rows))
 
@@ -166,9 +166,9 @@ def _close(values: Tensor) -> float:
     return max(CLOSE, 32 * torch.finfo(values.dtype).eps) if values.is_floating_point() else CLOSE
 
 
-def _own(part: Any) -> Any:
+def _own(part: Tree) -> Tree:
     return part.clone() if isinstance(part, Tensor) else part
 
 
-def _flat(part: Any) -> Any:
+def _flat(part: Tree) -> Tree:
     return part.flatten(0, 1) if isinstance(part, Tensor) else part

@@ -12,9 +12,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -23,12 +24,13 @@ from sfumato.core.interrupts import FAILED, attempt, signals
 from sfumato.core.release import Release
 from sfumato.errors import EngineFailed, InvalidInput, SfumatoError
 from sfumato.gate.checkpoint import Checkpointed
-from sfumato.gate.sealed import remove_sealed
+from sfumato.gate.sealed import SealedState, remove_sealed
 from sfumato.gate.session import Opened, SessionGate
 from sfumato.learning.averaging import Average
 from sfumato.learning.course import course_of
 from sfumato.learning.draws import Draws
 from sfumato.learning.engine import ClippedSum, Engine
+from sfumato.learning.given import Tree
 from sfumato.learning.multiplicity import Multiplied
 from sfumato.learning.optimisers import heard
 from sfumato.learning.replayed import Replayed
@@ -40,9 +42,13 @@ from sfumato.learning.units import Laid, Units
 from sfumato.learning.weights import packed, unpacked, weights_digest
 from sfumato.noise import Words
 
+if TYPE_CHECKING:
+    from sfumato.learning.engine.losses import Kind
+    from sfumato.learning.engine.sums import GradMode
+
 __all__ = ["Callback", "Run"]
 
-Callback = Callable[[int, Mapping[str, Tensor]], Any]
+Callback = Callable[[int, Mapping[str, Tensor]], object]
 
 
 class Run(Checkpointed):
@@ -83,7 +89,13 @@ class Run(Checkpointed):
         self._optimiser = optimizer(self._model)
         self._course = course_of(self._run, opened.mechanism, opened.priced.sensitivity, words)
         kind = "user" if augmentations is not None else self._run.units
-        self._engine = Engine(self._model, loss, clip=float(self._run.clip), unit=kind, grad_mode=grad_mode)  # type: ignore[arg-type]
+        self._engine = Engine(
+            self._model,
+            loss,
+            clip=float(self._run.clip),
+            unit=cast("Kind", kind),
+            grad_mode=cast("GradMode", grad_mode),
+        )
         # not that of the engine: on a device, what the engine keeps and puts back is recorded with its sums
         self._kept = Unchanged(self._model, loss, None if augmentations is None else augmentations.augment)
         self._draws = Draws(self._device, words)
@@ -261,11 +273,13 @@ class Run(Checkpointed):
                 if found is not None:
                     yield found
 
-    def _flat_batch(self, *batch: Any) -> tuple[Tensor, ...]:
+    def _flat_batch(self, *batch: Tree) -> tuple[Tensor, ...]:
         inputs, targets, present = self._placed(*batch)
         return *inputs, targets, present
 
-    def _batches(self, laid: Laid, places: Any) -> Iterator[Callable[[], tuple[tuple[Tensor, ...], Tensor, Tensor]]]:
+    def _batches(
+        self, laid: Laid, places: npt.NDArray[np.int64]
+    ) -> Iterator[Callable[[], tuple[tuple[Tensor, ...], Tensor, Tensor]]]:
         """The units of a step in parts of one fixed shape; what is left of the last part is filled up and absent.
 
         Each part is gathered when it is asked for, into memory of its own.
@@ -328,10 +342,10 @@ class Run(Checkpointed):
     def _state(self) -> dict[str, Json]:
         return {"step": self._step, "stopped": self._stopped, "words": getattr(self._words, "position", None)}
 
-    def _restore(self, state: Mapping[str, Any]) -> None:
+    def _restore(self, state: SealedState) -> None:
         self._step, self._stopped = state["step"], state.get("stopped", False)
         if state["words"] is not None:  # a test's source of words, which can be put back; the system's never is
-            self._words.position = state["words"]  # type: ignore[attr-defined]
+            self._words.position = state["words"]  # type: ignore[attr-defined]  # those of a test have a position
 
     def _body(self) -> bytes:
         with self._buried_if_raised():

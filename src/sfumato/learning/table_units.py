@@ -1,10 +1,10 @@
 """Rows of a table as units of training, made numbers of when a run was charged and not before."""
 
 from collections.abc import Callable
-from typing import Any
 
 from torch import Tensor
 
+from sfumato.learning.given import GivenRows
 from sfumato.learning.units import Laid, Units, listed_ids
 
 __all__ = ["TableUnits"]
@@ -36,7 +36,7 @@ class TableUnits(Units):
         n_units: int,
         name: str,
         version: str | None,
-        ids: Any = None,
+        ids: GivenRows = None,
         max_records_per_unit: int | None = None,
     ) -> None:
         ids = None if ids is None else listed_ids(ids)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import partial
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from torch import Tensor, nn
 
@@ -36,6 +36,10 @@ from sfumato.learning.training import Training
 from sfumato.learning.units import Units
 from sfumato.learning.weights import unpacked, weights_digest
 from sfumato.noise import SystemWords, Words
+
+if TYPE_CHECKING:
+    from sfumato.learning.engine.losses import Kind
+    from sfumato.learning.engine.sums import GradMode
 
 __all__ = ["Plan", "Trained", "Trainer"]
 
@@ -131,7 +135,7 @@ class Trainer:
         lr: float | None = None,
         max_physical_batch_size: int | None = None,
         every: int | None = None,
-        noise: Any = None,
+        noise: Correlated | None = None,
     ) -> Plan:
         """What a run with these settings will be; reads nothing and spends nothing."""
         number, spend = self._units.n_units, Budget.asked(epsilon=epsilon, delta=delta)
@@ -184,14 +188,14 @@ class Trainer:
         epochs: Exact | None = None,
         steps: int | None = None,
         batch: int | None = None,
-        optimizer: Any = None,
+        optimizer: object = None,
         lr: float | None = None,
         max_physical_batch_size: int | None = None,
         checkpoint: str | Path | None = None,
         every: int | None = None,
         resume: bool = False,
         idempotency: str | None = None,
-        noise: Any = None,
+        noise: Correlated | None = None,
         average: Average | None = None,
         callback: Callback | None = None,
         progress: bool | None = None,
@@ -290,7 +294,7 @@ class Trainer:
         weights = parts["model"]
         trial = copy.deepcopy(self._model)
         trial.load_state_dict(weights)
-        if weights_digest(trial) != release.statement.query.weights:  # type: ignore[attr-defined]
+        if weights_digest(trial) != release.statement.query.weights:  # type: ignore[attr-defined]  # a run is asked by a Training
             return None  # another run with the same settings has ended; this one goes on
         self._model.load_state_dict(weights)
         if average is not None and parts["average"] is not None:
@@ -308,7 +312,13 @@ class Trainer:
             given = inputs[0] if len(inputs) == 1 else inputs
             made, targets, present = self._augmentations(given, targets, present, words=SystemWords(), kind=kind)
             inputs, kind = (made,), "user"
-        engine = Engine(self._model, self._loss, clip=float(self._clip), unit=kind, grad_mode=self._grad_mode)  # type: ignore[arg-type]
+        engine = Engine(
+            self._model,
+            self._loss,
+            clip=float(self._clip),
+            unit=cast("Kind", kind),
+            grad_mode=cast("GradMode", self._grad_mode),
+        )
         engine.sum(inputs if len(inputs) > 1 else inputs[0], targets, present)
 
 

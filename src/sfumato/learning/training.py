@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core.description import Description
 from sfumato.core.exact import natural, positive, probability
@@ -14,7 +14,11 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.statement import Statement
 from sfumato.core.units import Record, Relation, Unit, User, describe
 from sfumato.errors import InvalidInput, Refused, Unsupported
+from sfumato.inference.figure import Figure
 from sfumato.learning.describe import trained
+
+if TYPE_CHECKING:
+    from sfumato.core.release import Release
 
 __all__ = ["KINDS", "STEPS", "Training"]
 
@@ -91,7 +95,7 @@ class Training:
         """No rows."""
         return {}
 
-    def columns(self, release: Any) -> Mapping[str, Any]:
+    def columns(self, release: "Release") -> Mapping[str, Figure]:
         """No columns: the certificate tells the weights by their digest."""
         return {}
 
@@ -112,7 +116,7 @@ class Training:
             done=self.done,
             parameters=self.parameters,
             clip=self.clip,
-            multiplier=noise.multiplier,  # type: ignore[attr-defined]
+            multiplier=noise.multiplier,  # type: ignore[attr-defined]  # each of ANSWERED_BY has one
             weights=self.weights,
             way="cycle" if cycle else "all" if self.rate == 1 else "sampled",
             follows=noise.KIND == "mechanism.adaptive_sums",

@@ -2,14 +2,17 @@
 
 import hashlib
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.core.deprecation import renamed
 from sfumato.core.exact import natural
+from sfumato.core.foreign import Array
 from sfumato.core.query import Dataset
 from sfumato.core.units import Record, Unit, User
 from sfumato.errors import InvalidInput, NotDeclared, Refused
+from sfumato.learning.given import GivenRows
 from sfumato.learning.paradigms.persons import Id, canonical_ids, whose
 from sfumato.learning.paradigms.placed_groups import PlacedGroups, members, seated
 from sfumato.learning.training import KINDS
@@ -54,10 +57,10 @@ class _Seating:
     """Groups of places, and how rows come to places."""
 
     groups: PlacedGroups
-    roster: tuple[Any, ...] | None
+    roster: tuple[object, ...] | None
     persons: bool
 
-    def found(self, ids: Any, key: bytes) -> list[tuple[int, ...]]:
+    def found(self, ids: GivenRows, key: bytes) -> list[tuple[int, ...]]:
         """The rows of each group whose places are all taken. Sensitive."""
         if self.roster is None:
             seats = seated(ids, places=self.groups.places, key=key, persons=self.persons)
@@ -97,13 +100,13 @@ class Units:
 
     def __init__(
         self,
-        inputs: Any,
-        targets: Any,
+        inputs: GivenRows,
+        targets: GivenRows,
         *,
         n_units: int | None = None,
         name: str | None = None,
         version: str | None = None,
-        ids: Any = None,
+        ids: GivenRows = None,
         max_records_per_unit: int | None = None,
         times: int | None = None,
         kind: str | None = None,
@@ -143,12 +146,12 @@ class Units:
     @renamed(number="n_units")
     def of_groups(
         cls,
-        inputs: Any,
-        targets: Any,
+        inputs: GivenRows,
+        targets: GivenRows,
         *,
-        ids: Any,
+        ids: GivenRows,
         groups: PlacedGroups,
-        roster: Any = None,
+        roster: Iterable[object] | None = None,
         persons: bool = False,
         n_units: int | None = None,
         name: str | None = None,
@@ -247,7 +250,7 @@ class Units:
         return Laid(inputs, targets, len(kept), torch.from_numpy(kept), torch.from_numpy(present))
 
 
-def typed(rows: Any) -> Any:
+def typed(rows: GivenRows) -> GivenRows:
     """Rows whose type is stated, as they are; a list is refused, for its type would depend on every value in it.
 
     >>> import numpy as np
@@ -262,7 +265,7 @@ def typed(rows: Any) -> Any:
     return rows
 
 
-def listed_ids(ids: Any) -> "npt.NDArray[Any]":
+def listed_ids(ids: GivenRows) -> "Array":
     """Ids as one array with a place for each row, none of them changed; refused by type and shape alone.
 
     Numbers and text that came as an array of their type stay one; anything else is an array of objects, for a common
@@ -294,7 +297,7 @@ def listed_ids(ids: Any) -> "npt.NDArray[Any]":
     return found
 
 
-def kept_rows(ids: Any, most: int, key: bytes) -> "npt.NDArray[np.int64]":
+def kept_rows(ids: GivenRows, most: int, key: bytes) -> "npt.NDArray[np.int64]":
     """For each person up to ``most`` of their rows, −1 beyond; chosen by a secret key from their own rows alone.
 
     Of a person's rows those with the least keyed hash of (id, which of their rows it is) are kept, so that no other
@@ -317,7 +320,7 @@ def kept_rows(ids: Any, most: int, key: bytes) -> "npt.NDArray[np.int64]":
     return kept
 
 
-def _owners(ids: "npt.NDArray[Any]") -> "tuple[list[Id], npt.NDArray[np.int64]]":
+def _owners(ids: "Array") -> "tuple[list[Id], npt.NDArray[np.int64]]":
     """All persons, whole numbers first, then text, then bytes, each in order; and whose each row is, −1 for nobody's.
 
     Each id is read by itself and never refused: this is after the charge.
@@ -332,7 +335,7 @@ def _owners(ids: "npt.NDArray[Any]") -> "tuple[list[Id], npt.NDArray[np.int64]]"
     return people, owners[place]
 
 
-def _distinct(ids: "npt.NDArray[Any]") -> "tuple[npt.NDArray[Any], npt.NDArray[np.int64]]":
+def _distinct(ids: "Array") -> "tuple[Array, npt.NDArray[np.int64]]":
     """Ids of any type as whoever they are, each once, and which of these each row has."""
     import numpy as np
 
@@ -344,7 +347,7 @@ def _distinct(ids: "npt.NDArray[Any]") -> "tuple[npt.NDArray[Any], npt.NDArray[n
     return values, place
 
 
-def _order(who: Id) -> tuple[int, Any]:
+def _order(who: Id) -> tuple[int, Id]:
     return (0, who) if isinstance(who, int) else (1, who) if isinstance(who, str) else (2, who)
 
 
@@ -359,7 +362,7 @@ def _lot(about: bytes, key: bytes) -> bytes:
     return hashlib.blake2b(about, key=key, digest_size=16).digest()
 
 
-def _tensor(part: Any) -> "Tensor":
+def _tensor(part: GivenRows) -> "Tensor":
     """A column, an array, a frame or a tensor as a tensor of the numbers that models take."""
     import numpy as np
     import torch

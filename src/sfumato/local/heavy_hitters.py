@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from sfumato.core import events
 from sfumato.core.documents import Registry, canonical, encode, parse
@@ -192,7 +192,7 @@ class HeavyHitters:
         """What those of this round are asked."""
         return self.plan.oracle(self.candidates)
 
-    def answer(self, reports: Any, *, confidence: Exact = "0.95") -> tuple[Hitter, ...]:
+    def answer(self, reports: object, *, confidence: Exact = "0.95") -> tuple[Hitter, ...]:
         """Take the reports of this round; gives the most frequent candidates and moves on to the next round.
 
         Refused where another thread answered the round meanwhile: its reports were to other candidates then.

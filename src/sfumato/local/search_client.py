@@ -4,9 +4,9 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from sfumato.core.documents import canonical, parse
+from sfumato.core.documents import Json, canonical, parse
 from sfumato.errors import InvalidInput, Refused
 from sfumato.local.heavy_hitters import PrefixSearch, search_from_json
 from sfumato.local.oracle import Report
@@ -87,8 +87,8 @@ class SearchClient:
         return client
 
 
-def _body(state: str) -> dict[str, Any]:
-    body: Any = parse(state)
+def _body(state: str) -> dict[str, Json]:
+    body = parse(state)
     if not isinstance(body, dict) or body.keys() != {"plan", "sent"} or type(body["sent"]) is not bool:
         raise InvalidInput("this is not the state of a client of a search; nothing was resumed.")
     return body

@@ -5,7 +5,7 @@ NumPy and SciPy and is imported when it is first used; what it runs is declared 
 """
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any  # whatever a module has under a name
 
 from sfumato.mechanisms.chosen_cap import ChosenCap
 from sfumato.mechanisms.exponential import Exponential, PermuteAndFlip

@@ -1,10 +1,10 @@
 """The ladder mechanism: the noise fits the graph at hand, and the guarantee holds for all graphs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core import events
 from sfumato.core.exact import Exact, natural, non_negative, positive
@@ -145,9 +145,10 @@ class Ladder:
             )
         if self.leaves == 2:
             least, most = (min(max(end, 0), 2 * top) for end in (low, high))
-            return tuple(
+            below, above = (
                 Rungs.of([WidthSteps(0, 1, 1, end), WidthSteps(1, 1, 2 * top - end, 1)]) for end in (least, most)
-            )  # type: ignore[return-value]
+            )
+            return below, above
         leaves, least, most = self.leaves, min(max(low - 1, 0), top), min(max(high, 0), top)
         return (
             _coarse(lambda t: star_width(least, 0, t, top, leaves), 2 * top - least, upward=False),
@@ -241,7 +242,7 @@ def _parts(low: int, high: int) -> Iterator[tuple[int, int]]:
     yield low, high
 
 
-def _coarse(width: Any, last: int, *, upward: bool) -> Rungs:
+def _coarse(width: Callable[[int], int], last: int, *, upward: bool) -> Rungs:
     """Few runs that bound rising widths from above or below: place by place at first, then in growing stretches."""
     at, runs, before = 0, [], 0
     while at <= last:

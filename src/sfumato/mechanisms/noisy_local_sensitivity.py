@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import comb, isqrt
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar  # a count, its guide, and what other noise needs
 
 from sfumato.core import enclosures, events
 from sfumato.core.exact import Exact, natural, positive, probability

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from sfumato.core.description import Description, MeasuredColumn
 from sfumato.core.exact import decimal_up
@@ -164,7 +164,7 @@ def columns_of(release: Release) -> tuple[AnswerColumn, ...]:
         AnswerColumn(
             name=name, measured=known.get(name), figure=figure, values=tuple(figure.values), ends=_ends(figure)
         )
-        for name, figure in release.columns.items()
+        for name, figure in cast("dict[str, Derived]", release.columns).items()
     )
 
 
@@ -269,6 +269,6 @@ def _written(value: Number, places: int, *, up: bool | None) -> str:
     return f"{sign}{whole:,}.{rest:0{places}d}" if places else f"{sign}{whole:,}"
 
 
-def plain(value: Any) -> float | None:
+def plain(value: float | Fraction) -> float | None:
     """A number for a drawing; None where there is none."""
     return float(value) if math.isfinite(value) else None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from numbers import Real
 from operator import index
-from typing import Any
+from typing import Any, TypeGuard  # what a step holds: a number, or amounts by person
 
 from sfumato.core.exact import natural
 from sfumato.errors import InvalidInput
@@ -192,7 +192,8 @@ class Steps:
         blank: Any = dict if self._people else int
         if self._groups:
             return {name: held.get(name, blank()) for name in self._groups}
-        return held.get("", blank())  # type: ignore[no-any-return]
+        found: Contents = held.get("", blank())
+        return found
 
 
 def known_person(person: object) -> str | int | None:
@@ -218,14 +219,14 @@ def whole_amount(found: object) -> int | None:
     (3, 3, None, None, None)
     """
     if not isinstance(found, int) and isinstance(found, Real) and hasattr(found, "is_integer"):
-        return int(found) if found.is_integer() else None  # type: ignore[call-overload]
+        return int(found) if found.is_integer() else None  # type: ignore[call-overload]  # what says so can be made whole
     try:
-        return None if isinstance(found, bool) else index(found)  # type: ignore[arg-type]
+        return None if isinstance(found, bool) else index(found)  # type: ignore[arg-type]  # what has no index raises
     except TypeError:
         return None
 
 
-def has_zone(moment: object) -> bool:
+def has_zone(moment: object) -> TypeGuard[datetime]:
     """Whether this is a time with a zone. The missing time of a data frame is none, though it passes for a datetime."""
     try:
         return isinstance(moment, datetime) and moment.utcoffset() is not None

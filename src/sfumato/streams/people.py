@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from operator import index
-from typing import Any
 
+from sfumato.core.documents import Json
 from sfumato.errors import InvalidInput
 
 __all__ = ["People", "listed", "named", "whole"]
@@ -21,7 +21,7 @@ class People:
     [[2], [0], [2]]
     """
 
-    def __init__(self, *, times: int, separation: int, each: int, state: Iterable[Any] = ()) -> None:
+    def __init__(self, *, times: int, separation: int, each: int, state: Iterable[tuple[str, int, int]] = ()) -> None:
         self._times, self._separation, self._each = times, separation, each
         self._known: dict[str, tuple[int, int]] = {name: (count, last) for name, count, last in state}
 
@@ -42,7 +42,7 @@ class People:
             found.append(counted)
         return found
 
-    def state(self) -> list[list[str | int]]:
+    def state(self) -> list[Json]:
         """All that is needed to go on."""
         return [[name, count, last] for name, (count, last) in self._known.items()]
 
@@ -54,7 +54,7 @@ class People:
         return self._each
 
 
-def listed(people: Any) -> dict[str, int]:
+def listed(people: object) -> dict[str, int]:
     """What each person has in a step, from a list of the ids of its events, or a mapping from ids to amounts.
 
     An amount below 0 counts as 0. Events without an id (None, NaN, 1.5) and ids without an amount are dropped, as rows
@@ -103,7 +103,7 @@ def whole(number: object) -> int:
     3
     """
     try:
-        found = None if isinstance(number, bool) else index(number)  # type: ignore[arg-type]
+        found = None if isinstance(number, bool) else index(number)  # type: ignore[arg-type]  # what has no index raises
     except TypeError:
         found = None
     if found is None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.core.documents import Json
 from sfumato.core.exact import Exact, natural
@@ -12,6 +12,7 @@ from sfumato.core.release import Release
 from sfumato.core.units import User
 from sfumato.errors import InvalidInput, Refused
 from sfumato.gate.checkpoint import Checkpointed
+from sfumato.gate.sealed import SealedState
 from sfumato.gate.session import Opened, SessionGate
 from sfumato.laws.margins import level_of
 from sfumato.streams.margins import StreamMargins
@@ -41,7 +42,7 @@ class Told:
     margin: float
 
     def __float__(self) -> float:
-        return float(self.total)  # type: ignore[arg-type]
+        return float(self.total)  # type: ignore[arg-type]  # of several totals Python refuses it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -102,13 +103,13 @@ class RunningTotals(Checkpointed):
         return 0 if self._done else self._query.horizon - self._shown
 
     @property
-    def totals(self) -> tuple[Any, ...]:
+    def totals(self) -> tuple[float, ...] | tuple[tuple[float, ...], ...]:
         """All that was told so far. Public."""
         with self._lock:
             return tuple(zip(*self._history, strict=True)) if self._query.groups else tuple(self._history[0])
 
     def add(
-        self, value: Values | None = None, *, people: Any = None, step: int | None = None, confidence: Exact = 0.95
+        self, value: Values | None = None, *, people: object = None, step: int | None = None, confidence: Exact = 0.95
     ) -> Told:
         """Count the next step and tell the noisy total so far.
 
@@ -141,7 +142,7 @@ class RunningTotals(Checkpointed):
         self,
         values: "npt.ArrayLike | None" = None,
         *,
-        people: Iterable[Any] | None = None,
+        people: Iterable[object] | None = None,
         confidence: Exact = 0.95,
     ) -> ToldMany:
         """Count several steps at once and tell all their totals: an array of whole numbers, a column for each group.
@@ -194,12 +195,14 @@ class RunningTotals(Checkpointed):
         """Numbers held to the bounds of a step, whatever their size. Sensitive."""
         return [min(max(one, self._query.lower), self._query.upper) for one in numbers]
 
-    def _listed(self, people: Any) -> list[Mapping[str, int]]:
+    def _listed(self, people: object) -> list[Mapping[str, int]]:
         """What each person has in each group of a step; read before anybody counts. Sensitive."""
         groups = self._query.groups
-        if groups and not isinstance(people, Mapping):
+        if not groups:
+            return [listed(people)]
+        if not isinstance(people, Mapping):
             raise InvalidInput("people of a stream with groups are lists by group; nothing was told.")
-        return [listed(people.get(name, ())) for name in groups] if groups else [listed(people)]
+        return [listed(people.get(name, ())) for name in groups]
 
     def _counted(self, steps: list[list[Mapping[str, int]]], first: int) -> "npt.NDArray[np.int64]":
         """What steps of persons count, each held to its limit, and the steps to their bounds. Sensitive."""
@@ -252,7 +255,9 @@ class RunningTotals(Checkpointed):
         found = totals if self._query.groups else totals[:, 0]
         return ToldMany(first=first, totals=np.asarray(found), margins=self._margins.at(squares, sizes, confidence))
 
-    def _read(self, numbers: Any, steps: int) -> Any:
+    def _read(
+        self, numbers: "Iterable[npt.ArrayLike]", steps: int
+    ) -> "tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]":
         import numpy as np
 
         read = [
@@ -283,10 +288,10 @@ class RunningTotals(Checkpointed):
             "values": [[str(one) for one in each] for each in self._values],
             "meters": [[str(one) for one in encoder.state()] for encoder in self._encoders],
             "readers": [[one.hex() for one in each] for each in held],
-            "people": [] if self._people is None else self._people.state(),  # type: ignore[dict-item]
+            "people": [] if self._people is None else self._people.state(),
         }
 
-    def _restore(self, state: Mapping[str, Any]) -> None:
+    def _restore(self, state: SealedState) -> None:
         import numpy as np
 
         from sfumato.streams.reconstruction import reconstruction_of
@@ -303,7 +308,7 @@ class RunningTotals(Checkpointed):
         totals = self._read(self._values, self._steps)[0] if self._query.kept else np.zeros((0, self._count))
         self._show(totals)
 
-    def _counters(self, state: Sequence[Any] = ()) -> People:
+    def _counters(self, state: Iterable[tuple[str, int, int]] = ()) -> People:
         query = self._query
         return People(times=query.times, separation=query.separation, each=query.each, state=state)
 

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from sfumato.core.exact import Exact
 from sfumato.core.release import Release, only_release
@@ -58,7 +57,7 @@ class Series(Derived):
         """The totals."""
         return self.totals
 
-    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Any, Any]]:
+    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
         """Low and high for each total; with ``joint`` all of them hold at once, by the union bound."""
         import numpy as np
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from math import floor
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -66,7 +66,7 @@ class _Mixed:
         self._past = np.concatenate([self._past, x])
         if self._column is not None:
             return _mixed(self._column, self._past, done)
-        rows = self._strategy.rows[done : len(self._past)]  # type: ignore[union-attr]
+        rows = self._strategy.rows[done : len(self._past)]  # type: ignore[union-attr]  # rows, since it has no column
         return np.array([np.array(row, dtype=np.int64) @ self._past[: len(row)] for row in rows], dtype=np.int64)
 
     def state(self) -> list[int]:
@@ -215,7 +215,7 @@ def check_room(strategy: Strategy, largest: int) -> bool:
     """Whether exact measurements of inputs up to ``largest`` stay far within 64 bits, whatever is added."""
     match strategy:
         case Toeplitz():
-            total: Any = sum(strategy.column)
+            total: int | Fraction = sum(strategy.column)
         case Rows():
             total = max(sum(abs(one) for one in row) for row in strategy.rows)
         case Tree():

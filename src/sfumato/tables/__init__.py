@@ -41,7 +41,7 @@ KIND = DataKind(
 )
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Any:  # whatever a module has under a name
     """A name of earlier versions."""
     if name != "FoundKeys":
         raise AttributeError(f"module 'sfumato.tables' has no attribute {name!r}")

@@ -64,7 +64,7 @@ def aggregate(
     said: "Statement", measures: Sequence[Measure], *, by: Sequence[Keys], where: Expression | None, number: int | None
 ) -> Description:
     """Measures that are computed from the numbers that were drawn."""
-    height = said.query.row_height  # type: ignore[attr-defined]
+    height = said.query.row_height  # type: ignore[attr-defined]  # only queries of measures come here
     moved = said.sensitivity
     rows: dict[str, Word] = {}
     if isinstance(said.mechanism, Gaussian) and moved.l2 is not None:
@@ -167,7 +167,7 @@ def _computed(
     facts: dict[str, Word],
     height: int,
 ) -> Description:
-    persons, cells = _persons(said), said.query.cells  # type: ignore[attr-defined]
+    persons, cells = _persons(said), said.query.cells  # type: ignore[attr-defined]  # only queries by keys come here
     words = [measured(measure, persons=persons) for measure in measures]
     listed: list[Word] = [
         phrase("measure.named", measure=word, name=OneLine(measure.name)) if len(measures) > 1 else word

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any
 
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
@@ -17,7 +16,7 @@ from sfumato.engines.joined import few_rows, joined
 from sfumato.engines.partition_selection import persons_by_key
 from sfumato.engines.public_rows import public_rows
 from sfumato.engines.quantile_counts import lattice_counts
-from sfumato.engines.sources import Source, check_one_place, opened_together
+from sfumato.engines.sources import EngineTable, Source, check_one_place, opened_together
 from sfumato.engines.sufficient_statistics import RowIndicator
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.tables.clamped import Clamped
@@ -60,7 +59,7 @@ class Beside:
     @contextmanager
     def opened(
         self, joins: Sequence[Join], *, share: Share | None = None, where: Expression | None = None
-    ) -> Iterator[Any]:
+    ) -> Iterator[EngineTable]:
         """The rows with those that are joined, on their engine.
 
         Guarantee: of one person no more rows reach a private join than the limit of each side lets in, so one person's
@@ -78,7 +77,9 @@ class Beside:
                 table = joined(table, other, on=join.on, named=join.dataset.name)
             yield table
 
-    def _sides(self, join: Join, table: Any, other: Any, share: Share, where: Expression | None) -> tuple[Any, Any]:
+    def _sides(
+        self, join: Join, table: EngineTable, other: EngineTable, share: Share, where: Expression | None
+    ) -> tuple[EngineTable, EngineTable]:
         """Both sides of a private join, each held to its limit."""
         own = {column: column for column in table.columns}
         theirs = {prefixed(join.dataset, column): column for column in other.columns}
@@ -121,7 +122,7 @@ def check_columns(query: TableQuery, beside: Beside, unit: Unit) -> None:
         _check_number(query.names[0], query.of, columns)
 
 
-def exact_numbers(query: TableQuery, beside: Beside, *, unit: Unit, limit: Limit | None, secret: str) -> Any:
+def exact_numbers(query: TableQuery, beside: Beside, *, unit: Unit, limit: Limit | None, secret: str) -> object:
     """Add up in the engine. Sensitive: the result is exact and must meet noise before anyone sees it.
 
     Numbers for counts and measures; values and rows of each group for quantiles; persons of each key that occurs.

@@ -85,7 +85,7 @@ class Measure(ABC):
     @property
     def parts(self) -> Mapping[str, Clamped | Expression]:
         """The values and conditions that it is about, by the names that messages have for them."""
-        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]  # every measure is a dataclass
         return {
             "value" if name == "of" else name: part
             for name, part in fields.items()

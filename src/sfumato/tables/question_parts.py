@@ -36,7 +36,7 @@ def check_parts(part: object) -> None:
             for inner in part:
                 check_parts(inner)
     elif type(part) in PARTS:
-        for field in dataclasses.fields(part):  # type: ignore[arg-type]
+        for field in dataclasses.fields(part):  # type: ignore[arg-type]  # all PARTS are dataclasses
             check_parts(getattr(part, field.name))
     elif type(part) not in PLAIN:
         raise Unsupported(

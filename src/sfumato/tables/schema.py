@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar  # arguments by name, each of a type of its own
 
 from sfumato.core.deprecation import renamed
 from sfumato.core.exact import natural
@@ -95,7 +95,7 @@ class Schema:
     def to_toml(self) -> str:
         """Write the schema as TOML; reading it again gives the same schema."""
         limit = self.limit
-        parts: dict[str, dict[str, Any]] = {
+        parts: dict[str, dict[str, object]] = {
             "dataset": {"name": self.name, "version": self.edition, "derived": self.derived or None},
             "unit": {"column": self.unit, "number": self.n_units, "population": self.population},
             "limit": {} if limit is None else {"groups": limit.groups, "rows_per_group": limit.rows_per_group},

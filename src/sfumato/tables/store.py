@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 from sfumato.core.deprecation import renamed
 from sfumato.core.exact import Exact, natural, rational
@@ -184,7 +184,7 @@ class TableStore:
         """What the rows are known by, once the columns were looked at."""
         return {dataset: self._holdings[dataset].source.stored for dataset in self.private(query)}
 
-    def read(self, query: TableQuery) -> Any:
+    def read(self, query: TableQuery) -> object:
         """Add up in the engine. Sensitive: the result is exact."""
         limit = self._holdings[query.dataset].limit
         return exact_numbers(query, self._beside(query), unit=self._unit, limit=limit, secret=self._secret)

@@ -414,7 +414,7 @@ class Table:
             gate=self._gate,
         )
 
-    def _with(self, **changes: Any) -> "Table":
+    def _with(self, **changes: Any) -> "Table":  # fields, each of its own type
         return replace(self, gate=self._gate, **changes)
 
     @property

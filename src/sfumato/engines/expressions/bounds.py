@@ -221,8 +221,8 @@ def _absolute(part: _Range) -> _Range:
     other = _opposite(part)
     if part.high is not None and part.high <= 0:
         return other
-    known = part.high is not None and other.high is not None
-    return _Range(Fraction(0), max(part.high, other.high) if known else None, part.kinds)  # type: ignore[type-var]
+    high = None if part.high is None or other.high is None else max(part.high, other.high)
+    return _Range(Fraction(0), high, part.kinds)
 
 
 def _hull(parts: Sequence[_Range]) -> _Range:

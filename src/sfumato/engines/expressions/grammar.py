@@ -467,7 +467,7 @@ def _measured(node: object, known: dict[int, tuple[int, int]]) -> tuple[int, int
             case Text() | Whole() | Number() | Truth() | Date() | Named() | Compare() | OneOf() | Missing():
                 known[id(node)] = 1, 1
             case _:
-                parts = [_measured(part, known) for part in inside(node)]  # type: ignore[arg-type]
+                parts = [_measured(part, known) for part in inside(node)]  # type: ignore[arg-type]  # what is left has parts
                 known[id(node)] = 1 + max(depth for depth, _ in parts), 1 + sum(nodes for _, nodes in parts)
     return known[id(node)]
 
@@ -485,7 +485,7 @@ def _check_edges(edges: tuple[Literal, ...]) -> None:
         raise InvalidInput("edges must be all whole numbers, all numbers or all dates; nothing was done.")
     # Numbers are used as the nearest doubles: two edges that differ less than those would make an empty bin.
     places = [float(edge.value) if isinstance(edge, Number) else edge.value for edge in edges]
-    if any(not low < high for low, high in itertools.pairwise(places)):  # type: ignore[operator]
+    if any(not low < high for low, high in itertools.pairwise(places)):  # type: ignore[operator]  # all edges are of one kind
         raise InvalidInput("edges must ascend, each above the one before; nothing was done.")
 
 

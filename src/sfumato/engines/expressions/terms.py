@@ -59,17 +59,17 @@ class Term:
     """A value of one row: a column, or something computed from columns and constants."""
 
     __slots__ = ("node",)
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # a comparison is a condition, so no term is a key
 
     def __init__(self, node: Value) -> None:
         self.node = node
 
     # ------------------------------------------------------------------------------------------------ comparisons
 
-    def __eq__(self, other: object) -> Expression:  # type: ignore[override]
+    def __eq__(self, other: object) -> Expression:  # type: ignore[override]  # a condition, not a truth
         return _compare(self.node, Operator.EQUAL, _node(other))
 
-    def __ne__(self, other: object) -> Expression:  # type: ignore[override]
+    def __ne__(self, other: object) -> Expression:  # type: ignore[override]  # as above: a condition, not a truth
         return _compare(self.node, Operator.UNEQUAL, _node(other))
 
     def __lt__(self, other: object) -> Expression:
@@ -409,7 +409,7 @@ def _compare(left: Value, operator: Operator, right: Value) -> Expression:
         constant_left, constant_right = constant_right, constant_left
     if constant_right:
         if isinstance(left, Named):
-            return Compare(column=left.column, operator=operator, constant=right)  # type: ignore[arg-type]
+            return Compare(column=left.column, operator=operator, constant=right)  # type: ignore[arg-type]  # it is a constant
         return ValueCompare(left=left, operator=operator, right=right)
     symmetric = operator in (Operator.EQUAL, Operator.UNEQUAL)
     if operator in (Operator.ABOVE, Operator.AT_LEAST) or (symmetric and form(right) < form(left)):

@@ -1,9 +1,10 @@
 """The same statistics at edge and at node level, on one scale: what it costs to protect a node and not a link."""
 
 from collections.abc import Sequence
-from typing import Any
+from types import ModuleType, UnionType
 
 from sfumato.core.extras import need
+from sfumato.core.foreign import Chart, ChartRow
 from sfumato.core.release import Release, only_release
 from sfumato.core.units import Edge, Node, Weight
 from sfumato.errors import InvalidInput
@@ -21,11 +22,10 @@ __all__ = ["edge_and_node"]
 
 WIDTH, STEP = 300, 26
 STAIRS = (340, 250)
-Row = dict[str, Any]
 Releases = Release | Sequence[Release]
 
 
-def edge_and_node(edge: Releases, node: Releases, language: str = "en", theme: str = "light") -> Any:
+def edge_and_node(edge: Releases, node: Releases, language: str = "en", theme: str = "light") -> Chart:
     """Draw the same statistics released at both levels: two marks on their intervals for each, on one scale.
 
     ``edge`` is a release, or several, that protect a link, ``node`` what protects a node with all its links. Statistics
@@ -68,7 +68,7 @@ def edge_and_node(edge: Releases, node: Releases, language: str = "en", theme: s
     )
 
 
-def _checked(given: Releases, kind: Any, word: str) -> list[Release]:
+def _checked(given: Releases, kind: type | UnionType, word: str) -> list[Release]:
     """The releases of one level, with the unit that belongs to it."""
     found = [only_release(release) for release in ([given] if isinstance(given, Release) else given)]
     if not found or not all(isinstance(release.statement.unit, kind) for release in found):
@@ -119,13 +119,13 @@ def _level(release: Release, language: str) -> str:
 
 
 def _panel(
-    altair: Any,
+    altair: ModuleType,
     edge: tuple[Release, PlottedStatistic],
     node: tuple[Release, PlottedStatistic],
     colours: Palette,
     language: str,
-) -> Any:
-    rows: list[Row] = []
+) -> Chart:
+    rows: list[ChartRow] = []
     for (release, each), note in ((edge, ""), (node, _wider(edge[1], node[1], language))):
         within = message(language, "network_plot.within", low=each.ends[0], high=each.ends[1])
         row = {"level": _level(release, language), "value": each.value, "low": each.low, "high": each.high}
@@ -168,7 +168,9 @@ def _wider(edge: PlottedStatistic, node: PlottedStatistic, language: str) -> str
     return message(language, "network_plot.wider", times=f"{times:,.0f}" if times >= 10 else f"{times:.2g}")
 
 
-def _stairs(altair: Any, edges: Sequence[Release], nodes: Sequence[Release], colours: Palette, language: str) -> Any:
+def _stairs(
+    altair: ModuleType, edges: Sequence[Release], nodes: Sequence[Release], colours: Palette, language: str
+) -> Chart:
     """Both degree distributions, as numbers of nodes with so many links or more, up to the degree that both reach."""
     if len(edges) > 1 or len(nodes) > 1:
         raise InvalidInput("of degree histograms one at each level is compared; nothing was drawn.")

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import ModuleType
 
 from sfumato.core.budget import Budget
 from sfumato.core.extras import need
+from sfumato.core.foreign import Chart, ChartRow
 from sfumato.core.query import Query
 from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput, Unsupported
@@ -20,7 +21,6 @@ __all__ = ["PlottedStatistic", "charged", "statistics", "statistics_of"]
 
 MOST_STATISTICS = 20
 WIDTH, HEIGHT = 360, 24
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class PlottedStatistic:
 
 def statistics(
     releases: Sequence[Release], language: str = "en", theme: str = "light", *, names: Sequence[str] | None = None
-) -> Any:
+) -> Chart:
     """Draw the numbers of several releases of one network, one line each: links, triangles, stars, clustering.
 
     Every line has a scale of its own with 0 on it, so the length of an interval beside that of its line says how exact
@@ -173,8 +173,8 @@ def _one_network(releases: Sequence[Release]) -> list[Release]:
     return given
 
 
-def _line(altair: Any, title: str, each: PlottedStatistic, colours: Palette, language: str) -> Any:
-    row: Row = {"name": title, "value": each.value, "low": each.low, "high": each.high, "shown": each.shown}
+def _line(altair: ModuleType, title: str, each: PlottedStatistic, colours: Palette, language: str) -> Chart:
+    row: ChartRow = {"name": title, "value": each.value, "low": each.low, "high": each.high, "shown": each.shown}
     row["within"] = message(language, "network_plot.within", low=each.ends[0], high=each.ends[1])
     least, most = min(0.0, each.low, each.value), max(each.high, each.value, 0.0)
     scale = altair.Scale(domain=[least, most * 1.04 if most > 0 else 1.0], nice=False)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from sfumato.core.budget import Budget
 from sfumato.core.description import Description
@@ -125,7 +125,7 @@ class Clustering:
             )
         )
 
-    def exact(self, graph: Adjacency) -> Any:
+    def exact(self, graph: Adjacency) -> object:
         """Both counts with their guides and rungs. Sensitive."""
         from sfumato.graphs.kernels import ranked, triangles
         from sfumato.graphs.local_sensitivity import star_rungs, triangle_rungs

@@ -1,7 +1,6 @@
 """The fast way: one backward pass gives the output gradients of all layers; norms and weighted sums come from them."""
 
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +12,7 @@ from sfumato.learning.engine.layers import BatchShape, Direct, LayerPart, part_o
 from sfumato.learning.engine.losses import Kind, Loss, unit_losses
 from sfumato.learning.engine.record import Site
 from sfumato.learning.engine.recording import recording
+from sfumato.learning.given import Tree
 
 __all__ = ["KEEP", "Changed", "fast_sum"]
 
@@ -28,7 +28,7 @@ def fast_sum(
     model: nn.Module,
     loss: Loss,
     inputs: tuple[Tensor, ...],
-    targets: Any,
+    targets: Tree,
     present: Tensor,
     *,
     clip: float,

@@ -1,7 +1,7 @@
 """Clipped sums: what a step of private training needs of a model and a batch."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +13,7 @@ from sfumato.learning.engine.fast import fast_sum
 from sfumato.learning.engine.losses import Kind, Loss
 from sfumato.learning.engine.plan import PassPlan, key, plan
 from sfumato.learning.engine.semantics import semantic_sum
+from sfumato.learning.given import Tree
 from sfumato.learning.refusals import check_layers
 from sfumato.learning.unchanged import Unchanged
 
@@ -77,7 +78,7 @@ class Engine:
         self.clip = clip
         self._parameters = dict(model.named_parameters())
         self.unchanged = Unchanged(model, loss)
-        self._plans: dict[tuple[Any, ...], PassPlan] = {}
+        self._plans: dict[tuple[object, ...], PassPlan] = {}
         self._last: PassPlan | None = None  # as it was before rows were seen: what they bring about is not remembered
 
     @property
@@ -98,13 +99,13 @@ class Engine:
             return "nothing is planned before the first batch" if self.grad_mode != "semantic" else "semantic: as asked"
         return self._last.table()
 
-    def prepare(self, inputs: Any, targets: Any) -> None:
+    def prepare(self, inputs: Tree, targets: Tree) -> None:
         """Plan for batches of such shapes; their values are not looked at."""
         inputs = inputs if isinstance(inputs, tuple) else (inputs,)
         if self.grad_mode != "semantic":
             self._last = self._planned(inputs, targets)
 
-    def sum(self, inputs: Any, targets: Any, present: Tensor | None = None) -> ClippedSum:
+    def sum(self, inputs: Tree, targets: Tree, present: Tensor | None = None) -> ClippedSum:
         """Sum the clipped gradients of a batch."""
         inputs = inputs if isinstance(inputs, tuple) else (inputs,)
         if present is None:
@@ -135,7 +136,7 @@ class Engine:
                 )
         return ClippedSum(sums=into, flat=flat, norms=norms, losses=losses)
 
-    def _planned(self, inputs: tuple[Tensor, ...], targets: Any) -> PassPlan:
+    def _planned(self, inputs: tuple[Tensor, ...], targets: Tree) -> PassPlan:
         at = key(self.model, self._parameters, inputs, targets)
         if at not in self._plans:
             self._plans[at] = plan(self.model, self.loss, inputs, targets, self.unit)
@@ -163,7 +164,7 @@ class Engine:
 def clipped_sum(
     model: nn.Module,
     loss: Loss,
-    batch: tuple[Any, Any],
+    batch: tuple[Tree, Tree],
     *,
     clip: float = 1.0,
     unit: Kind = "record",

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, field
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Protocol
 
 from sfumato.core.deprecation import renamed, withdrawn
 from sfumato.core.exact import Exact, natural, rational
@@ -11,6 +11,7 @@ from sfumato.core.query import Dataset, check_name
 from sfumato.core.question import Gate, Question
 from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput, NotDeclared
+from sfumato.learning.given import GivenRows, Predictor
 from sfumato.learning.paradigms.distillation import CloserModel, floored
 from sfumato.learning.paradigms.learning_curves import LearningCurve
 from sfumato.learning.paradigms.output_perturbation import logistic_weights
@@ -27,11 +28,11 @@ class Keeper(Protocol):
         """Keep a way to train teachers."""
         ...
 
-    def ask(self, name: str, questions: Any) -> int:
+    def ask(self, name: str, questions: GivenRows) -> int:
         """Keep public questions."""
         ...
 
-    def examine(self, name: str, models: Sequence[Any]) -> int:
+    def examine(self, name: str, models: Sequence[Predictor]) -> int:
         """Keep models."""
         ...
 
@@ -77,7 +78,7 @@ class Examples:
         self.keeper.teach(name, train, parts, classes)
         return Teachers(examples=self, name=name, parts=parts, classes=classes)
 
-    def learning_curve(self, models: Sequence[Any], *, name: str) -> Question:
+    def learning_curve(self, models: Sequence[Predictor], *, name: str) -> Question:
         """The accuracy of several models, such as those after each epoch, for one charge.
 
         Assumes: the models do not hang on these examples. A torch module gives a score for each of two
@@ -91,7 +92,7 @@ class Examples:
         query = LearningCurve(dataset=self.dataset, models=name, epochs=epochs, number=number, content=content)
         return Question(query=query, gate=self._gate)
 
-    def accuracy(self, model: Any, *, name: str) -> Question:
+    def accuracy(self, model: Predictor, *, name: str) -> Question:
         """The share of examples that one model gets right: moved by 1/number under *replace*."""
         return self.learning_curve([model], name=name)
 
@@ -136,7 +137,7 @@ class Teachers:
     parts: int
     classes: int
 
-    def labels(self, questions: Any, *, name: str) -> Question:
+    def labels(self, questions: GivenRows, *, name: str) -> Question:
         """A label for every public question, by the most noisy votes; all of them for one charge."""
         asked = self._asked(questions, name)
         query = TeacherVotes(
@@ -151,7 +152,7 @@ class Teachers:
         return Question(query=query, gate=self.examples._gate)
 
     def confident_labels(
-        self, questions: Any, *, name: str, answers: int, threshold: int, share: Exact = SHARE
+        self, questions: GivenRows, *, name: str, answers: int, threshold: int, share: Exact = SHARE
     ) -> Question:
         """Labels for at most ``answers`` of the questions: those on which about ``threshold`` teachers agree.
 
@@ -172,14 +173,14 @@ class Teachers:
         )
         return Question(query=query, gate=self.examples._gate)
 
-    def _asked(self, questions: Any, name: str) -> int:
+    def _asked(self, questions: GivenRows, name: str) -> int:
         check_name(name, "the name of a list of questions")
         if len(questions) == 0:
             raise InvalidInput("teachers need at least one question; nothing was done.")
         return self.examples.keeper.ask(name, questions)
 
 
-def lesson(release: Release, questions: Any) -> tuple[Any, list[int]]:
+def lesson(release: Release, questions: GivenRows) -> tuple[GivenRows, list[int]]:
     """What a student is taught: the public questions that were answered, and their labels. It costs nothing."""
     labels = only_release(release)["label"].values
     if len(labels) != len(questions):

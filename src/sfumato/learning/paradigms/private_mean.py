@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any  # settings of one of two classes
 from weakref import WeakKeyDictionary
 
 import torch
@@ -130,7 +130,7 @@ def _same(one: object, other: object) -> bool:
     return one is other or (isinstance(one, int | float | str | Fraction) and type(one) is type(other) and one == other)
 
 
-def _made(given: Engine | InBatchContrast, settings: Any) -> Engine | InBatchContrast:
+def _made(given: Engine | InBatchContrast, settings: tuple[Any, ...]) -> Engine | InBatchContrast:
     if isinstance(given, InBatchContrast):
         model, each, temperature, both, chunk = settings
         return InBatchContrast(model, each=each, temperature=temperature, both=both, chunk=chunk)

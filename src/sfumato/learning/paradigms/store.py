@@ -4,11 +4,12 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, TypeGuard, TypeVar
 
 from sfumato.core.deprecation import renamed
 from sfumato.core.exact import Exact, natural
 from sfumato.core.extras import need
+from sfumato.core.foreign import Array
 from sfumato.core.interrupts import attempt
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, Query, ReleasedQuery
@@ -17,6 +18,7 @@ from sfumato.core.units import Family, Record, Relation, User
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.gate.setting import Setting
 from sfumato.learning import EXAMPLE_QUERIES, TRAINING_QUERIES
+from sfumato.learning.given import GivenRows, Predictor
 from sfumato.learning.paradigms.content import content_of
 from sfumato.learning.paradigms.distillation import CloserModel
 from sfumato.learning.paradigms.examples import Examples
@@ -30,6 +32,8 @@ from sfumato.learning.silence import silence
 from sfumato.learning.units import Units, listed_ids, typed
 
 if TYPE_CHECKING:
+    from torch import Tensor, nn
+
     from sfumato.learning.evaluation import Evaluator
     from sfumato.learning.multiplicity import Multiplied
     from sfumato.learning.trainer import Trainer
@@ -39,18 +43,22 @@ __all__ = ["ExampleStore"]
 ExampleQuery = TeacherVotes | ConfidentVotes | LearningCurve | CloserModel | LogisticWeights
 
 
+Held = TypeVar("Held")
+Content = TypeVar("Content")
+
+
 @dataclass(slots=True, kw_only=True, repr=False, eq=False)
 class _Holding:
     """What is kept of declared examples. Sensitive: inputs, targets, ids."""
 
-    inputs: Any
-    targets: Any
+    inputs: GivenRows
+    targets: GivenRows
     ids: list[Id | None] | None
     n_units: int | None
     secret: Callable[[], bytes]
     ensembles: dict[str, tuple[Train, tuple[int, int, str]]] = field(default_factory=dict)
-    questions: dict[str, tuple[Any, str]] = field(default_factory=dict)
-    models: dict[str, tuple[list[Any], str]] = field(default_factory=dict)
+    questions: dict[str, tuple[GivenRows, str]] = field(default_factory=dict)
+    models: dict[str, tuple[list[Predictor], str]] = field(default_factory=dict)
 
     def voted(self, ensemble: str, asked: str) -> str:
         """The digest of teachers and questions as they are now, and of a secret: nobody learns them by trying."""
@@ -85,13 +93,13 @@ class _Keeper:
             )
         _kept(self._held.ensembles, name, train, (parts, classes, content_of(train)))
 
-    def ask(self, name: str, questions: Any) -> int:
+    def ask(self, name: str, questions: GivenRows) -> int:
         """Keep public questions under a name; how many there are."""
         taken = public_questions(questions)
         _kept(self._held.questions, name, taken, content_of(taken))
         return len(taken)
 
-    def examine(self, name: str, models: Sequence[Any]) -> int:
+    def examine(self, name: str, models: Sequence[Predictor]) -> int:
         """Keep models under a name, each tried on zeros; how many there are."""
         from sfumato.learning.paradigms.predictions import rehearsed
 
@@ -179,8 +187,8 @@ class ExampleStore:
     @renamed(way="grad_mode", copies="augmentations")
     def trainer(
         self,
-        model: Any,
-        loss: Callable[..., Any],
+        model: "nn.Module",
+        loss: "Callable[..., Tensor]",
         *,
         data: Units,
         clip: Exact = 1,
@@ -218,7 +226,7 @@ class ExampleStore:
         evaluations: int,
         epsilon: Exact,
         delta: Exact,
-        metric: Callable[..., Any] | None = None,
+        metric: "Callable[[Tensor, Tensor], Tensor] | None" = None,
     ) -> "Evaluator":
         """Pay for so many looks at how well models do on held-out units; charged now, as a whole.
 
@@ -294,7 +302,7 @@ class ExampleStore:
         """Nothing: where examples in memory came from is not known."""
         return {}
 
-    def read(self, query: ExampleQuery) -> Any:
+    def read(self, query: ExampleQuery) -> object:
         """Read the examples and compute. Sensitive: the result is exact.
 
         What teachers and models print, log or warn of meanwhile can depend on the data, and is not shown.
@@ -302,7 +310,7 @@ class ExampleStore:
         with silence():
             return self._computed(query, self._holdings[query.dataset])
 
-    def _computed(self, query: ExampleQuery, held: _Holding) -> Any:
+    def _computed(self, query: ExampleQuery, held: _Holding) -> object:
         match query:
             case TeacherVotes():
                 return [count for row in self._votes(query, held) for count in row]
@@ -365,7 +373,7 @@ class ExampleStore:
         return list(first.values())
 
 
-def _taken(given: Any) -> Any:
+def _taken(given: GivenRows) -> GivenRows:
     """What was handed over, as it is now: a tensor, or an array."""
     if hasattr(given, "clone"):
         return given.detach().clone()
@@ -374,7 +382,7 @@ def _taken(given: Any) -> Any:
     return np.array(typed(given))
 
 
-def _doubles(rows: Any) -> Any:
+def _doubles(rows: GivenRows) -> Array:
     """Rows of numbers as doubles, whatever type of number they have."""
     if hasattr(rows, "clone"):
         import torch
@@ -383,12 +391,12 @@ def _doubles(rows: Any) -> Any:
     return rows
 
 
-def _above(target: Any) -> bool:
+def _above(target: GivenRows) -> bool:
     """Whether a target is above 0; what is no number is not."""
     return attempt(lambda: bool(float(target) > 0)) is True
 
 
-def _kept(names: dict[str, Any], name: str, what: Any, content: Any) -> None:
+def _kept(names: dict[str, tuple[Held, Content]], name: str, what: Held, content: Content) -> None:
     """Keep something under a public name, which stays what it is: what has another content is refused."""
     if names.setdefault(name, (what, content))[1] != content:
         raise Refused(f"{name!r} is the name of something else here; nothing was done. Give it another name.")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core import enclosures, events
 from sfumato.core.budget import Budget
@@ -321,7 +321,7 @@ class ConfidentMax:
 def _labelled(
     chosen: tuple[int, ...], labels: Mapping[str, Sequence[int]], release: Release
 ) -> Mapping[str, SelectedValues]:
-    named: dict[str, tuple[Any, ...]] = {name: tuple(column) for name, column in labels.items()}
+    named: dict[str, tuple[str | int | bool, ...]] = {name: tuple(column) for name, column in labels.items()}
     return {"label": SelectedValues(chosen=chosen, labels=named, measure="label", sources=(release,))}
 
 

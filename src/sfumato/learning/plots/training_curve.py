@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from sfumato import accounting
 from sfumato.core.events import Gaussian, Repeated
 from sfumato.core.extras import need
+from sfumato.core.foreign import Chart
 from sfumato.core.release import Release, only_release
 from sfumato.core.statement import Statement
 from sfumato.errors import InvalidInput
@@ -39,7 +39,7 @@ class Trials:
             raise InvalidInput("each run has an accuracy for every epoch, and there is one; nothing was drawn.")
 
 
-def training(release: Release, language: str = "en", theme: str = "light") -> Any:
+def training(release: Release, language: str = "en", theme: str = "light") -> Chart:
     """Draw the ε of the steps of a training run, at the δ of its release. Public: nothing of the data is in it.
 
     Guarantee: the line is nowhere below the ε of so many steps; it is worked out at a few of them and stands, before
@@ -87,7 +87,7 @@ def training(release: Release, language: str = "en", theme: str = "light") -> An
     )
 
 
-def accuracies(courses: Sequence[Trials], language: str = "en", theme: str = "light", *, name: str) -> Any:
+def accuracies(courses: Sequence[Trials], language: str = "en", theme: str = "light", *, name: str) -> Chart:
     """Draw how often models are right while ε grows: the mean of several runs as a line, from worst to best as a band.
 
     Public: outcomes on public test data, or numbers that were released.

@@ -8,7 +8,7 @@ needs NumPy and SciPy.
 """
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any  # whatever a module has under a name
 
 from sfumato.core.deprecation import warn_renamed
 

@@ -6,7 +6,7 @@ That registry shows its strings as Markdown, so they are quoted as such; the fie
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any  # JSON with floating-point numbers, as the registry wants them
 
 from sfumato.core.documents import Json
 from sfumato.core.exact import fraction_text

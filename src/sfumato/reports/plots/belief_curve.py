@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
 
 from sfumato.core import adversary
 from sfumato.core.exact import decimal_up, fraction_text
 from sfumato.core.extras import need
+from sfumato.core.foreign import Chart, ChartRow
 from sfumato.core.guarantees import Pure
 from sfumato.core.release import Release, only_release
 from sfumato.core.statement import Statement
@@ -21,7 +21,7 @@ __all__ = ["belief", "people"]
 STEPS = 40
 
 
-def belief(release: Release, language: str = "en", theme: str = "light") -> Any:
+def belief(release: Release, language: str = "en", theme: str = "light") -> Chart:
     """Draw how far any belief about one unit can move, by all releases of the account up to this one.
 
     Guarantee: Bayes' rule with the ε spent so far, everything else in the data known; rounded against us. Under
@@ -85,7 +85,7 @@ def belief(release: Release, language: str = "en", theme: str = "light") -> Any:
     )
 
 
-def people(release: Release, language: str = "en", theme: str = "light") -> Any:
+def people(release: Release, language: str = "en", theme: str = "light") -> Chart:
     """Draw what the account's releases can teach about one unit as dots out of 1,000.
 
     Pure: a chance of 100 in 1,000 that the unit is in the data (under replace: has a trait), and the least and the most
@@ -126,7 +126,7 @@ def _about(said: Statement, language: str, *, trait: bool = False) -> str:
     return message(language, f"{about}_inside" if trait else about, member=member)
 
 
-def _curve(name: str, guarantee: Pure) -> Iterator[dict[str, Any]]:
+def _curve(name: str, guarantee: Pure) -> Iterator[ChartRow]:
     for step in range(STEPS + 1):
         share = Fraction(step, STEPS)
         bound = adversary.belief(guarantee, share**2 * (3 - 2 * share))  # denser at both ends, where the curve bends

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from sfumato.core.exact import Exact, positive
 from sfumato.core.extras import need
+from sfumato.core.foreign import Chart, ChartRow
 from sfumato.core.query import Law, Mechanism
 from sfumato.core.release import Release, only_release
 from sfumato.core.statement import Statement
@@ -39,7 +39,7 @@ def recalibrated(said: Statement, epsilon: Exact) -> Mechanism:
     raise Unsupported(f"a {said.mechanism.KIND} cannot be calibrated to another ε here; nothing was drawn.")
 
 
-def frontier(release: Release, language: str = "en", theme: str = "light", *, column: str | None = None) -> Any:
+def frontier(release: Release, language: str = "en", theme: str = "light", *, column: str | None = None) -> Chart:
     """Draw the 95% margin that the same mechanism would have at other ε, with the ε of this release marked.
 
     Public: all of it. The sensitivity and the kind of mechanism decide the curve; no data is opened and no noise drawn.
@@ -56,7 +56,7 @@ def frontier(release: Release, language: str = "en", theme: str = "light", *, co
     lines = {message(language, "plot.each"): False}
     if numbers > 1:
         lines[message(language, "plot.at_once", numbers=f"{numbers:,}")] = True
-    rows: list[dict[str, Any]] = [
+    rows: list[ChartRow] = [
         {"line": line, "epsilon": float(chosen * factor), "margin": curve_of.shown(curve_of.margin(law, joint=joint))}
         for line, joint in lines.items()
         for factor, law in laws.items()

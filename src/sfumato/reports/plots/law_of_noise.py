@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 from sfumato.core.enclosures import Enclosure
 from sfumato.core.exact import Exact, fraction_text, probability
 from sfumato.core.extras import need
+from sfumato.core.foreign import Chart
 from sfumato.core.query import Law
 from sfumato.core.release import Release, only_release
 from sfumato.core.search import least_whole
@@ -33,7 +34,7 @@ REACH = 2  # how many margins are drawn to each side
 class Tailed(Protocol):
     """A symmetric law, known by its tail."""
 
-    def tail(self, size: Any) -> Enclosure:
+    def tail(self, size: Any) -> Enclosure:  # a whole number, or of a continuous law any rational
         """P(|z| > size)."""
         ...
 
@@ -66,7 +67,7 @@ class Carried:
         return Enclosure(beyond, beyond)
 
 
-def noise(release: Release, language: str = "en", theme: str = "light", *, column: str | None = None) -> Any:
+def noise(release: Release, language: str = "en", theme: str = "light", *, column: str | None = None) -> Chart:
     """Draw the law of the error of each number of a release.
 
     Counts and sums have a law of their own, in their own units. Of other columns, and where there are several and none
@@ -106,7 +107,7 @@ def law(
     confidence: Exact = CONFIDENCE,
     about: str = "",
     words: tuple[str, str] | None = None,
-) -> Any:
+) -> Chart:
     """Draw how likely each error is, dark within the margin and light beyond.
 
     A wide law is drawn in bars of several whole numbers each, a continuous one in thin bars. Works for every symmetric

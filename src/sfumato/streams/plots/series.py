@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import ModuleType
 
 from sfumato.core.extras import need
+from sfumato.core.foreign import Chart, ChartRow
 from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.inference.derived import Derived
@@ -23,14 +24,13 @@ __all__ = ["DrawnSeries", "course", "event_and_person", "lines", "series"]
 MOST_PANELS = 12
 MOST_POINTS = 600  # of one line: more cannot be told apart on paper
 WIDTH, HEIGHT, SMALL = 600, 260, 110
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnSeries:
     """What is drawn of one series: a row for each step that is shown, by group."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[ChartRow, ...]
     groups: tuple[str, ...]
     numbers: int
     every: int
@@ -67,7 +67,9 @@ def course(given: Release | Derived) -> DrawnSeries:
     return DrawnSeries(rows=tuple(rows), groups=groups, numbers=len(figure.values), every=every)
 
 
-def series(given: Release | Derived, language: str = "en", theme: str = "light", *, then: Derived | None = None) -> Any:
+def series(
+    given: Release | Derived, language: str = "en", theme: str = "light", *, then: Derived | None = None
+) -> Chart:
     """Draw a series on its 95% bands: dark for one step at a time, light for all steps at once.
 
     Takes a release of running totals, or figures that were computed from one and go by step. Groups have a panel each,
@@ -126,7 +128,7 @@ def series(given: Release | Derived, language: str = "en", theme: str = "light",
     )
 
 
-def event_and_person(event: Release, person: Release, language: str = "en", theme: str = "light") -> Any:
+def event_and_person(event: Release, person: Release, language: str = "en", theme: str = "light") -> Chart:
     """Draw two releases of running totals side by side on one scale: what it costs to protect more.
 
     Each panel says what it protects and at which ε; the bands are those of :func:`series`.
@@ -160,18 +162,18 @@ def event_and_person(event: Release, person: Release, language: str = "en", them
 
 
 def lines(
-    altair: Any,
-    rows: Sequence[Row],
+    altair: ModuleType,
+    rows: Sequence[ChartRow],
     colours: Palette,
     language: str,
     *,
     axis: str,
     size: tuple[int, int],
     up_to: tuple[float, float],
-    then: Sequence[Row] = (),
+    then: Sequence[ChartRow] = (),
     heading: str = "",
     named: bool = True,
-) -> Any:
+) -> Chart:
     """One panel: the wide band, the near band, the line, and what comes after it; ``named`` gives steps their word."""
     zero = {"condition": {"test": "datum.value === 0", "value": colours.band}, "value": colours.line}
     y = altair.Y(
@@ -205,7 +207,7 @@ def lines(
         ),
     ]
 
-    def layers(data: Sequence[Row], dash: list[int]) -> list[Any]:
+    def layers(data: Sequence[ChartRow], dash: list[int]) -> list[Chart]:
         base = altair.Chart(altair.Data(values=list(data))).encode(x=x, tooltip=tips)
         if len(data) == 1:  # a band of one step has no width
             bars = [("least", "most", colours.faint, 14), ("low", "high", colours.band, 14)]

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sfumato.core.budget import Budget
 from sfumato.core.extras import need
+from sfumato.core.foreign import Chart
 from sfumato.errors import InvalidInput
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import message
@@ -31,7 +31,7 @@ class Curve:
             raise InvalidInput("a curve has as many lengths as guesses and bounds, at least one; nothing was drawn.")
 
 
-def trajectories(curves: Sequence[Curve], language: str = "en", theme: str = "light", *, blind: float) -> Any:
+def trajectories(curves: Sequence[Curve], language: str = "en", theme: str = "light", *, blind: float) -> Chart:
     """Draw how often an adversary guesses right as a stream grows longer, at several levels of protection.
 
     Solid: what was reached. Dashed, in the same tone: the most that the promise allows for one person over all steps.
@@ -86,7 +86,7 @@ def trajectories(curves: Sequence[Curve], language: str = "en", theme: str = "li
 
 def advantages(
     found: Sequence[tuple[str, float]], bound: float, spend: Budget, language: str = "en", theme: str = "light"
-) -> Any:
+) -> Chart:
     """Draw the advantage of several adversaries as bars, and the bound of a promise as a line.
 
     >>> advantages([("AR(1) filter", 0.03)], 0.1, Budget(epsilon="1/10")).to_dict()["title"]["text"]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from sqlglot import exp
 
@@ -57,7 +57,7 @@ def _pairs(node: exp.Join, rows: RowScope, called: str) -> list[tuple[str, str]]
     condition = node.args["on"]
     pairs = []
     for part in condition.flatten() if isinstance(condition, exp.And) else [condition]:
-        plain: Any = part.unnest() if isinstance(part, exp.Paren) else part
+        plain = cast("exp.Expression", part.unnest() if isinstance(part, exp.Paren) else part)
         if not isinstance(plain, exp.EQ):
             raise refused(f"{name_of(plain)} in ON")
         sides = [plain.this, plain.expression]

@@ -343,13 +343,18 @@ def _date_part(name: str, of: Term) -> Term:
 
 def _buckets(value: Term, low: object, high: object, count: object) -> Term:
     """Which of so many equal parts from low to high the value lies in: 0 below them, one more than there are above."""
-    numbers = isinstance(low, int | Fraction) and isinstance(high, int | Fraction) and type(count) is int
-    if not numbers or not low < high or not 1 <= count <= MOST_BUCKETS:  # type: ignore[operator]
+    if (
+        not isinstance(low, int | Fraction)
+        or not isinstance(high, int | Fraction)
+        or type(count) is not int
+        or not low < high
+        or not 1 <= count <= MOST_BUCKETS
+    ):
         raise InvalidInput(
             "WIDTH_BUCKET takes constants: low, a higher high, and a number of buckets from 1 to "
             f"{MOST_BUCKETS:,}; nothing was done."
         )
-    edges = [low + Fraction(place * (high - low), count) for place in range(count + 1)]  # type: ignore[operator,call-overload]
+    edges: list[int] | list[Fraction] = [low + Fraction(place * (high - low), count) for place in range(count + 1)]
     plain = all(edge.denominator == 1 for edge in edges)
     edges = [int(edge) for edge in edges] if plain else edges
     choice = when(value < edges[0]).then(0)
