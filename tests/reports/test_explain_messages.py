@@ -9,8 +9,8 @@ from sfumato.errors import Refused, Unsupported
 from sfumato.reports.catalogue import counted, message, messages, read
 from sfumato.reports.words import AUDIENCES
 
-# 隐私保证 is the term for a privacy guarantee, and 保证 stands nowhere else. A budget may be used up to 100%, and a bound
-# on a belief may be as high.
+# 隐私保证 is the term for a privacy guarantee, and 保证 stands nowhere else.
+# A budget may be used up to 100%, and a bound on a belief may be as high.
 FORBIDDEN = {
     "en": r"\b(un)?safe(r|ly|ty)?\b(?! Harbor)|\bleak|anonym|\bimpossibl|\bprobability of|\bcomplian|\bcompl(y|ies)\b"
     r"|\bguarantee[sd]? (that|of|against)|\b(no|zero|without|free of) risk|risk-free|\bsecure|untraceable"

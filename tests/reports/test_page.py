@@ -166,7 +166,7 @@ def test_the_facts_are_there() -> None:
     assert facts["Account"] == "“visits”: ε = 1/2 spent, out of ε = 1"
     assert facts["Signed with the key"] == made.certificate.document["signature"]["key"]  # type: ignore[index,call-overload]
     assert "Rows counted where age ≥ 65, by region" in words["p"]
-    assert "统计满足条件 age ≥ 65 的记录行，按 region 分组" in words["p"]
+    assert "统计满足条件（age ≥ 65）的记录行，按 region 分组" in words["p"]
 
 
 def test_the_embedded_certificate_verifies() -> None:

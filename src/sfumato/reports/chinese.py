@@ -20,6 +20,7 @@ CHARACTERS = (
     (0x20000, 0x323AF),
 )
 SIGNS = frozenset("，。；：？！、（）《》〈〉【】「」『』“”‘’…—")
+APART = frozenset("·=<>≤≥≠\0")  # what keeps the spaces of its message: a separating dot, a comparison, a mark
 
 
 def fill(words: str, facts: Mapping[str, object]) -> str:
@@ -64,11 +65,11 @@ def _met(left: str, right: str) -> str:
     if not before or not after:
         return left + right
     last, first = before[-1], after[0]
+    if last in APART or first in APART:
+        return left + right
     if last in SIGNS or first in SIGNS or (_character(last) and _character(first)):
         return before + after
-    if _character(last) or _character(first):
-        return left + right if "\0" in (last, first) else f"{before} {after}"
-    return left + right
+    return f"{before} {after}" if _character(last) or _character(first) else left + right
 
 
 def _character(sign: str) -> bool:
