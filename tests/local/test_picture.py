@@ -52,7 +52,7 @@ def test_the_cost_of_memoised_reports_is_shown_with_its_condition() -> None:
 def test_joint_intervals_and_chinese_are_said() -> None:
     joint = estimate_shares(ASKED.ask, [0] * 50, joint=True)
     assert "all intervals" in plots.shares(joint, ASKED).to_dict()["title"]["subtitle"][0]
-    assert "全部区间" in plots.shares(joint, ASKED, "zh", "dark").to_dict()["title"]["subtitle"][0]
+    assert "全部置信区间" in plots.shares(joint, ASKED, "zh", "dark").to_dict()["title"]["subtitle"][0]
     assert len(plots.shares(joint, ASKED).to_dict()["layer"]) == 2
     unnamed = Collection(name="smoking", ask=ASKED.ask)
     assert [row["name"] for row in rows(plots.shares(joint, unnamed))] == ["0", "1", "2"]

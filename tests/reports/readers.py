@@ -1,5 +1,6 @@
 """Facts of every kind, for texts: what is released, of whom, under which relation, with and without a δ."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -56,6 +57,11 @@ MEASURES: tuple[Measure, ...] = (
     Association(name="m10", first=SBP, second=AGE),
     Association(name="m11", first=SBP, second=AGE, scaled=True),
 )
+
+
+def out_of_thousand(chinese: str) -> str:
+    """A Chinese text with its beliefs as English has them: so many in 1,000, and no percentages."""
+    return re.sub(r"(?<=[是至由则] )(\d+)(?:\.(\d))?%", lambda found: f"{int(found[1] + (found[2] or '0')):,}", chinese)
 
 
 def units_of(relation: str) -> list[Unit]:

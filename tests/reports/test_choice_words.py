@@ -73,7 +73,7 @@ def test_every_reader_hears_what_may_be_missing_and_what_delta_bounds(
     unsaid = {"en": "values were considered is not said", "zh": "考察了多少个取值，此处不作说明"}[language]
     alone = {
         "en": "a value that one person alone has is shown with a chance of at most ",
-        "zh": "被列出的可能性不超过 ",
+        "zh": "被列出的概率不超过 ",
     }
     for release in (counts, names):
         text, said = release.explain(language, reader), release.statement

@@ -88,7 +88,7 @@ def test_every_reader_is_told_what_is_free_and_what_is_not_promised(name: str, a
     assert "asked as often as anybody likes" in english
     assert "不限次数地向它提问" in chinese
     assert "It is not promised that the model is right or fair" in english
-    assert "不承诺模型正确或公平" in chinese
+    assert "隐私保证不涉及模型是否正确、是否公平" in chinese
     assert "not the chance that something goes wrong" in english
     assert "不是出错的概率" in chinese
     assert "was charged once, before anything was read" in english

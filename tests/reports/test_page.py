@@ -103,7 +103,7 @@ def test_each_number_stands_with_its_interval_in_both_languages(small: Release) 
     ]
     assert [row for row in cells if row[0] in ("north", "south")] == rows + rows
     assert ["region", "count, noise included", "95% interval from", "to"] in cells
-    assert ["region", "计数（含噪声）", "95% 区间下限", "上限"] in cells
+    assert ["region", "计数（含噪声）", "95% 置信区间下限", "上限"] in cells
 
 
 def test_the_explanation_is_there_for_every_reader_in_both_languages(small: Release) -> None:
@@ -166,7 +166,7 @@ def test_the_facts_are_there() -> None:
     assert facts["Account"] == "“visits”: ε = 1/2 spent, out of ε = 1"
     assert facts["Signed with the key"] == made.certificate.document["signature"]["key"]  # type: ignore[index,call-overload]
     assert "Rows counted where age ≥ 65, by region" in words["p"]
-    assert "统计满足条件 age ≥ 65 的记录行，按 region 分组" in words["p"]
+    assert "统计满足条件（age ≥ 65）的记录行，按 region 分组" in words["p"]
 
 
 def test_the_embedded_certificate_verifies() -> None:
@@ -223,8 +223,8 @@ def test_the_pictures_are_drawn_in_each_language(small: Release) -> None:
             ("155 in 1,000", "that a given person is in the data"),
             ("error: what the noise adds",),
             ("north", "计数（含噪声）"),
-            ("千分之 155", "某个人在数据中的可能性"),
-            ("误差：噪声使数字变动多少",),
+            ("15.5%", "某个人在数据中的可能性"),
+            ("误差（噪声引起的变动）",),
         ),
         strict=True,
     ):
@@ -266,7 +266,7 @@ def test_chinese_text_has_no_english_in_it() -> None:
         (
             (sf.col("age") > 5) & ((sf.col("id") == "a") | (sf.col("id") == "b")),
             "age > 5 and (id = “a” or id = “b”)",
-            "age > 5 并且 （id = “a” 或者 id = “b”）",
+            "age > 5 并且（id = “a”或者 id = “b”）",
         ),
     ],
 )
@@ -312,9 +312,9 @@ def test_one_number_and_one_language() -> None:
     assert 'class="languages"' not in text, "one language needs no switch"
     assert ":target" not in text
     assert '<html lang="zh-Hans">' in text
-    assert "数据中的该保护对象换成另一个（替换）" in text
+    assert "把一个保护对象替换为另一个" in text
     assert "English" not in text
-    assert ["计数（含噪声）", "95% 区间下限", "上限"] in Reader(text).cells
+    assert ["计数（含噪声）", "95% 置信区间下限", "上限"] in Reader(text).cells
 
 
 def test_languages_that_are_not_there_are_refused() -> None:
@@ -393,4 +393,4 @@ def test_a_notebook_shows_a_small_table_and_the_promise() -> None:
 
 def test_a_notebook_under_replace() -> None:
     text = snippet(release(relation="replace"), "zh")
-    assert "可换成任何另一个（替换）" in text
+    assert "相邻关系：替换" in text

@@ -523,7 +523,7 @@ def test_a_budget_with_delta_has_two_panels() -> None:
     costs = [("one", sf.Budget(epsilon=1, delta=1e-7)), ("two", sf.Budget(epsilon=0.5))]
     chart = plots.burn_down(costs, sf.Budget(epsilon=2, delta=1e-6), "zh")
     assert [row["cap"] for row in rows(chart, "cap")] == [2.0, 1e-6]
-    assert "迄今已用 ε = 3/2，δ = 1e-7，总额度 ε = 2，δ = 1e-6，共 2 次扣减。" in texts(chart)
+    assert "迄今已用 ε = 3/2、δ = 1e-7，总预算 ε = 2、δ = 1e-6，共 2 次扣减。" in texts(chart)
 
 
 def test_charges_stand_at_their_times() -> None:

@@ -24,7 +24,6 @@ __all__ = [
     "Paragraph",
     "Phrase",
     "Range",
-    "Spaced",
     "Word",
     "WordRun",
     "phrase",
@@ -77,14 +76,7 @@ class OneLine:
     word: "Word"
 
 
-@dataclass(frozen=True, slots=True)
-class Spaced:
-    """A word that follows Chinese signs: with a space before it where it starts with a letter or a figure."""
-
-    word: "Word"
-
-
-Word = str | Phrase | Counted | Listed | Joined | WordRun | OneLine | Spaced
+Word = str | Phrase | Counted | Listed | Joined | WordRun | OneLine
 Paragraph = tuple[str, ...]
 """Keys of messages, said one after the other and filled from the figures of the release."""
 

@@ -15,7 +15,6 @@ from sfumato.core.description import (
     Paragraph,
     Phrase,
     Range,
-    Spaced,
     Word,
     phrase,
     plain,
@@ -173,7 +172,7 @@ def _computed(
         phrase("measure.named", measure=word, name=OneLine(measure.name)) if len(measures) > 1 else word
         for word, measure in zip(words, measures, strict=True)
     ]
-    figures: dict[str, Word] = {"measures": Spaced(Listed(tuple(listed)))}
+    figures: dict[str, Word] = {"measures": Listed(tuple(listed))}
     if number is not None:
         figures["number"] = f"{number:,}"
     numbers = cells * len(measures)

@@ -8,6 +8,7 @@ from sfumato.core.extras import need
 from sfumato.core.foreign import Chart, ChartRow
 from sfumato.errors import InvalidInput
 from sfumato.reports.catalogue import message
+from sfumato.reports.frequencies import so_many
 from sfumato.reports.plots.theme import Palette, dressed, palette
 
 __all__ = ["ALL", "Thousand", "icons", "thousands"]
@@ -98,7 +99,7 @@ def _runs(panels: Sequence[Thousand], colours: Palette) -> Iterator[ChartRow]:
 
 def _heads(panels: Sequence[Thousand], language: str) -> Iterator[ChartRow]:
     for place, panel in enumerate(panels):
-        count = message(language, "plot.of_thousand", dots=f"{panel.dark:,}")
+        count = message(language, "plot.of_thousand", dots=so_many(panel.dark, language))
         yield {"x": place * (ACROSS * STEP + GAP), "word": panel.word, "count": count}
 
 
