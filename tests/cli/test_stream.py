@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from sfumato.cli import stream
+from sfumato.core.deprecation import GONE
 from sfumato.demo.live_chart import ALARM, BOTH, RELEASED, TRUE, Point, chart
 from sfumato.demo.watched_building import ALARMS, WatchedBuilding
 from sfumato.reports.verify import read, verify
@@ -172,6 +173,18 @@ def test_events_are_totalled_step_by_step(run, folder, data):
     person = ("--person", "who", "--delta", "1e-6", "--amount", "n")
     assert told(run, data, *DAY, *person, "--max-per-event", 7) == [6, 6, 8]
     assert told(run, data, *DAY, *person, "--max-per-event", 4) == [4, 4, 6]
+
+
+def test_the_old_name_of_an_option_works_says_the_new_one_and_is_not_in_the_help(run, folder):
+    asked = ("stream", "total", "visits.csv", *DAY, "--amount", "n", *CLEAR, "--json")
+    old = run(*asked, "--each", 3)
+    assert old.exit_code == 0
+    assert [round(one) for one in json.loads(old.stdout)["columns"]["total"]["values"]] == [4, 4, 6]
+    assert f"--each is now --max-per-event. The old name goes in sfumato {GONE}." in old.stderr
+    both = run(*asked, "--each", 3, "--max-per-event", 1)
+    assert both.exit_code != 0
+    assert "both were given" in both.stderr
+    assert "--each" not in run("stream", "total", "--help").stdout
 
 
 @pytest.mark.parametrize("data", ["visits.csv", "visits.jsonl"])
