@@ -70,7 +70,7 @@ def released(
 ) -> Level:
     """Open a question ``runs`` times, each time charged, and hand it the same steps: numbers, ids, or amounts by id.
 
-    Told are the totals after each step, or with a ``width`` the sums of so many steps, one after the other. ``exact``
+    Released are the totals after each step, or with a ``width`` the sums of that many consecutive steps. ``exact``
     is what the steps truly were, where that differs from what may count; ``unit`` divides everything.
 
     >>> import sfumato as sf

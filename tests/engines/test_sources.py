@@ -197,7 +197,7 @@ def test_a_table_has_the_declared_columns_and_no_others() -> None:
         ({"id": Type.NUMBER}, "'id' is declared to hold numbers, and in the data frame it holds texts"),
         ({"id": Type.WHOLE}, "declared to hold whole numbers"),
         ({"n": Type.TEXT}, "holds whole numbers"),
-        ({"cost": Type.WHOLE}, r"a type that the grammar does not know \(decimal\(10, 2\)\)"),
+        ({"cost": Type.WHOLE}, r"a type that is not supported \(decimal\(10, 2\)\)"),
     ],
 )
 def test_columns_that_the_data_does_not_have_so_are_named(declared: dict[str, Type], words: str) -> None:

@@ -146,7 +146,7 @@ def test_the_counts_carry_the_noise_that_is_stated() -> None:
 
 
 def test_units_are_asked_about_one_by_one() -> None:
-    """A model that looks at its whole batch sees one record: nobody's answer hangs on others."""
+    """A model that looks at its whole batch sees one record: nobody's answer depends on others."""
 
     class Crowd(Sign):
         def forward(self, x: Tensor) -> Tensor:

@@ -63,7 +63,7 @@ MADE: dict[str, tuple[Any, str, str]] = {
     "pure": (
         lambda: opened().running_total().open(epsilon=1).close(),
         "event",
-        "Running totals of the stream {data}, which was closed before its first step: no number was told.",
+        "Running totals of the stream {data}, which was closed before its first step: no number was released.",
     ),
     "not kept": (
         lambda: totals(opened(), [4] * 5, keep=False),
@@ -216,4 +216,4 @@ def test_words_come_without_numpy() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "not worked out here" in done.stdout
+    assert "not computed here" in done.stdout

@@ -55,7 +55,7 @@ def declared(vault: Vault, data: object = ROWS, **changes: Any) -> Table:
 
 @contextmanager
 def told(error: type[BaseException], words: str) -> Iterator[None]:
-    """This error, with these words, and without a data value in anything that hangs on it."""
+    """This error, with these words, and without a data value in anything that depends on it."""
     with pytest.raises(error, match=words) as caught:
         yield
     said = all_words_of(caught.value)

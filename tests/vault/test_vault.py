@@ -253,7 +253,7 @@ def test_an_epsilon_that_is_none(vault: Vault, declare: Declare, epsilon: object
 
 
 def test_a_delta_that_promises_nothing(vault: Vault, declare: Declare) -> None:
-    with pytest.raises(errors.InvalidInput, match="promises nothing"):
+    with pytest.raises(errors.InvalidInput, match="guarantees nothing"):
         declare(vault).count().release(epsilon=1, delta=1)
     assert vault.spent == sf.Budget(epsilon=0)
 

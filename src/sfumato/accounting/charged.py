@@ -1,4 +1,4 @@
-"""What a filter charges for an event, and what a filter's loss promises; without NumPy unless the event is a sample."""
+"""What a filter charges for an event, and the guarantee of its loss; without NumPy unless the event is a sample."""
 
 from fractions import Fraction
 
@@ -47,7 +47,7 @@ def charged(event: PrivacyEvent, order: Fraction | None) -> Fraction:
 
 
 def reading(loss: Fraction, order: Fraction | None, delta: Fraction) -> Budget:
-    """What a loss of ρ, or with ``order`` a Rényi loss there, promises at a δ; the same number on every machine.
+    """The ε at a δ of a loss of ρ, or with ``order`` of a Rényi loss there; the same number on every machine.
 
     >>> reading(Fraction(1, 2), None, Fraction(1, 10**5)).epsilon < Fraction(473, 100)
     True

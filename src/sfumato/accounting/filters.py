@@ -94,7 +94,7 @@ class ZCDPFilter:
         return self.rho - self.spent
 
     def guarantee(self, delta: Exact) -> Budget:
-        """What the whole filter promises in (ε, δ), however it was used."""
+        """The (ε, δ) guarantee of the whole filter, however it was used."""
         return Budget(epsilon=ZCDP(rho=self.rho).epsilon_at(delta), delta=delta)
 
     def admits(self, event: PrivacyEvent) -> bool:
@@ -147,7 +147,7 @@ class RDPFilter:
         return self.loss - self.spent
 
     def guarantee(self, delta: Exact) -> Budget:
-        """What the whole filter promises in (ε, δ), however it was used."""
+        """The (ε, δ) guarantee of the whole filter, however it was used."""
         return Budget(epsilon=RDP(curve=((self.order, self.loss),)).epsilon_at(delta), delta=delta)
 
     def admits(self, event: PrivacyEvent) -> bool:

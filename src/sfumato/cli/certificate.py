@@ -50,7 +50,7 @@ def explain(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say in plain words what was released, how exact it is and what it promises.
+    """Say in plain words what was released, how exact it is and what it guarantees.
 
     A certificate that does not verify is refused.
 

@@ -77,7 +77,7 @@ def unit_of(kind: str, relation: str, *, max_degree: int | None, bound: str | No
 
 
 def nodes_of(text: str | None, unit: "Unit", names: str | None) -> "int | Sequence[int] | Sequence[str] | None":
-    """The public nodes: so many, a range, or those that a file lists; ``names`` says that they are texts or numbers.
+    """The public nodes: their number, a range, or those that a file lists; ``names`` says whether they are texts.
 
     >>> from sfumato.core.units import edge
     >>> nodes_of("400", edge(relation="replace"), None), nodes_of("1..3", edge(relation="replace"), "text")

@@ -39,9 +39,9 @@ def query(
         ),
     ] = None,
     groups: Annotated[
-        int | None, typer.Option(min=1, help="At most so many groups of a person count, if the schema does not say …")
+        int | None, typer.Option(min=1, help="At most this many groups of a person count, if the schema does not say …")
     ] = None,
-    rows: Annotated[int | None, typer.Option(min=1, help="… with at most so many rows in each.")] = None,
+    rows: Annotated[int | None, typer.Option(min=1, help="… with at most this many rows in each.")] = None,
     unit_relation: Annotated[Literal["add/remove", "replace"], typer.Option(help=RELATION)] = "add/remove",
     confidence: Confidence = "0.95",
     files: FileOptions,
@@ -94,8 +94,8 @@ def _limit(groups: int | None, rows: int | None) -> "Limit | None":
 
     if (groups is None) is not (rows is None):
         raise InvalidInput(
-            "--groups and --rows go together: at most so many groups of a person, with so many rows in each. Nothing "
-            "was read and nothing was spent."
+            "--groups and --rows go together: the most groups of a person that count, and the most rows in each. "
+            "Nothing was read and nothing was spent."
         )
     return None if groups is None or rows is None else Limit(groups=groups, rows_per_group=rows)
 

@@ -122,7 +122,7 @@ def total(
 
     Steps are told for all of the time that is said, whatever the file holds. Rows without a readable time, before the
     start or after the last step are dropped without a word. Protected is one event, unless --person names the column
-    of persons: then a person with all their events, of which so many count as --limit and --each say.
+    of persons: then a person with all their events, which count as far as --limit and --each allow.
     A ledger is kept as by sfumato query.
 
     Example: $ sfumato stream total arrivals.csv --start 2026-01-01T00:00Z --every 1h --steps 24 --epsilon 1

@@ -50,7 +50,7 @@ def encode(value: object) -> Json:
             return value.value if isinstance(value, Enum) else value
         case Fraction():
             if max(value.numerator.bit_length(), value.denominator.bit_length()) > MOST_BITS:
-                raise InvalidInput("a number has so many digits that it could not be read again; nothing was written.")
+                raise InvalidInput("a number has too many digits to be read again; nothing was written.")
             return f"{value.numerator}/{value.denominator}"
         case Enum():
             return encode(value.value)

@@ -52,5 +52,5 @@ def classical_multiplier(*, epsilon: Exact, delta: Exact) -> Fraction:
 def _room(delta: Exact) -> Fraction:
     room = positive(probability(delta, "delta"), "delta")
     if room == 1:
-        raise InvalidInput("delta = 1 promises nothing; no σ was given. Give a delta below 1.")
+        raise InvalidInput("delta = 1 guarantees nothing; no σ was given. Give a delta below 1.")
     return room

@@ -100,7 +100,7 @@ class Query(Protocol):
     def expected(self, law: "Law", confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """The margin to expect of each column that can be told beforehand, from public facts alone.
 
-        ``rows`` is how many rows a group is expected to have, for columns whose error hangs on that.
+        ``rows`` is how many rows a group is expected to have, for columns whose error depends on that.
         """
         ...
 

@@ -147,7 +147,7 @@ class Release:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def explain(self, language: str = "en", audience: str = "public") -> str:
-        """Say in plain words what was released, how exact it is and what it promises.
+        """Say in plain words what was released, how exact it is and what it guarantees.
 
         ``language`` is ``en`` or ``zh``; ``audience`` is ``public``, ``patient``, ``clinician``, ``manager`` or
         ``board``, an ethics board.

@@ -117,7 +117,7 @@ def tour(
 
     told.step(
         "The third release: a heat table",
-        "Patients seen, by region and diagnosis, at ε = 1/2. Here a patient may count in 12 cells, and for so many a "
+        "Patients seen, by region and diagnosis, at ε = 1/2. Here a patient may count in 12 cells, for which a "
         "small δ buys narrower noise (Gaussian in place of Laplace):",
     )
     cells = (

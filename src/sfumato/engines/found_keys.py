@@ -1,7 +1,7 @@
 """Keys that nobody declared: how many persons have each, counted in the engine. Sensitive: keys and counts are exact.
 
-A person's pairs (person, key) are made distinct first; then at most so many keys of that person are kept, those with
-the smallest keyed hash. Other people's rows never decide what is kept, so a person moves at most so many counts, each
+A person's pairs (person, key) are made distinct first; then a limited number of keys of that person is kept, those with
+the smallest keyed hash. Other people's rows never decide what is kept, so a person moves only that many counts, each
 by one, for every secret. Proof: docs/proofs/optimal_selection.md
 """
 

@@ -254,7 +254,7 @@ class Governed(ABC):
                 raise Refused(f"{account!r} is no account with the unit of this plan; nothing was changed.")
             if not _bears(balance, schedule):
                 raise Refused(
-                    f"the plan promises {schedule.guarantee}, and {account!r} has a cap of {balance.cap}; nothing was "
+                    f"the plan needs {schedule.guarantee}, and {account!r} has a cap of {balance.cap}; nothing was "
                     "changed. Plan for less, or request a raise."
                 )
             return [PlanAdopted(at=at, account=account, schedule=schedule)]

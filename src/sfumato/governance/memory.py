@@ -107,7 +107,7 @@ class MemoryLedger:
             after = self._filter.after(cost, self._account)
             if max(after.spent.epsilon.denominator, after.spent.delta.denominator) > MOST_PARTS:
                 raise LedgerError(
-                    f"the charges of {self._account!r} have so many different denominators that their sum could not "
+                    f"the charges of {self._account!r} have too many different denominators: their sum could not "
                     "be written down any more. Nothing was read and nothing was spent. Ask with fewer digits."
                 )
             self._filter = after

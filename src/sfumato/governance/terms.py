@@ -47,7 +47,7 @@ def levels_of(path: str) -> tuple[str, ...]:
 
 
 def check_cap(cap: Budget, reason: str) -> None:
-    """Refuse a cap that promises nothing, or that nobody gave a reason for."""
+    """Refuse a cap that guarantees nothing, or that has no reason."""
     if not isinstance(cap, Budget) or cap.epsilon == 0 or cap.delta == 1:
         raise InvalidInput("cap must be a Budget with epsilon above 0 and delta below 1; nothing was changed.")
     if not reason.strip():

@@ -95,7 +95,7 @@ def _numbers(query: "GraphQuery", said: "Statement") -> int:
 def _levels(said: "Statement") -> Iterator[tuple[str, Word]]:
     """What the release costs one link, and what a node with its links: the two levels at which a graph is protected.
 
-    A node with so many links is as many links; where nodes are protected, one link alone moves the answer less.
+    A node with k links counts as k links; where nodes are protected, one link alone moves the answer less.
     """
     if isinstance(said.unit, Node):
         one_edge = getattr(said.query, "one_edge", None)

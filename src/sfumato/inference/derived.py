@@ -36,7 +36,7 @@ class Derived:
         raise NotImplementedError
 
     def explain(self, language: str = "en", audience: str = "public") -> str:
-        """Say in plain words what was computed from which releases, how exact it is and what is promised."""
+        """Say in plain words what was computed from which releases, how exact it is and what is guaranteed."""
         if not self.sources:
             raise InvalidInput("a figure of constants alone has nothing to explain.")
         return self.sources[0].presenter.explain_figure(self, language, audience)

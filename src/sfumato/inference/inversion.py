@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Spread"]
 
-ORDER = 6  # the jitter is a sum of so many uniform ones: the series falls like k^-7
+ORDER = 6  # the jitter is a sum of this many uniform ones: the series falls like k^-7
 CYCLES = 3  # how far the series goes, in periods of one uniform jitter
 BEYOND = 1e-9  # what may lie outside one period of the series
 ROUNDING = 1e-10  # floating-point error of the series: some 10^5 terms whose sizes add up to less than 10

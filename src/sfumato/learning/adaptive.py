@@ -277,7 +277,7 @@ def below(norms: Any, clip: float, present: Any = None) -> int:
 
 
 def _short(clip: Fraction) -> Fraction:
-    """A clip to so many binary digits: one rational that floats hold exactly."""
+    """A clip to a fixed number of binary digits: one rational that floats hold exactly."""
     digits = clip.numerator.bit_length() - clip.denominator.bit_length()
     unit = Fraction(2) ** (digits - SIGNIFICANT)
     return round(clip / unit) * unit

@@ -30,7 +30,7 @@ from sfumato.learning.table_units import TableUnits
 __all__ = ["DPClassifier", "DPRegressor"]
 
 SMALL = 256  # units up to which every step takes them all
-SHARE = 10  # of more units, one in so many is in a step
+SHARE = 10  # of more units, one in this many is in a step
 
 
 class _Estimator:

@@ -35,8 +35,9 @@ def check_layers(model: nn.Module) -> None:
 def _mixes(layer: nn.Module) -> str:
     if isinstance(layer, BATCH):
         return (
-            "normalises by statistics of the batch: each unit's gradient then hangs on all others, and no clip bounds "
-            "what one unit changes. Use nn.GroupNorm, nn.LayerNorm or nn.InstanceNorm without running statistics."
+            "normalises by statistics of the batch: each unit's gradient then depends on all others, and no clip "
+            "bounds what one unit changes. Use nn.GroupNorm, nn.LayerNorm or nn.InstanceNorm without running "
+            "statistics."
         )
     if isinstance(layer, INSTANCE) and layer.track_running_stats:
         return (
@@ -55,7 +56,7 @@ def check_uncoupled(
 ) -> None:
     """Refuse models and losses that couple the units of a batch, as found on invented data of the same shapes.
 
-    Outputs for some rows must not change when another is removed, statistics that the model keeps must not hang on the
+    Outputs for some rows must not change when another is removed, statistics that the model keeps must not depend on
     data, and the loss of a batch must be the sum or the mean of the losses of its rows, or one number for each. Of
     ``inputs`` and ``targets`` only shapes and types are used. A help, not a proof: what couples units for other
     values, or for another number of units, is not found here. (The fast way is tried out among as many units as there

@@ -108,7 +108,7 @@ class Run(Checkpointed):
         return self._model
 
     def advance(self, steps: int) -> None:
-        """Make up to so many steps; nothing of them is told."""
+        """Make up to a given number of steps; nothing of them is released."""
         self._check_usable()
         with self._unbroken():
             for _ in range(min(steps, self.left)):

@@ -191,7 +191,7 @@ class Training:
 
 
 def _at_least_one(rate: Fraction, times: int) -> str:
-    """The chance of being in a sample with one of so many units, to three digits.
+    """The chance that at least one of ``times`` units is in a sample, to three digits.
 
     >>> _at_least_one(Fraction(1, 100), 100)
     '0.634'

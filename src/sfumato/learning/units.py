@@ -74,7 +74,7 @@ class Units:
 
     With ``ids`` the rows of one id are one person. In a vault of users they are one unit together: at most ``records``
     of each count, chosen by a secret key and that person's rows alone. With ``times`` rows stay units of their own, and
-    at most so many of each person count; the person then counts as often.
+    at most that many rows of each person count; the person then counts as often.
 
     A unit of ``kind`` *group* is a row whose members lie along the second axis of ``inputs``, with one loss together;
     its id is that of the one person whom all of it belongs to. Groups without ids have to say ``times``: in how many of
@@ -257,8 +257,8 @@ def typed(rows: Any) -> Any:
 def listed_ids(ids: Any) -> "npt.NDArray[Any]":
     """Ids as one array with a place for each row, none of them changed; refused by type and shape alone.
 
-    Numbers and text that came as an array of their type stay one; anything else is an array of objects, for a common
-    type of all ids would hang on all of them.
+    Numbers and text that came as an array of their type stay one; anything else is an array of objects, since a common
+    type of all ids would depend on all of them.
 
     >>> listed_ids([1, 2.0, None, "x"]).tolist()
     [1, 2.0, None, 'x']

@@ -156,9 +156,9 @@ class Collection:
         """The event of all reports of one person: ``reports`` times that of one; refused where no ε holds."""
         if self.patterned:
             raise Refused(
-                "at user level nothing is promised beyond the pattern of memoised reports, which of them share a value "
-                "and how many values there were; no event was made. cost() says what holds given the pattern; for an ε "
-                "at user level give memoised=False, or distinct=1."
+                "at user level nothing is guaranteed beyond the pattern of memoised reports: which of them share a "
+                "value and how many values there were; no event was made. cost() says what holds given the pattern; "
+                "for an ε at user level give memoised=False, or distinct=1."
             )
         return events.Repeated(event=self.ask.loss(), times=self.charged)
 

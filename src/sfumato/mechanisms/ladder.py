@@ -68,7 +68,7 @@ class Ladder:
     def calibrated(
         cls, *, nodes: int, epsilon: Exact, leaves: int | None = None, edges: int = 1, share: Exact = 0
     ) -> "Ladder":
-        """From the whole ε of a unit that is so many edges; ``share`` is the part of it that the guide gets."""
+        """From the whole ε of a unit of a number of edges; ``share`` is the part of it that the guide gets."""
         whole, part = positive(epsilon, "epsilon") / natural(edges, "edges", most=EDGES), non_negative(share, "share")
         if part >= 1:
             raise InvalidInput("the guide cannot have all of ε; nothing was done. Give a share below 1.")

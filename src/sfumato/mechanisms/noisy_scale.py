@@ -167,7 +167,7 @@ def usual_share(*, nodes: int, leaves: int | None, epsilon: Exact, delta: Exact)
 
     With a guide g and L = ln(1/(2δ)), the mean error is about (g + L/(f·ε))/((1 − f)·ε) at the share f. It is least at
     f = √(q² + q) − q, q = L/(ε·g). As g is private, 4, 16 or 8 times √n stand for it (triangles, wedges, other stars):
-    networks have about that, and the error hardly hangs on it.
+    networks have about that, and the error hardly depends on it.
 
     >>> [str(usual_share(nodes=4039, leaves=None, epsilon=e, delta=1e-6)) for e in ("1/10", 1, 10)]
     ['37/100', '9/50', '7/100']

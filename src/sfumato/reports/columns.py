@@ -222,7 +222,7 @@ def one_of(release: Release, column: str | None) -> Column:
 
 
 def magnitude(size: Fraction, digits: int = 3) -> str:
-    """The size of an error, rounded up to so many digits unless it is whole.
+    """The size of an error, rounded up to a number of digits unless it is whole.
 
     >>> magnitude(Fraction(12)), magnitude(Fraction(143, 1001)), magnitude(Fraction(35413401, 10))
     ('12', '0.143', '3,550,000')
@@ -257,7 +257,7 @@ def _held_places(places: int) -> int:
 
 
 def _written(value: Number, places: int, *, up: bool | None) -> str:
-    """A number with so many digits after the point: rounded up, down or, with None, to the nearest."""
+    """A number with a fixed number of digits after the point: rounded up, down or, with None, to the nearest."""
     if not math.isfinite(value):
         return NOTHING
     steps = Fraction(value) * 10**places

@@ -269,7 +269,7 @@ def _miscalibrated(norm: str, holds: Fraction) -> Finding:
 
 
 def _price(said: Statement, event: PrivacyEvent) -> Iterator[Finding]:
-    """What was charged is what the noise costs, and what was promised is what was charged."""
+    """The charge is what the noise costs, and the stated guarantee is what was charged."""
     try:
         guarantee = promised(event, said.spend)
     except SfumatoError as wrong:
@@ -342,7 +342,7 @@ def _filtered(said: Statement) -> Iterator[Finding]:
     if cap < spent:
         yield Finding(field=f"{place}.filter_cap", problem="is less than what was spent")
     if not account.budget.covers(reading(cap, order, account.budget.delta)):
-        yield Finding(field=f"{place}.filter_cap", problem="promises less than the budget: its ε is larger")
+        yield Finding(field=f"{place}.filter_cap", problem="allows more than the budget: its ε is larger")
     derived = reading(spent, order, account.budget.delta)
     yield from _same("spent", encode(account.spent), encode(derived), place)
 

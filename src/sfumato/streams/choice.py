@@ -28,7 +28,7 @@ def strategy_for(
 ) -> Toeplitz | Buffers | Tree | Rows | Doubling:
     """The strategy of a name; ``best`` looks at what the noise of each would be, from public facts alone.
 
-    With ``reading`` it is best for sums of so many steps in a row, and else for totals from the start.
+    With ``reading`` it is best for sums of that many steps in a row, and else for totals from the start.
 
     >>> one = Pattern(times=1, separation=1, change="added")
     >>> strategy_for("best", horizon=4096, pattern=one, largest=1, pure=True).arity

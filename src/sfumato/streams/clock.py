@@ -1,8 +1,8 @@
 """From events with a time to numbered steps: which step an event belongs to, and when a step is told.
 
-Which steps are told, and when, hangs on a public clock alone: the time that the caller gives. Were it to hang on the
-events (a step is told once a later event has come), then one event more would move a step, and who watches the steps
-would see that it happened. Nothing in here raises an error because of an event: an error would tell.
+Which steps are released, and when, depends on a public clock alone: the time that the caller gives. If it depended on
+the events (a step is released once a later event has come), then one event more would move a step, and whoever watches
+the steps would see that it happened. Nothing here raises an error because of an event: an error would reveal it.
 """
 
 import threading

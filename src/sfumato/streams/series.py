@@ -30,7 +30,7 @@ class Series(Derived):
 
     @classmethod
     def of(cls, release: Release, *, told: int, groups: int) -> "Series":
-        """Work out the totals of a release, of so many steps that were told and so many groups."""
+        """Compute the totals of a release from its number of released steps and its number of groups."""
         import numpy as np
 
         from sfumato.streams.readers import reader_of

@@ -39,7 +39,7 @@ class RunningTotal:
     A unit moves at most ``times`` steps, at least ``separation`` apart, each by at most ``each``. For an event unit
     with ``times`` = w these are the events of any w steps in a row, one in each. ``groups`` are public names;
     then every step has one number for each. ``told`` is how many steps were told before the stream was closed;
-    without ``kept`` its certificate states what was promised and holds none of them.
+    without ``kept`` its certificate states the guarantee and holds none of them.
 
     Guarantee: :meth:`sensitivity` bounds the move of the steps for one unit; brute-forced over neighbours. Assumes: one
     event counts by at most ``each`` in one step; of persons, the stream itself enforces it. Public: every field.
@@ -148,8 +148,8 @@ class RunningTotal:
     ) -> SeriesNoise:
         """Noise of the least mean squared error that a spend allows, or that of a named strategy.
 
-        ``unknown`` says that nobody knows how many of the steps will come; ``reading`` that sums of so many steps in a
-        row will be read, and not totals from the start.
+        ``unknown`` says that nobody knows how many of the steps will come; ``reading`` that sums of that many steps
+        in a row will be read, and not totals from the start.
         """
         pattern = self.pattern(unit)
         chosen = strategy_for(

@@ -204,7 +204,7 @@ class Table:
     def mean(self, value: str | Term) -> Question:
         """Ask for the mean of a column, or of a value computed from columns, in each group.
 
-        Rows without a value do not count. ``preview(rows=…)`` tells the margin in a group of so many rows.
+        Rows without a value do not count. ``preview(rows=…)`` gives the margin in a group of this many rows.
 
         >>> from sfumato.demo.clinic import visits
         >>> few, many = (visits().mean("sbp").preview(epsilon=1, rows=rows).margin for rows in (100, 1000))

@@ -232,5 +232,5 @@ def _column(column: str, columns: Mapping[str, Type]) -> Type:
     if column not in columns:
         raise InvalidInput(f"there is no column {column!r}; {NOTHING}. The columns are {', '.join(sorted(columns))}.")
     if columns[column] is Type.OTHER:
-        raise Unsupported(f"column {column!r} has a type that the grammar does not know; nothing was read.")
+        raise Unsupported(f"column {column!r} has a type that is not supported; nothing was read.")
     return columns[column]

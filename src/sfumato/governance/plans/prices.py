@@ -50,7 +50,7 @@ def scale_at(release: PlannedRelease, amount: Fraction, accounting: Accounting) 
 def law_at(
     release: PlannedRelease, amount: Fraction, accounting: Accounting, *, parts: int = 1
 ) -> DiscreteLaplace | RoundedGaussian | LaplaceSum | GaussianSum:
-    """The law of the error of one number of a release, or of the sum of so many releases."""
+    """The error distribution of one number of a release, or of the sum over several releases."""
     scale = scale_at(release, amount, accounting)
     if accounting is Accounting.BASIC:
         return DiscreteLaplace(scale=scale) if parts == 1 else LaplaceSum(scale=scale, parts=parts)

@@ -60,7 +60,7 @@ class Chain:
         )
 
     def fill(self, edges: int) -> None:
-        """Add uniformly drawn edges until there are so many."""
+        """Add uniformly drawn edges until there are enough."""
         _loops().fill(self.rows, self.degrees, self.place, self.ends, self.statistics, self.counter, edges)
 
     def walk(self, theta: "NDArray[np.float64]", steps: int, noise: ChainNoise | None = None) -> None:
@@ -72,7 +72,7 @@ class Chain:
         )
 
     def trace(self, theta: "NDArray[np.float64]", draws: int, steps: int) -> "NDArray[np.float64]":
-        """The statistics after every so many steps of a walk at one θ."""
+        """The statistics at regular intervals of a walk at one θ."""
         held: NDArray[np.float64] = _loops().trace(
             self.rows, self.degrees, self.place, self.ends, self.statistics, self.counter, theta, draws, steps
         )

@@ -28,7 +28,7 @@ __all__ = ["Fit", "Prior", "fit", "fit_numbers"]
 
 MOST_NODES = 1000  # the walk keeps a place for each pair
 PILOT, ROUNDS = 60, 8  # draws that the first proposal is learned from; how often it is learned anew while warming up
-AIM = 0.2  # of all moves, so many should be taken
+AIM = 0.2  # the share of moves that should be accepted
 OPTIMAL = 2.38**2 / 3  # the factor on the covariance of a target in three dimensions that moves fastest
 
 

@@ -84,7 +84,7 @@ class ByChosenCap:
         return
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
-        """Nothing: the error hangs on the cap that comes out."""
+        """Nothing: the error depends on the cap that comes out."""
         return {}
 
     check_answer = check_fit

@@ -107,7 +107,7 @@ class BlockEdges:
         return {"edges": Figure(forms=forms, labels={"part": self.asked}, measure="edges", sources=(release,))}
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
-        """The largest margin of any answer, which hangs on the noise alone."""
+        """The largest margin of any answer, which depends on the noise alone."""
         level = 1 - (1 - confidence) / len(self.questions) if joint else confidence
         by_shape = {form.shape: form for form in self._forms(law, "", (0,) * self.size)}
         return {"edges": max(form.margin(level) for form in by_shape.values())}

@@ -73,7 +73,7 @@ class Examples:
     def learning_curve(self, models: Sequence[Any], *, name: str) -> Question:
         """The accuracy of several models, such as those after each epoch, for one charge.
 
-        Assumes: the models do not hang on these examples. A torch module gives a score for each of two
+        Assumes: the models do not depend on these examples. A torch module gives a score for each of two
         or more classes, anything else is called with one input and gives a class.
         """
         check_name(name, "the name of some models")

@@ -23,7 +23,7 @@ ROUNDED = 2.0**-46  # what a sum of products loses for each of them: 64 times th
 LEAST, MOST = Fraction(1, 10**6), Fraction(10**6)
 LARGEST = 2**12  # units of a batch, and numbers of an embedding, up to which the proof bounds all that is rounded
 BEYOND = 2**1000  # near the end of floats
-LANES = 16  # the model computes a multiple of so many inputs at a time
+LANES = 16  # the model computes a multiple of this many inputs at a time
 
 
 class InBatchContrast:
@@ -89,7 +89,7 @@ class InBatchContrast:
             )
 
     def declared(self, batch: int | None = None) -> ClippedLogits:
-        """The declaration for batches of at most so many pairs."""
+        """The declaration for batches with a limited number of pairs."""
         return ClippedLogits(clip=self._declared.clip, temperature=self._declared.temperature, batch=batch)
 
     def sum(self, inputs: Tensor, targets: Tensor, present: Tensor | None = None) -> ClippedSum:

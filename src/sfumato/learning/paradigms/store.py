@@ -213,7 +213,7 @@ class ExampleStore:
         delta: Exact,
         right: Callable[..., Any] | None = None,
     ) -> "Evaluator":
-        """Pay for so many looks at how well models do on held-out units; charged now, as a whole.
+        """Pay for a number of evaluations of models on held-out units; charged now, as a whole.
 
         ``right(outputs, targets)`` says of one record whether the model is right; if not said, whether the highest
         output is that of its class.

@@ -42,7 +42,7 @@ class Trials:
 def training(release: Release, language: str = "en", theme: str = "light") -> Any:
     """Draw the ε of the steps of a training run, at the δ of its release. Public: nothing of the data is in it.
 
-    Guarantee: the line is nowhere below the ε of so many steps; it is worked out at a few of them and stands, before
+    Guarantee: the line is nowhere below the ε of that step; it is computed at a few of them and stands, before
     each, at what that one has. Where noise is correlated over the steps, the run has one
     guarantee, and the curve says what the steps so far have of it.
     """

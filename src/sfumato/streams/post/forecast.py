@@ -127,7 +127,7 @@ def _row(newest: int, told: int, season: int, weight: float) -> "Floats":
 
 
 def _errors(back: "Floats", told: int, season: int, weight: float, ahead: int) -> "Floats":
-    """Rows by which the measurements make the past errors of a forecast so many seasons ahead.
+    """Rows by which the measurements make the past errors of a forecast some seasons ahead.
 
     Half of the past is there to learn from, half to be judged by.
     """
@@ -140,7 +140,7 @@ def _errors(back: "Floats", told: int, season: int, weight: float, ahead: int) -
 
 
 def _change(measured: Measured, back: "Floats", season: int, weight: float, ahead: int) -> tuple[float, int]:
-    """How much the exact series moves in so many seasons, and from how many past errors that is known.
+    """How much the exact series moves in some seasons, and from how many past errors that is known.
 
     The mean square of the errors less that of the noise in them, and one standard error of it on top.
     """

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST", "Measured", "design", "variance_of"]
 
-MOST = 2048  # steps of one fit: matrices of so many rows and columns
+MOST = 2048  # steps of one fit: matrices of this many rows and columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -28,7 +28,7 @@ class GrowingFile:
 
     One line is one event. A line that is no row, or whose row lacks a column, makes an event that is dropped, without a
     word; so does one of more than 2^20 bytes or, in CSV, with a field of more than 2^17 characters. Which lines count
-    hangs on each line alone, and not on the others or on when it was written. A file that is not there yet has no
+    depends on each line alone, and not on the others or on when it was written. A file that is not there yet has no
     events yet. The columns of a CSV file are those of its first line.
 
     A file that is ``complete`` is read once, and its last line counts also where nothing ends it.

@@ -14,7 +14,7 @@ class Inbox:
     """Takes events with a time, puts them into steps, and tells the steps by a public clock.
 
     Guarantee: an event counts in at most one step, by at most what the stream was declared for (``each``); which steps
-    are told, and at which call, hangs on the times that :meth:`tell` is given, and not on the events. Sensitive: what
+    are told, and at which call, depends on the times that :meth:`tell` is given, and not on the events. Sensitive: what
     waits inside. Public: the clock, ``late``, ``wait``, and the times.
 
     ``late`` and ``wait`` are as for :class:`~sfumato.streams.clock.Steps`. Made for a stream that was resumed, it drops

@@ -137,5 +137,5 @@ class FoundKeys:
             yield Finding(field="statement.values", problem="must not lie below the threshold")
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
-        """Which keys are found hangs on the data."""
+        """Which keys are found depends on the data."""
         return {}
