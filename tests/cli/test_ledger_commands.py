@@ -215,7 +215,7 @@ def test_windows_need_an_event_unit_and_a_lifetime(run, here):
     asked = ("--every", "monthly", "--entry", "monthly", "--epsilon", 1, "--lifetime-epsilon", 24)
     assert "lives on" in refused(run, "account", "windows", "hospital", *asked)
     done(run, "account", "open", "register", "--unit", "event", "--epsilon", 12, "--reason", "x")
-    assert "each monthly window may lose ε = 1" in done(run, "account", "windows", "register", *asked)
+    assert "the privacy budget is ε = 1 for each monthly window" in done(run, "account", "windows", "register", *asked)
     found = json.loads(done(run, "budget", "show", "--json"))["windows"]
     assert found[0]["lifetime"]["cap"] == {"epsilon": "24", "delta": "0"}
     assert "has windows already" in refused(run, "account", "windows", "register", *asked)

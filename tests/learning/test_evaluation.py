@@ -257,7 +257,7 @@ def test_of_questions_at_once_one_tells_that_the_engine_failed(fails: bool, monk
         return 60
 
     monkeypatch.setattr(Evaluator, "_exact", meanwhile)
-    with pytest.raises(Refused, match="this charge is settled, or its dataset was closed; nothing was told"):
+    with pytest.raises(Refused, match="this charge is settled, or its dataset was closed; nothing was released"):
         evaluator.ask(Sign())
 
 

@@ -105,7 +105,7 @@ def test_filters_hold_before_keys_are_found() -> None:
 @pytest.mark.parametrize("counted", [True, False])
 def test_without_a_delta_no_key_is_found(counted: bool) -> None:
     vault, table = world()
-    with pytest.raises(NotDeclared, match=r"cannot be found without a δ.*delta=1e-9"):
+    with pytest.raises(NotDeclared, match=r"needs a δ.*delta=1e-9"):
         table.find_keys("code", counted=counted).release(epsilon=1)
     assert vault.spent == sf.Budget(epsilon=0)
 

@@ -118,7 +118,7 @@ def test_what_was_not_declared_is_named_with_how_to_declare_it() -> None:
     for grouped in (lambda: table.group_by("note"), lambda: table.marginals(["note"])):
         with told(errors.NotDeclared, r"'note' are not declared.*Declare keys="):
             grouped()
-    with told(errors.NotDeclared, "cannot be found without a δ.*delta="):
+    with told(errors.NotDeclared, "needs a δ.*delta="):
         table.find_keys("hosp").release(epsilon=1)
     with told(errors.NotDeclared, "a vault needs its unit"):
         sf.Vault(budget=sf.Budget(epsilon=1), name="trial")

@@ -27,7 +27,7 @@ REACH = 9  # standard deviations that are cut into cells; what is beyond is one 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Cells:
-    """A stated law in cells, with the neighbours that it is told from. Everything here is public.
+    """A stated distribution in cells, with the neighbours it is compared with. Everything here is public.
 
     ``stated`` are the probabilities of the cells, ``others`` those of the neighbours, and ``place`` says in which cell
     each draw lies.

@@ -1,4 +1,4 @@
-"""Attacks on the choice of keys: which of those that nobody declared are shown, and which groups are on top."""
+"""Attacks on the choice of keys: which keys private discovery shows, and which groups are on top."""
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction

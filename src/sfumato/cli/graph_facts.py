@@ -1,4 +1,4 @@
-"""The public facts about a graph, as a command is told: its nodes, their blocks, and what is protected."""
+"""The public facts about a graph, from the options of a command: its nodes, their blocks, and what is protected."""
 
 import csv
 import re
@@ -22,7 +22,7 @@ PROTECTED = {
     "node": "one node with all its edges; edges beyond the cap are left out before anything is counted",
     "weight": "the weight of one pair and nothing larger: whoever is in several pairs is protected less",
 }
-"""What is told beside the unit of an answer."""
+"""What is shown beside the unit of an answer."""
 WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 READ = (".parquet", ".pq", ".csv", ".tsv", ".txt", ".txt.gz", ".edges", ".edges.gz", ".edgelist", ".edgelist.gz")
 ENDINGS = (".gz", ".csv", ".tsv", ".txt", ".edges", ".edgelist", ".parquet", ".pq", ".duckdb", ".db")

@@ -75,7 +75,7 @@ def init(
 ) -> None:
     """Make an empty ledger: its database, its key, its anchor, and the settings file that names the three.
 
-    The anchor is what a restored backup is told by, so it belongs on another disk and in no backup of the database.
+    The anchor detects a restored backup, so it belongs on another disk and in no backup of the database.
     Without --anchor it lies beside the database, where it protects against less. A settings file whose address holds a
     password is readable by you alone; PGPASSFILE keeps the password out of it.
 
@@ -279,7 +279,7 @@ def population(
     who = unit_of(unit, relation)
     with opened(ledger) as book:
         book.declare_population(name, unit=who, cap=cap, reason=reason, method=method, order=order)
-    _declared(f"the population {name!r} may lose {cap} in all", {"population": name}, as_json=as_json)
+    _declared(f"the population {name!r} has a privacy budget of {cap} in all", {"population": name}, as_json=as_json)
 
 
 @ledger.command()
@@ -306,7 +306,9 @@ def dataset(
     with opened(ledger) as book:
         book.declare_dataset(Dataset(name=name, edition=version), population=population, cap=cap)
     about = {"dataset": name, "version": version, "population": population}
-    _declared(f"{name!r} version {version!r} is about {population!r}; it may lose {cap}", about, as_json=as_json)
+    _declared(
+        f"{name!r} version {version!r} is about {population!r}; its privacy budget is {cap}", about, as_json=as_json
+    )
 
 
 @ledger.command()

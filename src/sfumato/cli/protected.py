@@ -1,4 +1,4 @@
-"""Who is protected and how much may be lost, as commands are told."""
+"""Who is protected and how much privacy loss is allowed, from the options of commands."""
 
 from typing import TYPE_CHECKING, Annotated, Literal
 

@@ -120,7 +120,7 @@ def _unit(facts: "Schema", said: str | None, relation: str) -> "Unit":
         )
     if facts.unit is not None and isinstance(unit, Record):
         raise Refused(
-            f"the schema says that persons are told apart by {facts.unit!r}, and --unit record would protect single "
+            f"the schema says that {facts.unit!r} identifies persons, and --unit record would protect single "
             f"rows, which is less than {describe(user(facts.unit, relation=relation))}. Nothing was read and nothing "
             "was spent. Leave --unit out."
         )

@@ -85,7 +85,7 @@ def _animate(console: "Console", watched: "WatchedBuilding", seen: "list[Moment]
 
 
 def _line(moment: "Moment") -> str:
-    """One step as a line: what is true, and what was told with its margin."""
+    """One step as a line: the true value, and the released one with its margin."""
     told = "  ".join(
         f"{name} {point.released:,.0f} ±{point.margin:,.0f}"
         for name, point in (("event", moment.event), ("user", moment.user))

@@ -45,7 +45,7 @@ File = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepOptions:
-    """The steps of time that are told."""
+    """The steps of time that are released."""
 
     start: Annotated[
         str, typer.Option(metavar="TIME", help="When step 1 begins, such as 2026-01-01T00:00Z.", rich_help_panel=DATA)
@@ -120,8 +120,8 @@ def total(
 ) -> None:
     """Total the events of a file, step by step, and print each total with its margin.
 
-    Steps are told for all of the time that is said, whatever the file holds. Rows without a readable time, before the
-    start or after the last step are dropped without a word. Protected is one event, unless --person names the column
+    Steps are released for the whole declared time, whatever the file holds. Rows without a readable time, before the
+    start or after the last step are dropped silently. Protected is one event, unless --person names the column
     of persons: then a person with all their events, which count as far as --limit and --each allow.
     A ledger is kept as by sfumato query.
 
@@ -185,7 +185,7 @@ def total(
         inbox = Inbox(running, clock)
         inbox.put_all(source.poll())
         for _ in inbox.tell(clock.begins(steps.steps + 1)):
-            pass  # all that is told is in the release
+            pass  # everything released is in the release
         release = running.close()
         beside = "one event and nothing larger" if person is None else "a person with all their events"
         failed = deliver(

@@ -28,7 +28,7 @@ DELTA = Fraction(1, 10**6)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """What was told at a step, beside what is true of the generated building."""
+    """What was released at a step, beside what is true of the generated building."""
 
     step: int
     event: Point
@@ -116,6 +116,6 @@ class WatchedBuilding:
 
 
 def _mean(stream: RunningTotals, wide: int, true: float) -> Point:
-    """The mean of the last steps: a difference of totals that were told, which costs nothing."""
+    """The mean of the last steps: a difference of released totals, which costs nothing."""
     told = stream.window(wide)
     return Point(true=true, released=float(told) / wide, margin=told.margin / wide)

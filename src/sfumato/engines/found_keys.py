@@ -1,4 +1,4 @@
-"""Keys that nobody declared: how many persons have each, counted in the engine. Sensitive: keys and counts are exact.
+"""Private key discovery: how many persons have each key, counted in the engine. Sensitive: keys and counts are exact.
 
 A person's pairs (person, key) are made distinct first; then a limited number of keys of that person is kept, those with
 the smallest keyed hash. Other people's rows never decide what is kept, so a person moves only that many counts, each

@@ -74,7 +74,7 @@ def rows_since(
 
 
 def _begun(origin: PostgresTable, session: ExitStack, check: Callable[[Any], None]) -> Any:
-    """A session whose table was checked; what the check refuses is told, since it looks at no row."""
+    """A session whose table was checked; a refusal of the check names its reason, since it looks at no row."""
 
     def begun() -> tuple[Any] | SfumatoError:
         try:
@@ -95,7 +95,8 @@ def _answered(origin: PostgresTable, step: Callable[[], Made]) -> Made:
     made = attempt(step)
     if made is FAILED:
         raise EngineFailed(
-            f"PostgreSQL did not answer for {origin.label}; nothing more was told. {origin.advice} Then go on polling."
+            f"PostgreSQL did not answer for {origin.label}; nothing more was released. {origin.advice} "
+            "Then go on polling."
         )
     return made
 
@@ -111,16 +112,16 @@ def _check(
     (encoding,) = engine.con.execute("SHOW server_encoding").fetchone()
     if encoding not in ENCODINGS:
         raise InvalidInput(
-            f"the database of {origin.label} is in {encoding}, which can hold what is no text; nothing was told. Poll "
-            f"a database in {' or '.join(ENCODINGS)}."
+            f"the database of {origin.label} is in {encoding}, which can hold bytes that are not text; nothing was "
+            f"released. Poll a database in {' or '.join(ENCODINGS)}."
         )
     held = origin.held(engine)
     for name in (key, time, *columns):
         if name not in held:
-            raise InvalidInput(f"{origin.label} has no column {name!r}; nothing was told.")
+            raise InvalidInput(f"{origin.label} has no column {name!r}; nothing was released.")
     for name in (key, *whole):
         if not held[name].is_integer():
-            raise InvalidInput(f"column {name!r} of {origin.label} must hold whole numbers; nothing was told.")
+            raise InvalidInput(f"column {name!r} of {origin.label} must hold whole numbers; nothing was released.")
     for name in columns:
         if held[name].is_json():
             raise InvalidInput(
@@ -128,12 +129,12 @@ def _check(
                 "told. Poll columns of texts and numbers."
             )
     if not held[time].is_timestamp() or held[time].timezone is None:
-        raise InvalidInput(f"column {time!r} of {origin.label} must be a timestamptz; nothing was told.")
+        raise InvalidInput(f"column {time!r} of {origin.label} must be a timestamptz; nothing was released.")
     if engine.con.execute(UNIQUE, (_relation(origin), key)).fetchone() != (True,):
         raise InvalidInput(
-            f"column {key!r} of {origin.label} must be declared unique and not null; nothing was told. Where two rows "
-            "share a key, one could take the place of the other. Make it the primary key, and poll a table, not a view "
-            "or one that others inherit from."
+            f"column {key!r} of {origin.label} must be declared unique and not null; nothing was released. Where two "
+            "rows share a key, one could take the place of the other. Make it the primary key, and poll a table, not a "
+            "view or one that others inherit from."
         )
 
 

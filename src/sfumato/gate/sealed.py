@@ -69,7 +69,7 @@ def write_sealed(
             os.close(folder)
     except OSError as wrong:
         raise Refused(
-            f"the state of the {what} was not written to {path}: {wrong.strerror}. Nothing was told; the charge "
+            f"the state of the {what} was not written to {path}: {wrong.strerror}. Nothing was released; the charge "
             f"counts. Make room and resume the {what}."
         ) from None
 

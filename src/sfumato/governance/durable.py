@@ -249,11 +249,11 @@ class DurableLedger:
         charge, at = pages.reserved(reservation.number), self.ledger.record.time(pages)
         editions = [pages.edition(dataset) for dataset in datasets]
         if not charge.started or any(edition is None or edition.closed for edition in editions):
-            raise Refused(f"what charge {charge.number} pays for may not be read; nothing was told.")
+            raise Refused(f"what charge {charge.number} pays for may not be read; nothing was released.")
         if pages.government().recovered > charge.number:
             raise Refused(
                 f"entries of this ledger were lost after charge {charge.number}, and nobody knows how far its "
-                "stream had gone; nothing was told, and the charge counts. Open another stream."
+                "stream had gone; nothing was released, and the charge counts. Open another stream."
             )
         self._permitted(pages, datasets, at, Budget.none())
         return charge, at

@@ -158,7 +158,7 @@ class MemoryLedger:
         """Refuse to go on with a stream whose charge is settled, or whose dataset was closed."""
         self._check_process()
         if self._states[reservation.number] is not State.RESERVED or self._closed.intersection(datasets):
-            raise Refused("this charge is settled, or its dataset was closed; nothing was told.")
+            raise Refused("this charge is settled, or its dataset was closed; nothing was released.")
 
     def commit(self, reservation: Reservation, key: str, release: Release) -> None:
         """Store the answer and settle its charge in one step, before it is delivered."""

@@ -283,7 +283,7 @@ def _given(url: URL) -> dict[str, Any]:
 
 
 def _engine(url: URL) -> sa.Engine:
-    """The connections; each is told when a transaction begins, since drivers begin one after the first SELECT."""
+    """The connections; each begins its transactions explicitly, since drivers begin one after the first SELECT."""
     lite = url.get_backend_name() == "sqlite"
     engine = sa.create_engine(url, connect_args=_given(url), pool_size=4, max_overflow=4, pool_timeout=PATIENCE)
 

@@ -1,7 +1,7 @@
 """Where a graph comes from: an edge list in a file, a frame or a database, pairs, a matrix, another library.
 
-Which rows count is told row by row: one without both its ends, with a node that is not of the graph, or with a weight
-that is not a number above 0, does not. Sensitive: every row. No error shows a name or an edge.
+Which rows count is decided row by row: one without both its ends, with a node that is not of the graph, or with a
+weight that is not a number above 0, does not. Sensitive: every row. No error shows a name or an edge.
 """
 
 from collections.abc import Iterable

@@ -47,7 +47,7 @@ class _Series:
 
 
 class Spread:
-    """The law of S = Σ c·z for independent z, each with a law of its own.
+    """The distribution of S = Σ c·z for independent z, each with its own distribution.
 
     Guarantee: :meth:`within` is never above P(|S| ≤ x), and below it by at most 10⁻⁶; where there is no lattice, or one
     much finer than the spread, it may be that of a distance shorter by ``fine`` standard deviations. :meth:`margin`

@@ -1,4 +1,4 @@
-"""The laws of error as an inversion sees them: characteristic function, a bound on their moments, lattice."""
+"""Error distributions as an inversion uses them: characteristic function, a bound on their moments, lattice."""
 
 import math
 from collections.abc import Callable

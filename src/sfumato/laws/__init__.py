@@ -1,4 +1,4 @@
-"""Laws of error: what previews, intervals and plots use."""
+"""Error distributions: what previews, intervals and plots use."""
 
 import warnings
 from typing import Any

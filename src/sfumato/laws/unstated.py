@@ -1,4 +1,4 @@
-"""The law of an answer that is no number with noise on it: a choice, an alarm, a report, a list of keys."""
+"""The law of an answer without additive noise: a choice, an alarm, a report, a list of keys."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,7 +12,7 @@ __all__ = ["Unstated"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unstated:
-    """No law of error can be stated from public facts alone; asking for a margin is refused.
+    """No error distribution can be stated from public facts alone; asking for a margin is refused.
 
     Mechanisms that choose err by what the data is like: their realised error is as private as the data.
 

@@ -87,7 +87,7 @@ def evaluated(evaluator: Callable[..., Evaluator], evaluations: int, **asked: An
 
 
 def _told(trainer: Trainer, model: nn.Module, *, steps: int, batch: int, **asked: Any) -> Summed:
-    """Train, and work the noisy sums out from the weights that were told after each step."""
+    """Train, and compute the noisy sums from the weights that were released after each step."""
     seen = [_flat(model.state_dict())]
 
     def watch(_step: int, weights: Mapping[str, Tensor]) -> bool:

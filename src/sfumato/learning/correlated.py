@@ -180,7 +180,7 @@ class CorrelatedSums:
 
     @property
     def law(self) -> Unstated:
-        """The noise of sums is correlated over the steps; no law of it is stated."""
+        """The noise of sums is correlated over the steps; no distribution of it is stated."""
         return Unstated()
 
     def loss(self, moved: Sensitivity) -> events.Gaussian:
@@ -335,7 +335,7 @@ class CorrelatedCourse:
         return self._noise.release(total)
 
     def state(self) -> dict[str, Any]:
-        """The key of the buckets, how many units there are, exact sums and what was told.
+        """The key of the buckets, how many units there are, exact sums and what was released.
 
         Sensitive: it belongs in a sealed checkpoint. Public: how much room it takes, which depends on the step alone.
         """
@@ -350,7 +350,7 @@ class CorrelatedCourse:
         import numpy as np
 
         if "cycle" not in state:
-            raise Refused("this state was written by an earlier version, and its units cannot be told; not resumed.")
+            raise Refused("this state was written by an earlier version, and its units are unknown; not resumed.")
         self._noise.load(state)
         own = state["cycle"].numpy()
         self._key, self._units, self._buckets = own[:KEY].view(np.uint64).copy(), int(own[KEY]), None

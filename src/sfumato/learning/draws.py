@@ -27,7 +27,7 @@ class Draws:
     What code leaves in the generator is never gone on from: it would carry something of one unit to the next ones.
 
     Assumes: masks that are never told, from a generator that is linear and whose 19,937 bits of state are secret, or
-    whose key of 64 bits is (on a GPU), cannot be told from fresh ones by what is released.
+    whose key of 64 bits is (on a GPU), cannot be distinguished from fresh ones by what is released.
     """
 
     def __init__(self, device: torch.device, words: Words) -> None:

@@ -53,10 +53,10 @@ class Spending:
 
 
 class Bar(Protocol):
-    """What is told of the steps that were made."""
+    """What is shown of the steps that were made."""
 
     def __call__(self, step: int) -> None:
-        """So many steps were made and may be told."""
+        """This many steps were made and may be shown."""
         ...
 
 

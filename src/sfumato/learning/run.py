@@ -46,9 +46,9 @@ Watch = Callable[[int, Mapping[str, Tensor]], Any]
 
 
 class Run(Checkpointed):
-    """One charged run of a model. Sensitive: all of it until it is told.
+    """One charged run of a model. Sensitive: all of it until it is released.
 
-    Guarantee: what is told, at checkpoints and at the end, is covered by the charge, however often the process is
+    Guarantee: what is released, at checkpoints and at the end, is covered by the charge, however often the process is
     killed and resumed. The caller's model is left alone until the end. Assumes: the optimiser and the average tell
     nobody what they see; those that are not plain ones of torch, or have hooks, see nothing that could be drawn anew.
     """
@@ -77,7 +77,7 @@ class Run(Checkpointed):
         super().__init__(gate, opened, path, held)
         self._run, self._units, self._words, self._physical = opened.query, units, words, physical
         self._copies, self._shown_average = copies, average
-        self._average = copy.deepcopy(average)  # that of the caller is as untold as the model
+        self._average = copy.deepcopy(average)  # that of the caller is as private as the model
         self._model = copy.deepcopy(model)
         self._trained = {name: one for name, one in self._model.named_parameters() if one.requires_grad}
         self._optimiser = optimiser(self._model)
@@ -104,7 +104,7 @@ class Run(Checkpointed):
 
     @property
     def model(self) -> nn.Module:
-        """The private copy; what it holds may be told after :meth:`save` and not before."""
+        """The private copy; what it holds may be released after :meth:`save` and not before."""
         return self._model
 
     def advance(self, steps: int) -> None:
@@ -175,7 +175,9 @@ class Run(Checkpointed):
         if found is not FAILED:
             return found
         closed = self._closed_data()
-        if closed is False:  # another one failed before: that is told once, and of this run what any other is told
+        if (
+            closed is False
+        ):  # another one failed before: that error is raised once, and this run says what any other says
             self._gate.check(self._opened)
         raise EngineFailed(
             f"the engine stopped while it read {self._run.dataset.name!r}. Rows were read, so the charge of "

@@ -70,7 +70,7 @@ class Training:
         if self.units != "user" and self.records != 1:
             raise InvalidInput("records is how many rows of a person count, and 1 where units are no users.")
         if self.weights and (len(self.weights) != DIGEST or set(self.weights) - set("0123456789abcdef")):
-            raise InvalidInput("weights are told by 64 hexadecimal digits; nothing was done.")
+            raise InvalidInput("weights are identified by 64 hexadecimal digits; nothing was done.")
 
     @property
     def size(self) -> int:
@@ -119,7 +119,7 @@ class Training:
         )
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
-        """Nothing is told beforehand of how good a model will be."""
+        """How good a model will be is not known beforehand."""
         return {}
 
     def limit(self, unit: Unit) -> Limit | None:

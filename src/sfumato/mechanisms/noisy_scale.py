@@ -1,4 +1,4 @@
-"""Noise whose scale follows a noisy local sensitivity: the scale is released, and so the law of the error is known."""
+"""Noise whose scale follows a noisy local sensitivity: the scale is released, so the error distribution is known."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -117,7 +117,7 @@ class NoisyScale:
         return self.bound(guide) / self.epsilon
 
     def law_at(self, guide: int) -> DiscreteLaplace:
-        """The law of the error of the count, once this guide came out."""
+        """The error distribution of the count, once this guide came out."""
         return DiscreteLaplace(scale=self.scale(guide))
 
     @property

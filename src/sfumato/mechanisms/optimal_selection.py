@@ -1,4 +1,4 @@
-"""Optimal selection: publishing keys that nobody declared, as often as (ε, δ) allows."""
+"""Optimal partition selection: publishing undeclared keys, as often as (ε, δ) allows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

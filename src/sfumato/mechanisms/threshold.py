@@ -1,4 +1,4 @@
-"""Noisy threshold: publishing keys that nobody declared, if enough people share them."""
+"""Noisy threshold (partition selection): publishing undeclared keys, if enough people share them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -155,7 +155,7 @@ class Alarms:
         if len(steps) != len(gaps) or len(steps) > self.alarms or any(gap < 0 for gap in gaps):
             return "must have raised no more alarms than it may, each with its gap"
         if list(steps) != sorted(set(steps)) or not all(1 <= step <= self.told for step in steps):
-            return "must have raised its alarms at different steps that were told"
+            return "must have raised its alarms at different steps that were released"
         return None
 
     def moved_on(self, held: int, value: int) -> int:

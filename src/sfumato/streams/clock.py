@@ -1,4 +1,4 @@
-"""From events with a time to numbered steps: which step an event belongs to, and when a step is told.
+"""From events with a time to numbered steps: which step an event belongs to, and when a step is released.
 
 Which steps are released, and when, depends on a public clock alone: the time that the caller gives. If it depended on
 the events (a step is released once a later event has come), then one event more would move a step, and whoever watches

@@ -1,4 +1,4 @@
-"""How far a total of a stream can be off: from the law of its noise, with what rounding adds."""
+"""How far a total of a stream can be off: from the distribution of its noise, with what rounding adds."""
 
 import math
 from fractions import Fraction

@@ -65,7 +65,7 @@ def listed(people: Any) -> dict[str, int]:
     """
     people = people.tolist() if hasattr(people, "tolist") else people
     if isinstance(people, str | bytes) or not isinstance(people, Iterable):
-        raise InvalidInput("people are a list of ids, or amounts by id; nothing was counted and nothing was told.")
+        raise InvalidInput("people are a list of ids, or amounts by id; nothing was counted and nothing was released.")
     if isinstance(people, Mapping):
         known = ((person, amount) for person, amount in people.items() if not _missing(person) | _missing(amount))
         found: Counter[str] = Counter()
@@ -107,7 +107,9 @@ def whole(number: object) -> int:
     except TypeError:
         found = None
     if found is None:
-        raise InvalidInput("what counts in a step must be a whole number; nothing was counted and nothing was told.")
+        raise InvalidInput(
+            "what counts in a step must be a whole number; nothing was counted and nothing was released."
+        )
     return found
 
 
@@ -127,5 +129,5 @@ def _id(person: object) -> str | int:
         return _from_float(person)
     except InvalidInput:
         raise InvalidInput(
-            "the id of a person is a text or a whole number; nothing was counted and nothing was told."
+            "the id of a person is a text or a whole number; nothing was counted and nothing was released."
         ) from None

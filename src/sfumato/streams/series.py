@@ -18,7 +18,7 @@ __all__ = ["Series"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Series(Derived):
-    """The total after each step that was told, with intervals that cover the noise."""
+    """The total after each step that was released, with intervals that cover the noise."""
 
     totals: tuple[float, ...]
     squares: tuple[float, ...]

@@ -68,8 +68,8 @@ class Watching(Checkpointed):
             self._check_usable()
             if self._steps >= self._query.horizon:
                 raise Refused(
-                    f"the watch was opened for {self._query.horizon} steps and has had them; nothing was told. Close "
-                    "it, and open another one with a new budget."
+                    f"the watch was opened for {self._query.horizon} steps and has had them; nothing was released. "
+                    "Close it, and open another one with a new budget."
                 )
             with self._unbroken():
                 self._held = self._query.moved_on(self._held, self._counted(value, events))
@@ -100,11 +100,11 @@ class Watching(Checkpointed):
         """What each person has in a step, or nothing; refuses what is no step, before anything is counted."""
         if self._people is None:
             if people is not None or isinstance(value, bool) or not isinstance(value, int):
-                raise InvalidInput("the value of a step must be a whole number; nothing was told.")
+                raise InvalidInput("the value of a step must be a whole number; nothing was released.")
             return {}
         if value is not None or people is None:
             raise Refused(
-                "persons are protected here, and a number does not say whose; nothing was told. Say people=…."
+                "persons are protected here, and a number does not say whose; nothing was released. Say people=…."
             )
         return listed(people)
 

@@ -190,7 +190,7 @@ def _check_pair(join: Join, here: Type | None, there: Type | None, names: tuple[
 def _check_person(column: str, columns: dict[str, Type]) -> None:
     if column not in columns:
         raise InvalidInput(
-            f"the unit is told by column {column!r}, which the table does not have; nothing was read and nothing was "
+            f"column {column!r} identifies the unit, and the table does not have it; nothing was read and nothing was "
             f"spent. The columns are {', '.join(sorted(columns))}."
         )
     if columns[column] not in (Type.TEXT, Type.WHOLE):

@@ -328,7 +328,7 @@ class Table:
         ('hospital', 'persons')
         >>> visits().find_keys("hospital").release(epsilon=1)
         Traceback (most recent call last):
-        sfumato.errors.NotDeclared: keys that nobody declared cannot be found without a δ: ...
+        sfumato.errors.NotDeclared: private key discovery needs a δ: ...
         """
         if self.by:
             raise InvalidInput("keys are found in a table that is not grouped; nothing was done.")

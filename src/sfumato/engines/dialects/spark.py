@@ -169,7 +169,7 @@ SPARK = Spark()
 
 @contextmanager
 def our_settings(session: Any) -> Iterator[None]:
-    """Settings under which a query means what is tested, by Spark's own functions, and tells nobody what failed."""
+    """Settings under which a query means what is tested, by Spark's own functions, and does not reveal what failed."""
     _check_functions(session)
     before = {name: session.conf.get(name, None) for name in SETTINGS}
     try:

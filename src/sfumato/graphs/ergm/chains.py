@@ -30,7 +30,7 @@ H01 = np.uint64(0x0101010101010101)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChainNoise:
-    """Released statistics, and the law of the error of each: log P(error) = −linear·|error| − quadratic·error² + c."""
+    """Released statistics with their error distributions: log P(error) = −linear·|error| − quadratic·error² + c."""
 
     released: "NDArray[np.float64]"
     linear: "NDArray[np.float64]"

@@ -144,7 +144,7 @@ def fit_numbers(
     seed: int = 1,
     naive: bool = False,
 ) -> Fit:
-    """Infer from numbers and the law of their errors: log P(error) = −linear·|error| − quadratic·error² + constant."""
+    """Infer from numbers and their error distributions: log P(error) = −linear·|error| − quadratic·error² + c."""
     import numpy as np
 
     from sfumato.graphs.ergm.chains import ChainNoise, empty_chain
@@ -156,7 +156,7 @@ def fit_numbers(
     pairs = nodes * (nodes - 1) // 2
     noise = ChainNoise(*(np.array([float(Fraction(x)) for x in row]) for row in (released, linear, quadratic)))
     if not naive and not (noise.linear + noise.quadratic > 0).all():
-        raise InvalidInput("every statistic needs a law of its noise; nothing was computed.")
+        raise InvalidInput("every statistic needs a noise distribution; nothing was computed.")
     edges = int(min(max(noise.released[0], 1), pairs - 1))
     long = natural(max(1000, 2 * pairs, 10 * edges) if steps is None else steps, "steps")
     chain = empty_chain(nodes, seed)

@@ -306,7 +306,7 @@ def counted(release: Release, name: str) -> Mapping[str, Derived]:
 
 
 def _law(release: Release) -> tuple[int, Law]:
-    """The cap that came out, and the law of the noise for it."""
+    """The cap that came out, and the noise distribution for it."""
     said = release.statement
     assert isinstance(said.mechanism, ChosenCap)  # noqa: S101 - for the reader of types
     return said.values[0], said.mechanism.law_at(said.values[0])

@@ -102,7 +102,7 @@ class BlockEdges:
         return {"part": self.asked}
 
     def columns(self, release: Release) -> Mapping[str, Derived]:
-        """The answers by least squares, each with the law of its error."""
+        """The answers by least squares, each with its error distribution."""
         forms = tuple(self._forms(release.statement.law, release.statement.identifier, release.values))
         return {"edges": Figure(forms=forms, labels={"part": self.asked}, measure="edges", sources=(release,))}
 

@@ -87,7 +87,7 @@ def content_of(*what: object) -> str:
 
 
 def _digest(one: Any) -> str:
-    """Walk over an object and all that it reaches in one order; what was met before is told by when that was."""
+    """Walk over an object and all that it reaches in one order; what was met before is identified by when that was."""
     found, seen, todo = hashlib.sha256(), dict[int, tuple[int, object]](), [one]
     while todo:
         each = todo.pop()

@@ -62,7 +62,7 @@ class Examples:
 
         ``train(inputs, targets, seed)`` gets one part and returns a function from public questions to their classes.
         Assumes: it is a function of what it is given, and keeps nothing from one part for another. A teacher that fails
-        votes for class 0 and nobody is told, so try ``train`` on invented data first.
+        votes for class 0 without an error, so try ``train`` on invented data first.
         """
         natural(parts, "parts")
         natural(classes, "classes", least=2)

@@ -22,7 +22,7 @@ NULLS = ("NAType", "NaTType", "MaskedConstant")  # of libraries that need not be
 
 
 def canonical_id(value: Any) -> Id | None:
-    """An id in the one form that persons are told apart by; None where it is not told whose a record is.
+    """An id in the one form that identifies persons; None where a record names nobody.
 
     Text and bytes are themselves, whole numbers of any type are one number (so are ``True``, ``1.0`` and a tensor of
     one number), and a UUID is its text; the text "1" and the number 1 are two persons. None, NaN, NA, NaT are nobody.

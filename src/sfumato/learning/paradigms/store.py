@@ -79,7 +79,7 @@ class _Keeper:
         """Keep the way to train an ensemble under a name; a name stays what it is."""
         if self._held.ids is None:
             raise NotDeclared(
-                "which part a record belongs to is told by its name and never by its place; nothing was done. Declare "
+                "the name of a record decides its part, never its place; nothing was done. Declare "
                 "the examples with ids=…."
             )
         _kept(self._held.ensembles, name, train, (parts, classes, content_of(train)))

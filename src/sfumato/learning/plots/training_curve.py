@@ -99,7 +99,7 @@ def accuracies(courses: Sequence[Trials], language: str = "en", theme: str = "li
     altair = need("altair", "pip install 'sfumato[plots]'")
     colours = palette(theme)
     if not 1 <= len(courses) <= 2:
-        raise InvalidInput("one or two courses can be told apart by tone; nothing was drawn.")
+        raise InvalidInput("one or two courses can be distinguished by tone; nothing was drawn.")
     tones, layers = (colours.mark, colours.band), []
     found = [100 * value for course in courses for run in course.runs for value in run]
     low = max(0.0, min(found) - 0.08 * (max(found) - min(found)) - 0.5)

@@ -21,7 +21,7 @@ from sfumato.streams.total import RunningTotal
 __all__ = ["Course", "course", "event_and_person", "lines", "series"]
 
 MOST_PANELS = 12
-MOST_POINTS = 600  # of one line: more cannot be told apart on paper
+MOST_POINTS = 600  # of one line: more cannot be distinguished on paper
 WIDTH, HEIGHT, SMALL = 600, 260, 110
 Row = dict[str, Any]
 
@@ -51,7 +51,7 @@ def course(given: Release | Derived) -> Course:
     else:
         raise InvalidInput("this is no series of a stream; nothing was drawn. Take a release of running totals.")
     if "step" not in figure.labels or not len(figure.values):
-        raise Unsupported("there are no totals here to draw: none was told, or none was kept. Nothing was drawn.")
+        raise Unsupported("there are no totals here to draw: none was released, or none was kept. Nothing was drawn.")
     steps = figure.labels["step"]
     names = [clean(group) for group in figure.labels.get("group", ("",) * len(steps))]
     groups = tuple(dict.fromkeys(names))

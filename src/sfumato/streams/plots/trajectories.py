@@ -44,7 +44,7 @@ def trajectories(curves: Sequence[Curve], language: str = "en", theme: str = "li
     altair = need("altair", "pip install 'sfumato[plots]'")
     colours = palette(theme)
     if not 1 <= len(curves) <= 2:
-        raise InvalidInput("one or two curves can be told apart by tone; nothing was drawn.")
+        raise InvalidInput("one or two curves can be distinguished by tone; nothing was drawn.")
     tones, layers = (colours.mark, colours.band), []
     x = altair.X(
         "steps:Q",

@@ -1,7 +1,7 @@
 """Forecasts from releases alone: the same phase of earlier seasons, weighed down the older they are.
 
-x̂(T + h) = Σ_j w_j·x̃(T + h − j·season), the w_j falling off by (1 − weight): seasonal exponential smoothing; with weight
-1 it is the last season again. x̃ are the released steps. What it errs by is told apart in two parts: the noise of the
+x̂(T + h) = Σ_j w_j·x̃(T + h − j·season), the w_j falling off by (1 − weight): seasonal exponential smoothing; with
+weight 1 it is the last season again. x̃ are the released steps. Its error has two parts: the noise of the
 x̃ in it, whose law is known, and how much the exact series changes from season to season, which is worked out from the
 past errors of the same forecast less the noise that was in them.
 """

@@ -48,7 +48,9 @@ class Measured:
         if not isinstance(query, RunningTotal) or not isinstance(mechanism, SeriesNoise):
             raise InvalidInput("this is no release of running totals; nothing was computed.")
         if not query.kept or not query.told:
-            raise Unsupported("this release holds no totals: none was told, or none was kept. Nothing was computed.")
+            raise Unsupported(
+                "this release holds no totals: none was released, or none was kept. Nothing was computed."
+            )
         if query.told > MOST:
             raise Unsupported(
                 f"a fit takes up to {MOST:,} steps, and this release has {query.told:,}; nothing was computed. Open a "

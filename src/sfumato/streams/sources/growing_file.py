@@ -114,7 +114,9 @@ class GrowingFile:
             except FileNotFoundError:
                 return None
             except OSError as wrong:
-                raise InvalidInput(f"{self._path.name} cannot be read: {wrong.strerror}. Nothing was told.") from None
+                raise InvalidInput(
+                    f"{self._path.name} cannot be read: {wrong.strerror}. Nothing was released."
+                ) from None
         return self._file
 
     def _was_replaced(self, file: BinaryIO) -> bool:
@@ -133,8 +135,8 @@ class GrowingFile:
             return False
         if not self._rotates:
             raise Refused(
-                f"{self._path.name} is another file than before; nothing more was told. If its lines are new ones, say "
-                "rotates=True."
+                f"{self._path.name} is another file than before; nothing more was released. If its lines are new ones, "
+                "say rotates=True."
             )
         return True
 
@@ -184,6 +186,6 @@ class GrowingFile:
         missing = [name for name in self._columns.names if header.count(name) != 1]
         if missing:
             raise InvalidInput(
-                f"the first line of {self._path.name} must name column {', '.join(missing)}, once; nothing was told."
+                f"the first line of {self._path.name} must name column {', '.join(missing)} once; nothing was released."
             )
         return header

@@ -23,7 +23,7 @@ def declared(stream: OpenStream) -> RunningTotal | Alarms:
     query = getattr(stream, "query", None)
     if not isinstance(stream, RunningTotals | Watching) or not isinstance(query, RunningTotal | Alarms):
         raise InvalidInput(
-            f"a {type(stream).__name__} is no open stream; nothing was told. Open one: "
+            f"a {type(stream).__name__} is no open stream; nothing was released. Open one: "
             "vault.stream(…).running_total().open(epsilon=…)."
         )
     return query
@@ -56,7 +56,9 @@ def _people(held: Any, groups: tuple[str, ...]) -> Any:
     if not groups:
         return _known(held)
     if held is not None and not isinstance(held, Mapping):
-        raise InvalidInput("a step of persons in groups is a mapping from groups to their events; nothing was told.")
+        raise InvalidInput(
+            "a step of persons in groups is a mapping from groups to their events; nothing was released."
+        )
     return {name: _known((held or {}).get(name)) for name in groups}
 
 
@@ -65,7 +67,7 @@ def _known(events: Any) -> Any:
     if events is None:
         return []
     if isinstance(events, str) or not isinstance(events, Iterable):
-        raise InvalidInput("a step of persons is a list of ids, or amounts by id; nothing was told.")
+        raise InvalidInput("a step of persons is a list of ids, or amounts by id; nothing was released.")
     if not isinstance(events, Mapping):
         return [person for each in events if (person := known_person(each)) is not None]
     return {

@@ -1,4 +1,4 @@
-"""Keys that nobody declared: which values enough people share, found privately."""
+"""Private key discovery (partition selection): which values enough people share."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -85,7 +85,7 @@ class FoundKeys:
         """A threshold on noisy counts, or the selection of most keys where they are not counted."""
         if spend.delta == 0:
             raise NotDeclared(
-                "keys that nobody declared cannot be found without a δ: with some small probability a key of one "
+                "private key discovery needs a δ: with some small probability a key of one "
                 "person alone is shown. Nothing was done. Say release(epsilon=…, delta=1e-9)."
             )
         keys = moved.l0.count if moved.l0 is not None else 0
