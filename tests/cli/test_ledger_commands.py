@@ -202,7 +202,7 @@ def test_accounts_are_opened_from_the_top_and_listed(run, here):
 def test_a_cap_is_shared_out_and_the_rest_is_a_reserve(run, here):
     asked = ("account", "allot", "hospital/oncology", "--reason", "2026", "--rule")
     assert "no number of planned releases" in refused(run, *asked, "proportional", "--share", "a=1/2")
-    assert "is no share" in refused(run, *asked, "reserve", "--share", "a")
+    assert "is not a share" in refused(run, *asked, "reserve", "--share", "a")
     assert "above 1" in refused(run, *asked, "reserve", "--share", "a=1", "--share", "b=1/2")
     told = json.loads(done(run, *asked, "reserve", "--share", "trials=1/2", "--share", "audit=1/4", "--json"))
     assert told["reserve"] == {"epsilon": "1/2", "delta": "1/4000000"}
@@ -242,7 +242,7 @@ def test_units_are_read(text, words):
     "text", ["", "person", "user", "user:", "record:x", "family:3", "family:x:i", "node:", "node:x"]
 )
 def test_what_is_no_unit_is_refused(text):
-    with pytest.raises(InvalidInput, match="is no unit"):
+    with pytest.raises(InvalidInput, match="is not a unit"):
         unit_of(text, "replace")
 
 

@@ -231,7 +231,7 @@ def test_a_long_stream_of_persons_is_warned_of(run, folder):
     [
         (("--start", "2026-01-01"), "time with a zone"),
         (("--start", "soon"), "no time"),
-        (("--every", "fortnight"), "no length"),
+        (("--every", "fortnight"), "not a length"),
         (("--zone", "Mars/Olympus"), "no zone"),
         (("--limit", 3), "for persons"),
         (("--separation", 3), "for persons"),

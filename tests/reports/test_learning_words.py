@@ -136,7 +136,7 @@ def test_the_facts_are_those_of_the_statement() -> None:
     assert told["sensitivity"] == "one protected unit moves the sum of a step by at most 3 in length"
     assert told["margin"] == "none: the noise is in the weights"
     assert "correlated over 6 steps" in dict(particulars(made("cycle"), "en"))["noise"]
-    with pytest.raises(Unsupported, match="no training run"):
+    with pytest.raises(Unsupported, match="not a training run"):
         made("sampled").statement.query.describe(looked().statement)
 
 
@@ -188,7 +188,7 @@ def test_pictures_that_make_no_sense_are_refused() -> None:
         draw(made("all rows"), "noise")
     with pytest.raises(InvalidInput, match="not about a column"):
         draw(made("all rows"), "training", column="accuracy")
-    with pytest.raises(InvalidInput, match="no release of a trained model"):
+    with pytest.raises(InvalidInput, match="not a release of a trained model"):
         training(looked())
     with pytest.raises(InvalidInput, match="every epoch"):
         Trials(name="a", epsilon=(1.0,), runs=((0.5, 0.6),))

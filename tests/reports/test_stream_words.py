@@ -68,7 +68,7 @@ MADE: dict[str, tuple[Any, str, str]] = {
     "not kept": (
         lambda: totals(opened(), [4] * 5, keep=False),
         "event",
-        "Running totals of the stream {data}: 5 steps were told as they came, and the totals are not in the",
+        "Running totals of the stream {data}: 5 steps were released as they came, and the totals are not in the",
     ),
     "groups": (
         lambda: totals(opened(groups=("A", "B")), [[4, 1]] * 5),

@@ -45,7 +45,7 @@ def test_a_stream_is_charged_once_and_before_anything_is_read() -> None:
     assert home.spent == sf.Budget(epsilon=1, delta=1e-7) == total.charged
     for _ in range(5):
         total.add(3)
-    assert repr(total) == "<totals of 'er': 5 of 24 steps told>"
+    assert repr(total) == "<totals of 'er': 5 of 24 steps released>"
     assert home.spent == sf.Budget(epsilon=1, delta=1e-7)
     with pytest.raises(errors.BudgetExceeded, match="Nothing was read"):
         question.open(epsilon=10**6, delta=1e-7)

@@ -403,12 +403,12 @@ def test_a_state_is_enough_to_find_its_charge(home: Home, tmp_path: Path) -> Non
         question(home).resume(**said | {"epsilon": 2})
     for text in (b"", b"sfumato stream state 1\n\x00\x00\x00\x02{}", b"x" * 400):
         (tmp_path / "no state").write_bytes(text)
-        with pytest.raises(errors.Refused, match="is no state of a stream"):
+        with pytest.raises(errors.Refused, match="is not a state of a stream"):
             question(home).resume(**said | {"state": tmp_path / "no state"})
     last = question(home).resume(**said)
     kept = (tmp_path / "state").read_bytes()
     last.close()
-    with pytest.raises(errors.Refused, match="is no state of a stream"):  # it was removed
+    with pytest.raises(errors.Refused, match="is not a state of a stream"):  # it was removed
         question(home).resume(**said)
     (tmp_path / "state").write_bytes(kept)  # as if the process had died before that
     with pytest.raises(errors.Refused, match="was closed"):

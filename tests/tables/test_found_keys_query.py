@@ -82,7 +82,7 @@ def test_keys_of_every_type_that_compares_exactly() -> None:
     assert table.find_keys("ill").release(epsilon=1, delta=DELTA)["ill"].values == (False, True)
     assert table.find_keys("ward").release(epsilon=1, delta=DELTA)["ward"].values == (0, 1)
     spent = vault.spent
-    with pytest.raises(Unsupported, match="column 'x' cannot tell groups apart"):
+    with pytest.raises(Unsupported, match="column 'x' cannot identify groups"):
         table.find_keys("x").release(epsilon=1, delta=DELTA)
     assert vault.spent == spent
 

@@ -39,8 +39,8 @@ def charged(event: PrivacyEvent, order: Fraction | None) -> Fraction:
         ((_, loss),) = curve.curve
     if own:
         raise Refused(
-            f"this release brings δ = {decimal_up(own)} of its own, and a filter by ρ or by a Rényi loss holds none. "
-            "Nothing was read and nothing was spent. Ask with noise that has no δ of its own, or charge an account "
+            f"this release brings δ = {decimal_up(own)}, and a filter by ρ or by a Rényi loss holds none. "
+            "Nothing was read and nothing was spent. Ask with noise that has no δ, or charge an account "
             "that is kept by sums."
         )
     return loss if loss.denominator <= SHORT else Fraction(decimal_up(loss * SPARE, DIGITS))

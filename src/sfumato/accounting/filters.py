@@ -199,7 +199,7 @@ def _rho(event: PrivacyEvent) -> Fraction:
 def _no_delta(own: Fraction) -> None:
     if own:
         raise Refused(
-            f"this filter holds no δ, and the event brings δ = {decimal_up(own)} of its own; nothing was charged. "
+            f"this filter holds no δ, and the event brings δ = {decimal_up(own)}; nothing was charged. "
             "Charge it to a BasicFilter, or set δ aside and state the event as pure."
         )
 

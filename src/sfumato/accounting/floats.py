@@ -54,7 +54,7 @@ def transform_error(size: int) -> float:
     """
     levels = size.bit_length() - 1
     if levels < 5 or size != 1 << levels:
-        raise InvalidInput(f"the error of a transform is proven for powers of two from 32 on, and {size} is none.")
+        raise InvalidInput(f"the error of a transform is proven for powers of two from 32 on, and {size} is not one.")
     return PASSES * UNIT * levels
 
 

@@ -60,7 +60,7 @@ def doubt(played: Played) -> float:
     placed = np.asarray(cells.place(np.asarray(played.draws)), dtype=np.int64)
     size = len(placed)
     if not size:
-        raise InvalidInput("there are no draws to look at; nothing was said of their law.")
+        raise InvalidInput("there are no draws to look at; no verdict was given.")
     counts = np.bincount(placed, minlength=len(cells.stated))
     if counts[cells.stated <= 0].any():
         return 0.0
@@ -140,7 +140,7 @@ def _below(law: Any) -> tuple[float, Callable[[Array, float], Array], float]:
             return float(law.sigma), lambda at, sigma: ndtr((at + 0.5) / sigma), math.sqrt(law.variance)
         case laws.DiscreteGaussian():
             return math.sqrt(law.sigma_squared), discrete, math.sqrt(law.variance)
-    raise InvalidInput(f"the draws of {type(law).__name__} are not tested by numbers; nothing was said of them.")
+    raise InvalidInput(f"the draws of {type(law).__name__} are not tested by numbers; no verdict was given.")
 
 
 def _log_ratio(counts: Array, cells: Cells) -> float:
@@ -168,5 +168,5 @@ def _whole(law: Any) -> Array:
 
     found = np.asarray(law, dtype=np.float64)
     if (found < 0).any() or not math.isclose(float(found.sum()), 1.0, rel_tol=1e-9):
-        raise InvalidInput("probabilities are not negative and add up to 1; nothing was said of the draws.")
+        raise InvalidInput("probabilities are not negative and add up to 1; no verdict was given.")
     return found

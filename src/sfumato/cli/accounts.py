@@ -190,7 +190,7 @@ def _policy(rule: str, pairs: Sequence[tuple[str, str]]) -> "Proportional | Base
     for name, text in pairs:
         if not text.isdecimal():
             raise InvalidInput(
-                f"{name}={text} is no number of planned releases; nothing was allotted. Give a whole number."
+                f"{name}={text} is not a number of planned releases; nothing was allotted. Give a whole number."
             )
     return Proportional(planned=tuple((name, int(text)) for name, text in pairs))
 
@@ -198,5 +198,5 @@ def _policy(rule: str, pairs: Sequence[tuple[str, str]]) -> "Proportional | Base
 def _pair(text: str) -> tuple[str, str]:
     name, sign, value = text.partition("=")
     if not (name and sign and value):
-        raise InvalidInput(f"{text!r} is no share; nothing was allotted. Say --share NAME=X.")
+        raise InvalidInput(f"{text!r} is not a share; nothing was allotted. Say --share NAME=X.")
     return name, value

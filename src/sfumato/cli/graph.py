@@ -79,8 +79,8 @@ def graph(
     files.check()
     if files.plot is not None and question in CHOSEN:
         raise InvalidInput(
-            f"{question} is chosen and not measured, so there is no error to draw; nothing was read and nothing was "
-            "spent. Leave --plot out."
+            f"{question} is chosen by the exponential mechanism, so there is no error to draw; nothing was read and "
+            "nothing was spent. Leave --plot out."
         )
     if preview and files.named:
         raise InvalidInput("a preview has no answer to write; nothing was read and nothing was spent. Leave one out.")

@@ -95,7 +95,7 @@ def nodes_of(text: str | None, unit: "Unit", names: str | None) -> "int | Sequen
             return None
         raise NotDeclared(
             "where edges or weights are protected, the nodes are public and must be declared: a number that was read "
-            f"off the edges would tell about them. {NOTHING} {NAMES}"
+            f"off the edges would reveal something about them. {NOTHING} {NAMES}"
         )
     listed = _range(text)
     if listed is not None:
@@ -104,7 +104,7 @@ def nodes_of(text: str | None, unit: "Unit", names: str | None) -> "int | Sequen
         return listed if ".." in text else len(listed)
     file = Path(text)
     if not file.is_file():
-        raise InvalidInput(f"{text!r} is no number of nodes, no range and no file. {NOTHING} {NAMES}")
+        raise InvalidInput(f"{text!r} is not a number of nodes, a range or a file. {NOTHING} {NAMES}")
     return as_called(_column(file, "node"), names)
 
 
@@ -134,7 +134,7 @@ def as_called(names: "Sequence[str]", kind: str | None = None) -> "tuple[int, ..
     """
     whole = all(WHOLE.fullmatch(name) for name in names)
     if kind == "whole" and not whole:
-        raise InvalidInput(f"--names whole, and a name in the list is no whole number. {NOTHING} Say --names text.")
+        raise InvalidInput(f"--names whole, and a name in the list is not a whole number. {NOTHING} Say --names text.")
     return tuple(map(int, names)) if whole and kind != "text" else tuple(names)
 
 
@@ -167,10 +167,10 @@ def _column(file: Path, column: str) -> list[str]:
     try:
         text = file.read_text("utf-8-sig")
     except UnicodeDecodeError:
-        raise InvalidInput(f"{file.name} is no text in UTF-8. {NOTHING}") from None
+        raise InvalidInput(f"{file.name} is not text in UTF-8. {NOTHING}") from None
     if file.suffix.lower() != ".csv":
         if column != "node":
-            raise InvalidInput(f"{file.name} is no CSV file with the columns node and block. {NOTHING}")
+            raise InvalidInput(f"{file.name} is not a CSV file with the columns node and block. {NOTHING}")
         lines = (line.strip() for line in text.splitlines())
         return [line for line in lines if line and not line.startswith("#")]
     rows: list[dict[str, Any]] = list(csv.DictReader(text.splitlines()))

@@ -54,7 +54,7 @@ class GraphOptions:
     ] = None
     names: Annotated[
         Literal["whole", "text"] | None,
-        typer.Option(help="How nodes are called, where the list does not tell.", rich_help_panel=DATA),
+        typer.Option(help="How nodes are called, where the list does not say.", rich_help_panel=DATA),
     ] = None
     unit: Annotated[
         Literal["edge", "node", "weight"], typer.Option(help="What is protected.", rich_help_panel=DATA)

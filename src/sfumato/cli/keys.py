@@ -31,13 +31,13 @@ def new(
     public = Path(f"{file}.pub")
     for taken in (file, public):
         if taken.exists() or taken.is_symlink():
-            raise InvalidInput(f"{taken} is there already and was not overwritten. Choose a new file.")
+            raise InvalidInput(f"{taken} already exists and was not overwritten. Choose a new file.")
     key = SigningKey.new()
     key.save(file)
     if as_json:
         say_json({"key": str(file), "public_key_file": str(public), "public_key": key.public_text})
         return
-    say(f"key:        {file} (keep it secret)\npublic key: {public} (hand it around)\n{key.public_text}")
+    say(f"key:        {file} (keep it secret)\npublic key: {public} (share it)\n{key.public_text}")
 
 
 @keys.command("show")

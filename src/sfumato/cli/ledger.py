@@ -218,7 +218,7 @@ def recover(
         ),
     ] = None,
     charge_epsilon: Annotated[
-        str | None, typer.Option(metavar="X", help="ε to charge to every balance, if the lost entries tell no more.")
+        str | None, typer.Option(metavar="X", help="ε to charge to every balance, if the lost entries charge no more.")
     ] = None,
     charge_delta: Annotated[str, typer.Option(metavar="X", help="δ to charge beside it.")] = "0",
     ledger: Where = None,
@@ -246,7 +246,7 @@ def recover(
     ) as book:
         number, entry = [(row.number, row.entry) for row in book.rows() if row.kind == Recovered.KIND][-1]
     if not isinstance(entry, Recovered):
-        raise InvalidInput(f"entry {number} is no recovery; look at it: sfumato ledger export")
+        raise InvalidInput(f"entry {number} is not a recovery; look at it: sfumato ledger export")
     if as_json:
         gap = {"epsilon": str(entry.gap.epsilon), "delta": str(entry.gap.delta)}
         say_json({"entry": number, "lost": entry.lost, "charged": gap})
@@ -373,7 +373,7 @@ def _verify_export(file: Path, heads: "list[SignedHead]", key: str | None, *, as
     try:
         found = tuple(check_record(rows(), heads=tuple(heads), key=trusted))
     except UnicodeDecodeError:
-        raise InvalidInput(f"{file} is no export of a ledger; nothing was verified.") from None
+        raise InvalidInput(f"{file} is not an export of a ledger; nothing was verified.") from None
     if end == 0:
         raise InvalidInput(f"{file} holds no entry; nothing was verified.")
     if as_json:
@@ -407,7 +407,7 @@ def _exported(line: str, file: Path, number: int) -> "Row":
         return Row(int(str(whole["number"])), kind, body, str(whole["previous"]), str(whole["digest"]))
     except SfumatoError:
         raise InvalidInput(
-            f"{file}: line {number} is no entry of a ledger; nothing was verified. Get one: sfumato ledger export"
+            f"{file}: line {number} is not an entry of a ledger; nothing was verified. Get one: sfumato ledger export"
         ) from None
 
 
@@ -443,7 +443,7 @@ def _signer(text: str) -> "tuple[str, SigningKey | None]":
 
 def _write(out: Path, lines: "Iterator[str]") -> int:
     if out.exists() or out.is_symlink():
-        raise InvalidInput(f"{out} is there already and was not overwritten. Name another file with -o.")
+        raise InvalidInput(f"{out} already exists and was not overwritten. Name another file with -o.")
     number = 0
     with out.open("x", encoding="utf-8") as file:
         for line in lines:

@@ -298,4 +298,4 @@ def _day(text: str | None) -> date | None:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise InvalidInput(f"--until {text} is no day; nothing was done. Write it as 2026-03-31.") from None
+        raise InvalidInput(f"--until {text} is not a day; nothing was done. Write it as 2026-03-31.") from None

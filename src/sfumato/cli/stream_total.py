@@ -216,7 +216,7 @@ def _moment(text: str, zone: str | None) -> datetime:
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
-        raise InvalidInput(f"{text!r} is no time. {NOTHING} Say --start 2026-01-01T00:00Z.") from None
+        raise InvalidInput(f"{text!r} is not a time. {NOTHING} Say --start 2026-01-01T00:00Z.") from None
     if found.utcoffset() is None:
         found = found.replace(tzinfo=_zone(zone))
     return found
@@ -230,7 +230,7 @@ def _zone(name: str | None) -> tzinfo | None:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise InvalidInput(f"{name!r} is no zone of time. {NOTHING} Say one such as Europe/Zurich.") from None
+        raise InvalidInput(f"{name!r} is not a time zone. {NOTHING} Say one such as Europe/Zurich.") from None
 
 
 def _length(text: str) -> timedelta:
@@ -241,5 +241,5 @@ def _length(text: str) -> timedelta:
     """
     found = LENGTH.fullmatch(text)
     if found is None:
-        raise InvalidInput(f"{text!r} is no length of time. {NOTHING} Say --every 15min, 1h, 1d or 1w.")
+        raise InvalidInput(f"{text!r} is not a length of time. {NOTHING} Say --every 15min, 1h, 1d or 1w.")
     return int(found[1]) * timedelta(seconds=SECONDS[found[2]])

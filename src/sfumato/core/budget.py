@@ -55,7 +55,7 @@ class Budget:
             raise InvalidInput(f"epsilon above {MOST_EPSILON} guarantees nothing; nothing was done. Give less.")
         for number in (wanted.epsilon, wanted.delta):
             if number.denominator > MOST_PARTS:
-                raise InvalidInput("epsilon or delta is written with absurdly many digits; nothing was done.")
+                raise InvalidInput("epsilon or delta has too many digits; nothing was done.")
         if wanted.delta == 1:
             raise InvalidInput("delta = 1 guarantees nothing; nothing was done. Give a delta below 1.")
         return wanted

@@ -120,7 +120,7 @@ def parse(text: str) -> Json:
 
     def whole(token: str) -> Json:
         if len(token) > MOST_DIGITS:
-            raise InvalidInput("the document holds a whole number of absurd length; it was not read.")
+            raise InvalidInput("the document holds a whole number with too many digits; it was not read.")
         return int(token)
 
     try:

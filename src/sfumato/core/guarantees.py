@@ -248,7 +248,7 @@ class GDP:
         if self.delta_at(0) <= asked:
             return Fraction(0)
         if asked <= enclosures.normal_cdf(-_DEEPEST).high:
-            raise Refused(f"a δ below e^(−{_DEEPEST}²/2) is not worked out; nothing was done. Ask for a larger δ.")
+            raise Refused(f"a δ below e^(−{_DEEPEST}²/2) is not supported; nothing was done. Ask for a larger δ.")
         high = Fraction(1)
         while self.delta_at(high) > asked:
             high *= 2

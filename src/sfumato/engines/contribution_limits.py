@@ -60,7 +60,7 @@ class KeyColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """How much of each person counts: the column that tells persons apart, the limit, and the secret of the marks."""
+    """How much of each person counts: the column that identifies persons, the limit, and the secret of the marks."""
 
     column: str
     limit: Limit

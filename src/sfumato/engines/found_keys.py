@@ -102,6 +102,6 @@ def _check(table: ir.Table, columns: Sequence[str]) -> None:
             raise InvalidInput(f"there is no column {name!r} to find keys in; nothing was read and nothing was spent.")
         if column(table, name).type not in KINDS:
             raise Unsupported(
-                f"column {name!r} cannot tell groups apart: its values do not compare exactly on every engine; nothing "
+                f"column {name!r} cannot identify groups: its values do not compare exactly on every engine; nothing "
                 "was read. Find keys in text, whole numbers, truth values or dates, or cut numbers into bins first."
             )

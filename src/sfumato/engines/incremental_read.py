@@ -1,4 +1,4 @@
-"""Rows of a PostgreSQL table that rows are added to: those from a moment on, told apart by a key."""
+"""Rows of a PostgreSQL table that rows are added to: those from a moment on, identified by a key."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _check(
         if held[name].is_json():
             raise InvalidInput(
                 f"column {name!r} of {origin.label} is of a type whose values cannot all be written down; nothing was "
-                "told. Poll columns of texts and numbers."
+                "released. Poll columns of texts and numbers."
             )
     if not held[time].is_timestamp() or held[time].timezone is None:
         raise InvalidInput(f"column {time!r} of {origin.label} must be a timestamptz; nothing was released.")

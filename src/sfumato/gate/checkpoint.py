@@ -162,8 +162,8 @@ class Checkpointed(ABC):
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise Refused(
-            f"an open {self.WHAT} is not copied: two of them would tell from one charge. Nothing was copied. To go on "
-            "in another process, open it with a file for its state and resume it there."
+            f"an open {self.WHAT} is not copied: two of them would release from one charge. Nothing was copied. To go "
+            "on in another process, open it with a file for its state and resume it there."
         )
 
     def _header(self) -> dict[str, Json]:
@@ -179,8 +179,8 @@ class Checkpointed(ABC):
     def _check_usable(self) -> None:
         if self._process != os.getpid():
             raise Refused(
-                f"this {self.WHAT} runs in another process, and a forked copy would tell from the same charge; nothing "
-                "was released. Go on where it was opened."
+                f"this {self.WHAT} runs in another process, and a forked copy would release from the same charge; "
+                "nothing was released. Go on where it was opened."
             )
         if self._failed:
             raise Refused(FAILED.format(what=self.WHAT))

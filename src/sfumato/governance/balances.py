@@ -155,7 +155,7 @@ class Balance:
         Fraction(3, 2)
         """
         if amount.epsilon == 0 and amount.delta == 0:
-            raise InvalidInput(f"a raise of {self.name!r} by nothing is none; nothing was changed.")
+            raise InvalidInput(f"a raise of {self.name!r} by nothing changes nothing; nothing was changed.")
         if self.cap.delta + amount.delta >= 1:
             raise InvalidInput(f"{self.name!r} would have a δ of 1, which guarantees nothing; nothing was changed.")
         cap = self.cap + amount

@@ -207,7 +207,7 @@ class DurableLedger:
             if pages.known(number).state is not State.RESERVED:
                 raise Refused(
                     f"what charge {number} pays for was closed; nothing was read and nothing was spent. What a stream "
-                    "told is kept: ask for released(…)."
+                    "released is kept: ask for released(…)."
                 )
         return self._made_for(number, question)
 
@@ -349,7 +349,7 @@ def _same(pages: Pages, known: Charge, asked: Reserved) -> Account:
     if known.request != request_of(asked):
         raise Refused(
             f"the idempotency key of charge {known.number} is used for another request; nothing was read and nothing "
-            "was spent. Give each request a key of its own."
+            "was spent. Give each request its own key."
         )
     if known.state in (State.RELEASED, State.EXPIRED):
         raise LedgerError(

@@ -405,7 +405,7 @@ class Row:
         except SfumatoError as wrong:
             raise LedgerError(f"entry {self.number} of the record cannot be read: {wrong}") from None
         if not isinstance(read, Entry):
-            raise LedgerError(f"entry {self.number} of the record is no entry, but {read.KIND!r}.")
+            raise LedgerError(f"entry {self.number} of the record is not an entry, but {read.KIND!r}.")
         return read
 
 

@@ -243,7 +243,7 @@ class Store:
             reason = (str(cause or "").strip() or type(wrong).__name__).splitlines()[0]
             raise LedgerError(
                 f"the ledger {self.name} cannot be used: {reason}. No row was read and no answer was delivered; "
-                f"{outcome}. Mend the database and try again."
+                f"{outcome}. Repair the database and try again."
             ) from None
 
 

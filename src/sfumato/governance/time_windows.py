@@ -90,7 +90,7 @@ class TimeWindows:
     def __post_init__(self) -> None:
         if not isinstance(self.unit, Event):
             raise Refused(
-                f"a budget for each window needs a unit that lies in one window, and {describe(self.unit)} lives on: "
+                f"a budget for each window needs a unit that lies in one window, and {describe(self.unit)} does not: "
                 "its loss adds up over all of them, and a new month gives nothing back. No window was opened. "
                 "Use one cap for the whole time, or protect (person, period) entries with an event unit and say so."
             )

@@ -96,7 +96,7 @@ class Graph:
         if length is None:
             if self.shape.nodes is None:
                 raise NotDeclared(
-                    "how many nodes there are is secret, so the answer needs a length of its own; nothing was done. "
+                    "how many nodes there are is secret, so the answer needs a declared length; nothing was done. "
                     "Say degree_sequence(length=1000): the largest 1000 degrees, with zeros where there are fewer."
                 )
             length = self.shape.nodes

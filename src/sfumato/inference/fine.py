@@ -69,7 +69,7 @@ class ContinuousBound:
         low, high = 0, 1
         while self.within(float(high * unit)) < confidence:
             if high > 2**80:
-                raise InvalidInput(f"a confidence of {float(confidence)} is not worked out; ask for a little less.")
+                raise InvalidInput(f"a confidence of {float(confidence)} is not supported; ask for a little less.")
             low, high = high, 2 * high
         while high - low > 1:
             middle = (low + high) // 2

@@ -65,7 +65,7 @@ class Spread:
         for coefficient, law in terms:
             if coefficient != 0:
                 if not LEAST <= abs(coefficient) <= 1 / LEAST or law.variance > 1 / LEAST:
-                    raise Unsupported("the noise in this figure is too large or too small to be worked out.")
+                    raise Unsupported("the noise in this figure is too large or too small to be computed.")
                 key = (abs(coefficient), law)  # all laws are symmetric
                 gathered[key] = gathered.get(key, 0) + 1
         self._parts: list[tuple[float, Spectrum, int]] = [
@@ -108,7 +108,7 @@ class Spread:
     def margin(self, confidence: Fraction) -> Fraction:
         """The least distance (to a lattice point, or to six digits) within which S lies with this confidence."""
         if confidence > MOST_SURE:
-            raise InvalidInput(f"a confidence above {float(MOST_SURE)} is not worked out; ask for a little less.")
+            raise InvalidInput(f"a confidence above {float(MOST_SURE)} is not supported; ask for a little less.")
         if not self._parts:
             return Fraction(0)
         step = self.step if self.whole else _digits(self.deviation)

@@ -54,7 +54,7 @@ def spectrum(law: "Law | laws.Laplace | laws.Gaussian") -> Spectrum:
             return _laplace(law)
         case laws.Gaussian():
             return _gaussian(law)
-    raise Unsupported(f"there is no characteristic function of {law.KIND} here; nothing was worked out.")
+    raise Unsupported(f"there is no characteristic function of {law.KIND} here; nothing was computed.")
 
 
 def _discrete_laplace(law: laws.DiscreteLaplace) -> Spectrum:

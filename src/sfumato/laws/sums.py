@@ -68,7 +68,7 @@ class Sum:
         once = Fraction(1)
         terms = tuple(part if isinstance(part, SumTerm) else SumTerm(coefficient=once, law=part) for part in self.parts)
         if not any(term.coefficient for term in terms):
-            raise InvalidInput("a sum of no errors has no law; nothing was done.")
+            raise InvalidInput("a sum of no errors has no distribution; nothing was done.")
         object.__setattr__(self, "parts", terms)
         natural(self.cells, "cells", least=16, most=2**16)
 

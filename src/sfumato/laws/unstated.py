@@ -18,7 +18,7 @@ class Unstated:
 
     >>> Unstated().margin(0.95)
     Traceback (most recent call last):
-    sfumato.errors.Unsupported: this answer is a choice and no number with noise on it: it has no margin of error.
+    sfumato.errors.Unsupported: this answer is a choice, not a number with added noise: it has no margin of error.
     """
 
     KIND: ClassVar[str] = "law.unstated"
@@ -43,4 +43,4 @@ class Unstated:
         self._refuse()
 
     def _refuse(self) -> NoReturn:
-        raise Unsupported("this answer is a choice and no number with noise on it: it has no margin of error.")
+        raise Unsupported("this answer is a choice, not a number with added noise: it has no margin of error.")

@@ -251,7 +251,7 @@ def units_moved(moved: Sensitivity, clip: Fraction) -> int:
     squared = known(moved.l2, "l2").squared / clip**2
     root = isqrt(squared.numerator)
     if squared.denominator != 1 or root**2 != squared or not root:
-        raise Refused("the sensitivity is no whole number of clips; nothing was read and nothing was spent.")
+        raise Refused("the sensitivity is not a whole number of clips; nothing was read and nothing was spent.")
     return root
 
 

@@ -51,6 +51,8 @@ def _filled(state: torch.Tensor, words: npt.NDArray[np.uint32]) -> torch.Tensor:
     own = parts[FIRST : FIRST + WORDS]
     first = int(parts[0]) & 0xFFFFFFFF
     if int(own[0]) != first or int(own[1]) != (STEP * (first ^ (first >> 30)) + 1) & 0xFFFFFFFF:
-        raise Unsupported("this version of torch keeps its generator otherwise than is known here; nothing was done.")
+        raise Unsupported(
+            "this version of torch keeps its generator in a way that is not supported here; nothing was done."
+        )
     own[:] = words
     return torch.from_numpy(parts.view(np.uint8))

@@ -269,14 +269,14 @@ class Evaluator:
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise Refused(
-            "an evaluator is not copied: two of them would tell from one charge. Nothing was copied. Open another "
+            "an evaluator is not copied: two of them would release from one charge. Nothing was copied. Open another "
             "evaluator, which is charged by itself."
         )
 
     def _check_process(self) -> None:
         if self._process != os.getpid():
             raise Refused(
-                "this evaluator was opened in another process, and a forked copy would tell from the same charge; "
+                "this evaluator was opened in another process, and a forked copy would release from the same charge; "
                 "nothing was read. Go on where it was opened."
             )
 

@@ -97,7 +97,7 @@ def bounded(pair: Any, what: str) -> tuple[float, float]:
     if not (math.isfinite(low) and math.isfinite(high) and low < high and math.isfinite(high - low)):
         raise InvalidInput(f"the bounds of {what} must be finite, the lower below the upper; nothing was read")
     if (high - low) / 2 < sys.float_info.min:
-        raise InvalidInput(f"the bounds of {what} are too close for floats to tell apart what lies between them")
+        raise InvalidInput(f"the bounds of {what} are too close for floats to distinguish what lies between them")
     return low, high
 
 

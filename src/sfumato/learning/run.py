@@ -73,7 +73,7 @@ class Run(Checkpointed):
         held: ExitStack | None = None,
     ) -> None:
         if not isinstance(opened.query, Training):
-            raise InvalidInput("this is no training run; nothing was done.")
+            raise InvalidInput("this is not a training run; nothing was done.")
         super().__init__(gate, opened, path, held)
         self._run, self._units, self._words, self._physical = opened.query, units, words, physical
         self._copies, self._shown_average = copies, average

@@ -68,7 +68,7 @@ class Training:
         if self.units == "user" and self.times != 1:
             raise InvalidInput("a person is one unit where units are users; nothing was done. Leave times out.")
         if self.units != "user" and self.records != 1:
-            raise InvalidInput("records is how many rows of a person count, and 1 where units are no users.")
+            raise InvalidInput("records is how many rows of a person count, and 1 where units are not users.")
         if self.weights and (len(self.weights) != DIGEST or set(self.weights) - set("0123456789abcdef")):
             raise InvalidInput("weights are identified by 64 hexadecimal digits; nothing was done.")
 
@@ -101,7 +101,7 @@ class Training:
         """What a reader must know of an answer."""
         noise = said.mechanism
         if noise.KIND not in self.ANSWERED_BY:
-            raise Unsupported(f"a {self.KIND} by a {noise.KIND} is no training run; no text was made.")
+            raise Unsupported(f"a {self.KIND} by a {noise.KIND} is not a training run; no text was made.")
         cycle = noise.KIND == "mechanism.correlated_sums"
         return trained(
             said,
@@ -160,7 +160,7 @@ class Training:
         """What is wrong with a finished run, if anything."""
         problem = self.mismatch(mechanism, unit)
         if problem is None and not self.weights:
-            problem = "must have trained weights, told by their digest"
+            problem = "must have trained weights, identified by their digest"
         return problem
 
     def _check_protected(self, unit: Unit, limit: Limit | None) -> None:

@@ -170,7 +170,7 @@ class Units:
         listed = None if roster is None else tuple(canonical_ids(roster))
         if listed is not None and (len(listed) != groups.places or None in listed or len(set(listed)) != len(listed)):
             raise InvalidInput(
-                f"the roster has a name of its own for each of {groups.places} places; nothing was done."
+                f"the roster needs a different name for each of {groups.places} places; nothing was done."
             )
         made._seating = _Seating(groups=groups, roster=listed, persons=persons)
         return made

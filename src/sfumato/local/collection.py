@@ -56,7 +56,7 @@ class UserCost:
         """A few sentences for the person who is asked."""
         if self.epsilon is None:
             told = (
-                f"No ε bounds what all {self.reports} reports tell together. Given which of them share a value, they "
+                f"No ε bounds what all {self.reports} reports reveal together. Given which of them share a value, they "
                 f"cost ε = {self.given_pattern}."
             )
         else:
@@ -130,7 +130,7 @@ class Collection:
         if isinstance(self.ask, MEANS) or len(labels) != self.ask.values:
             raise InvalidInput("there must be one label for each value, and none for a mean; nothing was done.")
         if len(set(labels)) != len(labels):
-            raise InvalidInput("two labels are the same; nothing was done. Give each value a label of its own.")
+            raise InvalidInput("two labels are the same; nothing was done. Give each value its own label.")
 
     def cost(self) -> UserCost:
         """What all reports of one person cost, at user level and given the pattern of equality."""
@@ -171,7 +171,7 @@ class Collection:
         other = [place for place, own in enumerate(self.labels) if own == self.other]
         if not places + other:
             raise InvalidInput(
-                "the value is none of the labels; nothing was reported. Every person needs one: declare other=."
+                "the value is not one of the labels; nothing was reported. Every person needs one: declare other=."
             )
         return (places + other)[0]
 

@@ -123,7 +123,7 @@ class PrefixSearch:
         if len(candidates) > len(self.alphabet) ** self.step * self.kept:
             raise InvalidInput("there are more candidates than a round of this plan has; nothing was reported.")
         if not all(isinstance(candidate, str) for candidate in candidates):
-            raise InvalidInput("a candidate is no text; nothing was reported.")
+            raise InvalidInput("a candidate is not a text; nothing was reported.")
         size = len(candidates[0])
         fits = 0 < size <= self.length and (size % self.step == 0 or size == self.length)
         if not fits or any(len(candidate) != size for candidate in candidates):

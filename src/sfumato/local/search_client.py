@@ -36,7 +36,7 @@ class SearchClient:
     def __init__(self, plan: PrefixSearch | str, *, bits: Bits | None = None) -> None:
         self.plan = search_from_json(plan) if isinstance(plan, str) else plan
         if not isinstance(self.plan, PrefixSearch):
-            raise InvalidInput("the plan is no PrefixSearch; nothing was done.")
+            raise InvalidInput("the plan is not a PrefixSearch; nothing was done.")
         self._bits: Bits = SystemBits() if bits is None else bits
         self._once = threading.Lock()  # taken by the one report and never given back, also between threads
         self._process = os.getpid()

@@ -63,7 +63,7 @@ class NoisyScale:
         object.__setattr__(self, "delta", probability(self.delta, "delta"))
         if self.delta < LEAST_DELTA:
             raise InvalidInput(
-                "a scale that follows a noisy guide needs a δ above 0, and one below 2^−1000 is not worked with; "
+                "a scale that follows a noisy guide needs a δ above 0, and one below 2^−1000 is not supported; "
                 "nothing was done. Give a δ such as 1e-6, or ask for a ladder, which needs none."
             )
 

@@ -211,7 +211,7 @@ def drawable(release: Release, column: str | None) -> tuple[Column, ...]:
     named = [each.name for each in found if each.chosen]
     if named:
         raise Unsupported(
-            f"{', '.join(named)}: chosen and not measured, so there is no error to draw; nothing was drawn."
+            f"{', '.join(named)}: chosen by the exponential mechanism, so there is no error to draw; nothing was drawn."
         )
     return found
 

@@ -207,7 +207,7 @@ def cases_of(release: Release, *, family: int | None = None, limit: Limit | None
     said = only_release(release).statement
     if limit is not None and said.limit is not None:
         raise InvalidInput(
-            f"this release has a limit of its own ({said.limit.groups} group(s) × {said.limit.rows_per_group} row(s)); "
+            f"this release has its own limit ({said.limit.groups} group(s) × {said.limit.rows_per_group} row(s)); "
             "nothing was compared. Leave the other one out."
         )
     held = said.limit or limit

@@ -247,7 +247,9 @@ def _ladders(said: Statement) -> Iterator[Finding]:
     if any(getattr(part, "edges", None) != edges for part in parts):
         yield Finding(field="statement.mechanism.edges", problem=f"must be {edges}, which one unit adds or removes")
     if any((getattr(part, "guide", 0) != 0) != (getattr(said.query, "share", 0) != 0) for part in parts):
-        yield Finding(field="statement.mechanism.guide", problem="must be above 0 just if the query gives it a share")
+        yield Finding(
+            field="statement.mechanism.guide", problem="must be above 0 exactly if the query gives it a share"
+        )
     yield from _rebuilt(said)
 
 

@@ -185,4 +185,4 @@ class AlarmColumn(Derived):
 
     def interval(self, confidence: Any = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Any, Any]]:
         """Refused: an alarm is a choice."""
-        raise Unsupported("an alarm is a choice and no number with noise on it: it has no margin of error.")
+        raise Unsupported("an alarm is a choice, not a number with added noise: it has no margin of error.")

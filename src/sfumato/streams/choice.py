@@ -50,7 +50,7 @@ def strategy_for(
             return Toeplitz(form=name, horizon=horizon, bits=0 if pure and name != "square root" else bits)
         case "optimal":
             if horizon > MOST:
-                raise InvalidInput(f"the optimum is worked out for up to {MOST:,} steps; nothing was done.")
+                raise InvalidInput(f"the optimum is computed for up to {MOST:,} steps; nothing was done.")
             return optimal(horizon)
         case "doubling":
             found = Doubling(first=FIRST, blocks=BLOCKS, bits=bits)

@@ -78,7 +78,7 @@ class RunningTotals(Checkpointed):
         from sfumato.streams.readers import reader_of
 
         if not isinstance(opened.query, RunningTotal) or not isinstance(opened.mechanism, SeriesNoise):
-            raise InvalidInput("this is no stream of totals; nothing was done.")
+            raise InvalidInput("this is not a stream of totals; nothing was done.")
         super().__init__(gate, opened, path, held)
         self._query, self._mechanism, self._late = opened.query, opened.mechanism, late
         self._words, self._margins = SystemWords(), Margins(self._mechanism)
@@ -90,7 +90,7 @@ class RunningTotals(Checkpointed):
         self._people = self._counters() if isinstance(gate.unit, User) else None
 
     def __repr__(self) -> str:
-        return f"<totals of {self._query.dataset.name!r}: {self._shown} of {self._query.horizon} steps told>"
+        return f"<totals of {self._query.dataset.name!r}: {self._shown} of {self._query.horizon} steps released>"
 
     @property
     def steps(self) -> int:
@@ -168,7 +168,7 @@ class RunningTotals(Checkpointed):
         """The noisy sum of the last ``width`` steps: a difference of two released totals, which costs nothing."""
         wide = natural(width, "width")
         if not self._query.kept:
-            raise Refused("this stream does not keep what it told; nothing was done. Open it with keep=True.")
+            raise Refused("this stream does not keep what it released; nothing was done. Open it with keep=True.")
         with self._lock:
             told = self._shown
             if told < wide:

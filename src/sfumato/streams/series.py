@@ -38,7 +38,7 @@ class Series(Derived):
         said = only_release(release).statement
         mechanism = said.mechanism
         if not isinstance(mechanism, SeriesNoise):
-            raise InvalidInput("this is no release of a stream of totals; nothing was done.")
+            raise InvalidInput("this is not a release of a stream of totals; nothing was done.")
         numbers = np.array(said.values, dtype=np.int64).reshape(-1, groups)
         read = [reader_of(mechanism.strategy).read(numbers[:, place], told) for place in range(groups)]
         totals, squares, sizes = (np.stack(part, axis=1).ravel().tolist() for part in zip(*read, strict=True))

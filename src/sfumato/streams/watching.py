@@ -31,7 +31,7 @@ class Watching(Checkpointed):
         self, gate: SessionGate, opened: Opened, *, path: Path | None = None, held: ExitStack | None = None
     ) -> None:
         if not isinstance(opened.query, Alarms) or not isinstance(opened.mechanism, SparseVector):
-            raise InvalidInput("this is no watch; nothing was done.")
+            raise InvalidInput("this is not a watch; nothing was done.")
         super().__init__(gate, opened, path, held)
         self._query, self._mechanism = opened.query, opened.mechanism
         self._watch: Watch = self._mechanism.watch(self._query.threshold)

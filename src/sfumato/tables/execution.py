@@ -223,7 +223,7 @@ def _check_found(name: str, columns: dict[str, Type]) -> None:
         )
     if columns[name] not in (Type.TEXT, Type.WHOLE, Type.TRUTH, Type.DATE):
         raise Unsupported(
-            f"column {name!r} cannot tell groups apart: its values do not compare exactly on every engine. Nothing was "
+            f"column {name!r} cannot identify groups: its values do not compare exactly on every engine. Nothing was "
             "read and nothing was spent."
         )
 

@@ -36,7 +36,9 @@ class Join:
         if not self.on:
             raise InvalidInput("a join needs the columns that must be equal; nothing was done. Say on='hospital'.")
         if self.content is not None and not self.public:
-            raise InvalidInput("a digest of private rows would tell about them; nothing was done. Leave content out.")
+            raise InvalidInput(
+                "a digest of private rows would reveal something about them; nothing was done. Leave content out."
+            )
 
 
 def prefixed(dataset: Dataset, column: str) -> str:

@@ -27,7 +27,7 @@ version = 1  # of this kind of file
 UNIT = """\
 
 [unit]
-# Who is protected: the column that tells persons apart. It must hold text or whole numbers.
+# Who is protected: the column that identifies persons. It must hold text or whole numbers.
 {column}
 # population = 1000000  # a public bound on how many persons there could be; δ is judged by it
 # number = 1000         # how many persons there are, if that is public; used only where neighbours replace each other

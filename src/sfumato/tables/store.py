@@ -98,7 +98,7 @@ class TableStore:
         if dataset in self._holdings:
             raise Refused(
                 f"{name!r} version {version!r} is declared already, and stored answers would be mixed with those of "
-                "other rows. Nothing was done. Give the new state of the data a version of its own."
+                "other rows. Nothing was done. Give the new state of the data a new version."
             )
         ranges = {column: _range(column, pair) for column, pair in (bounds or {}).items()}
         declared = {column: keys_of(column, values) for column, values in (keys or {}).items()}

@@ -423,7 +423,7 @@ class Table:
         if column not in self.keys:
             declared = ", ".join(sorted(self.keys)) or "none"
             raise NotDeclared(
-                f"values of {column!r} are not declared, and reading them off the data would tell who is in it. "
+                f"values of {column!r} are not declared, and reading them off the data would reveal who is in it. "
                 f"Nothing was done. Declare keys={{{column!r}: [...]}} for the table (declared: {declared})."
             )
         return self.keys[column]

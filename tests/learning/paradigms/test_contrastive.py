@@ -480,5 +480,5 @@ def test_an_empty_batch_is_a_step_and_one_beyond_the_proof_is_refused() -> None:
     assert (len(made.norms), len(made.losses)) == (0, 0)
     with pytest.raises(InvalidInput, match="at most 4096 units"):
         contrast.sum(torch.zeros(4097, 3), torch.zeros(4097, 3))
-    with pytest.raises(InvalidInput, match="no float tells"):
+    with pytest.raises(InvalidInput, match="floats cannot bound"):
         _ = InBatchContrast(nn.Linear(3, 2), temperature="1/400").clip

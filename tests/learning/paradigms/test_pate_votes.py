@@ -240,7 +240,7 @@ def test_records_without_a_name_have_no_part() -> None:
         version="1",
         number=None,
     )
-    with pytest.raises(NotDeclared, match="never by its place"):
+    with pytest.raises(NotDeclared, match="decides its part, never its place"):
         examples.teachers(parity, parts=2, classes=3, name="rules")
 
 

@@ -197,8 +197,8 @@ def _check_functions(session: Any) -> None:
     other = own.diff(inner.sessionState().functionRegistry().functionBuilders().toSet())
     if other.size():
         raise Refused(
-            f"the session has put a function of its own in the place of {other.head()._1().funcName()}, which Spark "
-            "has built in: it would see the rows of a question. Nothing was read and nothing was spent. Use a session "
+            f"the session has replaced {other.head()._1().funcName()}, a function that is built into Spark: the "
+            "replacement would see the rows of a question. Nothing was read and nothing was spent. Use a session "
             "without it: spark.newSession()."
         )
 

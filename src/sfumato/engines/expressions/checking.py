@@ -143,7 +143,7 @@ def _fits(column: str, constant: Literal, columns: Mapping[str, Type]) -> None:
         name = constant.KIND.removeprefix("literal.")
         raise InvalidInput(
             f"column {column!r} holds {held.value}s and cannot be compared with a constant of type {name}; "
-            f"{NOTHING}. Compare it with a constant of its own type."
+            f"{NOTHING}. Compare it with a constant of that type."
         )
 
 

@@ -49,8 +49,8 @@ def origin_of_path(path: str | Path, declared: Mapping[str, Type] | None) -> Ori
         if declared is None:
             raise NotDeclared(
                 f"{place.name!r} is a CSV file, which does not say what its columns hold, and guessing that from the "
-                "rows would tell about them. Nothing was read. Declare the types in a schema; sfumato schema draft "
-                "FILE writes one to fill in."
+                "rows would reveal something about them. Nothing was read. Declare the types in a schema; sfumato "
+                "schema draft FILE writes one to fill in."
             )
         return CsvFile(path=place, types=dict(declared))
     if ending in PARQUET or place.is_dir():

@@ -190,7 +190,7 @@ def _rates(mechanism: Mechanism) -> tuple[Fraction, Fraction]:
             return 1 / scale, Fraction(0)
         case Gaussian(sigma=sigma):
             return Fraction(0), 1 / (2 * sigma**2)
-    raise InvalidInput("the noise of this release is of no law that can be modelled here; nothing was computed.")
+    raise InvalidInput("the noise of this release has no distribution that can be modelled here; nothing was computed.")
 
 
 def _first_proposal(

@@ -69,7 +69,7 @@ class BlockEdges:
         if not self.questions or {len(row) for row in (*self.questions, *self.strategy)} != {self.cells}:
             raise InvalidInput(f"questions and strategy must be about {self.cells} pairs of blocks; nothing was done.")
         if len(self.asked) != len(self.questions) or len(set(self.asked)) != len(self.asked):
-            raise InvalidInput("each question needs a name of its own; nothing was done.")
+            raise InvalidInput("each question needs its own name; nothing was done.")
         _factors(self.strategy, self.questions)
 
     @property

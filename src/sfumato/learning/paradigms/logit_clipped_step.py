@@ -65,7 +65,9 @@ class InBatchContrast:
             clip=positive(each, "each"), temperature=positive(temperature, "temperature"), batch=None
         )
         if not LEAST <= self._declared.clip <= MOST:
-            raise InvalidInput(f"each lies between {LEAST} and {MOST}, within what floats tell; nothing was done.")
+            raise InvalidInput(
+                f"each lies between {LEAST} and {MOST}, within the precision of floats; nothing was done."
+            )
         self.each, self.temperature = float(self._declared.clip), float(self._declared.temperature)
 
     @property
@@ -74,8 +76,8 @@ class InBatchContrast:
         bound = self._declared.moved(Relation.ADD_REMOVE)
         if bound > BEYOND:
             raise InvalidInput(
-                f"at a temperature of {self._declared.temperature} no float tells how far a unit moves a batch of any "
-                "size; nothing was done. Use a temperature near 1, or a fixed batch: declared(batch).moved(…)."
+                f"at a temperature of {self._declared.temperature} floats cannot bound how far a unit moves a batch of "
+                "any size; nothing was done. Use a temperature near 1, or a fixed batch: declared(batch).moved(…)."
             )
         near = float(bound)
         return near if Fraction(near) >= bound else math.nextafter(near, math.inf)

@@ -148,7 +148,7 @@ class ExampleStore:
         if dataset in self._holdings:
             raise Refused(
                 f"{name!r} version {version!r} is declared already, and stored answers would be mixed with those of "
-                "other examples. Nothing was done. Give the new state of the data a version of its own."
+                "other examples. Nothing was done. Give the new state of the data a new version."
             )
         if number is not None:
             natural(number, "number", most=2**40)

@@ -49,7 +49,7 @@ def training(release: Release, language: str = "en", theme: str = "light") -> An
     altair = need("altair", "pip install 'sfumato[plots]'")
     said, colours = only_release(release).statement, palette(theme)
     if not isinstance(said.query, Training):
-        raise InvalidInput("this is no release of a trained model; nothing was drawn.")
+        raise InvalidInput("this is not a release of a trained model; nothing was drawn.")
     rows = [{"step": step, "epsilon": float(spent)} for step, spent in _spent(said)]
     base = altair.Chart(altair.Data(values=[{"step": 0, "epsilon": 0.0}, *rows])).encode(
         x=altair.X(

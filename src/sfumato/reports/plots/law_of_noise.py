@@ -75,8 +75,8 @@ def noise(release: Release, language: str = "en", theme: str = "light", *, colum
     said = only_release(release).statement
     if isinstance(said.law, LadderBound):
         raise Unsupported(
-            "the error of a ladder has a law that depends on the graph and is private; nothing was drawn. Draw its "
-            "intervals."
+            "the error of a ladder has a distribution that depends on the graph and is private; nothing was drawn. "
+            "Draw its intervals."
         )
     about = clean(said.dataset.name)
     chosen = drawable(release, column)

@@ -49,7 +49,7 @@ def course(given: Release | Derived) -> Course:
     elif isinstance(only_release(given).statement.query, RunningTotal):
         figure = given["total"]
     else:
-        raise InvalidInput("this is no series of a stream; nothing was drawn. Take a release of running totals.")
+        raise InvalidInput("this is not a series of a stream; nothing was drawn. Take a release of running totals.")
     if "step" not in figure.labels or not len(figure.values):
         raise Unsupported("there are no totals here to draw: none was released, or none was kept. Nothing was drawn.")
     steps = figure.labels["step"]

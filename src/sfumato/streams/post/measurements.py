@@ -46,7 +46,7 @@ class Measured:
         said = only_release(release).statement
         query, mechanism = said.query, said.mechanism
         if not isinstance(query, RunningTotal) or not isinstance(mechanism, SeriesNoise):
-            raise InvalidInput("this is no release of running totals; nothing was computed.")
+            raise InvalidInput("this is not a release of running totals; nothing was computed.")
         if not query.kept or not query.told:
             raise Unsupported(
                 "this release holds no totals: none was released, or none was kept. Nothing was computed."

@@ -128,8 +128,8 @@ class GrowingFile:
         held = os.fstat(file.fileno())
         if held.st_size < self._at:
             raise Refused(
-                f"{self._path.name} has become shorter, so that nobody can tell which of its lines were read; nothing "
-                "more was told. Let it grow only, or rotate it under another name and say rotates=True."
+                f"{self._path.name} has become shorter, so it is unknown which of its lines were read; nothing "
+                "more was released. Let it grow only, or rotate it under another name and say rotates=True."
             )
         if (named.st_dev, named.st_ino) == (held.st_dev, held.st_ino):
             return False

@@ -23,7 +23,7 @@ def declared(stream: OpenStream) -> RunningTotal | Alarms:
     query = getattr(stream, "query", None)
     if not isinstance(stream, RunningTotals | Watching) or not isinstance(query, RunningTotal | Alarms):
         raise InvalidInput(
-            f"a {type(stream).__name__} is no open stream; nothing was released. Open one: "
+            f"a {type(stream).__name__} is not an open stream; nothing was released. Open one: "
             "vault.stream(…).running_total().open(epsilon=…)."
         )
     return query
