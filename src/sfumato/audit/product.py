@@ -486,7 +486,7 @@ def canaries(*, present: bool) -> Callable[[int], Array]:
 
 
 def evaluated(size: int) -> Played:
-    """How many held-out units a model gets right, where that is none."""
+    """How many held-out units a model gets right, where it gets none right."""
     import numpy as np
 
     from sfumato.learning.canaries import evaluated as asked

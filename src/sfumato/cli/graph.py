@@ -56,7 +56,7 @@ def graph(
 
     Protected is one edge, unless --unit says a node with all its edges (--max-degree) or the weight of a pair
     (--bound). Where edges or weights are protected the nodes are public and must be declared with --nodes; rows with
-    others do not count. A ledger is kept as by sfumato query: with --account, and else by nobody but you
+    others do not count. A ledger is kept as by sfumato query: with --account, and otherwise not
     (--no-ledger, where there is one). All options are checked before anything is read. Pictures, reports and tables
     replace earlier ones of the same name.
 

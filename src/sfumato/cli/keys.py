@@ -20,7 +20,7 @@ keys = typer.Typer(
 def new(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the key.")], *, as_json: AsJson = False
 ) -> None:
-    """Make an Ed25519 key: FILE, readable by you alone, and FILE.pub to hand around.
+    """Make an Ed25519 key: FILE, readable by you alone, and FILE.pub to share.
 
     Neither is ever overwritten: whoever loses a key can no longer sign as the same publisher.
 

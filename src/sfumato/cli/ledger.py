@@ -159,7 +159,7 @@ def verify(
 def show_head(*, out: Out = None, ledger: Where = None, as_json: AsJson = False) -> None:
     """Print the signed head of the record, to be published: later it holds the record to what it is today.
 
-    It tells the number of entries, the sums of all charges and a digest, and nothing about anybody's data.
+    It states the number of entries, the sums of all charges and a digest, and nothing about anybody's data.
 
     Example: $ sfumato ledger head -o head.json
     """
@@ -321,7 +321,7 @@ def terms(
     """Declare what a dataset may be used for: purposes, legal grounds, consent, recipients, sites, the last day.
 
     A release outside them is refused. New terms end what the board approved under older ones. This checks declarations
-    against declarations; it is no legal advice.
+    against declarations; it is not legal advice.
 
     Example: $ sfumato ledger terms visits-terms.toml
     """

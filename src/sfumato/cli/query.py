@@ -54,7 +54,7 @@ def query(
     The schema says who is protected and how much of each person counts; one without a unit column is refused, unless
     --unit says it. With --account the charge counts in the ledger (--ledger, else SFUMATO_LEDGER, else ./ledger.toml),
     whose key signs; the same question again gives the stored answer at no cost. Without, no ledger is kept: the charge
-    is printed and remembered by nobody but you, and asking again is another charge; where there is a ledger (here,
+    is printed and not recorded, and asking again is another charge; where there is a ledger (here,
     beside the data, or in SFUMATO_LEDGER) that needs --no-ledger. All options are checked before anything is read. The
     picture and the report replace earlier ones of the same name.
 

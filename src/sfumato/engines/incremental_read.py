@@ -29,7 +29,7 @@ SELECT EXISTS (
     AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indnkeyatts = 1
     AND (c.relkind = 'p' OR NOT EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhparent = c.oid)))
 """
-ENCODINGS = ("UTF8", "LATIN1")  # others can hold what is no text, and reading it would be an error
+ENCODINGS = ("UTF8", "LATIN1")  # others can hold bytes that are not text, and reading them would be an error
 
 Row = tuple[int, dict[str, str | None]]
 Made = TypeVar("Made")

@@ -70,7 +70,7 @@ def on_lattice(lattice: Lattice, given: Any) -> ir.IntegerValue:
 
 
 def _held(number: Any, low: float, high: float) -> Any:
-    """Into a range; null stays null, because a comparison with it is none and the last branch is taken."""
+    """Into a range; null stays null, because a comparison with it is null and the last branch is taken."""
     import ibis
 
     return ibis.ifelse(number < double(low), double(low), ibis.ifelse(number > double(high), double(high), number))

@@ -399,7 +399,7 @@ class Row:
 
     @property
     def entry(self) -> Entry:
-        """The entry; a body that is none is an error that names the row."""
+        """The entry; a body that is not an entry is an error that names the row."""
         try:
             read: Entry = ENTRIES.decode(parse(self.body), f"entry {self.number}")
         except SfumatoError as wrong:

@@ -312,7 +312,7 @@ def _as(nodes: Names, names: Iterable[object]) -> Names:
 
 
 def _numbers(values: Iterable[object]) -> "NDArray[np.float64]":
-    """Weights from Python; what is no number becomes none, and its row will not count."""
+    """Weights from Python; a value that is not a number becomes missing, and its row will not count."""
     import numpy as np
 
     def number(value: object) -> float:

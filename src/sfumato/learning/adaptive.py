@@ -268,7 +268,7 @@ def below(norms: Any, clip: float, present: Any = None) -> int:
     """The sum of the centred bits of a batch in steps of 2^−20, a whole number. Sensitive: it must meet noise.
 
     ``norms`` is a tensor of one norm a unit; places that are not ``present`` count nothing. A norm that is no number
-    would count as above the clip; in a run there is none, for the engine gives a unit whose gradient is no number the
+    would count as above the clip; a run has none, since the engine gives a unit whose gradient is not a number the
     norm 0, which adds nothing to the sum and counts as below. The sum is rounded once, and not unit by unit: many bits
     at the edge of a step could else jump together.
     """

@@ -43,7 +43,7 @@ class _Weighing(nn.Module):
 class _Looking(nn.Module):
     """A model that writes to its own weights while it computes: rows that are looked up are cut to a norm.
 
-    It stands for a model of a user's, and says that it is none of this library's: those are trusted not to write.
+    It stands for a model of a user, not of this library: those are trusted not to write.
     """
 
     __module__ = "canaries"

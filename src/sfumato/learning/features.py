@@ -54,7 +54,7 @@ class Features:
             if name in numbers:
                 raise InvalidInput(f"column {name!r} is declared as numbers and as words; nothing was read")
             if not listed or len(set(listed)) != len(listed):
-                raise InvalidInput(f"the words of column {name!r} are none, or not all different; nothing was read")
+                raise InvalidInput(f"the words of column {name!r} are missing, or not all different; nothing was read")
         object.__setattr__(self, "bounds", numbers)
         object.__setattr__(self, "words", lists)
 
@@ -112,7 +112,7 @@ def middle(pair: tuple[float, float]) -> tuple[float, float]:
 
 
 def scaled(column: Any, pair: tuple[float, float]) -> Any:
-    """A column as numbers between −1 and 1, held to its bounds; what is no number stays none. Sensitive.
+    """A column as numbers between −1 and 1, held to its bounds; a value that is not a number stays missing. Sensitive.
 
     >>> scaled([0, 5, 99, None], (0, 10)).tolist()
     [-1.0, 0.0, 1.0, nan]
@@ -122,7 +122,7 @@ def scaled(column: Any, pair: tuple[float, float]) -> Any:
 
 
 def numbers(column: Any) -> Any:
-    """A column as floats; what is no number is not one, whatever the rest of the column is.
+    """A column as floats; a value that is not a number stays NaN, whatever the rest of the column is.
 
     >>> numbers(["1", None, "two", 3]).tolist()
     [1.0, nan, nan, 3.0]
@@ -163,7 +163,7 @@ def is_column(column: Any) -> bool:
 
 
 def length_of(column: Any, what: str) -> int:
-    """How long a column is; refused where it is none, by its type and shape alone. Sensitive: the length."""
+    """How long a column is; anything but a column is refused, by its type and shape alone. Sensitive: the length."""
     if not is_column(column):
         raise InvalidInput(
             f"{what} must have one value for each row, in a column, an array or a list of one axis; nothing was "

@@ -105,7 +105,7 @@ class Client:
             return drawn
 
     def _truth(self, value: Exact | None) -> int | Fraction:
-        """The value as it is asked for; what is none is refused in words that do not repeat it, and nothing else is."""
+        """The value as it is asked for; anything else is refused in words that do not repeat it."""
         asked = self.collection.ask
         if isinstance(asked, MEANS):
             with suppress(InvalidInput):  # raised below, where it has no context: that would name the value
@@ -179,7 +179,7 @@ def write_report(report: Report) -> str:
 
 
 def read_report(text: object) -> Report:
-    """Read a report; what is none is refused. It may come from anywhere, so only the two plain forms are read at all.
+    """Read a report; anything else is refused. It may come from anywhere, so only the two plain forms are read at all.
 
     >>> read_report('"01ff"')
     b'\\x01\\xff'

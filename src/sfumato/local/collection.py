@@ -78,7 +78,7 @@ class Collection:
 
     Silence is seen: that a person sends nothing is not hidden, so every person needs an answer inside the domain,
     whatever the value is. Labels that are not listed report as ``other``, where that is declared (one of the labels);
-    else they are refused, and so is what is no number for a mean. Everything here is public.
+    else they are refused, and so are values that are not numbers for a mean. Everything here is public.
     Proof: docs/proofs/local_oracles.md
 
     >>> asked = Collection(name="smoking", ask=KaryResponse(epsilon=1, values=2), labels=("no", "yes"), reports=12)
@@ -163,7 +163,7 @@ class Collection:
         return events.Repeated(event=self.ask.loss(), times=self.charged)
 
     def index(self, label: object) -> int:
-        """The number of a label; what is no label is ``other`` where declared, else refused without repeating it."""
+        """The number of a label; an unknown one is ``other`` where declared, else refused without repeating it."""
         if self.labels is None:
             raise InvalidInput("this collection has no labels; nothing was reported. Give the number of the value.")
         text = label if isinstance(label, str) else None

@@ -1,8 +1,8 @@
 """Heavy hitters: frequent texts of a public length over a public alphabet, found prefix by prefix.
 
 Persons are divided into rounds without looking at their texts. In each round those asked report, once and at the full
-ε, which of the candidate prefixes theirs is, or that it is none. The server keeps the most frequent ones, extends them
-by a few symbols, and asks the next round. Everybody reports once, and the device sees to it
+ε, which of the candidate prefixes theirs is, or that it is not among them. The server keeps the most frequent ones,
+extends them by a few symbols, and asks the next round. Everybody reports once, and the device sees to it
 (:class:`~sfumato.local.search_client.SearchClient`): the whole costs each person ε.
 """
 
@@ -52,7 +52,7 @@ class PrefixSearch:
     """The public plan: alphabet, length of texts, symbols added in a round, prefixes kept from one round to the next.
 
     A shorter text is filled up with the first symbol of the alphabet; what is longer is cut. A text with a symbol that
-    is not in the alphabet is none of the candidates.
+    is not in the alphabet is not a candidate.
 
     Guarantee: ε-DP for the text of a person, replaced by any other, where the person reports once; a
     :class:`SearchClient` sees to that on the device. Sensitive: the text.

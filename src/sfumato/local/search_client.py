@@ -50,7 +50,7 @@ class SearchClient:
         return self._once.locked()
 
     def report(self, text: str, candidates: Sequence[str], save: Callable[[str], object] | None = None) -> Report:
-        """Draw the one report: which of the candidates the text begins with, or that it is none of them.
+        """Draw the one report: which of the candidates the text begins with, or that it begins with none of them.
 
         ``save`` is given the new state and must have made it durable when it returns; only then is the report drawn. If
         it fails, nothing was reported, and this client reports no more.

@@ -96,7 +96,7 @@ def named(person: object) -> str:
 
 
 def whole(number: object) -> int:
-    """A whole number of whatever type; what is none is refused.
+    """A whole number of whatever type; anything else is refused.
 
     >>> import numpy as np
     >>> whole(np.int16(3))

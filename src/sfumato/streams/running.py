@@ -128,7 +128,7 @@ class RunningTotals(Checkpointed):
         events = None if people is None else self._listed(people)
         with self._lock:
             self._check_open()
-            level_of(confidence)  # what is no confidence is refused before anybody counts
+            level_of(confidence)  # an invalid confidence is refused before anybody counts
             gap = self._gap(step)
             with self._unbroken():
                 block = np.zeros((gap + 1, self._count), dtype=np.int64)

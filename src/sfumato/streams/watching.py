@@ -97,7 +97,7 @@ class Watching(Checkpointed):
         self._shown, self._told = self._steps, tuple(self._raised)
 
     def _events(self, value: int | None, people: Any) -> Mapping[str, int]:
-        """What each person has in a step, or nothing; refuses what is no step, before anything is counted."""
+        """What each person has in a step, or nothing; refuses an invalid step before anything is counted."""
         if self._people is None:
             if people is not None or isinstance(value, bool) or not isinstance(value, int):
                 raise InvalidInput("the value of a step must be a whole number; nothing was released.")

@@ -74,7 +74,7 @@ class Measure(ABC):
 
     @property
     def words_of_rows(self) -> str:
-        """The same where single rows are protected and nothing tells persons apart."""
+        """The same where single rows are protected and nothing identifies persons."""
         return self.words
 
     @property

@@ -203,7 +203,7 @@ class TableStore:
 
 
 def _told_by(unit: Unit) -> tuple[str, ...]:
-    """The column that tells units apart, where there is one."""
+    """The column that identifies units, where there is one."""
     return (unit.column,) if isinstance(unit, User | Family) else ()
 
 

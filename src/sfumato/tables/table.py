@@ -410,7 +410,7 @@ class Table:
         return self.predicate is None and not self.joins and not self.by
 
     def _public_number(self, measures: Sequence[Measure]) -> int | None:
-        """The public number of units, where it tells how many rows the answer is about."""
+        """The public number of units, where it says how many rows the answer is about."""
         plain = self.predicate is None and not self.by and all(each.of_public_number for each in measures)
         return self.number if plain else None
 

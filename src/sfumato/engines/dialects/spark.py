@@ -83,7 +83,7 @@ class Spark(Dialect):
         return f"CAST({column} AS {NAMES[kind]})"
 
     def tried_cast_fails(self, held: Any, made: Any) -> bool:
-        """To a zone, of a time, and of a day to a time: of a day far off there is none."""
+        """Conversions of a time to a zone and of a day to a time, which days far off do not have."""
         to_time = held.is_date() and made.is_timestamp()
         return bool(getattr(made, "timezone", None) or held.is_timestamp() or to_time)
 

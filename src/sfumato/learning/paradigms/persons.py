@@ -26,7 +26,7 @@ def canonical_id(value: Any) -> Id | None:
 
     Text and bytes are themselves, whole numbers of any type are one number (so are ``True``, ``1.0`` and a tensor of
     one number), and a UUID is its text; the text "1" and the number 1 are two persons. None, NaN, NA, NaT are nobody.
-    What is none of these is refused, without naming it: a part of a number, a list, an object with an identity of its
+    Anything else is refused, without naming it: a part of a number, a list, an object with an identity of its
     own. Call it before anything is charged.
 
     Guarantee: a function of the value alone, never of which object holds it; equal ids give equal forms.

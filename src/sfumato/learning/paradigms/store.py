@@ -375,7 +375,7 @@ def _doubles(rows: Any) -> Any:
 
 
 def _above(target: Any) -> bool:
-    """Whether a target is above 0; what is no number is not."""
+    """Whether a target is above 0; a value that is not a number is not."""
     return attempt(lambda: bool(float(target) > 0)) is True
 
 

@@ -82,7 +82,7 @@ class Inbox:
             yield told
 
     def _told(self, due: Iterator[tuple[int, Contents]]) -> Answer | None:
-        """Tell the next step that is due; None where there is none. No other thread tells one meanwhile."""
+        """Release the next step that is due; None where there is none. No other thread releases one meanwhile."""
         with self._stream.uninterrupted():
             found = None if has_ended(self._stream) else next(due, None)
             if found is None:

@@ -42,7 +42,7 @@ def has_ended(stream: OpenStream) -> bool:
 def tell(stream: OpenStream, held: Any) -> Answer:
     """Count one step and tell what follows from it; None is a step in which nothing happened.
 
-    Ids that are none are left out, without an error, since one would tell.
+    Invalid ids are left out without an error, since an error would reveal them.
     """
     groups: tuple[str, ...] = getattr(declared(stream), "groups", ())
     if is_of_people(stream):

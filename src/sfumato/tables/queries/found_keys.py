@@ -58,7 +58,7 @@ class FoundKeys:
 
     @property
     def size(self) -> None:
-        """The answer itself tells how many keys were found."""
+        """The answer itself says how many keys were selected."""
         return
 
     @property
