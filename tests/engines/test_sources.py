@@ -312,7 +312,7 @@ def test_a_csv_file_without_declared_types_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_a_cell_of_another_type_is_missing(tmp_path: Path, column: str, cell: str) -> None:
-    """If it stopped the engine, whether there is an answer would tell of one row, at any ε."""
+    """If it stopped the engine, whether there is an answer would reveal something about one row, at any ε."""
     path = csv_file(tmp_path, f'{column}\n"{cell}"\n')
     with Source(path, {column: CSV_TYPES[column]}).opened() as table:
         assert table.to_pyarrow().to_pylist() == [{column: None}]

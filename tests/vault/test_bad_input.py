@@ -356,7 +356,7 @@ def test_a_corrupt_csv_file(text: str, charged: bool, tmp_path: Path) -> None:
 
 
 def test_a_cell_that_cannot_be_read_does_not_end_a_release(tmp_path: Path) -> None:
-    """If it did, whether there is an answer would tell of one row; the cell is missing."""
+    """If it did, whether there is an answer would reveal something about one row; the cell is missing."""
     path = tmp_path / "visits.csv"
     path.write_text(f"id,day\na,1\nb,{MARKER}\n")  # text where a whole number was declared
     vault = new_vault()

@@ -1,6 +1,6 @@
 """The scenario behind ``sfumato stream demo``: a generated building, watched at event level and at user level.
 
-Three streams run over the same steps. Two tell how many people were in the building, on average over the last hour:
+Three streams run over the same steps. Two count how many people were in the building, on average over the last hour:
 one protects a person's single quarter of an hour, the other a person with all of theirs. The third raises an alarm when
 the hall is crowded, and protects a person with everything.
 """

@@ -129,7 +129,7 @@ class Dialect(ABC):
     def check_stored(
         self, engine: Any, name: Sequence[str], label: str, *, unit: Sequence[str] = (), columns: Sequence[str] = ()
     ) -> None:
-        """Refuse a name that does not stand for stored rows, or that lacks ``columns``: others tell of other rows.
+        """Refuse a name that does not stand for stored rows, or that lacks ``columns``: others describe other rows.
 
         The columns of the ``unit`` must be the stored ones.
         """

@@ -91,7 +91,7 @@ def _begun(origin: PostgresTable, session: ExitStack, check: Callable[[Any], Non
 
 
 def _answered(origin: PostgresTable, step: Callable[[], Made]) -> Made:
-    """Take a step of the engine. Whatever it raises may tell of a row, and ends here; a real Ctrl-C goes on."""
+    """Take a step of the engine. Whatever it raises may reveal a row, and ends here; a real Ctrl-C goes on."""
     made = attempt(step)
     if made is FAILED:
         raise EngineFailed(

@@ -278,8 +278,8 @@ def _machine() -> Any:
 def _odd_types(held: Any) -> str | None:
     """Whether a column is not read as its files state it.
 
-    A reader that converts can fail on a row, and where it opens only what a filter leaves, that tells of that row. What
-    files state is the same for all rows: public.
+    A reader that converts can fail on a row, and where it opens only what a filter leaves, that reveals something about
+    that row. What files state is the same for all rows: public.
     """
     wanted = {str(each.name()): _stated(each.dataType()) for each in _each(held.dataSchema())}
     folders = {str(name).lower() for name in held.partitionSchema().fieldNames()}

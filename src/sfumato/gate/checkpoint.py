@@ -1,7 +1,7 @@
 """Sessions that outlive their process: every state is stored before anything that follows from it is released.
 
-Order of a step: measure and draw, write the sealed state, move the stream's counter, tell. A crash before the counter
-moved leaves nothing told; after it, the state on disk has what was drawn. Proof: docs/proofs/streams.md
+Order of a step: measure and draw, write the sealed state, move the stream's counter, release. A crash before the
+counter moved leaves nothing told; after it, the state on disk has what was drawn. Proof: docs/proofs/streams.md
 """
 
 import contextlib
@@ -77,7 +77,8 @@ class Checkpointed(ABC):
         return self._failed
 
     def fail(self) -> bool:
-        """End the stream for good: rows of a step could not be read, and whether others can could tell what they hold.
+        """End the stream for good: rows of a step could not be read, and whether others can could reveal what they
+        hold.
 
         The charge is kept, this version of the data is closed, and no state of the stream goes on. False if the data
         was closed already: of those that fail at once, one may tell so.

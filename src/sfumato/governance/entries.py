@@ -116,7 +116,7 @@ class DatasetDeclared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetClosed:
-    """No row of this version is read any more: its engine failed, and failing again could tell what a row holds."""
+    """No row of this version is read any more: its engine failed, and failing again could reveal what a row holds."""
 
     KIND: ClassVar[str] = "ledger.dataset_closed"
     VERSION: ClassVar[int] = 1

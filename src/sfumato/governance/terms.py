@@ -85,7 +85,7 @@ def filter_of(cap: Budget, method: str, order: Exact | None = None) -> FilterCap
 
 
 def people(unit: Unit) -> Unit:
-    """A unit without the column that tells it: tables name it differently, and the people are the same."""
+    """A unit without the column that identifies it: tables name it differently, and the people are the same."""
     return replace(unit, column="") if isinstance(unit, User | Family) else unit
 
 

@@ -210,7 +210,7 @@ def graph_of(edges: Edges, *, nodes: Nodes | None, directed: bool, bound: Fracti
     head, tail = (_placed(column, nodes) for column in (ends.head, ends.tail))
     counts, levels = (head >= 0) & (tail >= 0), None
     if ends.weight is not None and bound is not None:
-        with np.errstate(all="ignore"):  # a warning would tell what a weight is
+        with np.errstate(all="ignore"):  # a warning would reveal what a weight is
             counts &= ends.weight > 0
             part = np.clip(ends.weight[counts] / float(bound), 0.0, 1.0)
         levels = np.rint(part * WEIGHT_STEPS).astype(np.int64)

@@ -126,7 +126,7 @@ class AdaptiveClip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdaptiveSums:
-    """Noisy sums whose clip follows a quantile: each step tells the sum of clipped gradients and the count below.
+    """Noisy sums whose clip follows a quantile: each step releases the sum of clipped gradients and the count below.
 
     ``multiplier`` is z_Δ, that of the sums; ``clip`` the first clip; the other fields are those of
     :class:`~sfumato.learning.noisy_sums.NoisySums`.

@@ -173,7 +173,7 @@ def length_of(column: Any, what: str) -> int:
 
 
 def place_of(places: Mapping[Any, int], cell: Any) -> int:
-    """Where a declared word stands, or −1, whatever the cell does when it is asked: a refusal would tell of it."""
+    """Where a declared word stands, or −1, whatever the cell does when it is asked: a refusal would reveal it."""
     if type(cell) in PLAIN:
         return places.get(cell, -1)
     found = attempt(lambda: places.get(cell, -1))
@@ -196,7 +196,7 @@ def row_of(row: Any, width: int) -> list[Any] | None:
 
 
 def _number(cell: Any) -> float:
-    """A cell as a float, or none: an error, of whatever kind, would tell of this cell."""
+    """A cell as a float, or none: an error, of whatever kind, would reveal something about this cell."""
     found = attempt(lambda: float(cell)) if type(cell) not in PLAIN else _plain_number(cell)
     return math.nan if found is FAILED else found
 

@@ -1,8 +1,8 @@
 """A training run: sampled, summed, noised and learned from, step by step, by a copy that nobody sees before its end.
 
-Order of a told point: compute and draw, write the sealed state, move the count, tell. What was computed since the last
-state and is lost in a crash was told to nobody, and may be drawn anew. An optimiser that somebody may listen to is told
-as well: the state with its sum is written first. Proof: docs/proofs/training.md
+Order of a released point: compute and draw, write the sealed state, move the count, release. What was computed since
+the last state and is lost in a crash was not released, and may be drawn again. An optimiser that somebody may listen to
+is told as well: the state with its sum is written first. Proof: docs/proofs/training.md
 """
 
 import copy
@@ -251,8 +251,8 @@ class Run(Checkpointed):
         """A part of a step unit by unit, each in its place of the same shape; one that cannot be computed counts 0.
 
         So an error that a row brings about changes what its own unit adds and nothing else. Nothing is tried on
-        made-up units here: that it was tried, and failed, would tell of a row. Where no unit can be computed any more,
-        the run goes on with noise alone.
+        made-up units here: that it was tried, and failed, would reveal something about a row. Where no unit can be
+        computed any more, the run goes on with noise alone.
         """
         for place in range(self._physical):
             alone = torch.zeros_like(present)

@@ -59,7 +59,7 @@ class Plan:
 class Trained:
     """A trained model and what it cost. Public: all of it.
 
-    ``release`` has the certificate, which tells the weights by their digest; ``curve`` is the ε after some of the
+    ``release`` has the certificate, which identifies the weights by their digest; ``curve`` is the ε after some of the
     steps, at the δ of the run.
     """
 

@@ -92,7 +92,7 @@ class Training:
         return {}
 
     def columns(self, release: Any) -> Mapping[str, Any]:
-        """No columns: the certificate tells the weights by their digest."""
+        """No columns: the certificate identifies the weights by their digest."""
         return {}
 
     check_answer = check_fit

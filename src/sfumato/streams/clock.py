@@ -226,7 +226,7 @@ def whole_amount(found: object) -> int | None:
 
 
 def has_zone(moment: object) -> bool:
-    """Whether this is a time with a zone. The missing time of a data frame is not one, though it passes for a datetime."""
+    """Whether this is a time with a zone. The missing time of a data frame is not, though it is a datetime."""
     try:
         return isinstance(moment, datetime) and moment.utcoffset() is not None
     except ValueError:

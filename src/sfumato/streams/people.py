@@ -81,7 +81,7 @@ def listed(people: Any) -> dict[str, int]:
 def named(person: object) -> str:
     """A person's id as one text that can always be written down; 1 and "1" are two persons.
 
-    An id that no file could hold must not stop a stream: that would tell who is in it.
+    An id that no file could hold must not stop a stream: that would reveal who is in it.
 
     >>> named("a"), named(10**5000)[:4], named("\\ud800")
     ('sa', 'i31e', 'xeda080')

@@ -59,9 +59,9 @@ class ToldMany:
 class RunningTotals(Checkpointed):
     """A stream that was charged for and now runs.
 
-    Guarantee: whatever it tells is within the charge, for inputs that are chosen after seeing what it told. Sensitive:
-    all that is inside but what was released. Safe for threads. After the horizon, and once closed, every call is
-    refused.
+    Guarantee: whatever it releases is within the charge, for inputs that are chosen after seeing what it released.
+    Sensitive: all that is inside but what was released. Safe for threads. After the horizon, and once closed, every
+    call is refused.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class RunningTotals(Checkpointed):
     def add(
         self, value: Values | None = None, *, people: Any = None, step: int | None = None, confidence: Exact = 0.95
     ) -> Told:
-        """Count the next step and tell the noisy total so far.
+        """Count the next step and release the noisy total so far.
 
         ``value`` is a whole number (with groups one for each), held to the declared bounds without a word. Where
         persons are protected, ``people`` lists the ids of this step's events instead, or says how much each id counts
@@ -145,7 +145,7 @@ class RunningTotals(Checkpointed):
         people: Iterable[Any] | None = None,
         confidence: Exact = 0.95,
     ) -> ToldMany:
-        """Count several steps at once and tell all their totals: an array of whole numbers, a column for each group.
+        """Count several steps at once and release all their totals: an array of whole numbers, a column for each group.
 
         Where persons are protected, ``people`` has for each step what :meth:`add` takes. With a state on disk all of
         the steps are released, or none.
@@ -217,7 +217,7 @@ class RunningTotals(Checkpointed):
         import numpy as np
 
         given = np.asarray(values)
-        if given.dtype.kind in "fO":  # whole numbers beyond 64 bits: an error would tell that there are some
+        if given.dtype.kind in "fO":  # whole numbers beyond 64 bits: an error would reveal that there are some
             held = self._bounded(whole(one) for one in np.asarray(values, dtype=object).ravel())
             given = np.array(held, dtype=np.int64).reshape(given.shape)
         if given.dtype.kind not in "iu" or given.ndim != (1 if not self._query.groups else 2):
@@ -243,7 +243,7 @@ class RunningTotals(Checkpointed):
         return wanted - self._steps - 1
 
     def _tell(self, block: "npt.NDArray[np.int64]", confidence: Exact) -> ToldMany:
-        """Measure, draw, store, tell."""
+        """Measure, draw, store, release."""
         import numpy as np
 
         exact = [meter.measure(block[:, place]) for place, meter in enumerate(self._meters)]
@@ -315,7 +315,7 @@ class RunningTotals(Checkpointed):
 
 
 def _numbers(value: Values, groups: tuple[str, ...]) -> list[int]:
-    """One number for each group. Of names that were not declared nothing counts: to refuse them would tell of them."""
+    """One number for each group. Of names that were not declared nothing counts: to refuse them would reveal them."""
     if not groups:
         return [whole(value)]
     if isinstance(value, Mapping):

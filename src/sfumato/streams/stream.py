@@ -151,7 +151,7 @@ class TotalQuestion:
     ) -> RunningTotals:
         """Charge the whole stream, once and before anything is read, and start it.
 
-        ``state`` is a file where the stream writes itself down, encrypted, before it tells anything. With a durable
+        ``state`` is a file where the stream writes itself down, encrypted, before it releases anything. With a durable
         ledger :meth:`resume` goes on in another process. Under an ``idempotency`` key even a process that died before
         its first step finds its charge again.
         """

@@ -1,4 +1,4 @@
-"""Running totals: the declaration of what a stream tells, and how far one unit can move its steps."""
+"""Running totals: the declaration of what a stream releases, and how far one unit can move its steps."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -24,7 +24,7 @@ HALTED = "this watch has raised all its alarms and says nothing more. Open a new
 class Watching(Checkpointed):
     """A watch that was charged for and now runs. After its last alarm every call gets one and the same refusal.
 
-    Guarantee: whatever it tells is within the charge, however long it runs. Sensitive: all that is inside.
+    Guarantee: whatever it releases is within the charge, however long it runs. Sensitive: all that is inside.
     """
 
     def __init__(

@@ -156,7 +156,7 @@ class Spark(Dialect):
     ) -> None:
         """Refuse a table or view whose plan has a step that is not known to be row-wise; nothing is run.
 
-        It must list all ``columns``: others, such as _metadata, tell of other rows.
+        It must list all ``columns``: others, such as _metadata, describe other rows.
         """
         frame = engine._session.table(".".join(self.quoted(part) for part in name))
         check_spark_frame(frame, label, unit=unit)

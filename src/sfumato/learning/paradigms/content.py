@@ -134,7 +134,7 @@ def _function(one: FunctionType) -> tuple[list[Any], list[Any]]:
 
 @functools.lru_cache(maxsize=4096)
 def _read(code: CodeType) -> tuple[str, ...]:
-    """The global names that a function reads, those of functions inside it as well; names of attributes do not count."""
+    """The global names that a function reads, those of functions inside it as well, without names of attributes."""
     own = (each.argval for each in dis.get_instructions(code) if each.opname in LOADS)
     inside = (name for each in code.co_consts if isinstance(each, CodeType) for name in _read(each))
     return tuple(dict.fromkeys((*own, *inside)))

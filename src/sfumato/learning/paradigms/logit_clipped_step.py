@@ -45,7 +45,7 @@ class InBatchContrast:
     what the model computes in 64 bits for an input of a chunk depends on that input alone, whatever its place and the
     other inputs are. Public: the model's weights, ``each``, ``temperature``. Sensitive: what :meth:`sum` returns.
     A batch has at most 2^12 units. So where units are sampled, expect at most 3,000: one too large for a sum is then
-    drawn with a chance below 2^-250, and that it was refused tells nothing. Proof: docs/proofs/paradigms.md
+    drawn with a chance below 2^-250, and that it was refused reveals nothing. Proof: docs/proofs/paradigms.md
 
     >>> contrast = InBatchContrast(nn.Linear(3, 2), each=1, temperature=1)
     >>> made = contrast.sum(torch.eye(3), torch.eye(3))

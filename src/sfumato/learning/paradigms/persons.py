@@ -69,7 +69,8 @@ def canonical_ids(ids: Iterable[Any]) -> list[Id | None]:
 
 
 def whose(value: Any) -> Id | None:
-    """Who an id of the data is, by itself; None for nobody. Never refused: a refusal would tell of one record.
+    """Who an id of the data is, by itself; None for nobody. Never refused: a refusal would reveal something about one
+    record.
 
     Floats beyond exact whole numbers, and anything odd, are nobody. Sensitive: the result.
 

@@ -108,7 +108,7 @@ class _Keeper:
 
 
 class ExampleStore:
-    """Declared examples, and the secret that tells which part of them a person belongs to."""
+    """Declared examples, and the secret that decides which part of them a person belongs to."""
 
     def __init__(self, setting: Setting) -> None:
         self._setting, self._unit, self._name = setting, setting.unit, setting.name

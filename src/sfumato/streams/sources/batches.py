@@ -39,7 +39,7 @@ def each_batch(
     none. Batches that were left out count 0. After the horizon or the last alarm further batches do nothing.
 
     A batch that cannot be counted ends the stream for good, as a failing engine closes a table: whether the next one
-    can could tell what a row holds. The charge is kept, and this version of the stream's data is closed.
+    can could reveal what a row holds. The charge is kept, and this version of the stream's data is closed.
 
     Public: which batches there are and when they run. Spark runs none where no rows came, which shows that none did:
     union the stream with Spark's own ``rate`` source, whose rows do not count, so that there is one at every trigger.
@@ -89,7 +89,7 @@ def each_batch(
 
 
 def _answered(stream: OpenStream, batch: Any, read: Callable[[], Any]) -> Any:
-    """Let Spark count. Whatever it raises may tell of a row, and ends here, with the stream; a real Ctrl-C goes on.
+    """Let Spark count. Whatever it raises may reveal a row, and ends here, with the stream; a real Ctrl-C goes on.
 
     Refusals of this module give their reason: they look at the columns alone.
     """

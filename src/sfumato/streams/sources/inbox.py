@@ -11,7 +11,7 @@ __all__ = ["Inbox"]
 
 
 class Inbox:
-    """Takes events with a time, puts them into steps, and tells the steps by a public clock.
+    """Takes events with a time, puts them into steps, and releases the steps by a public clock.
 
     Guarantee: an event counts in at most one step, by at most what the stream was declared for (``each``); which steps
     are released, and at which call, depends on the times that :meth:`tell` is given, and not on the events. Sensitive:

@@ -40,7 +40,7 @@ def has_ended(stream: OpenStream) -> bool:
 
 
 def tell(stream: OpenStream, held: Any) -> Answer:
-    """Count one step and tell what follows from it; None is a step in which nothing happened.
+    """Count one step and release what follows from it; None is a step in which nothing happened.
 
     Invalid ids are left out without an error, since an error would reveal them.
     """

@@ -32,7 +32,7 @@ def watch(
     now: Callable[[], datetime] = utc_now,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[Answer]:
-    """Poll a source again and again, and tell each step when the clock has passed it, until the stream has ended.
+    """Poll a source again and again, and release each step when the clock has passed it, until the stream has ended.
 
     Steps are released whether or not events came. ``now`` is the public clock: that of the machine, unless you say
     another.
@@ -66,7 +66,7 @@ async def watch_async(
     now: Callable[[], datetime] = utc_now,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> AsyncIterator[Answer]:
-    """Take events as they come, and tell each step when the clock has passed it, until the stream has ended.
+    """Take events as they come, and release each step when the clock has passed it, until the stream has ended.
 
     Where the events end earlier, the steps go on without any: that they ended is not told. An error of their source
     is raised.
