@@ -30,7 +30,7 @@ PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".tsv")
 PATTERNS = "*?[{"  # an engine would read other files for a name that holds one
 LONGEST_LINE, MOST_LINES = 2**20, 100  # a name in the header may hold line breaks
-# How a cell is written. What does not match is missing: it may not stop the engine, for that would reveal something about one row,
+# How a cell is written. What does not match is missing: it may not stop the engine, for that would reveal one row,
 # and nothing is guessed, for then one cell could change what others mean.
 CELLS = {
     Type.WHOLE: "[+-]?[0-9]{1,19}",
