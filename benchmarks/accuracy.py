@@ -156,7 +156,7 @@ def _after(event: Any, step: int, delta: str) -> float:
 
 
 def spent(event: Any, steps: list[int], delta: str) -> list[float]:
-    """The ε of the first so many steps, at the δ of the whole run."""
+    """The ε of the first steps, at the δ of the whole run."""
     return [round(_after(event, step, delta), 4) for step in steps]
 
 

@@ -284,7 +284,7 @@ def _grown(place: Place, sizes: tuple[int, ...], pairs: int) -> Iterator[tuple[i
 
 
 def _fill(ledger: Ledger, size: int, answer: str) -> None:
-    """Charges and their answers up to so many entries, many in one transaction."""
+    """Charges and their answers up to a number of entries, many in one transaction."""
     lines = tuple(account_line(level) for level in levels_of(ACCOUNT))
     lines += (dataset_line(VISITS.name), population_line("patients"))
     done = ledger.head().head.number

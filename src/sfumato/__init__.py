@@ -1,4 +1,4 @@
-"""Sfumato: statistics about people, with a guarantee that can be checked and error bars that are honest.
+"""Sfumato: statistics about people under differential privacy, with a checkable guarantee and honest error bars.
 
 The public face. Names are imported when they are first used, so that ``import sfumato`` stays light.
 """

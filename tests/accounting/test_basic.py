@@ -94,7 +94,7 @@ def test_events_with_an_epsilon_of_their_own_cost_that():
     ],
 )
 def test_what_has_no_epsilon_of_its_own_is_not_added_up(event):
-    with pytest.raises(Unsupported, match="has no ε and δ of its own that could be added up; nothing was accounted"):
+    with pytest.raises(Unsupported, match="has no single ε and δ to add up; nothing was accounted"):
         compose([DiscreteLaplace(l1=Fraction(1), scale=Fraction(1)), event])
 
 

@@ -227,7 +227,7 @@ def test_what_each_event_costs_in_rho():
         PoissonSampled(rate=Fraction(1, 2), event=Gaussian(l2_squared=Fraction(1), sigma_squared=Fraction(1))),
         Stated(guarantee=RDP(curve=((Fraction(2), Fraction(1)),))),
     ):
-        with pytest.raises(Unsupported, match="no ρ of its own"):
+        with pytest.raises(Unsupported, match="has no ρ"):
             zcdp.rho_of(event)
 
 

@@ -328,7 +328,7 @@ def test_who_is_protected_is_never_guessed(run, folder):
     [
         (("--unit", "record"), "would protect single rows, which is less"),
         (("--unit", "edge"), "rows of a table are protected as record"),
-        (("--unit", "somebody"), "is no unit"),
+        (("--unit", "somebody"), "is not a unit"),
         (("--unit", "user:sex"), "these need not be the same people"),
         (("--groups", "1"), "--groups and --rows go together"),
     ],

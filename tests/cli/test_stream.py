@@ -204,7 +204,7 @@ def test_a_first_line_without_an_end_is_checked_before_anything_is_spent(run, fo
 
 @pytest.mark.parametrize("offset", [0, 2**19, 2**20])
 def test_a_row_before_a_long_line_counts_one_and_no_more(run, folder, offset):
-    """Long lines of a hostile writer: whether they count does not hang on where the rows before them end."""
+    """Long lines of a hostile writer: whether they count does not depend on where the rows before them end."""
     row = json.dumps({"time": "2026-01-01T00:10:00Z", "who": "a"})
     lines = [row[:-1] + f', "pad": "{"x" * (2**20 + many)}"}}' for many in (-100, 0, 500_000)]
     found = []
@@ -244,7 +244,7 @@ def test_a_long_stream_of_persons_is_warned_of(run, folder):
     [
         (("--start", "2026-01-01"), "time with a zone"),
         (("--start", "soon"), "no time"),
-        (("--every", "fortnight"), "no length"),
+        (("--every", "fortnight"), "not a length"),
         (("--zone", "Mars/Olympus"), "no zone"),
         (("--limit", 3), "for persons"),
         (("--separation", 3), "for persons"),

@@ -1,4 +1,4 @@
-"""What is kept of a person hangs on that person's own rows and the secret alone."""
+"""What is kept of a person depends on that person's own rows and the secret alone."""
 
 from functools import cache
 from itertools import permutations

@@ -158,7 +158,7 @@ def test_what_is_not_declared_is_not_charged(home: Home) -> None:
         ledger.declare_dataset(VISITS, population="staff", cap=THIRD)
     with pytest.raises(NotDeclared, match="reason"):
         ledger.open_account("clinic", unit=PATIENT, cap=THIRD, reason=" ")
-    with pytest.raises(InvalidInput, match="is no path"):
+    with pytest.raises(InvalidInput, match="is not the path"):
         ledger.open_account("hospital//x", unit=PATIENT, cap=THIRD, reason="slip")
     with pytest.raises(InvalidInput, match="no filter"):
         ledger.open_account("clinic", unit=PATIENT, cap=THIRD, reason="slip", method="pld")

@@ -328,9 +328,9 @@ def test_what_makes_no_filter_is_refused(home: Home) -> None:
         ledger.open_account("a", unit=PATIENT, cap=cap, reason="decided by the tests", **chosen)
 
     for wrong in ("pld", "advanced", "optimal", "zCDP"):
-        with pytest.raises(InvalidInput, match="is no filter of an account"):
+        with pytest.raises(InvalidInput, match="is not a filter of an account"):
             opened(method=wrong)
-        with pytest.raises(InvalidInput, match="is no filter of an account"):
+        with pytest.raises(InvalidInput, match="is not a filter of an account"):
             ledger.declare_population("p", unit=PATIENT, cap=CAP, reason="a", method=wrong)
     with pytest.raises(NotDeclared, match="keeps to one order"):
         opened(method="rdp")

@@ -330,7 +330,7 @@ def test_windows_need_a_lifetime_and_an_untouched_account_of_their_unit(home: Ho
     windows = TimeWindows(unit=STAY, stretch=Cadence.DAILY, every=Cadence.MONTHLY, cap=TENTH)
     with pytest.raises(NotDeclared, match="a lifetime cap is needed"):
         ledger.set_windows("hospital", windows)
-    with pytest.raises(Refused, match="no account with the unit"):
+    with pytest.raises(Refused, match="not an account with the unit"):
         ledger.set_windows("hospital", replace(windows, lifetime=Budget(epsilon=8)))
 
 

@@ -146,7 +146,7 @@ def test_the_counts_carry_the_noise_that_is_stated() -> None:
 
 
 def test_units_are_asked_about_one_by_one() -> None:
-    """A model that looks at its whole batch sees one record: nobody's answer hangs on others."""
+    """A model that looks at its whole batch sees one record: nobody's answer depends on others."""
 
     class Crowd(Sign):
         def forward(self, x: Tensor) -> Tensor:
@@ -257,7 +257,7 @@ def test_of_questions_at_once_one_tells_that_the_engine_failed(fails: bool, monk
         return 60
 
     monkeypatch.setattr(Evaluator, "_exact", meanwhile)
-    with pytest.raises(Refused, match="this charge is settled, or its dataset was closed; nothing was told"):
+    with pytest.raises(Refused, match="this charge is settled, or its dataset was closed; nothing was released"):
         evaluator.ask(Sign())
 
 

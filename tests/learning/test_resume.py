@@ -25,7 +25,7 @@ from sfumato.learning.run import Run  # noqa: E402
 from tests.learning.learner import model_of, rows_of  # noqa: E402
 from tests.learning.words import TestWords  # noqa: E402
 
-KEY = SigningKey.new()  # the same for both runs: which rows of a person count hangs on it
+KEY = SigningKey.new()  # the same for both runs: which rows of a person count depends on it
 USER, RECORD = sf.user("id", relation="add/remove"), sf.record(relation="add/remove")
 
 

@@ -247,7 +247,7 @@ def coupled(outputs: Tensor, targets: Tensor) -> Tensor:
     ("model", "loss", "words"),
     [
         (nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2)), nn.functional.cross_entropy, "GroupNorm"),
-        (nn.Linear(3, 2), coupled, "couples units"),
+        (nn.Linear(3, 2), coupled, "the loss mixes units"),
     ],
 )
 def test_what_couples_units_is_refused_before_anything_is_charged(model: nn.Module, loss: Any, words: str) -> None:

@@ -159,7 +159,7 @@ def test_of_runs_at_once_one_tells_that_its_engine_failed(monkeypatch: pytest.Mo
         raise SystemExit("row 4321")
 
     monkeypatch.setattr(Run, "_batches", broken)
-    with pytest.raises(errors.Refused, match="its dataset was closed; nothing was told") as told:
+    with pytest.raises(errors.Refused, match="its dataset was closed; nothing was released") as told:
         trainer(home).fit(steps=2, **SPEND)
     assert told.value.__context__ is None
     assert home.spent == sf.Budget(**SPEND)

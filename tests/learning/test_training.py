@@ -26,7 +26,7 @@ from sfumato.learning.course import SampledCourse  # noqa: E402
 from sfumato.learning.draws import Draws  # noqa: E402
 
 CLIP = 0.5
-KEY = SigningKey.new()  # the same for all: which rows of a person count hangs on it
+KEY = SigningKey.new()  # the same for all: which rows of a person count depends on it
 BUDGET = sf.Budget(epsilon=100, delta=1e-6)
 
 

@@ -89,7 +89,7 @@ def test_a_mechanism_is_for_its_run() -> None:
     assert run().mismatch(noise, unit) is None
     for name, other in (("steps", 9), ("rate", Fraction(1, 2)), ("parameters", 8)):
         assert name in (run(**{name: other}).mismatch(noise, unit) or "")
-    assert run().misfit(noise, unit, ()) == "must have trained weights, told by their digest"
+    assert run().misfit(noise, unit, ()) == "must have trained weights, identified by their digest"
     assert run(weights="0" * 64).misfit(noise, unit, ()) is None
 
 

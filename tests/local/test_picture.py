@@ -45,7 +45,7 @@ def test_estimates_and_intervals_are_drawn_as_they_are() -> None:
 def test_the_cost_of_memoised_reports_is_shown_with_its_condition() -> None:
     kept = Collection(name="smoking", ask=ASKED.ask, reports=4, memoised=True)
     said = plots.shares(SHARES, kept).to_dict()["title"]["subtitle"][1]
-    assert "no bound, and given which of them share a value, ε = 3" in said
+    assert "no bound; if it is public which of them share a value, ε = 3" in said
     assert "没有上界" in plots.shares(SHARES, kept, "zh").to_dict()["title"]["subtitle"][1]
 
 

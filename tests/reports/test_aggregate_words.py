@@ -148,7 +148,7 @@ def test_words_come_without_numpy_and_engines(tmp_path: Path) -> None:
     )
     assert answer.returncode == 0, answer.stderr
     assert "the mean of sbp (sbp)" in answer.stdout
-    assert re.search("sbp (±|not worked out here)", answer.stdout)
+    assert re.search("sbp (±|not computed here)", answer.stdout)
 
 
 def test_a_margin_that_cannot_be_worked_out_is_said_to_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,8 +157,8 @@ def test_a_margin_that_cannot_be_worked_out_is_said_to_be_missing(monkeypatch: p
 
     made = table().group_by("sex").mean("sbp").release(epsilon=30)
     monkeypatch.setattr(Ratio, "interval", blocked)
-    assert "mean not worked out here (the library for it is missing)" in made.explain()
-    assert "not worked out here" in made._repr_html_()
+    assert "mean not computed here (the library for it is missing)" in made.explain()
+    assert "not computed here" in made._repr_html_()
 
 
 def test_the_same_columns_are_worked_out_once() -> None:

@@ -106,10 +106,9 @@ def test_the_belief_and_the_budget_speak_of_all_releases_together() -> None:
     table = table_of(vault_of(budget=2))
     table.count().release(epsilon="1/2")
     release = table.count().release(epsilon="1/2", fresh=True)
-    assert "at most 232" in release.explain("en")  # ε = 1 by now
-    assert "2 charges used ε = 1 out of ε = 2; for all of them together the promise is ε = 1, δ = 0" in release.explain(
-        "en"
-    )
+    text = release.explain("en")
+    assert "at most 232" in text  # ε = 1 by now
+    assert "2 charges used ε = 1 out of ε = 2; for all of them together the guarantee is ε = 1, δ = 0" in text
     assert "2 次扣减已用 ε = 1，总预算为 ε = 2；全部发布合计的隐私保证为 ε = 1、δ = 0" in release.explain("zh")
 
 

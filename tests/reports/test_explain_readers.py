@@ -235,7 +235,7 @@ def test_the_board_is_told_the_limits_of_the_promise(language: str) -> None:
 def test_the_board_is_told_what_it_has_to_decide_on() -> None:
     text = str(write(facts(promise="delta", spent=Fraction(1), limited=True), "en", "board"))
     for part in (
-        "Promise of this release: ε = 1/2, δ = 1/1,000,000.",
+        "Privacy guarantee for this release (differential privacy): ε = 1/2, δ = 1/1,000,000.",
         "Protected: one person, with all rows of that person.",
         "(add/remove)",
         "All releases of the account “patients” together, up to this one: 2 charges, ε = 1, δ = 1/1,000,000.",
@@ -272,7 +272,7 @@ def test_the_clinician_is_told_what_noise_means_for_small_groups_and_rates() -> 
     assert "as large in a small group as in a large one" in text
     assert "Beside a count of 360 the margin is a tenth, beside 3,600 a hundredth. A count below 36" in text
     assert "Out of a known 1,000 it is ±36 per 1,000, out of a known 10,000 it is ±3.6 per 1,000" in text
-    assert "reckon with ±39 when you look at all 12 numbers at once" in text
+    assert "expect errors up to ±39 when you look at all 12 numbers at once" in text
     assert "Beside a count" not in str(write(facts(margin=Fraction(0)), "en", "clinician"))
 
 

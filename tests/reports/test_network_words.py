@@ -101,7 +101,7 @@ def test_what_was_chosen_has_no_margin_and_a_synthetic_network_is_no_choice(
     text = released[name].explain("en", "clinician")
     assert "±" not in text
     assert ("may be made up" in text) is (name == "synthetic")
-    assert ("was chosen, better choices" in text) is (name != "synthetic")
+    assert ("was chosen at random (exponential mechanism), better choices" in text) is (name != "synthetic")
 
 
 # ------------------------------------------------------------------------------------------------ who is protected

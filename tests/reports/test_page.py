@@ -156,7 +156,7 @@ def test_the_facts_are_there() -> None:
     made = release(where=sf.col("age") >= 65)
     words = Reader(page(made)).texts
     facts = dict(zip(words["dt"], words["dd"], strict=False))
-    assert facts["Protected"] == "one person, with all rows of that person (told by id)"
+    assert facts["Protected"] == "one person, with all rows of that person (identified by id)"
     assert facts["Neighbours"].endswith("(add/remove)")
     assert facts["Limit"] == "at most 2 groups of a person, with at most 3 rows in each"
     assert (facts["ε of this release"], facts["δ of this release"]) == ("1/2", "0")

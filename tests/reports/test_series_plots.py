@@ -164,9 +164,9 @@ def test_pages_of_closed_streams_have_their_picture_and_no_law_of_one_number() -
 
 
 def test_what_cannot_be_drawn_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="no series of a stream"):
+    with pytest.raises(InvalidInput, match="not a series of a stream"):
         plots.series(table_release())
-    with pytest.raises(InvalidInput, match="no release of alarms"):
+    with pytest.raises(InvalidInput, match="not a release of alarms"):
         plots.alarms(totals())
     with pytest.raises(InvalidInput, match="has groups"):
         plots.event_and_person(totals(groups=("1", "2", "3")), persons())

@@ -287,7 +287,7 @@ def test_a_step_that_breaks_ends_the_stream(tmp_path: Path, monkeypatch: Any) ->
 def test_what_is_no_step_is_refused_and_the_stream_goes_on(tmp_path: Path, wrong: dict[str, Any]) -> None:
     total, watch = open_ones(tmp_path)
     for call in (total.add, watch.check):
-        with pytest.raises(errors.SfumatoError, match="nothing was told"):
+        with pytest.raises(errors.SfumatoError, match="nothing was released"):
             call(**wrong)
     assert (total.add(1).step, watch.check(1).alarm) == (1, False)
 
@@ -297,7 +297,7 @@ def test_a_list_of_persons_with_one_bad_id_counts_nobody(tmp_path: Path) -> None
     stream = vault.stream(name="er", version="1", horizon=12, limit=sf.Limit(groups=1, rows_per_group=1))
     watch = stream.alarms(threshold=2, alarms=1).open(epsilon=10**4)
     for wrong in (["a", "b", "c", ("d",)], ["a", b"b"], 7, "abc", ["a", True]):
-        with pytest.raises(errors.InvalidInput, match="nothing was counted and nothing was told"):
+        with pytest.raises(errors.InvalidInput, match="nothing was counted and nothing was released"):
             watch.check(people=wrong)
     assert watch.steps == 0
     assert watch.check(people=["a", "b", "c"]).alarm  # all three still had their step
@@ -403,12 +403,12 @@ def test_a_state_is_enough_to_find_its_charge(home: Home, tmp_path: Path) -> Non
         question(home).resume(**said | {"epsilon": 2})
     for text in (b"", b"sfumato stream state 1\n\x00\x00\x00\x02{}", b"x" * 400):
         (tmp_path / "no state").write_bytes(text)
-        with pytest.raises(errors.Refused, match="is no state of a stream"):
+        with pytest.raises(errors.Refused, match="is not a state of a stream"):
             question(home).resume(**said | {"state": tmp_path / "no state"})
     last = question(home).resume(**said)
     kept = (tmp_path / "state").read_bytes()
     last.close()
-    with pytest.raises(errors.Refused, match="is no state of a stream"):  # it was removed
+    with pytest.raises(errors.Refused, match="is not a state of a stream"):  # it was removed
         question(home).resume(**said)
     (tmp_path / "state").write_bytes(kept)  # as if the process had died before that
     with pytest.raises(errors.Refused, match="was closed"):

@@ -45,7 +45,7 @@ def test_a_stream_is_charged_once_and_before_anything_is_read() -> None:
     assert home.spent == sf.Budget(epsilon=1, delta=1e-7) == total.charged
     for _ in range(5):
         total.add(3)
-    assert repr(total) == "<totals of 'er': 5 of 24 steps told>"
+    assert repr(total) == "<totals of 'er': 5 of 24 steps released>"
     assert home.spent == sf.Budget(epsilon=1, delta=1e-7)
     with pytest.raises(errors.BudgetExceeded, match="Nothing was read"):
         question.open(epsilon=10**6, delta=1e-7)
@@ -123,7 +123,7 @@ def test_after_the_horizon_and_after_the_end_every_call_is_refused() -> None:
 @pytest.mark.parametrize("value", [1.5, "3", True, None, [1]])
 def test_a_step_that_is_no_whole_number_draws_nothing(value: Any) -> None:
     total = stream().running_total().open(epsilon=1, delta=1e-7)
-    with pytest.raises(errors.InvalidInput, match="nothing was told"):
+    with pytest.raises(errors.InvalidInput, match="nothing was released"):
         total.add(value)
     assert total.steps == 0
 
@@ -141,7 +141,7 @@ def test_left_out_steps_count_nothing_and_late_ones_are_refused_or_count_now() -
     total = stream(9).running_total(strategy="increments").open(epsilon=10**5, delta=1e-7)
     assert total.add(4, step=3).step == 3
     assert total.totals == pytest.approx((0, 0, 4), abs=0.5)
-    with pytest.raises(errors.Refused, match="step 2 was told already"):
+    with pytest.raises(errors.Refused, match="step 2 was released already"):
         total.add(1, step=2)
     with pytest.raises(errors.Refused, match="ends after step 9"):
         total.add(1, step=10)

@@ -182,7 +182,7 @@ def test_after_a_crash_a_source_is_read_from_its_start_and_each_step_counts_once
 def test_a_gap_before_the_first_item_is_refused() -> None:
     with pytest.raises(InvalidInput, match="next step is 1"):
         list(follow(totals(), [1], first=2))
-    with pytest.raises(InvalidInput, match="no open stream"):
+    with pytest.raises(InvalidInput, match="not an open stream"):
         list(follow(object(), [1]))  # type: ignore[arg-type]
 
 

@@ -82,7 +82,7 @@ def test_keys_of_every_type_that_compares_exactly() -> None:
     assert table.find_keys("ill").release(epsilon=1, delta=DELTA)["ill"].values == (False, True)
     assert table.find_keys("ward").release(epsilon=1, delta=DELTA)["ward"].values == (0, 1)
     spent = vault.spent
-    with pytest.raises(Unsupported, match="column 'x' cannot tell groups apart"):
+    with pytest.raises(Unsupported, match="column 'x' cannot identify groups"):
         table.find_keys("x").release(epsilon=1, delta=DELTA)
     assert vault.spent == spent
 
@@ -105,7 +105,7 @@ def test_filters_hold_before_keys_are_found() -> None:
 @pytest.mark.parametrize("counted", [True, False])
 def test_without_a_delta_no_key_is_found(counted: bool) -> None:
     vault, table = world()
-    with pytest.raises(NotDeclared, match=r"cannot be found without a δ.*delta=1e-9"):
+    with pytest.raises(NotDeclared, match=r"needs a δ.*delta=1e-9"):
         table.find_keys("code", counted=counted).release(epsilon=1)
     assert vault.spent == sf.Budget(epsilon=0)
 

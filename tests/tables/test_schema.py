@@ -231,7 +231,7 @@ def test_a_schema_on_disk(tmp_path: Path) -> None:
         ('column = "patient_id"', 'column = "ssn"', "unit column 'ssn' is not one of the columns"),
         ('column = "patient_id"', 'column = "weight"', "must hold text or whole numbers"),
         ('column = "patient_id"', "column = 7", r"unit\.column must be a text"),
-        ('column = "patient_id"\n', "", "without the column that tells persons apart"),
+        ('column = "patient_id"\n', "", "without the column that identifies persons"),
         ("groups = 3\n", "", "limit needs both"),
         ("groups = 3", "groups = 0", "limit: groups = 0 must be a whole number"),
         ("number = 71518", "number = 100001", "more persons"),

@@ -78,6 +78,6 @@ def stated(guarantee: Guarantee) -> tuple[Fraction, Fraction]:
 
 def _unsupported(kind: str) -> Unsupported:
     return Unsupported(
-        f"{kind} has no ε and δ of its own that could be added up; nothing was accounted. "
+        f"{kind} has no single ε and δ to add up; nothing was accounted. "
         "Convert it at a δ of your choice, or use another accountant."
     )

@@ -1,4 +1,4 @@
-"""What a filter charges for an event, and what a filter's loss promises; without NumPy unless the event is a sample."""
+"""What a filter charges for an event, and the guarantee of its loss; without NumPy unless the event is a sample."""
 
 from fractions import Fraction
 
@@ -39,15 +39,15 @@ def filter_cost(event: PrivacyEvent, order: Fraction | None) -> Fraction:
         ((_, loss),) = curve.curve
     if own:
         raise Refused(
-            f"this release brings δ = {decimal_up(own)} of its own, and a filter by ρ or by a Rényi loss holds none. "
-            "Nothing was read and nothing was spent. Ask with noise that has no δ of its own, or charge an account "
+            f"this release brings δ = {decimal_up(own)}, and a filter by ρ or by a Rényi loss holds none. "
+            "Nothing was read and nothing was spent. Ask with noise that has no δ, or charge an account "
             "that is kept by sums."
         )
     return loss if loss.denominator <= SHORT else Fraction(decimal_up(loss * SPARE, DIGITS))
 
 
 def reading(loss: Fraction, order: Fraction | None, delta: Fraction) -> Budget:
-    """What a loss of ρ, or with ``order`` a Rényi loss there, promises at a δ; the same number on every machine.
+    """The ε at a δ of a loss of ρ, or with ``order`` of a Rényi loss there; the same number on every machine.
 
     >>> reading(Fraction(1, 2), None, Fraction(1, 10**5)).epsilon < Fraction(473, 100)
     True

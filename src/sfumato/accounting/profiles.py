@@ -82,7 +82,7 @@ def _pair_of(event: PrivacyEvent) -> DominatingPair:
             return _both(_response(float_up(event.epsilon), event.categories))
         case Stated():
             return _both(_stated(event.guarantee))
-    raise Unsupported(f"{event.KIND} has no profile of its own; nothing was accounted.")
+    raise Unsupported(f"{event.KIND} has no profile; nothing was accounted.")
 
 
 def _both(profile: Profile) -> DominatingPair:

@@ -136,7 +136,7 @@ def centre(parts: Sequence[tuple[Dots, int]], tilt: float) -> tuple[float, float
 
 
 def compose(parts: Sequence[tuple[Dots, int]], window: Window) -> Composition:
-    """Compose laws on one grid, each so many times."""
+    """Compose laws on one grid, each a given number of times."""
     size, total = window.size, sum(times for _, times in parts)
     transform = transform_error(size)
     product: Complex = np.ones(size // 2 + 1, dtype=np.complex128)

@@ -70,7 +70,7 @@ def rho_of(event: PrivacyEvent) -> tuple[Fraction, Fraction]:
             epsilon, delta = loss_of(event)
             return epsilon**2 / 2, delta
     raise Unsupported(
-        f"{event.KIND} has no ρ of its own; nothing was accounted. "
+        f"{event.KIND} has no ρ; nothing was accounted. "
         'A sampled Gaussian is not concentrated: use method="pld" or "rdp".'
     )
 

@@ -162,7 +162,7 @@ def _added(mechanism: _Adds, numbers_each: int = 1) -> Callable[[int], Array]:
 
 
 def _buffered(mechanism: BufferedNoise) -> Callable[[int], Array]:
-    """The noise of each step, worked out from the totals that a stream of zeros tells."""
+    """The noise of each step, worked out from the totals that a stream of zeros releases."""
     import numpy as np
 
     def draw(size: int) -> Array:

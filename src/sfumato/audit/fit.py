@@ -31,7 +31,7 @@ REACH = 9  # standard deviations that are cut into cells; what is beyond is one 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Cells:
-    """A stated law in cells, with the neighbours that it is told from. Everything here is public.
+    """A stated distribution in cells, with the neighbours it is compared with. Everything here is public.
 
     ``stated`` are the probabilities of the cells, ``others`` those of the neighbours, and ``place`` says in which cell
     each draw lies.
@@ -64,7 +64,7 @@ def doubt(played: Played) -> float:
     placed = np.asarray(cells.place(np.asarray(played.draws)), dtype=np.int64)
     size = len(placed)
     if not size:
-        raise InvalidInput("there are no draws to look at; nothing was said of their law.")
+        raise InvalidInput("there are no draws to look at; no verdict was given.")
     counts = np.bincount(placed, minlength=len(cells.stated))
     if counts[cells.stated <= 0].any():
         return 0.0
@@ -144,7 +144,7 @@ def _below(law: Law) -> tuple[float, Callable[[Array, float], Array], float]:
             return float(law.sigma), lambda at, sigma: ndtr((at + 0.5) / sigma), math.sqrt(law.variance)
         case laws.DiscreteGaussian():
             return math.sqrt(law.sigma_squared), discrete, math.sqrt(law.variance)
-    raise InvalidInput(f"the draws of {type(law).__name__} are not tested by numbers; nothing was said of them.")
+    raise InvalidInput(f"the draws of {type(law).__name__} are not tested by numbers; no verdict was given.")
 
 
 def _log_ratio(counts: Array, cells: Cells) -> float:
@@ -172,5 +172,5 @@ def _whole(law: "ArrayLike") -> Array:
 
     found = np.asarray(law, dtype=np.float64)
     if (found < 0).any() or not math.isclose(float(found.sum()), 1.0, rel_tol=1e-9):
-        raise InvalidInput("probabilities are not negative and add up to 1; nothing was said of the draws.")
+        raise InvalidInput("probabilities are not negative and add up to 1; no verdict was given.")
     return found

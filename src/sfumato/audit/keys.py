@@ -1,4 +1,4 @@
-"""Attacks on the choice of keys: which of those that nobody declared are shown, and which groups are on top."""
+"""Attacks on the choice of keys: which keys private discovery shows, and which groups are on top."""
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -35,7 +35,7 @@ def selected(name: str, chance: Chance, *, persons: int, keys: int, epsilon: flo
 
 
 def grown(epsilon: float, delta: float) -> Chance:
-    """A mistake: π(n) = min(e^ε·π(n − 1) + δ, 1), which keeps half of the promise: that a key shown tells little."""
+    """A mistake: π(n) = min(e^ε·π(n − 1) + δ, 1), which keeps half of the guarantee: a shown key tells little."""
     import math
 
     def chance(persons: int) -> float:
@@ -74,7 +74,7 @@ def top_set(name: str, rule: TopSet, *, epsilon: float) -> Attack:
 
 
 def sets(counts: Sequence[int], scale: Fraction, choices: int) -> Array:
-    """The law of all sets of so many, each in proportion to exp((sum of its counts)/scale)."""
+    """The distribution over all sets of a given size, each in proportion to exp((sum of its counts)/scale)."""
     import numpy as np
 
     sums = np.array([sum(counts[place] for place in chosen) for chosen in combinations(range(len(counts)), choices)])
@@ -83,7 +83,7 @@ def sets(counts: Sequence[int], scale: Fraction, choices: int) -> Array:
 
 
 def peeled(counts: Sequence[int], scale: Fraction, choices: int) -> Array:
-    """The law of all orders of so many choices without replacement, each in proportion to exp(count/scale)."""
+    """The distribution over all sequences of choices without replacement, each in proportion to exp(count/scale)."""
     import numpy as np
 
     weights = np.exp((np.array(counts) - max(counts)) / float(scale))

@@ -30,7 +30,7 @@ def climbed(count: int, rungs: Rungs, rate: float, *, reach: int = REACH) -> Arr
 def wedges(name: str, ladder: Ladder, *, rate: float | None = None, still: bool = False) -> Attack:
     """One edge (no wedge, two nodes have one other edge), and a second beside it (one wedge, two other edges).
 
-    ``rate`` is that of a twin; with ``still`` the rungs of a twin stay as wide as the first.
+    ``rate`` is that of a broken one; with ``still`` its rungs stay as wide as the first.
     """
     given = float(ladder.epsilon) / 2 if rate is None else rate
 

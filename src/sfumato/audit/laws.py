@@ -52,7 +52,7 @@ def largest(scores: Sequence[int], scale: Fraction) -> Array:
 
 
 def one_sided(best: int, scale: Fraction, *, reach: int = 200) -> Array:
-    """The law of a reported maximum with noise that is never negative: a mistake, for the twin of noisy max."""
+    """The law of a reported maximum with noise that is never negative: a mistake, for the broken noisy max."""
     import numpy as np
 
     values = np.arange(-reach, reach + 1)

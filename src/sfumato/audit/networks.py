@@ -33,7 +33,7 @@ def around(centre: int, scale: Fraction, low: int, high: int) -> Array:
 
 
 def guided(noise: NoisyLocalSensitivity, guide: int, *, shift: int | None = None) -> Array:
-    """The law of the guide that is shown, from its least value on; ``shift`` is that of a twin."""
+    """The law of the guide that is shown, from its least value on; ``shift`` is that of a broken one."""
     least, most = noise.guides
     return around(guide + (noise.shift if shift is None else shift), 1 / noise.guide, least, most)
 
@@ -52,7 +52,7 @@ def scaled(
 ) -> Attack:
     """Two graphs by their counts and guides: the law of the guide and the count that are shown.
 
-    ``shift`` is that of a twin; with ``bare`` a twin takes the scale from the exact guide and still shows a noisy one.
+    ``shift`` and ``bare`` break it: ``bare`` takes the scale from the exact guide and still shows a noisy one.
     """
 
     def law(count: int, guide: int) -> Array:
@@ -80,7 +80,7 @@ def capped(
 ) -> Attack:
     """A node with as many edges as the largest cap comes: it is in the way of all smaller caps, and counts at each.
 
-    ``scale_at`` is the noise of a twin.
+    ``scale_at`` is the noise of a broken one.
     """
     chooser = PermuteAndFlip(epsilon=mechanism.choice, spread=Fraction(mechanism.spread))
     scales = [(mechanism.scale if scale_at is None else scale_at)(cap) for cap in mechanism.caps]
@@ -108,7 +108,7 @@ def capped(
 
 
 def some_cells(name: str, noise: NoisyCells, *, epsilon: float, scale: Fraction | None = None) -> Attack:
-    """No cell is 1, or the first is: the law of the noisy count and of which cells are shown. ``scale`` is a twin's."""
+    """No cell is 1, or the first is: the law of the noisy count and of which cells are shown. ``scale`` breaks it."""
     drawn = noise if scale is None else replace(noise, scale=scale)
 
     def law(ones: int) -> Array:

@@ -105,7 +105,7 @@ def _table(rows: dict[str, list[int]], **declared: Any) -> "Table":
 
 
 def _grouped(keys: int, rows: int = 0) -> "Table":
-    """A table with so many groups, all of them empty or each with some rows of 0."""
+    """A table with a number of groups, all of them empty or each with some rows of 0."""
     held = {"g": [key for key in range(keys) for _ in range(rows)], "x": [0] * (keys * rows)}
     return _table(held, keys={"g": range(keys)}, bounds={"x": (0, 10)}).group_by("g")
 
@@ -492,7 +492,7 @@ def canaries(*, present: bool) -> Callable[[int], Array]:
 
 
 def evaluated(size: int) -> Played:
-    """How many held-out units a model gets right, where that is none."""
+    """How many held-out units a model gets right, where it gets none right."""
     import numpy as np
 
     from sfumato.learning.canaries import evaluated as asked
@@ -503,7 +503,7 @@ def evaluated(size: int) -> Played:
 
 
 def rows_of(size: int, rows: int) -> Array:
-    """Counts of groups that all have so many rows."""
+    """Counts of groups that all have the same number of rows."""
     return _values(_grouped(size, rows).count().release(epsilon=1))
 
 

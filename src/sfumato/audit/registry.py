@@ -1,8 +1,8 @@
-"""The attacks on every shipped mechanism, and the broken twins that the same attacks must refute.
+"""The attacks on every shipped mechanism, and deliberately broken ones that the same attacks must refute.
 
-Three kinds: ε proven on neighbouring inputs, from exact laws or from samples; draws of each mechanism against its law;
-and whole releases of invented data against their certificates. A mechanism whose draws no attack looks at fails the
-suite. Twins are wrong on purpose, in ways that have happened to others.
+Three kinds: ε proven on neighbouring inputs, from exact distributions or from samples; draws of each mechanism against
+its distribution; and whole releases of invented data against their certificates. A mechanism whose draws no attack
+checks fails the suite. The broken mechanisms (``TWINS``) repeat mistakes that have been made elsewhere.
 """
 
 from collections.abc import Iterator

@@ -32,9 +32,9 @@ __all__ = ["ReconstructionRate", "best_guess", "in_rooms", "read_off", "reconstr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReconstructionRate:
-    """How often the adversary named the right trajectory out of ``candidates``, after so many steps.
+    """How often the adversary named the right trajectory out of ``candidates``, after a number of steps.
 
-    ``epsilon`` and ``delta`` are the promise for a person over the whole stream: at event level that of all steps
+    ``epsilon`` and ``delta`` are the guarantee for a person over the whole stream: at event level that of all steps
     together. Public: outcomes of an experiment on invented people.
     """
 
@@ -157,7 +157,7 @@ def reconstruction(
 
 
 def _group(epsilon: float, delta: float, times: int) -> tuple[float, float]:
-    """(ε, δ) for a person who is so many events."""
+    """(ε, δ) for a person with a given number of events."""
     total = times * epsilon
     if total > 50:
         return total, 1.0 if delta else 0.0

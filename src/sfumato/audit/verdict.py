@@ -115,7 +115,7 @@ class Drawn:
         return Verdict(
             name=self.name,
             kind=self.kind,
-            method=f"{len(played.draws):,} draws, against their law",
+            method=f"{len(played.draws):,} draws, against their distribution",
             epsilon=self.epsilon,
             delta=self.delta,
             proven=None,

@@ -31,7 +31,7 @@ from sfumato.version import __version__
 
 __all__ = ["app", "main"]
 
-HELP = f"""Statistics about people, with a guarantee that can be checked and error bars that are honest.
+HELP = f"""Statistics about people under differential privacy, with a checkable guarantee and honest error bars.
 
 Exit codes: {in_words()}.
 

@@ -37,7 +37,7 @@ __all__ = [
 PICTURES, REPORTS, TABLES = (".svg", ".png", ".html", ".htm"), (".html", ".htm", ".pdf"), (".csv",)
 
 Confidence = Annotated[str, typer.Option(help="How sure the intervals are, such as 0.95.")]
-Foresee = Annotated[bool, typer.Option("--preview", help="Tell the error to expect; reads nothing and spends nothing.")]
+Foresee = Annotated[bool, typer.Option("--preview", help="Show the expected error; reads nothing and spends nothing.")]
 Population = Annotated[
     int | None, typer.Option(min=1, help="A public bound on how many are protected, to judge a δ by.")
 ]
@@ -89,7 +89,7 @@ class FileOptions:
                 )
         if self.save is not None and (self.save.exists() or self.save.is_symlink()):
             raise InvalidInput(
-                f"{self.save} is there already and is not overwritten. Nothing was read and nothing was spent."
+                f"{self.save} already exists and is not overwritten. Nothing was read and nothing was spent."
             )
         named = [file.absolute() for file in self.named]
         if len(set(named)) != len(named):
@@ -173,7 +173,7 @@ class ChargeOptions:
     recipient: Annotated[str | None, typer.Option(metavar="NAME", help="Who gets the answer, such as public.")] = None
     no_ledger: Annotated[
         bool,
-        typer.Option("--no-ledger", help="Keep no ledger although there is one; the charge is remembered by nobody."),
+        typer.Option("--no-ledger", help="Keep no ledger although there is one; the charge is not recorded."),
     ] = False
 
     @property
@@ -235,7 +235,8 @@ class DatedChargeOptions(ChargeOptions):
         first, sign, last = self.reads.partition("/")
         if not (first and sign and last):
             raise InvalidInput(
-                f"{self.reads!r} are no days; nothing was read and nothing was spent. Say 2026-01-01/2026-01-31"
+                f"{self.reads!r} is not a period of days; nothing was read and nothing was spent. "
+                "Say 2026-01-01/2026-01-31"
             )
         return first, last
 
@@ -336,7 +337,7 @@ def _show(
     if charged:
         say(f"ledger: {vault.name}, which may still ask for {vault.left}")
     else:
-        say("ledger: none; nobody but you remembers this charge, and asking again adds to it")
+        say("ledger: none; this charge is not recorded, and asking again adds to it")
     for file in written:
         say(f"written: {file}")
 

@@ -42,7 +42,7 @@ PLAIN = Signs(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Loss:
-    """One kind of loss of a balance; without ``bar`` it is told, and does not decide."""
+    """One kind of loss of a balance; without ``bar`` it is shown, and does not decide."""
 
     letter: str
     spent: Fraction

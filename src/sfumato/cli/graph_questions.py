@@ -65,7 +65,7 @@ def question_of(graph: "Graph", question: str, said: Options, *, delta: bool) ->
         case "degree-sequence":
             if graph.shape.nodes is None and "length" not in said:
                 raise NotDeclared(
-                    f"how many nodes there are is secret, so the answer needs a length of its own. {NOTHING} Say "
+                    f"how many nodes there are is secret, so the answer needs a declared length. {NOTHING} Say "
                     "--length 1000: the largest 1000 degrees, with zeros where there are fewer."
                 )
             return graph.degree_sequence(**said)
@@ -97,7 +97,7 @@ def question_of(graph: "Graph", question: str, said: Options, *, delta: bool) ->
             return graph.ergm_statistics()
         case "synthetic":
             return graph.synthetic()
-    raise Unsupported(f"{question!r} is no question to a graph. {NOTHING} Ask for {', '.join(TAKES)}.")
+    raise Unsupported(f"{question!r} is not a question to a graph. {NOTHING} Ask for {', '.join(TAKES)}.")
 
 
 def _triangles(graph: "Graph", said: Options) -> "Question":
@@ -140,7 +140,7 @@ def _blocks(graph: "Graph", said: Options, *, delta: bool) -> "Question":
         name, sign, listed = text.partition("=")
         inside = listed.split("+")
         if not (name and sign and set(inside) <= known):
-            raise InvalidInput(f"--part {text} is no NAME=BLOCK+BLOCK of the blocks in the file. {NOTHING}")
+            raise InvalidInput(f"--part {text} is not NAME=BLOCK+BLOCK of the blocks in the file. {NOTHING}")
         parts[name] = inside
     return graph.block_edges(blocks, parts or None, gaussian=delta)
 

@@ -94,7 +94,7 @@ def _level(read: "PlanFile", name: str) -> Fraction:
 
 
 def _margins(read: "PlanFile", found: "Schedule", line: "ScheduledLine") -> dict[str, Fraction]:
-    """The margin that all numbers of a release keep together, by column; empty where it hangs on the data."""
+    """The joint margin of all numbers of a release, by column; empty where it depends on the data."""
     from sfumato.governance.plans import Accounting
     from sfumato.runner.figures import expected_margin
 

@@ -45,7 +45,7 @@ File = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepOptions:
-    """The steps of time that are told."""
+    """The steps of time that are released."""
 
     start: Annotated[
         str, typer.Option(metavar="TIME", help="When step 1 begins, such as 2026-01-01T00:00Z.", rich_help_panel=DATA)
@@ -124,9 +124,9 @@ def total(
 ) -> None:
     """Total the events of a file, step by step, and print each total with its margin.
 
-    Steps are told for all of the time that is said, whatever the file holds. Rows without a readable time, before the
-    start or after the last step are dropped without a word. Protected is one event, unless --person names the column
-    of persons: then a person with all their events, of which --limit and --max-per-event say how many count.
+    Steps are released for the whole declared time, whatever the file holds. Rows without a readable time, before the
+    start or after the last step are dropped silently. Protected is one event, unless --person names the column
+    of persons: then a person with all their events, which count as far as --limit and --max-per-event allow.
     A ledger is kept as by sfumato query.
 
     Example: $ sfumato stream total arrivals.csv --start 2026-01-01T00:00Z --every 1h --steps 24 --epsilon 1
@@ -189,7 +189,7 @@ def total(
         inbox = Inbox(running, clock)
         inbox.put_all(source.poll())
         for _ in inbox.tell(clock.begins(steps.steps + 1)):
-            pass  # all that is told is in the release
+            pass  # everything released is in the release
         release = running.close()
         beside = "one event and nothing larger" if person is None else "a person with all their events"
         failed = deliver(
@@ -232,7 +232,7 @@ def _moment(text: str, zone: str | None) -> datetime:
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
-        raise InvalidInput(f"{text!r} is no time. {NOTHING} Say --start 2026-01-01T00:00Z.") from None
+        raise InvalidInput(f"{text!r} is not a time. {NOTHING} Say --start 2026-01-01T00:00Z.") from None
     if found.utcoffset() is None:
         found = found.replace(tzinfo=_zone(zone))
     return found
@@ -246,7 +246,7 @@ def _zone(name: str | None) -> tzinfo | None:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise InvalidInput(f"{name!r} is no zone of time. {NOTHING} Say one such as Europe/Zurich.") from None
+        raise InvalidInput(f"{name!r} is not a time zone. {NOTHING} Say one such as Europe/Zurich.") from None
 
 
 def _length(text: str) -> timedelta:
@@ -257,5 +257,5 @@ def _length(text: str) -> timedelta:
     """
     found = LENGTH.fullmatch(text)
     if found is None:
-        raise InvalidInput(f"{text!r} is no length of time. {NOTHING} Say --every 15min, 1h, 1d or 1w.")
+        raise InvalidInput(f"{text!r} is not a length of time. {NOTHING} Say --every 15min, 1h, 1d or 1w.")
     return int(found[1]) * timedelta(seconds=SECONDS[found[2]])

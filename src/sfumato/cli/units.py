@@ -39,11 +39,11 @@ def units(
         typer.Option(min=1, max=MOST, help="Edges of a graph: an edge beside a node of at most this degree."),
     ] = None,
     events: Annotated[
-        int | None, typer.Option(min=1, max=MOST, help="Events: one beside a person of whom at most so many count.")
+        int | None, typer.Option(min=1, max=MOST, help="Events: one beside a person of whom at most this many count.")
     ] = None,
-    groups: Annotated[int | None, typer.Option(min=1, help="Rows: at most so many groups of a person count …")] = None,
-    rows: Annotated[int | None, typer.Option(min=1, max=MOST, help="… with at most so many rows in each.")] = None,
-    family: Annotated[int | None, typer.Option(min=2, max=MOST, help="Also any so many persons together.")] = None,
+    groups: Annotated[int | None, typer.Option(min=1, help="Rows: the most groups of a person that count …")] = None,
+    rows: Annotated[int | None, typer.Option(min=1, max=MOST, help="… and the most rows in each.")] = None,
+    family: Annotated[int | None, typer.Option(min=2, max=MOST, help="Also this many persons together.")] = None,
     lang: Language = "en",
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also draw it: .svg, .png or .html. Needs the plots extra.")
@@ -148,7 +148,7 @@ def _limit(groups: int | None, rows: int | None) -> "Limit | None":
         return None
     if groups is None or rows is None:
         raise InvalidInput(
-            "--groups and --rows go together: at most so many groups of a person, with so many rows in each."
+            "--groups and --rows go together: the most groups of a person that count, and the most rows in each."
         )
     return Limit(groups=groups, rows_per_group=rows)
 

@@ -23,9 +23,9 @@ Asked = TypeVar("Asked", bound=Query, contravariant=True)
 class DataKind:
     """One kind of data. Public: all of it; it holds no data.
 
-    ``declarations`` are the classes that can be written into certificates: queries, mechanisms and laws of its own.
-    ``messages`` is the import name of the package whose folder ``messages`` holds its catalogue (``….en.toml``,
-    ``….zh-Hans.toml``), or None.
+    ``declarations`` are the classes that can be written into certificates: its queries, mechanisms and error
+    distributions. ``messages`` is the import name of the package whose folder ``messages`` holds its catalogue
+    (``….en.toml``, ``….zh-Hans.toml``), or None.
     ``plots`` maps the name of a plot to ``module:function``, imported when it is first drawn. ``store`` is the
     ``module:class`` that makes the store of a vault from its setting (:class:`sfumato.gate.setting.Setting`), imported
     when a vault is made; None where a vault keeps none of this kind.

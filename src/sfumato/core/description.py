@@ -134,7 +134,7 @@ PLACES = frozenset(
         "held_back",  # what was cut off
         "listed",  # what a public list leaves out
         "patient_limit",  # what of a person counts, in the words for patients
-        "manager_limit",  # what was not counted, where managers are told
+        "manager_limit",  # what was not counted, for managers
         "again",  # what several of them cost; else words for any release
     }
 )
@@ -169,11 +169,11 @@ class Description:
     protected unit in them, where that is not the unit itself; ``together`` is the key for several such units.
     ``paragraphs`` says at each place of a text (:data:`PLACES`) what this release says there in its own words,
     ``facts`` the same for the list of facts, by their names. ``measured`` are columns that were computed, ``ranges``
-    what values were held to, ``aside`` names columns that are told elsewhere than among the margins. ``counts`` says
-    that all numbers count rows or persons, ``once`` that each of a public number of units counts exactly once.
+    what values were held to, ``aside`` names columns that are described elsewhere than among the margins. ``counts``
+    says that all numbers count rows or persons, ``once`` that each of a public number of units counts exactly once.
     ``height`` is by how much one row moves the numbers that were drawn.
-    ``plot`` is the picture of the answer; ``scattered`` says why no one law of noise can be drawn, where that is so.
-    ``glance`` are figures that stand first, each with the key of its words, where they are not margins.
+    ``plot`` is the picture of the answer; ``scattered`` says why no single noise distribution can be drawn, where that
+    is so. ``glance`` are figures that stand first, each with the key of its words, where they are not margins.
     """
 
     form: Form

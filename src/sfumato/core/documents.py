@@ -59,7 +59,7 @@ def encode(value: object) -> Json:
             return value.value if isinstance(value, Enum) else value
         case Fraction():
             if max(value.numerator.bit_length(), value.denominator.bit_length()) > MOST_BITS:
-                raise InvalidInput("a number has so many digits that it could not be read again; nothing was written.")
+                raise InvalidInput("a number has too many digits to be read again; nothing was written.")
             return f"{value.numerator}/{value.denominator}"
         case Enum():
             return encode(value.value)
@@ -129,7 +129,7 @@ def parse(text: str) -> Json:
 
     def whole(token: str) -> Json:
         if len(token) > MOST_DIGITS:
-            raise InvalidInput("the document holds a whole number of absurd length; it was not read.")
+            raise InvalidInput("the document holds a whole number with too many digits; it was not read.")
         return int(token)
 
     try:

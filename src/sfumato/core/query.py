@@ -1,4 +1,4 @@
-"""The vocabulary of the spine: dataset, query, mechanism and law, as small Protocols that any area can meet."""
+"""The vocabulary of the architecture: dataset, query, mechanism and law, as small Protocols that any area can meet."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -100,9 +100,9 @@ class Query(Protocol):
         ...
 
     def expected(self, law: "Law", confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
-        """The margin to expect of each column that can be told beforehand, from public facts alone.
+        """The margin to expect of each column where it is known beforehand, from public facts alone.
 
-        ``rows`` is how many rows a group is expected to have, for columns whose error hangs on that.
+        ``rows`` is how many rows a group is expected to have, for columns whose error depends on that.
         """
         ...
 
@@ -143,7 +143,7 @@ class Law(Protocol):
 
 @runtime_checkable
 class Mechanism(Protocol):
-    """What is added to an exact answer: its loss for the accountant, its law for the reader.
+    """What is added to an exact answer: its loss for the accountant, its error distribution for the reader.
 
     One that draws its whole answer at once is a :class:`DrawnMechanism`; those of sessions draw step by step.
     """

@@ -1,4 +1,4 @@
-"""Releases: noisy numbers with the law of their error, a certificate, and the way to explain themselves."""
+"""Releases: noisy numbers with their error distribution, a certificate, and explanations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
@@ -160,7 +160,7 @@ class Release:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def explain(self, language: str = "en", audience: str = "public") -> str:
-        """Say in plain words what was released, how exact it is and what it promises.
+        """Say in plain words what was released, how exact it is and what it guarantees.
 
         ``language`` is ``en`` or ``zh``; ``audience`` is ``public``, ``patient``, ``clinician``, ``manager`` or
         ``board``, an ethics board.
@@ -172,8 +172,8 @@ class Release:
     ) -> Chart:
         """Draw the release as an Altair chart; needs the ``plots`` extra.
 
-        ``kind`` is ``intervals`` (the numbers with their error), ``noise`` (the law of the error), ``belief`` (what an
-        attacker can come to believe) or ``frontier`` (the error at other ε); of networks also ``degrees`` and
+        ``kind`` is ``intervals`` (the numbers with their error), ``noise`` (the error distribution), ``belief`` (what
+        an attacker can come to believe) or ``frontier`` (the error at other ε); of networks also ``degrees`` and
         ``matrix``. The ``intervals`` of a stream are its series with bands, or its alarms over time. ``theme`` is
         ``light`` or ``dark``.
         ``column`` picks one where the answer has several; without it, ``intervals`` draws them side by side.

@@ -1,6 +1,6 @@
 """The scenario behind ``sfumato stream demo``: a generated building, watched at event level and at user level.
 
-Three streams run over the same steps. Two tell how many people were in the building, on average over the last hour:
+Three streams run over the same steps. Two count how many people were in the building, on average over the last hour:
 one protects a person's single quarter of an hour, the other a person with all of theirs. The third raises an alarm when
 the hall is crowded, and protects a person with everything.
 """
@@ -29,7 +29,7 @@ DELTA = Fraction(1, 10**6)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """What was told at a step, beside what is true of the generated building."""
+    """What was released at a step, beside what is true of the generated building."""
 
     step: int
     event: Point
@@ -125,6 +125,6 @@ class WatchedBuilding:
 
 
 def _mean(stream: RunningTotals, wide: int, true: float) -> Point:
-    """The mean of the last steps: a difference of totals that were told, which costs nothing."""
+    """The mean of the last steps: a difference of released totals, which costs nothing."""
     told = stream.window(wide)
     return Point(true=true, released=float(told) / wide, margin=told.margin / wide)

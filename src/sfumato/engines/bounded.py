@@ -1,7 +1,9 @@
 """Bounded totals in the engine: each person's share is limited before anything is added up.
 
-At most so many groups of a person are kept, and the person's sums in each are held to the limit. What is kept hangs on
-the person's own rows and a secret alone, so the bound is exact for every secret. Proof: docs/proofs/bounded_totals.md
+A limited number of groups of each person is kept, and the person's sums in each are held to the limit. What is kept
+depends on the person's own rows and a secret alone, so the bound is exact for every secret.
+
+Proof: docs/proofs/bounded_totals.md
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ __all__ = ["Kept", "KeyColumn", "KeyValue", "Share", "kept_rows"]
 KeyValue = str | int | bool | date
 TYPES = {str: Type.TEXT, int: Type.WHOLE, bool: Type.TRUTH, date: Type.DATE}
 PRIME = 2**31 - 1  # products of two smaller numbers fit 64 bits on every engine
-FEW = 16  # up to so many groups, rows beyond a person's reach are dropped before they are ranked
+FEW = 16  # up to this many groups, rows beyond a person's reach are dropped before they are ranked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class KeyColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """How much of each person counts: the column that tells persons apart, the limit, and the secret of the marks."""
+    """How much of each person counts: the column that identifies persons, the limit, and the secret of the marks."""
 
     column: str
     limit: Limit
@@ -88,7 +88,7 @@ def kept_rows(
 ) -> Kept:
     """The rows that count, each with the number of its cell in the product of ``keys``, the last key fastest.
 
-    Guarantee: with a share, the rows of a person lie in at most ``groups`` cells, which hang on that person's own rows
+    Guarantee: with a share, the rows of a person lie in at most ``groups`` cells, which depend on that person's rows
     and the secret alone. ``world`` names a column that tells several datasets in one table apart; each is treated as if
     it were alone. The marks do not see it.
     """
@@ -173,7 +173,7 @@ class _Plan:
         return rows.filter(rows[mark] < whole(groups))
 
     def _reach(self, rows: ir.Table, groups: int, side: Sequence[str]) -> ir.Table:
-        """For each person the mark up to which at least ``groups`` groups lie, if the person has so many."""
+        """For each person the mark up to which at least ``groups`` groups lie, if the person has that many."""
         import ibis
 
         person = self.name("person")

@@ -137,7 +137,7 @@ class Dialect(ABC):
         unit: Sequence[str] = (),
         columns: Sequence[str] = (),
     ) -> None:
-        """Refuse a name that does not stand for stored rows, or that lacks ``columns``: others tell of other rows.
+        """Refuse a name that does not stand for stored rows, or that lacks ``columns``: others describe other rows.
 
         The columns of the ``unit`` must be the stored ones.
         """

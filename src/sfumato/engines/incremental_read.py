@@ -1,4 +1,4 @@
-"""Rows of a PostgreSQL table that rows are added to: those from a moment on, told apart by a key."""
+"""Rows of a PostgreSQL table that rows are added to: those from a moment on, identified by a key."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SELECT EXISTS (
     AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indnkeyatts = 1
     AND (c.relkind = 'p' OR NOT EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhparent = c.oid)))
 """
-ENCODINGS = ("UTF8", "LATIN1")  # others can hold what is no text, and reading it would be an error
+ENCODINGS = ("UTF8", "LATIN1")  # others can hold bytes that are not text, and reading them would be an error
 
 Row = tuple[int, dict[str, str | None]]
 Made = TypeVar("Made")
@@ -77,7 +77,7 @@ def rows_since(
 
 
 def _begun(origin: PostgresTable, session: ExitStack, check: Callable[[BaseBackend], None]) -> BaseBackend:
-    """A session whose table was checked; what the check refuses is told, since it looks at no row."""
+    """A session whose table was checked; a refusal of the check names its reason, since it looks at no row."""
 
     def begun() -> tuple[BaseBackend] | SfumatoError:
         try:
@@ -94,11 +94,12 @@ def _begun(origin: PostgresTable, session: ExitStack, check: Callable[[BaseBacke
 
 
 def _answered(origin: PostgresTable, step: Callable[[], Made]) -> Made:
-    """Take a step of the engine. Whatever it raises may tell of a row, and ends here; a real Ctrl-C goes on."""
+    """Take a step of the engine. Whatever it raises may reveal a row, and ends here; a real Ctrl-C goes on."""
     made = attempt(step)
     if made is FAILED:
         raise EngineFailed(
-            f"PostgreSQL did not answer for {origin.label}; nothing more was told. {origin.advice} Then go on polling."
+            f"PostgreSQL did not answer for {origin.label}; nothing more was released. {origin.advice} "
+            "Then go on polling."
         )
     return made
 
@@ -114,29 +115,29 @@ def _check(
     (encoding,) = engine.con.execute("SHOW server_encoding").fetchone()
     if encoding not in ENCODINGS:
         raise InvalidInput(
-            f"the database of {origin.label} is in {encoding}, which can hold what is no text; nothing was told. Poll "
-            f"a database in {' or '.join(ENCODINGS)}."
+            f"the database of {origin.label} is in {encoding}, which can hold bytes that are not text; nothing was "
+            f"released. Poll a database in {' or '.join(ENCODINGS)}."
         )
     held = origin.held(engine)
     for name in (key, time, *columns):
         if name not in held:
-            raise InvalidInput(f"{origin.label} has no column {name!r}; nothing was told.")
+            raise InvalidInput(f"{origin.label} has no column {name!r}; nothing was released.")
     for name in (key, *whole):
         if not held[name].is_integer():
-            raise InvalidInput(f"column {name!r} of {origin.label} must hold whole numbers; nothing was told.")
+            raise InvalidInput(f"column {name!r} of {origin.label} must hold whole numbers; nothing was released.")
     for name in columns:
         if held[name].is_json():
             raise InvalidInput(
                 f"column {name!r} of {origin.label} is of a type whose values cannot all be written down; nothing was "
-                "told. Poll columns of texts and numbers."
+                "released. Poll columns of texts and numbers."
             )
     if not held[time].is_timestamp() or held[time].timezone is None:
-        raise InvalidInput(f"column {time!r} of {origin.label} must be a timestamptz; nothing was told.")
+        raise InvalidInput(f"column {time!r} of {origin.label} must be a timestamptz; nothing was released.")
     if engine.con.execute(UNIQUE, (_relation(origin), key)).fetchone() != (True,):
         raise InvalidInput(
-            f"column {key!r} of {origin.label} must be declared unique and not null; nothing was told. Where two rows "
-            "share a key, one could take the place of the other. Make it the primary key, and poll a table, not a view "
-            "or one that others inherit from."
+            f"column {key!r} of {origin.label} must be declared unique and not null; nothing was released. Where two "
+            "rows share a key, one could take the place of the other. Make it the primary key, and poll a table, not a "
+            "view or one that others inherit from."
         )
 
 

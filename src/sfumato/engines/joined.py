@@ -1,7 +1,7 @@
 """Two tables of one engine beside each other, row by row where some columns are equal.
 
 Before two private tables are joined, each is held to a number of rows a person. Without that the rows of one person
-multiply: ten thousand here and ten thousand there make a hundred million, and how long that takes tells whether the
+multiply: ten thousand here and ten thousand there make a hundred million, and how long that takes reveals whether the
 person is there. Which rows are taken depends on the person's own rows and a secret alone, so no person changes what is
 taken of another. Proof: docs/proofs/bounded_totals.md
 """

@@ -58,6 +58,6 @@ def _written(part: ir.Value, *, last: bool) -> ir.Value:
     if dtype.is_date():
         return ibis.literal("d") + part.cast("string") + ";"
     raise Unsupported(
-        f"a column of type {dtype} cannot tell persons or groups apart: its values do not compare exactly on every "
+        f"a column of type {dtype} cannot identify persons or groups: its values do not compare exactly on every "
         "engine. Use text, whole numbers, truth values or dates."
     )

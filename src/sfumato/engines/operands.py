@@ -109,7 +109,7 @@ def column(table: ir.Table, name: str) -> Operand:
         case Type.TEXT | Type.TRUTH:
             plain, gone = found, found.isnull()
         case _:
-            raise Unsupported(f"column {name!r} has a type that the grammar does not know; nothing was released.")
+            raise Unsupported(f"column {name!r} has a type that is not supported; nothing was released.")
     return Operand(type=kind, value=ibis.coalesce(plain, harmless(kind)), missing=gone, plain=plain)
 
 

@@ -1,7 +1,7 @@
-"""For partition selection: how many persons have each key, counted in the engine. Sensitive: keys and counts are exact.
+"""Private key discovery: how many persons have each key, counted in the engine. Sensitive: keys and counts are exact.
 
-A person's pairs (person, key) are made distinct first; then at most so many keys of that person are kept, those with
-the smallest keyed hash. Other people's rows never decide what is kept, so a person moves at most so many counts, each
+A person's pairs (person, key) are made distinct first; then a limited number of keys of that person is kept, those with
+the smallest keyed hash. Other people's rows never decide what is kept, so a person moves only that many counts, each
 by one, for every secret. Proof: docs/proofs/optimal_selection.md
 """
 
@@ -102,6 +102,6 @@ def _check(table: ir.Table, columns: Sequence[str]) -> None:
             raise InvalidInput(f"there is no column {name!r} to find keys in; nothing was read and nothing was spent.")
         if column(table, name).type not in KINDS:
             raise Unsupported(
-                f"column {name!r} cannot tell groups apart: its values do not compare exactly on every engine; nothing "
+                f"column {name!r} cannot identify groups: its values do not compare exactly on every engine; nothing "
                 "was read. Find keys in text, whole numbers, truth values or dates, or cut numbers into bins first."
             )

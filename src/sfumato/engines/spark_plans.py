@@ -51,7 +51,7 @@ WRITTEN = (*NUMBERS, "boolean", "binary", "date", "string")  # of these, every v
 ORC_SETTINGS = ("orc.force.positional.evolution", "orc.skip.corrupt.data")
 PLACES = "_col"  # what Hive calls columns that have a place and no name
 TOO_FINE = "timestamp in milliseconds"  # Spark multiplies them, and some have no place in 64 bits then
-HIDDEN_COLUMN = "a hidden column, which tells where a row is stored and not what it holds"
+HIDDEN_COLUMN = "a hidden column, which says where a row is stored and not what it holds"
 EXPRESSIONS = frozenset(ROW_WISE.split())
 
 
@@ -139,7 +139,7 @@ def _odd_part(part: Java) -> str | None:
     if kind == "Cast" and not _widens(part):
         return "a cast that may fail on a row"
     if kind in EXTRACTING and not _is_plain_time(part):
-        return "an hour, minute or second in a zone of its own"
+        return "an hour, minute or second in another time zone"
     return next((odd for below in _each(part.children()) if (odd := _odd_part(below))), None)
 
 
@@ -147,7 +147,7 @@ def _widens(cast: Java) -> bool:
     """Whether a cast has a place for every value: to a wider number, or of a number, a truth value or a day to text.
 
     Days and times are not cast into one another, although Spark takes that for a cast to something wider: of a day far
-    off there is no time.
+    off there is not a time.
     """
     held, made = cast.child().dataType(), cast.dataType()
     if held.sameType(made) or _type(held) == "void":
@@ -281,8 +281,8 @@ def _machine() -> Java:
 def _odd_types(held: Java) -> str | None:
     """Whether a column is not read as its files state it.
 
-    A reader that converts can fail on a row, and where it opens only what a filter leaves, that tells of that row. What
-    files state is the same for all rows: public.
+    A reader that converts can fail on a row, and where it opens only what a filter leaves, that reveals something about
+    that row. What files state is the same for all rows: public.
     """
     wanted = {str(each.name()): _stated(each.dataType()) for each in _each(held.dataSchema())}
     folders = {str(name).lower() for name in held.partitionSchema().fieldNames()}

@@ -1,4 +1,5 @@
-"""Edge lists as plain text: the ends of an edge on a line, parted by blanks; a line that starts with # or % is none.
+"""Edge lists as plain text: the ends of an edge on a line, separated by blanks; lines that start with # or % are
+skipped.
 
 The form in which public collections of networks are handed around, plain or as gzip. Sensitive: every line.
 """

@@ -153,7 +153,7 @@ class ReleaseGate:
         if closed is not None:
             raise Refused(
                 f"{closed.name!r} was closed after its engine failed: whether another question fails could tell "
-                "what a row holds. Nothing was read and nothing was spent. Mend the data and declare a new version."
+                "what a row holds. Nothing was read and nothing was spent. Repair the data and declare a new version."
             )
         store.check_fit(query)
         stored = store.stored(query)
@@ -161,8 +161,8 @@ class ReleaseGate:
             if ledger.shut(dataset, what):
                 raise Refused(
                     f"what {dataset.name!r} reads was closed under another name, after its engine failed: whether "
-                    "another question fails could tell what a row holds. Nothing was read and nothing was spent. Mend "
-                    "the data and declare a new version."
+                    "another question fails could reveal what a row holds. Nothing was read and nothing was spent. "
+                    "Mend the data and declare a new version."
                 )
         reservation = ledger.reserve(
             priced.charge,
@@ -188,7 +188,7 @@ class ReleaseGate:
         if answer is None or self._closed(private, stored):
             raise Refused(
                 f"what {query.dataset.name!r} reads was closed meanwhile, after its engine failed. The charge of "
-                f"{reservation.cost} is kept; no number was released. Mend the data and declare a new version."
+                f"{reservation.cost} is kept; no number was released. Repair the data and declare a new version."
             )
         try:
             return self.notary.stored(priced, reservation, query, answer, issued=issued)

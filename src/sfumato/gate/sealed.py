@@ -70,7 +70,7 @@ def write_sealed(
             os.close(folder)
     except OSError as wrong:
         raise Refused(
-            f"the state of the {what} was not written to {path}: {wrong.strerror}. Nothing was told; the charge "
+            f"the state of the {what} was not written to {path}: {wrong.strerror}. Nothing was released; the charge "
             f"counts. Make room and resume the {what}."
         ) from None
 
@@ -103,7 +103,7 @@ def read_sealed(path: Path, secret: bytes, *, what: str = "stream") -> tuple[Sea
         body = _opened_pieces(secret, nonce, memoryview(data)[end:])
     except (InvalidTag, ValueError):
         raise Refused(
-            f"{path} is no state of a {what} that was sealed with the key of this vault, or it was changed; nothing "
+            f"{path} is not a state of a {what} that was sealed with the key of this vault, or it was changed; nothing "
             f"was resumed. Open the vault with the key that the {what} was started with."
         ) from None
     header, state = parse(head.decode()), parse(plain.rstrip(b" ").decode())
@@ -116,7 +116,7 @@ def charge_of(path: Path, *, what: str = "stream") -> int:
         header = cast("SealedState", parse(_opened(path)[1].decode()))
         return int(header["charge"])
     except (InvalidInput, KeyError, TypeError, ValueError):
-        raise Refused(f"{path} is no state of a {what}; nothing was resumed and nothing was spent.") from None
+        raise Refused(f"{path} is not a state of a {what}; nothing was resumed and nothing was spent.") from None
 
 
 def _opened(path: Path) -> tuple[bytes, bytes, int]:
@@ -141,7 +141,7 @@ def locked(path: Path, *, what: str = "stream") -> Iterator[int]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise Refused(f"the {what} of {path} is running elsewhere; nothing was read, told or spent.") from None
+            raise Refused(f"the {what} of {path} is running elsewhere; nothing was read, released or spent.") from None
         yield file
     finally:
         os.close(file)

@@ -145,7 +145,7 @@ class SessionGate:
     def fail(self, opened: Opened) -> bool:
         """Close the data of a session whose engine failed; False if it was closed already, which is then all to tell.
 
-        Whether another one fails could tell what a row holds, and so could how many of those under way fail.
+        Whether another one fails could reveal what a row holds, and so could how many of those under way fail.
         """
         return self.notary.ledger.close([opened.query.dataset], {})
 

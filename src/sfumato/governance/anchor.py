@@ -229,7 +229,7 @@ class FileAnchor:
         except OSError as wrong:
             raise LedgerError(
                 f"the anchor {self.path} cannot be used: {wrong.strerror}. Nothing was read and nothing was delivered; "
-                "what the record holds counts. Mend the anchor's store and try again."
+                "what the record holds counts. Repair the anchor's store and try again."
             ) from None
 
 

@@ -155,9 +155,9 @@ class Balance:
         Fraction(3, 2)
         """
         if amount.epsilon == 0 and amount.delta == 0:
-            raise InvalidInput(f"a raise of {self.name!r} by nothing is none; nothing was changed.")
+            raise InvalidInput(f"a raise of {self.name!r} by nothing changes nothing; nothing was changed.")
         if self.cap.delta + amount.delta >= 1:
-            raise InvalidInput(f"{self.name!r} would have a δ of 1, which promises nothing; nothing was changed.")
+            raise InvalidInput(f"{self.name!r} would have a δ of 1, which guarantees nothing; nothing was changed.")
         cap = self.cap + amount
         if self.rho is not None:
             return replace(self, cap=cap, rho=max(self.rho, ZCDPFilter.within(cap).rho))

@@ -55,7 +55,7 @@ def standing_lines(books: LedgerState, path: str, *, unit: Unit, datasets: Seque
         if edition.closed:
             raise Refused(
                 f"{dataset.name!r} version {dataset.edition!r} was closed after its engine failed. Nothing was "
-                "read and nothing was spent. Mend the data and declare a new version."
+                "read and nothing was spent. Repair the data and declare a new version."
             )
         lines += [dataset_line(dataset.name), population_line(edition.population)]
     for line in lines:

@@ -207,7 +207,7 @@ class DurableLedger:
             if transaction.known(number).state is not State.RESERVED:
                 raise Refused(
                     f"what charge {number} pays for was closed; nothing was read and nothing was spent. What a stream "
-                    "told is kept: ask for released(…)."
+                    "released is kept: ask for released(…)."
                 )
         return self._made_for(number, question)
 
@@ -251,11 +251,11 @@ class DurableLedger:
         charge, at = transaction.reserved(reservation.number), self.ledger.record.time(transaction)
         editions = [transaction.edition(dataset) for dataset in datasets]
         if not charge.started or any(edition is None or edition.closed for edition in editions):
-            raise Refused(f"what charge {charge.number} pays for may not be read; nothing was told.")
+            raise Refused(f"what charge {charge.number} pays for may not be read; nothing was released.")
         if transaction.government().recovered > charge.number:
             raise Refused(
                 f"entries of this ledger were lost after charge {charge.number}, and nobody knows how far its "
-                "stream had gone; nothing was told, and the charge counts. Open another stream."
+                "stream had gone; nothing was released, and the charge counts. Open another stream."
             )
         self._permitted(transaction, datasets, at, Budget.none())
         return charge, at
@@ -355,7 +355,7 @@ def _same(transaction: Transaction, known: Charge, asked: Reserved) -> Account:
     if known.request != request_of(asked):
         raise Refused(
             f"the idempotency key of charge {known.number} is used for another request; nothing was read and nothing "
-            "was spent. Give each request a key of its own."
+            "was spent. Give each request its own key."
         )
     if known.state in (State.RELEASED, State.EXPIRED):
         raise LedgerError(

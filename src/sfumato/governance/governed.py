@@ -221,7 +221,7 @@ class Governed(ABC):
         def make(transaction: "Transaction", at: str) -> list[Entry]:
             above = asked_for(transaction, path)
             if above.name != account_line(path) or people(above.unit) != people(windows.unit):
-                raise Refused(f"{path!r} is no account with the unit of these windows; no window was opened.")
+                raise Refused(f"{path!r} is not an account with the unit of these windows; no window was opened.")
             if path in transaction.government().windows:
                 raise Refused(f"{path!r} has windows already; nothing was changed.")
             if above.charges:
@@ -251,10 +251,10 @@ class Governed(ABC):
             balance = asked_for(transaction, account)
             unit = schedule.plan.unit
             if balance.name != account_line(account) or not _same_people(balance.unit, unit):
-                raise Refused(f"{account!r} is no account with the unit of this plan; nothing was changed.")
+                raise Refused(f"{account!r} is not an account with the unit of this plan; nothing was changed.")
             if not _bears(balance, schedule):
                 raise Refused(
-                    f"the plan promises {schedule.guarantee}, and {account!r} has a cap of {balance.cap}; nothing was "
+                    f"the plan needs {schedule.guarantee}, and {account!r} has a cap of {balance.cap}; nothing was "
                     "changed. Plan for less, or request a raise."
                 )
             return [PlanAdopted(at=at, account=account, schedule=schedule)]

@@ -186,7 +186,7 @@ class Ledger(Governed):
                 if people(above.unit) != people(unit):
                     raise Refused(
                         f"{level!r} protects {describe(above.unit)} and {path!r} would protect {describe(unit)}: their "
-                        "losses do not add up. Nothing was changed. Open a tree of its own for each unit."
+                        "losses do not add up. Nothing was changed. Open a separate tree for each unit."
                     )
             return [AccountOpened(at=at, path=path, unit=unit, cap=cap, reason=reason, **kept)]
 

@@ -86,7 +86,7 @@ def window_line(path: str, label: str) -> str:
 
 
 def lifetime_line(path: str, entries: int | None = None) -> str:
-    """The name of the balance of a whole life; with ``entries``, a charge to it of so many (person, period) entries."""
+    """The name of the balance of a whole life; with ``entries``, a charge to it of that many (person, period) pairs."""
     return f"lifetime {path}" if entries is None else f"lifetime {path} × {entries}"
 
 
@@ -289,7 +289,7 @@ def admit(books: LedgerState, entry: Reserved) -> None:
         plain = all(10**30 % part.denominator == 0 for part in (entry.cost.epsilon, entry.cost.delta))
         if max(part.denominator for part in parts) > MOST_PARTS * (10**30 if plain else 1):
             raise LedgerError(
-                f"the charges of {line!r} have so many different denominators that their sum could not be written "
+                f"the charges of {line!r} have too many different denominators: their sum could not be written "
                 "down any more. Nothing was read and nothing was spent. Ask with fewer digits."
             )
 
@@ -473,7 +473,7 @@ def _is_life(balance: Balance) -> bool:
 
 
 def _added(total: Fraction, more: Fraction) -> Fraction:
-    """The sum, rounded up to 60 digits once it has more than 100: an anchor has room for so many and no more."""
+    """The sum, rounded up to 60 digits once it has more than 100: an anchor has room for no more."""
     whole = total + more
     return whole if whole.denominator <= 10**100 else Fraction(ceil(whole * 10**60), 10**60)
 
@@ -523,7 +523,7 @@ def _reprice(books: LedgerState, entry: Repriced) -> Budget:
     if charge is None or charge.state is State.RELEASED:
         raise LedgerError(f"charge {entry.charge} is unknown or was given back; nothing was changed.")
     if max(part.denominator for part in (entry.cost.epsilon, entry.cost.delta)) > 10**60:
-        raise LedgerError("a price of so many digits could not be written down; nothing was changed. Use fewer.")
+        raise LedgerError("a price with that many digits could not be written down; nothing was changed. Use fewer.")
     before, after = dict(charge.losses), dict(entry.losses)
     lower = any(line not in after or after[line] < loss for line, loss in before.items()) or set(after) - set(before)
     if not entry.cost.covers(charge.cost) or lower:

@@ -54,7 +54,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Windows:
-    """The windows of an account that were charged, what each may lose, and what a whole life has lost."""
+    """The windows of an account that were charged, the budget of each, and the loss over a whole life."""
 
     account: str
     every: str

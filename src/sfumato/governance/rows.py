@@ -134,7 +134,7 @@ def chosen(table: sa.Table, some: str) -> str:
 
 @lru_cache(maxsize=256)
 def added(table: sa.Table, rows: int = 1) -> str:
-    """An INSERT of so many rows."""
+    """An INSERT of a number of rows."""
     names = columns(table)
     values = ", ".join([f"({', '.join(['?'] * len(names))})"] * rows)
     return f"INSERT INTO {table.name} ({', '.join(names)}) VALUES {values}"  # noqa: S608 - ours

@@ -242,7 +242,7 @@ class Store:
             reason = (str(cause or "").strip() or type(wrong).__name__).splitlines()[0]
             raise LedgerError(
                 f"the ledger {self.name} cannot be used: {reason}. No row was read and no answer was delivered; "
-                f"{outcome}. Mend the database and try again."
+                f"{outcome}. Repair the database and try again."
             ) from None
 
 
@@ -282,7 +282,7 @@ def _given(url: URL) -> dict[str, object]:
 
 
 def _engine(url: URL) -> sa.Engine:
-    """The connections; each is told when a transaction begins, since drivers begin one after the first SELECT."""
+    """The connections; each begins its transactions explicitly, since drivers begin one after the first SELECT."""
     lite = url.get_backend_name() == "sqlite"
     engine = sa.create_engine(url, connect_args=_given(url), pool_size=4, max_overflow=4, pool_timeout=PATIENCE)
 

@@ -213,7 +213,7 @@ class Transaction:
         return None if found is None else row_of(found)
 
     def rows(self, after: int = 0) -> Iterator[Row]:
-        """The rows of the record after a number, in order, a page at a time."""
+        """The rows of the record after a number, in order, in batches."""
         return map(row_of, self._paged(RECORD, "number", after))
 
     def datasets(self, population: str) -> set[str]:
@@ -293,7 +293,7 @@ class Transaction:
         return map(named(table), self.cursor.fetchall())
 
     def _paged(self, table: sa.Table, key: str, after: object = None) -> Iterator[TableRow]:
-        """All rows in the order of their key, a page at a time."""
+        """All rows in the order of their key, in batches."""
         while True:
             some = f"{'' if after is None else f'WHERE {key} > ?'} ORDER BY {key} LIMIT {PAGE}"
             found = list(self._all(table, some, () if after is None else (after,)))

@@ -102,7 +102,7 @@ class Graph:
         if length is None:
             if self.shape.nodes is None:
                 raise NotDeclared(
-                    "how many nodes there are is secret, so the answer needs a length of its own; nothing was done. "
+                    "how many nodes there are is secret, so the answer needs a declared length; nothing was done. "
                     "Say degree_sequence(length=1000): the largest 1000 degrees, with zeros where there are fewer."
                 )
             length = self.shape.nodes
@@ -148,7 +148,7 @@ class Graph:
         )
 
     def stars(self, leaves: int = 2, *, max_degree: int | None = None, direction: str = "total") -> Question:
-        """Ask how many stars with so many leaves there are; two leaves make a wedge.
+        """Ask how many stars with ``leaves`` leaves there are; two leaves make a wedge.
 
         ``max_degree`` counts them in the graph projected to this public cap: fewer stars, and far less noise.
         """
@@ -204,7 +204,7 @@ class Graph:
         return self.question(Triangles(dataset=self.dataset, shape=self.shape, way=_way(way, given), share=given))
 
     def local_stars(self, leaves: int = 2, *, way: str | None = None, share: Exact | None = None) -> Question:
-        """Ask how many stars with so many leaves there are, with noise that fits the graph: as :meth:`triangles`."""
+        """Ask how many stars with ``leaves`` leaves there are, with noise that fits the graph: as :meth:`triangles`."""
         given = _share(share)
         return self.question(
             LocalStars(dataset=self.dataset, shape=self.shape, leaves=leaves, way=_way(way, given), share=given)

@@ -44,7 +44,7 @@ class Front:
         return max(min(t + shared, (t + total) // 2) for shared, total in self.pairs)
 
     def covers(self, shared: int, total: int) -> bool:
-        """Whether a pair with at most so many could not raise LS(t) for any t: it would first do so at S − 2a."""
+        """Whether a pair with at most this many could not raise LS(t) for any t: it would first do so at S − 2a."""
         return self.at(total - 2 * shared) >= total - shared
 
     def rungs(self, nodes: int) -> Rungs:

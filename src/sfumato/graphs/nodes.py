@@ -129,5 +129,5 @@ def column_of(names: Iterable[object]) -> Names:
 
 
 def _whole(name: object) -> TypeGuard[Integral]:
-    """Whether something is a whole number, of Python or of NumPy; a truth value is none."""
+    """Whether something is a whole number, of Python or of NumPy; a truth value is not."""
     return not isinstance(name, bool) and isinstance(name, Integral)

@@ -1,7 +1,7 @@
 """Questions whose exact numbers the engine counts where the edges lie: these alone are brought here, and no edge is.
 
 The graph is the same as in memory, row by row (:mod:`sfumato.engines.edge_counts`), so sensitivities, noise and
-certificates are the same too. Which way is taken hangs on the declaration and the question alone.
+certificates are the same too. Which way is taken depends on the declaration and the question alone.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ COUNTED = (EdgeCount, Degrees, SortedDegrees, DegreeHistogram, EdgesAndDegrees, 
 def engine_counts(edges: Edges, nodes: Nodes | None, asked: str | None) -> EdgeTable | None:
     """The table whose engine counts, where a question allows it; None where edges are read into memory.
 
-    The engine counts if it was asked to, and unasked where the table lies on a server. The rule hangs on public facts
+    The engine counts if it was asked to, and unasked where the table lies on a server. The rule depends on public facts
     alone, and no row is read for it.
 
     >>> from sfumato.graphs.nodes import nodes_of

@@ -1,7 +1,7 @@
 """Where a graph comes from: an edge list in a file, a frame or a database, pairs, a matrix, another library.
 
-Which rows count is told row by row: one without both its ends, with a node that is not of the graph, or with a weight
-that is not a number above 0, does not. Sensitive: every row. No error shows a name or an edge.
+Which rows count is decided row by row: one without both its ends, with a node that is not of the graph, or with a
+weight that is not a number above 0, does not. Sensitive: every row. No error shows a name or an edge.
 """
 
 from collections.abc import Collection, Iterable
@@ -211,7 +211,7 @@ def graph_of(edges: Edges, *, nodes: Nodes | None, directed: bool, bound: Fracti
     head, tail = (_placed(column, nodes) for column in (ends.head, ends.tail))
     counts, levels = (head >= 0) & (tail >= 0), None
     if ends.weight is not None and bound is not None:
-        with np.errstate(all="ignore"):  # a warning would tell what a weight is
+        with np.errstate(all="ignore"):  # a warning would reveal what a weight is
             counts &= ends.weight > 0
             part = np.clip(ends.weight[counts] / float(bound), 0.0, 1.0)
         levels = np.rint(part * WEIGHT_STEPS).astype(np.int64)
@@ -313,7 +313,7 @@ def _as(nodes: Names, names: Iterable[object]) -> Names:
 
 
 def _numbers(values: Iterable[object]) -> "NDArray[np.float64]":
-    """Weights from Python; what is no number becomes none, and its row will not count."""
+    """Weights from Python; a value that is not a number becomes missing, and its row will not count."""
     import numpy as np
 
     def number(value: object) -> float:

@@ -126,7 +126,7 @@ class GraphStore:
         if dataset in self._holdings:
             raise Refused(
                 f"{name!r} version {version!r} is declared already, and stored answers would be mixed with those of "
-                "other edges. Nothing was done. Give the new state of the data a version of its own."
+                "other edges. Nothing was done. Give the new state of the data a new version."
             )
         if not isinstance(directed, bool):
             raise InvalidInput("directed is True or False; nothing was done.")

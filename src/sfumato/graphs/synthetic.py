@@ -183,7 +183,7 @@ def graph_of(release: Release) -> Adjacency:
     """The synthetic graph of a release, to compute with; public, and no more is charged for anything done with it."""
     said = only_release(release).statement
     if not isinstance(said.query, SyntheticGraph):
-        raise InvalidInput("this release is no synthetic graph; nothing was done.")
+        raise InvalidInput("this release is not a synthetic graph; nothing was done.")
     shape = said.query.shape
     head, tail = ends_of(shape, list(said.values[2:]))
     return Adjacency.of_pairs(shape.nodes or 0, head, tail, directed=shape.directed)

@@ -24,7 +24,7 @@ COARSE = 1e-3  # a lattice is fine where its steps together are less than this s
 APART = 1.0001  # scales that are closer are taken apart, the larger one growing: a wider error is the safe side
 MOST = 16  # Laplace scales; each costs up to four digits
 SPARE = 18  # digits beyond those that the scales cost
-SHORT = 3  # up to so many scales double precision is enough
+SHORT = 3  # up to this many scales double precision is enough
 UNIT = 1e-14
 ROUNDING = 1e-13
 
@@ -69,7 +69,7 @@ class ContinuousBound:
         low, high = 0, 1
         while self.within(float(high * unit)) < confidence:
             if high > 2**80:
-                raise InvalidInput(f"a confidence of {float(confidence)} is not worked out; ask for a little less.")
+                raise InvalidInput(f"a confidence of {float(confidence)} is not supported; ask for a little less.")
             low, high = high, 2 * high
         while high - low > 1:
             middle = (low + high) // 2

@@ -52,7 +52,7 @@ class Derived:
         raise NotImplementedError
 
     def explain(self, language: str = "en", audience: str = "public") -> str:
-        """Say in plain words what was computed from which releases, how exact it is and what is promised."""
+        """Say in plain words what was computed from which releases, how exact it is and what is guaranteed."""
         if not self.sources:
             raise InvalidInput("a figure of constants alone has nothing to explain.")
         return presenter_of(self.sources[0]).explain_figure(self, language, audience)

@@ -40,10 +40,10 @@ class Figure(Derived):
 
     @property
     def method(self) -> str:
-        """How the law of the error was found."""
+        """How the error distribution was computed."""
         if all(len(form.noises) < 2 for form in self.forms):
-            return "the law of the noise itself"
-        return "convolution of the laws of the noise, rounded outward"
+            return "the noise distribution itself"
+        return "convolution of the noise distributions, rounded outward"
 
     def interval(
         self, confidence: Exact = Fraction(19, 20), *, joint: bool = False

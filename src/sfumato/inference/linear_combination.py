@@ -55,12 +55,12 @@ class LinearCombination:
         return LinearCombination(self.value + constant, self.noises)
 
     def spread(self, fine: Fraction = FINE) -> Spread:
-        """The law of the noise in it."""
+        """The distribution of the noise in it."""
         return Spread(((coefficient, noise.law) for noise, coefficient in self.noises.items()), fine=fine)
 
     @cached_property
     def shape(self) -> frozenset[tuple[tuple[Fraction, "Law"], int]]:
-        """How often each noise law is held with which size: those of one shape have one law of error."""
+        """How often each noise law is held with which size: those of one shape have one error distribution."""
         return frozenset(Counter((abs(c), noise.law) for noise, c in self.noises.items()).items())
 
     @cached_property

@@ -92,7 +92,7 @@ class Covariance(Derived):
     @property
     def method(self) -> str:
         """How the interval was found."""
-        return "every value that the laws of the noise leave possible (inversion), rounded outward"
+        return "every value that the noise distributions leave possible (inversion), rounded outward"
 
     def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
         """Low and high for each number; with ``joint`` all of them hold at once with this confidence."""
@@ -149,7 +149,7 @@ class Correlation(Derived):
     @property
     def method(self) -> str:
         """How the interval was found."""
-        return "every value that the laws of the noise leave possible (inversion), rounded outward"
+        return "every value that the noise distributions leave possible (inversion), rounded outward"
 
     def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
         """Low and high for each number; with ``joint`` all of them hold at once with this confidence."""

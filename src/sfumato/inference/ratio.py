@@ -47,7 +47,7 @@ class Ratio(Derived):
     @property
     def method(self) -> str:
         """How the interval was found."""
-        return "every ratio that the laws of the noise leave possible (inversion), rounded outward"
+        return "every ratio that the noise distributions leave possible (inversion), rounded outward"
 
     def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
         """Low and high for each ratio; with ``joint`` all of them hold at once with this confidence."""

@@ -1,4 +1,4 @@
-"""What was chosen rather than measured: quantiles, names of groups. There is no law of error to make an interval of."""
+"""What the exponential mechanism chose: quantiles, names of groups. It has no noise distribution, so no interval."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,12 +36,12 @@ class SelectedValues(Derived):
 
     @property
     def method(self) -> str:
-        """How the values were found."""
+        """How the values were chosen."""
         return "a choice by score"
 
     def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Value, Value]]:
         """There is none."""
         raise Unsupported(
-            f"{self.measure!r} was chosen, not measured: there is no law of its error, and no interval. Its rank is "
-            "bounded: see rank_margin."
+            f"{self.measure!r} was chosen by the exponential mechanism: it has no noise distribution, so no interval "
+            "follows from one. Its rank is bounded: see rank_margin."
         )

@@ -53,7 +53,7 @@ class ThresholdedCounts(Derived):
     @property
     def method(self) -> str:
         """How the interval was found."""
-        return "the law of the noise, given that the threshold was reached"
+        return "the noise distribution, given that the threshold was reached"
 
     def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[int, int]]:
         """Low and high for each count; with ``joint`` all of them hold at once with this confidence."""

@@ -1,4 +1,4 @@
-"""Laws of error: what previews, intervals and plots use."""
+"""Error distributions: what previews, intervals and plots use."""
 
 from typing import Any  # whatever a module has under a name
 

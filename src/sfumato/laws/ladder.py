@@ -1,6 +1,6 @@
 """What can be said of the error of a ladder: for every graph from public facts, or from bounds of its rungs.
 
-The law itself hangs on the data and is as private as they are. Proof: docs/proofs/ladder.md
+The law itself depends on the data and is as private as they are. Proof: docs/proofs/ladder.md
 """
 
 from collections.abc import Iterable

@@ -131,7 +131,7 @@ class AdaptiveClip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdaptiveSums:
-    """Noisy sums whose clip follows a quantile: each step tells the sum of clipped gradients and the count below.
+    """Noisy sums whose clip follows a quantile: each step releases the sum of clipped gradients and the count below.
 
     ``multiplier`` is z_Δ, that of the sums; ``clip`` the first clip; the other fields are those of
     :class:`~sfumato.learning.noisy_sums.NoisySums`.
@@ -256,7 +256,7 @@ def units_moved(moved: Sensitivity, clip: Fraction) -> int:
     squared = known(moved.l2, "l2").squared / clip**2
     root = isqrt(squared.numerator)
     if squared.denominator != 1 or root**2 != squared or not root:
-        raise Refused("the sensitivity is no whole number of clips; nothing was read and nothing was spent.")
+        raise Refused("the sensitivity is not a whole number of clips; nothing was read and nothing was spent.")
     return root
 
 
@@ -273,7 +273,7 @@ def below(norms: "Tensor", clip: float, present: "Tensor | None" = None) -> int:
     """The sum of the centred bits of a batch in steps of 2^−20, a whole number. Sensitive: it must meet noise.
 
     ``norms`` is a tensor of one norm a unit; places that are not ``present`` count nothing. A norm that is no number
-    would count as above the clip; in a run there is none, for the engine gives a unit whose gradient is no number the
+    would count as above the clip; a run has none, since the engine gives a unit whose gradient is not a number the
     norm 0, which adds nothing to the sum and counts as below. The sum is rounded once, and not unit by unit: many bits
     at the edge of a step could else jump together.
     """
@@ -282,7 +282,7 @@ def below(norms: "Tensor", clip: float, present: "Tensor | None" = None) -> int:
 
 
 def _short(clip: Fraction) -> Fraction:
-    """A clip to so many binary digits: one rational that floats hold exactly."""
+    """A clip to a fixed number of binary digits: one rational that floats hold exactly."""
     digits = clip.numerator.bit_length() - clip.denominator.bit_length()
     unit = Fraction(2) ** (digits - SIGNIFICANT)
     return round(clip / unit) * unit

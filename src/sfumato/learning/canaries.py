@@ -43,7 +43,7 @@ class _Weighing(nn.Module):
 class _Looking(nn.Module):
     """A model that writes to its own weights while it computes: rows that are looked up are cut to a norm.
 
-    It stands for a model of a user's, and says that it is none of this library's: those are trusted not to write.
+    It stands for a model of a user, not of this library: those are trusted not to write.
     """
 
     __module__ = "canaries"
@@ -87,7 +87,7 @@ def evaluated(evaluator: Callable[..., Evaluator], evaluations: int, **asked: An
 
 
 def _told(trainer: Trainer, model: nn.Module, *, steps: int, batch: int, **asked: Any) -> Summed:
-    """Train, and work the noisy sums out from the weights that were told after each step."""
+    """Train, and compute the noisy sums from the weights that were released after each step."""
     seen = [_flat(model.state_dict())]
 
     def watch(_step: int, weights: Mapping[str, Tensor]) -> bool:

@@ -50,7 +50,7 @@ class Cycle:
     """A fixed public cycle: every unit lies in one of ``buckets``, and step t takes bucket t mod ``buckets``.
 
     Guarantee: in ``steps`` steps a unit counts at most ⌈steps/buckets⌉ times, and two of these are ``buckets`` apart.
-    Assumes: the bucket of a unit hangs on nothing but the unit and a secret: :meth:`drawn` draws each by itself, so
+    Assumes: the bucket of a unit depends on nothing but the unit and a secret: :meth:`drawn` draws each by itself, so
     that one unit more moves no other. Public: both fields. Sensitive: who lies where, and how many.
 
     >>> Cycle(steps=10, buckets=4).pattern
@@ -72,7 +72,7 @@ class Cycle:
         return Pattern(times=-(-self.steps // self.buckets), separation=self.buckets, change=ADDED)
 
     def drawn(self, units: int, words: "Words") -> "npt.NDArray[np.int64]":
-        """A bucket for each of so many units, independent and uniform; secret. An array of whole numbers."""
+        """A bucket for each of a number of units, independent and uniform; secret. An array of whole numbers."""
         import numpy as np
 
         found = np.empty(0, dtype=np.int64)
@@ -87,7 +87,7 @@ class Cycle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correlated:
-    """Ask for correlated noise of so many ``bands``: ``fit(noise=Correlated(bands=32))``.
+    """Ask for correlated noise with this many ``bands``: ``fit(noise=Correlated(bands=32))``.
 
     More bands leave less noise in the weights and take more memory, that of twice as many models. There is no sampling:
     every unit counts in every ``number / batch``-th step, which must be a whole number.
@@ -175,7 +175,7 @@ class CorrelatedSums:
         return _squared(self.column, self.cycle)
 
     def after(self, steps: int) -> Fraction:
-        """The same for the first so many steps alone, the only ones that were told so far.
+        """The same for the first steps alone, the only ones released so far.
 
         >>> CorrelatedSums(multiplier=Fraction(1), steps=4, rate=Fraction(1, 2), parameters=9, clip=Fraction(1),
         ...                bands=1).after(2)
@@ -186,7 +186,7 @@ class CorrelatedSums:
 
     @property
     def law(self) -> Unstated:
-        """The noise of sums is correlated over the steps; no law of it is stated."""
+        """The noise of sums is correlated over the steps; no distribution of it is stated."""
         return Unstated()
 
     def loss(self, moved: Sensitivity) -> events.Gaussian:
@@ -335,14 +335,14 @@ class CorrelatedCourse:
         return places
 
     def observe(self, norms: "Tensor", present: "Tensor") -> None:
-        """Nothing hangs on the norms."""
+        """Nothing depends on the norms."""
 
     def release(self, total: "Tensor") -> "Tensor":
         """The sum of a step with its noise."""
         return self._noise.release(total)
 
     def state(self) -> RunState:
-        """The key of the buckets, how many units there are, exact sums and what was told.
+        """The key of the buckets, how many units there are, exact sums and what was released.
 
         Sensitive: it belongs in a sealed checkpoint. Public: how much room it takes, which depends on the step alone.
         """
@@ -357,7 +357,7 @@ class CorrelatedCourse:
         import numpy as np
 
         if "cycle" not in state:
-            raise Refused("this state was written by an earlier version, and its units cannot be told; not resumed.")
+            raise Refused("this state was written by an earlier version, and its units are unknown; not resumed.")
         self._noise.load(state)
         own = state["cycle"].numpy()
         self._key, self._units, self._buckets = own[:KEY].view(np.uint64).copy(), int(own[KEY]), None

@@ -28,7 +28,7 @@ class Course(Protocol):
         ...
 
     def places(self, number: int, step: int) -> npt.NDArray[np.int64]:
-        """Which of so many units count in a step, from 0, in the order of a :func:`shuffled_sample`. Sensitive."""
+        """Which of the units count in a step, from 0, in the order of a :func:`shuffled_sample`. Sensitive."""
         ...
 
     def observe(self, norms: Tensor, present: Tensor) -> None:
@@ -66,7 +66,7 @@ class SampledCourse:
         return shuffled_sample(number, self._run.rate, self._words)
 
     def observe(self, norms: Tensor, present: Tensor) -> None:
-        """Nothing hangs on the norms."""
+        """Nothing depends on the norms."""
 
     def release(self, total: Tensor) -> Tensor:
         """The sum on its lattice with fresh noise."""

@@ -38,7 +38,7 @@ __all__ = ["DPClassifier", "DPRegressor"]
 
 Bounds = Any  # a pair for all columns, a pair for each, or pairs by name: numbers of any type, each checked
 SMALL = 256  # units up to which every step takes them all
-SHARE = 10  # of more units, one in so many is in a step
+SHARE = 10  # of more units, one in this many is in a step
 
 
 class TrainingVault(Protocol):
@@ -200,7 +200,7 @@ class _Estimator:
     def _table(self, x: GivenRows, width: int | None = None) -> "_Table":
         """The rows as they will be read: by name where columns were declared by name, else by place. Reads no row.
 
-        How many columns there are is told by the shape of an array or a frame. What is in a list is not looked at: of
+        The shape of an array or a frame says how many columns there are. What is in a list is not looked at: of
         rows in one it is ``width`` or, without that, for how many bounds were declared.
         """
         if isinstance(self.bounds, Mapping) or self.categories is not None:
@@ -217,7 +217,7 @@ class _Estimator:
         each = _is_list_of_pairs(self.bounds)
         if listed and width is None and not each:
             raise NotDeclared(
-                "how many columns a list of rows has is told by its rows, which are not looked at; nothing was read "
+                "how many columns a list has depends on its rows, which are not looked at; nothing was read "
                 "and nothing was spent. Say bounds=[(low, high), …], a pair for each column, or give an array."
             )
         columns: int = x.shape[1] if not listed else len(self.bounds) if width is None else width

@@ -192,7 +192,7 @@ class Evaluator:
     read; models may be chosen after seeing answers. A question beyond the declared number is refused, whichever thread
     asks it, and each takes its place before a row is read. It cannot be copied, pickled, or used after a fork. The
     charge is added to that of training: where nobody is in both parts, this is more than needed. A unit that the model
-    cannot compute is not right, and nobody is told. Assumes: no operation of a model or of ``metric`` has a rule of its
+    cannot compute counts as wrong, without an error. Assumes: no operation of a model or of ``metric`` has a rule of its
     own for many units at once (``torch.autograd.Function.vmap``, ``torch.library``) that mixes them. Sensitive: the
     units alone.
     """
@@ -260,7 +260,7 @@ class Evaluator:
         return Evaluated(count=told, n_units=self._query.number, margin=self._mechanism.law.margin(CONFIDENCE))
 
     def close(self) -> "Release":
-        """Sign what was told; what was not asked for is not given back."""
+        """Sign what was released; what was not asked for is not refunded."""
         with self._lock:
             if self._release is None:
                 self._check_process()
@@ -272,14 +272,14 @@ class Evaluator:
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise Refused(
-            "an evaluator is not copied: two of them would tell from one charge. Nothing was copied. Open another "
+            "an evaluator is not copied: two of them would release from one charge. Nothing was copied. Open another "
             "evaluator, which is charged by itself."
         )
 
     def _check_process(self) -> None:
         if self._process != os.getpid():
             raise Refused(
-                "this evaluator was opened in another process, and a forked copy would tell from the same charge; "
+                "this evaluator was opened in another process, and a forked copy would release from the same charge; "
                 "nothing was read. Go on where it was opened."
             )
 
@@ -388,7 +388,7 @@ class EarlyStop:
     """End a run when held-out accuracy has not risen for ``patience`` evaluations: ``fit(callback=EarlyStop(…))``.
 
     It asks an :class:`Evaluator`, so that every look is paid for; once that has no evaluation left, the run goes on to
-    its end unseen. ``told`` is what it was told, and ``best`` are the weights that did best by the noisy counts, which
+    its end unseen. ``told`` is what it received, and ``best`` are the weights that did best by the noisy counts, which
     are released weights and may be used. The charge of the run is what it was, however early it ends.
     """
 

@@ -58,7 +58,7 @@ class Features:
                 raise InvalidInput(f"column {name!r} is declared as numbers and as categories; nothing was read")
             if not listed or len(set(listed)) != len(listed):
                 raise InvalidInput(
-                    f"the categories of column {name!r} are none, or not all different; nothing was read"
+                    f"the categories of column {name!r} are missing, or not all different; nothing was read"
                 )
         object.__setattr__(self, "bounds", numbers)
         object.__setattr__(self, "categories", lists)
@@ -102,7 +102,7 @@ def bounded(pair: GivenRows, what: str) -> tuple[float, float]:
     if not (math.isfinite(low) and math.isfinite(high) and low < high and math.isfinite(high - low)):
         raise InvalidInput(f"the bounds of {what} must be finite, the lower below the upper; nothing was read")
     if (high - low) / 2 < sys.float_info.min:
-        raise InvalidInput(f"the bounds of {what} are too close for floats to tell apart what lies between them")
+        raise InvalidInput(f"the bounds of {what} are too close for floats to distinguish what lies between them")
     return low, high
 
 
@@ -117,7 +117,7 @@ def middle(pair: tuple[float, float]) -> tuple[float, float]:
 
 
 def scaled(column: GivenRows, pair: tuple[float, float]) -> GivenRows:
-    """A column as numbers between −1 and 1, held to its bounds; what is no number stays none. Sensitive.
+    """A column as numbers between −1 and 1, held to its bounds; a value that is not a number stays missing. Sensitive.
 
     >>> scaled([0, 5, 99, None], (0, 10)).tolist()
     [-1.0, 0.0, 1.0, nan]
@@ -127,7 +127,7 @@ def scaled(column: GivenRows, pair: tuple[float, float]) -> GivenRows:
 
 
 def numbers(column: GivenRows) -> GivenRows:
-    """A column as floats; what is no number is not one, whatever the rest of the column is.
+    """A column as floats; a value that is not a number stays NaN, whatever the rest of the column is.
 
     >>> numbers(["1", None, "two", 3]).tolist()
     [1.0, nan, nan, 3.0]
@@ -168,7 +168,7 @@ def is_column(column: GivenRows) -> bool:
 
 
 def length_of(column: GivenRows, what: str) -> int:
-    """How long a column is; refused where it is none, by its type and shape alone. Sensitive: the length."""
+    """How long a column is; anything but a column is refused, by its type and shape alone. Sensitive: the length."""
     if not is_column(column):
         raise InvalidInput(
             f"{what} must have one value for each row, in a column, an array or a list of one axis; nothing was "
@@ -178,7 +178,7 @@ def length_of(column: GivenRows, what: str) -> int:
 
 
 def place_of(places: Mapping[GivenRows, int], cell: GivenRows) -> int:
-    """Where a declared word stands, or −1, whatever the cell does when it is asked: a refusal would tell of it."""
+    """Where a declared word stands, or −1, whatever the cell does when it is asked: a refusal would reveal it."""
     if type(cell) in PLAIN:
         return places.get(cell, -1)
     found = attempt(lambda: places.get(cell, -1))
@@ -201,7 +201,7 @@ def row_of(row: GivenRows, width: int) -> list[GivenRows] | None:
 
 
 def _number(cell: GivenRows) -> float:
-    """A cell as a float, or none: an error, of whatever kind, would tell of this cell."""
+    """A cell as a float, or none: an error, of whatever kind, would reveal something about this cell."""
     found = attempt(lambda: float(cell)) if type(cell) not in PLAIN else _plain_number(cell)
     return math.nan if found is FAILED else found
 

@@ -39,10 +39,10 @@ class NoisyLattice:
 
     Guarantee: what is released is k + z in steps of g; z is independent of everything and each of its numbers is
     exactly the whole number nearest to N(0, (2^20)²), and the whole numbers k lie within ROUNDING of total/g in every
-    place, where that is held to ±2^46 and what is no number counts as 0. So two sums at distance m in l2 norm are
-    released with the guarantee of the continuous Gaussian at distance m + 2·ROUNDING·√size·g (:func:`rounded_l2`).
-    Assumes: float64 arithmetic follows IEEE 754, or flushes what is below 2^−1022 to 0; what SystemWords assumes, and
-    DeviceWords for tensors that are not on the CPU.
+    place, where that is held to ±2^46 and a value that is not a number counts as 0. So two sums at distance m in l2
+    norm are released with the guarantee of the continuous Gaussian at distance m + 2·ROUNDING·√size·g
+    (:func:`rounded_l2`). Assumes: float64 arithmetic follows IEEE 754, or flushes what is below 2^−1022 to 0; what
+    SystemWords assumes, and DeviceWords for tensors that are not on the CPU.
     Public: pitch and size. Sensitive: the sum. Drawn noise is used once, never stored, and cannot be pickled.
 
     With ``ahead`` the noise of the next release is drawn in a thread of its own as soon as one is made.

@@ -91,7 +91,7 @@ def mirrored(image: Tensor, draws: Tensor) -> Tensor:
 
 
 def shifted(pixels: int) -> Augment:
-    """Shift an image (…, height, width) by up to so many pixels either way; what comes in is its border, repeated.
+    """Shift an image (…, height, width) by up to this many pixels either way; the border is repeated.
 
     >>> image = torch.tensor([[1.0, 2.0, 3.0]])
     >>> shifted(1)(image, torch.tensor([0.5, 0.99]))

@@ -1,4 +1,4 @@
-"""What cannot be trained one unit at a time: layers that mix units, and losses that couple them."""
+"""What cannot be trained one unit at a time: layers that mix units, and losses over several units."""
 
 from collections.abc import Callable
 
@@ -35,8 +35,9 @@ def check_layers(model: nn.Module) -> None:
 def _mixes(layer: nn.Module) -> str:
     if isinstance(layer, BATCH):
         return (
-            "normalises by statistics of the batch: each unit's gradient then hangs on all others, and no clip bounds "
-            "what one unit changes. Use nn.GroupNorm, nn.LayerNorm or nn.InstanceNorm without running statistics."
+            "normalises by statistics of the batch: each unit's gradient then depends on all others, and no clip "
+            "bounds what one unit changes. Use nn.GroupNorm, nn.LayerNorm or nn.InstanceNorm without running "
+            "statistics."
         )
     if isinstance(layer, INSTANCE) and layer.track_running_stats:
         return (
@@ -53,11 +54,12 @@ def _mixes(layer: nn.Module) -> str:
 def check_uncoupled(
     model: nn.Module, loss: Callable[..., Tensor], inputs: Tree, targets: Tree, *, unit: str = "record"
 ) -> None:
-    """Refuse models and losses that couple the units of a batch, as found on invented data of the same shapes.
+    """Refuse models and losses in which units of a batch affect each other, as found on invented data of the same
+    shapes.
 
-    Outputs for some rows must not change when another is removed, statistics that the model keeps must not hang on the
+    Outputs for some rows must not change when another is removed, statistics that the model keeps must not depend on
     data, and the loss of a batch must be the sum or the mean of the losses of its rows, or one number for each. Of
-    ``inputs`` and ``targets`` only shapes and types are used. A help, not a proof: what couples units for other
+    ``inputs`` and ``targets`` only shapes and types are used. A help, not a proof: what mixes units for other
     values, or for another number of units, is not found here. (The fast way is tried out among as many units as there
     will be, with one of them exchanged; the slow one is handed each unit alone.)
 
@@ -149,7 +151,7 @@ def _check_loss(loss: Callable[..., Tensor], outputs: Tree, goals: Tree) -> None
         if torch.allclose(found, expected, rtol=_close(parts), atol=scale, equal_nan=True):
             return
     raise Refused(
-        "the loss couples units: on invented data, the loss of a batch is neither the sum nor the mean of the losses "
+        "the loss mixes units: on invented data, the loss of a batch is neither the sum nor the mean of the losses "
         "of its rows (in-batch negatives, weights divided by their sum, or ranks do this). The engine asks for one "
         "unit at a time, so such a loss would mean something else. Write it for one unit, or declare groups: "
         "learning.Units(…, kind='group'). Nothing was trained."

@@ -1,8 +1,8 @@
 """A training run: sampled, summed, noised and learned from, step by step, by a copy that nobody sees before its end.
 
-Order of a told point: compute and draw, write the sealed state, move the count, tell. What was computed since the last
-state and is lost in a crash was told to nobody, and may be drawn anew. An optimiser that somebody may listen to is told
-as well: the state with its sum is written first. Proof: docs/proofs/training.md
+Order of a released point: compute and draw, write the sealed state, move the count, release. What was computed since
+the last state and is lost in a crash was not released, and may be drawn again. An optimiser that somebody may listen to
+is told as well: the state with its sum is written first. Proof: docs/proofs/training.md
 """
 
 import copy
@@ -52,9 +52,9 @@ Callback = Callable[[int, Mapping[str, Tensor]], object]
 
 
 class Run(Checkpointed):
-    """One charged run of a model. Sensitive: all of it until it is told.
+    """One charged run of a model. Sensitive: all of it until it is released.
 
-    Guarantee: what is told, at checkpoints and at the end, is covered by the charge, however often the process is
+    Guarantee: what is released, at checkpoints and at the end, is covered by the charge, however often the process is
     killed and resumed. The caller's model is left alone until the end. Assumes: the optimiser and the average tell
     nobody what they see; those that are not plain ones of torch, or have hooks, see nothing that could be drawn anew.
     """
@@ -79,11 +79,11 @@ class Run(Checkpointed):
         held: ExitStack | None = None,
     ) -> None:
         if not isinstance(opened.query, Training):
-            raise InvalidInput("this is no training run; nothing was done.")
+            raise InvalidInput("this is not a training run; nothing was done.")
         super().__init__(gate, opened, path, held)
         self._run, self._units, self._words = opened.query, units, words
         self._physical, self._augmentations, self._shown_average = max_physical_batch_size, augmentations, average
-        self._average = copy.deepcopy(average)  # that of the caller is as untold as the model
+        self._average = copy.deepcopy(average)  # that of the caller is as private as the model
         self._model = copy.deepcopy(model)
         self._trained = {name: one for name, one in self._model.named_parameters() if one.requires_grad}
         self._optimiser = optimizer(self._model)
@@ -116,11 +116,11 @@ class Run(Checkpointed):
 
     @property
     def model(self) -> nn.Module:
-        """The private copy; what it holds may be told after :meth:`save` and not before."""
+        """The private copy; what it holds may be released after :meth:`save` and not before."""
         return self._model
 
     def advance(self, steps: int) -> None:
-        """Make up to so many steps; nothing of them is told."""
+        """Make up to a given number of steps; nothing of them is released."""
         self._check_usable()
         with self._unbroken():
             for _ in range(min(steps, self.left)):
@@ -187,7 +187,9 @@ class Run(Checkpointed):
         if found is not FAILED:
             return found
         closed = self._closed_data()
-        if closed is False:  # another one failed before: that is told once, and of this run what any other is told
+        if (
+            closed is False
+        ):  # another one failed before: that error is raised once, and this run says what any other says
             self._gate.check(self._opened)
         raise EngineFailed(
             f"the engine stopped while it read {self._run.dataset.name!r}. Rows were read, so the charge of "
@@ -261,8 +263,8 @@ class Run(Checkpointed):
         """A part of a step unit by unit, each in its place of the same shape; one that cannot be computed counts 0.
 
         So an error that a row brings about changes what its own unit adds and nothing else. Nothing is tried on
-        made-up units here: that it was tried, and failed, would tell of a row. Where no unit can be computed any more,
-        the run goes on with noise alone.
+        made-up units here: that it was tried, and failed, would reveal something about a row. Where no unit can be
+        computed any more, the run goes on with noise alone.
         """
         for place in range(self._physical):
             alone = torch.zeros_like(present)

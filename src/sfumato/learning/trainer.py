@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["Plan", "Trained", "Trainer"]
 
 LARGEST = 4096
-LANES, USUAL = 16, 64  # a part of a step has a multiple of so many units: see docs/proofs/clipped_sums.md
+LANES, USUAL = 16, 64  # a part of a step has a multiple of this many units: see docs/proofs/clipped_sums.md
 
 
 @renamed(physical="max_physical_batch_size")
@@ -65,7 +65,7 @@ class Plan:
 class Trained:
     """A trained model and what it cost. Public: all of it.
 
-    ``release`` has the certificate, which tells the weights by their digest; ``curve`` is the ε after some of the
+    ``release`` has the certificate, which identifies the weights by their digest; ``curve`` is the ε after some of the
     steps, at the δ of the run.
     """
 
@@ -81,9 +81,9 @@ class Trainer:
 
     Guarantee: all weights that :meth:`fit` hands over are (ε, δ)-DP for the vault's unit, for one charge that is made
     before any row is read. Assumes: model, loss, optimiser and all settings were chosen without the data; the loss of
-    one unit hangs on that unit alone; the optimiser and the average tell nobody what they see. A unit that the model or
-    the loss cannot compute adds nothing, and what they write to is put back after each batch. Public: everything but
-    the units. Proof: docs/proofs/training.md
+    one unit depends on that unit alone; the optimiser and the average reveal nothing of what they see. A unit that the
+    model or the loss cannot compute adds nothing, and what they write to is restored after each batch. Public:
+    everything but the units. Proof: docs/proofs/training.md
     """
 
     _words: Callable[[], Words] = SystemWords  # tests put a source here that can be put back
@@ -208,7 +208,7 @@ class Trainer:
         model, whose settings count. What it raises ends the run for good; with hooks, or of another maker, it is given
         a sum only after that was written down, if there is a checkpoint.
 
-        With ``checkpoint`` the run is written down, encrypted, every so many steps (``every``, one epoch if not said);
+        With ``checkpoint`` the run is stored, encrypted, every ``every`` steps (by default, every epoch);
         after a crash the same call with ``resume=True`` goes on from there, for the same charge. An older file than the
         last one is refused. The file stays when the run has ended, and gives the weights again; ``idempotency`` finds
         the charge of a process that died before its first state.

@@ -72,9 +72,9 @@ class Training:
         if self.units == "user" and self.times != 1:
             raise InvalidInput("a person is one unit where units are users; nothing was done. Leave times out.")
         if self.units != "user" and self.records != 1:
-            raise InvalidInput("records is how many rows of a person count, and 1 where units are no users.")
+            raise InvalidInput("records is how many rows of a person count, and 1 where units are not users.")
         if self.weights and (len(self.weights) != DIGEST or set(self.weights) - set("0123456789abcdef")):
-            raise InvalidInput("weights are told by 64 hexadecimal digits; nothing was done.")
+            raise InvalidInput("weights are identified by 64 hexadecimal digits; nothing was done.")
 
     @property
     def size(self) -> int:
@@ -96,7 +96,7 @@ class Training:
         return {}
 
     def columns(self, release: "Release") -> Mapping[str, Figure]:
-        """No columns: the certificate tells the weights by their digest."""
+        """No columns: the certificate identifies the weights by their digest."""
         return {}
 
     check_answer = check_fit
@@ -105,7 +105,7 @@ class Training:
         """What a reader must know of an answer."""
         noise = said.mechanism
         if noise.KIND not in self.ANSWERED_BY:
-            raise Unsupported(f"a {self.KIND} by a {noise.KIND} is no training run; no text was made.")
+            raise Unsupported(f"a {self.KIND} by a {noise.KIND} is not a training run; no text was made.")
         cycle = noise.KIND == "mechanism.correlated_sums"
         return trained(
             said,
@@ -123,7 +123,7 @@ class Training:
         )
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
-        """Nothing is told beforehand of how good a model will be."""
+        """How good a model will be is not known beforehand."""
         return {}
 
     def limit(self, unit: Unit) -> Limit | None:
@@ -164,7 +164,7 @@ class Training:
         """What is wrong with a finished run, if anything."""
         problem = self.mismatch(mechanism, unit)
         if problem is None and not self.weights:
-            problem = "must have trained weights, told by their digest"
+            problem = "must have trained weights, identified by their digest"
         return problem
 
     def _check_protected(self, unit: Unit, limit: Limit | None) -> None:
@@ -195,7 +195,7 @@ class Training:
 
 
 def _at_least_one(rate: Fraction, times: int) -> str:
-    """The chance of being in a sample with one of so many units, to three digits.
+    """The chance that at least one of ``times`` units is in a sample, to three digits.
 
     >>> _at_least_one(Fraction(1, 100), 100)
     '0.634'

@@ -79,7 +79,7 @@ class Units:
 
     With ``ids`` the rows of one id are one person. In a vault of users they are one unit together: at most
     ``max_records_per_unit`` of each count, chosen by a secret key and that person's rows alone. With ``times`` rows
-    stay units of their own, and at most so many of each person count; the person then counts as often.
+    stay units of their own, and at most that many rows of each person count; the person then counts as often.
 
     A unit of ``kind`` *group* is a row whose members lie along the second axis of ``inputs``, with one loss together;
     its id is that of the one person whom all of it belongs to. Groups without ids have to say ``times``: in how many of
@@ -181,7 +181,7 @@ class Units:
         listed = None if roster is None else tuple(canonical_ids(roster))
         if listed is not None and (len(listed) != groups.places or None in listed or len(set(listed)) != len(listed)):
             raise InvalidInput(
-                f"the roster has a name of its own for each of {groups.places} places; nothing was done."
+                f"the roster needs a different name for each of {groups.places} places; nothing was done."
             )
         made._seating = _Seating(groups=groups, roster=listed, persons=persons)
         return made
@@ -268,8 +268,8 @@ def typed(rows: GivenRows) -> GivenRows:
 def listed_ids(ids: GivenRows) -> "Array":
     """Ids as one array with a place for each row, none of them changed; refused by type and shape alone.
 
-    Numbers and text that came as an array of their type stay one; anything else is an array of objects, for a common
-    type of all ids would hang on all of them.
+    Numbers and text that came as an array of their type stay one; anything else is an array of objects, since a common
+    type of all ids would depend on all of them.
 
     >>> listed_ids([1, 2.0, None, "x"]).tolist()
     [1, 2.0, None, 'x']

@@ -216,7 +216,7 @@ def _packed(oracle: Oracle, reports: object) -> NDArray[Any]:
     width = -(-oracle.values // 8)
     if isinstance(reports, np.ndarray):
         if reports.dtype != np.uint8 or reports.ndim != 2 or reports.shape[1] != width:
-            raise InvalidInput(f"these reports are no bitmaps of {width} bytes, one a row; nothing was counted.")
+            raise InvalidInput(f"these reports are not bitmaps of {width} bytes, one a row; nothing was counted.")
         wrong = np.zeros(len(reports), dtype=np.bool_)
         if oracle.values % 8:
             wrong |= reports[:, -1] >> (oracle.values % 8) != 0
@@ -235,7 +235,7 @@ def _numbered(
     """Reports that are numbers as one array, each of them possible."""
     if isinstance(reports, np.ndarray):
         if reports.ndim != 1 or reports.dtype.kind not in "iu":
-            raise InvalidInput("these reports are no whole numbers, one for each; nothing was counted.")
+            raise InvalidInput("these reports are not whole numbers, one for each; nothing was counted.")
         least = next(asked.outputs())
         if reports.size and not least <= reports.min() <= reports.max() < asked.kinds:
             _refuse(int(((reports < least) | (reports >= asked.kinds)).sum()), len(reports))

@@ -36,7 +36,7 @@ class Loops:
 
 
 def loops(size: int) -> Loops | None:
-    """The compiled loops for bitmaps of so many bytes in all, or None where array code does as well."""
+    """The compiled loops for bitmaps of that many bytes in all, or None where array code does as well."""
     return _compiled() if size >= _MUCH else None
 
 

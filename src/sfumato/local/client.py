@@ -35,7 +35,7 @@ class Client:
     Sensitive: the values and ``state()``; public: the reports, and that there was one. A value that is refused is
     followed by silence, which is seen: every person needs an answer inside the domain.
     After ``reports`` reports every further one is refused. In a memoised collection, a value beyond the ``distinct``
-    first ones is answered with the report sent last, so that no refusal tells of it.
+    first ones is answered with the report sent last, so that no refusal reveals it.
     Threads may share a client. Another process may not: it would count for itself.
 
     >>> from sfumato.local import Collection, KaryResponse
@@ -105,7 +105,7 @@ class Client:
             return drawn
 
     def _truth(self, value: Exact | None) -> int | Fraction:
-        """The value as it is asked for; what is none is refused in words that do not repeat it, and nothing else is."""
+        """The value as it is asked for; anything else is refused in words that do not repeat it."""
         asked = self.collection.ask
         if isinstance(asked, MEANS):
             with suppress(InvalidInput):  # raised below, where it has no context: that would name the value
@@ -141,7 +141,9 @@ class Client:
     def resumed(cls, collection: Collection | str, state: str, *, bits: Bits | None = None) -> "Client":
         """Go on with a state that was kept; one of another collection, or that no client can have, is refused."""
         client, ours = cls(collection, bits=bits), True
-        with suppress(KeyError, TypeError, ValueError, AttributeError):  # raised below: a context would tell the state
+        with suppress(
+            KeyError, TypeError, ValueError, AttributeError
+        ):  # raised below: a context would reveal the state
             body: Any = parse(state)
             ours = body["collection"] == client._mark()
             if ours and client._restored(body):
@@ -179,7 +181,7 @@ def write_report(report: Report) -> str:
 
 
 def read_report(text: object) -> Report:
-    """Read a report; what is none is refused. It may come from anywhere, so only the two plain forms are read at all.
+    """Read a report; anything else is refused. It may come from anywhere, so only the two plain forms are read at all.
 
     >>> read_report('"01ff"')
     b'\\x01\\xff'

@@ -70,7 +70,9 @@ class Field:
 def field(order: int) -> Field:
     """The field of this order, which is a prime or a power of two up to 4,096."""
     if not is_order(order):
-        raise InvalidInput(f"{order} is no prime and no power of two up to {MOST_ORDER}; there is no such field here.")
+        raise InvalidInput(
+            f"{order} is neither a prime nor a power of two up to {MOST_ORDER}; there is no such field here."
+        )
     if order == 2 or order % 2:
         return Field(order=order, modulus=0)
     return Field(order=order, modulus=next(p for p in range(order + 1, 2 * order, 2) if _irreducible(p)))

@@ -210,7 +210,7 @@ def _set(bitmaps: ByteArray, places: IntArray, heads: BoolArray) -> None:
 def _subset(oracle: SubsetSelection, truths: IntArray, bitmaps: ByteArray, words: Words) -> None:
     """Independent coins, and then single values in or out at random until the set has its size.
 
-    Given how many coins show heads, all sets of so many are equally likely; taking uniform members out, or putting
+    Given how many coins show heads, all sets of that size are equally likely; taking uniform members out, or putting
     uniform others in, keeps that so. Where sets are small, members are hard to meet: there fewer coins are asked for.
     """
     spread = isqrt(oracle.size * (oracle.values - oracle.size) // oracle.values)

@@ -1,4 +1,4 @@
-"""Mechanisms: one file each; a declaration with its loss, its law and its sampling.
+"""Mechanisms: one file each; a declaration with its loss, its error distribution and its sampling.
 
 ``MECHANISMS`` are the declarations, read from a certificate without NumPy. ``Matrix``, which finds strategies, needs
 NumPy and SciPy and is imported when it is first used; what it runs is declared as ``MatrixNoise``.

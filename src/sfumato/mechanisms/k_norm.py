@@ -107,7 +107,7 @@ class DegreeNoise:
     """Add z with P(z) ∝ exp(−ε·‖z‖_K) to a degree vector, z from the vectors of whole numbers with an even sum.
 
     Guarantee: two graphs that differ in one edge become ε apart (pure DP), and some output reaches that. Every graph
-    has an even sum of degrees, and so has every output: its parity tells nothing.
+    has an even sum of degrees, and so has every output: its parity reveals nothing.
     Assumes: the vector is the degrees of a simple undirected graph on ``nodes`` ≥ 3 public nodes.
     Public: nodes and epsilon. Sensitive: the degrees. Proof: docs/proofs/k_norm.md
 

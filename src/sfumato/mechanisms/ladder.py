@@ -24,7 +24,7 @@ __all__ = ["Ladder", "Ladders", "edges_of", "level_of_count", "star_width"]
 
 EDGES = 2  # of one unit, at the most: an edge that is replaced leaves one place and enters another
 LARGEST = 2**63 - 1
-FINE = 24  # places of growth that are told apart, before bounds of stars become coarse
+FINE = 24  # places of growth that are distinguished, before bounds of stars become coarse
 PART = 16  # the parts of a guide are a sixteenth of it wide, or sixteen
 GUIDE_DOUBT = Fraction(1, 3)  # what part of the doubt about an error is doubt about the guide
 
@@ -41,7 +41,7 @@ class Ladder:
 
     Guarantee: edges·ε-bounded range, hence edges·ε-DP, whatever the graph; the guide adds edges·guide. Assumes: the
     rungs are those of :mod:`sfumato.graphs.local_sensitivity`. Public: all fields. Sensitive: the count, the rungs and
-    so the law of the error. Proof: docs/proofs/ladder.md
+    so the error distribution. Proof: docs/proofs/ladder.md
 
     >>> ladder = Ladder.calibrated(nodes=4039, epsilon=1)
     >>> ladder.widest, ladder.law.margin(0.95)
@@ -68,7 +68,7 @@ class Ladder:
     def calibrated(
         cls, *, nodes: int, epsilon: Exact, leaves: int | None = None, edges: int = 1, share: Exact = 0
     ) -> "Ladder":
-        """From the whole ε of a unit that is so many edges; ``share`` is the part of it that the guide gets."""
+        """From the whole ε of a unit of a number of edges; ``share`` is the part of it that the guide gets."""
         whole, part = positive(epsilon, "epsilon") / natural(edges, "edges", most=EDGES), non_negative(share, "share")
         if part >= 1:
             raise InvalidInput("the guide cannot have all of ε; nothing was done. Give a share below 1.")

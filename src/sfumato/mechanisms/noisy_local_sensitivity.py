@@ -1,4 +1,4 @@
-"""Noise whose scale follows a noisy local sensitivity: the scale is released, and so the law of the error is known."""
+"""Noise whose scale follows a noisy local sensitivity: the scale is released, so the error distribution is known."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ class NoisyLocalSensitivity:
         object.__setattr__(self, "delta", probability(self.delta, "delta"))
         if self.delta < LEAST_DELTA:
             raise InvalidInput(
-                "a scale that follows a noisy guide needs a δ above 0, and one below 2^−1000 is not worked with; "
+                "a scale that follows a noisy guide needs a δ above 0, and one below 2^−1000 is not supported; "
                 "nothing was done. Give a δ such as 1e-6, or ask for a ladder, which needs none."
             )
 
@@ -117,7 +117,7 @@ class NoisyLocalSensitivity:
         return self.bound(guide) / self.epsilon
 
     def law_at(self, guide: int) -> DiscreteLaplace:
-        """The law of the error of the count, once this guide came out."""
+        """The error distribution of the count, once this guide came out."""
         return DiscreteLaplace(scale=self.scale(guide))
 
     @property
@@ -167,7 +167,7 @@ def usual_share(*, nodes: int, leaves: int | None, epsilon: Exact, delta: Exact)
 
     With a guide g and L = ln(1/(2δ)), the mean error is about (g + L/(f·ε))/((1 − f)·ε) at the share f. It is least at
     f = √(q² + q) − q, q = L/(ε·g). As g is private, 4, 16 or 8 times √n stand for it (triangles, wedges, other stars):
-    networks have about that, and the error hardly hangs on it.
+    networks have about that, and the error hardly depends on it.
 
     >>> [str(usual_share(nodes=4039, leaves=None, epsilon=e, delta=1e-6)) for e in ("1/10", 1, 10)]
     ['37/100', '9/50', '7/100']

@@ -213,7 +213,7 @@ def drawable(release: Release, column: str | None) -> tuple[AnswerColumn, ...]:
     named = [each.name for each in found if each.chosen]
     if named:
         raise Unsupported(
-            f"{', '.join(named)}: chosen and not measured, so there is no error to draw; nothing was drawn."
+            f"{', '.join(named)}: chosen by the exponential mechanism, so there is no error to draw; nothing was drawn."
         )
     return found
 
@@ -224,7 +224,7 @@ def one_of(release: Release, column: str | None) -> AnswerColumn:
 
 
 def magnitude(size: Fraction, digits: int = 3) -> str:
-    """The size of an error, rounded up to so many digits unless it is whole.
+    """The size of an error, rounded up to a number of digits unless it is whole.
 
     >>> magnitude(Fraction(12)), magnitude(Fraction(143, 1001)), magnitude(Fraction(35413401, 10))
     ('12', '0.143', '3,550,000')
@@ -259,7 +259,7 @@ def _held_places(places: int) -> int:
 
 
 def _written(value: Number, places: int, *, up: bool | None) -> str:
-    """A number with so many digits after the point: rounded up, down or, with None, to the nearest."""
+    """A number with a fixed number of digits after the point: rounded up, down or, with None, to the nearest."""
     if not math.isfinite(value):
         return NOTHING
     steps = Fraction(value) * 10**places

@@ -1,7 +1,7 @@
 """Units side by side: the same statistic with another unit protected.
 
 Two questions are answered, from declarations alone: with the *same error*, which ε would each unit have; with the
-*same ε*, which error. A third is kept apart from them: what a release under one unit promises another *as it stands*,
+*same ε*, which error. A third is kept apart from them: what a release under one unit guarantees another *as it stands*,
 which is group privacy and needs an enforced bound (:mod:`sfumato.core.conversions`). No data is opened.
 """
 
@@ -113,7 +113,7 @@ class Line:
     """One unit of a comparison.
 
     ``epsilon`` goes with the noise that all lines share, at the comparison's ``delta``; ``margin`` with the ε and δ
-    that all lines share. ``promise`` is what a release under the first unit promises this one as it stands; where it is
+    that all lines share. ``promise`` is what a release under the first unit guarantees this one as it is; where it is
     None, ``reason`` says why nothing follows.
     """
 
@@ -167,7 +167,7 @@ def compare(
     """Set units side by side; the first case is the one that ``epsilon`` (or ``margin``) is meant for.
 
     Guarantee: each ε is that of the very noise, for how far that unit moves the statistic, rounded up; each margin is
-    that of the least noise which (ε, δ) allows for the unit. A promise as it stands is stated only where steps of the
+    that of the least noise which (ε, δ) allows for the unit. A guarantee as it stands is stated only where steps of the
     first unit lead to every neighbour under the other and an enforced bound counts them. Assumes: what each
     sensitivity assumes. A release brings its own unit, noise and price, and takes its own case first.
 
@@ -207,7 +207,7 @@ def cases_of(release: Release, *, family: int | None = None, limit: Limit | None
     said = only_release(release).statement
     if limit is not None and said.limit is not None:
         raise InvalidInput(
-            f"this release has a limit of its own ({said.limit.groups} group(s) × {said.limit.rows_per_group} row(s)); "
+            f"this release has its own limit ({said.limit.groups} group(s) × {said.limit.rows_per_group} row(s)); "
             "nothing was compared. Leave the other one out."
         )
     held = said.limit or limit

@@ -1,4 +1,4 @@
-"""Chances as people count them, so many in 1,000, and the icon array that shows them before and after a release."""
+"""Chances as people count them, out of 1,000, and the icon array that shows them before and after a release."""
 
 import math
 from dataclasses import dataclass

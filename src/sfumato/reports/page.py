@@ -131,7 +131,7 @@ def pdf(
     release: Release, path: str | Path, languages: Sequence[str] = ("en", "zh"), *, grounds: Grounds | None = None
 ) -> Path:
     """Print the page, unfolded, with the browser that is installed; without one, an error says what to do."""
-    find()  # so that a missing browser is told at once
+    find()  # so that a missing browser is reported at once
     return print_pdf(page(release, languages, grounds=grounds, unfolded=True), path)
 
 

@@ -87,7 +87,7 @@ def asked(said: Statement, language: str) -> str:
 
 
 def protected(unit: Unit, language: str, *, told_by: bool = False) -> str:
-    """Who is protected, and where asked for, by which column they are told apart."""
+    """Who is protected, and where asked for, the column that identifies them."""
     size = unit.size if isinstance(unit, Family) else 1
     named = message(language, f"unit.{unit.KIND.removeprefix('unit.')}", size=size)
     if told_by and isinstance(unit, User | Family):
@@ -116,7 +116,7 @@ def column(name: str, language: str) -> str:
 
 
 def _noise(said: Statement, language: str) -> str:
-    """The law of the noise; where columns are computed, in units of what one row brings."""
+    """The noise distribution; where columns are computed, in units of what one row brings."""
     height = described(said).height
     match said.mechanism:
         case TopChoice(scale=scale):

@@ -42,7 +42,7 @@ class Sheet:
 
 
 def sheet(release: Release, language: str, *, most: int) -> Sheet:
-    """The table, of at most so many rows, with a note about those left out.
+    """The table, cut after a number of rows, with a note about those left out.
 
     One column has its interval in two columns beside it; several have theirs under each number. Names that were chosen
     stand at the head of their rows, as labels do.

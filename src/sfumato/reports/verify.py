@@ -247,7 +247,9 @@ def _ladders(said: Statement) -> Iterator[Finding]:
     if any(getattr(part, "edges", None) != edges for part in parts):
         yield Finding(field="statement.mechanism.edges", problem=f"must be {edges}, which one unit adds or removes")
     if any((getattr(part, "guide", 0) != 0) != (getattr(said.query, "share", 0) != 0) for part in parts):
-        yield Finding(field="statement.mechanism.guide", problem="must be above 0 just if the query gives it a share")
+        yield Finding(
+            field="statement.mechanism.guide", problem="must be above 0 exactly if the query gives it a share"
+        )
     yield from _rebuilt(said)
 
 
@@ -269,7 +271,7 @@ def _miscalibrated(norm: str, holds: Fraction) -> Finding:
 
 
 def _price(said: Statement, event: PrivacyEvent) -> Iterator[Finding]:
-    """What was charged is what the noise costs, and what was promised is what was charged."""
+    """The charge is what the noise costs, and the stated guarantee is what was charged."""
     try:
         guarantee = promised(event, said.spend)
     except SfumatoError as wrong:
@@ -342,7 +344,7 @@ def _filtered(said: Statement) -> Iterator[Finding]:
     if cap < spent:
         yield Finding(field=f"{place}.filter_cap", problem="is less than what was spent")
     if not account.budget.covers(reading(cap, order, account.budget.delta)):
-        yield Finding(field=f"{place}.filter_cap", problem="promises less than the budget: its ε is larger")
+        yield Finding(field=f"{place}.filter_cap", problem="allows more than the budget: its ε is larger")
     derived = reading(spent, order, account.budget.delta)
     yield from _same("spent", encode(account.spent), encode(derived), place)
 

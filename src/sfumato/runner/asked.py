@@ -81,7 +81,7 @@ class SqlQuestion:
         """How far one unit moves one release in l1."""
         moved = self.query.sensitivity(self.unit, self._limit)
         if moved.l1 is None or moved.l1.value == 0:
-            raise Refused("one unit moves this question by nothing that is known in l1; nothing was planned.")
+            raise Refused("this question has no l1 sensitivity; nothing was planned.")
         return moved.l1.value
 
     @property

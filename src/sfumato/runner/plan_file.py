@@ -213,7 +213,7 @@ def _entry(
     data = DataPath(text=_text(facts, "data", "it"), every=every, year=year)
     called = _text(facts, "schema", "it")
     if not called.isprintable():
-        raise InvalidInput(f"schema = {called!r} is no path of a file; {NOT_READ}.")
+        raise InvalidInput(f"schema = {called!r} is not the path of a file; {NOT_READ}.")
     if called not in schemas:
         schemas[called] = Schema.load(folder / called)
     asked = SqlQuestion.of(_text(facts, "question", "it"), schemas[called], unit, cap)
@@ -308,7 +308,7 @@ def _check_sums(releases: list[PlannedRelease], entries: list[Planned]) -> None:
             continue
         place = f"releases.{release.name}"
         if release.sums not in asked:
-            raise InvalidInput(f"{place}.sums names {release.sums!r}, which is no release of this plan; {NOT_READ}.")
+            raise InvalidInput(f"{place}.sums names {release.sums!r}, which is not a release of this plan; {NOT_READ}.")
         if not asked[release.name].adds_up:
             raise Refused(
                 f"{place}: the persons of several periods do not add up, since whoever comes twice would count twice; "

@@ -1,8 +1,8 @@
-"""From events with a time to numbered steps: which step an event belongs to, and when a step is told.
+"""From events with a time to numbered steps: which step an event belongs to, and when a step is released.
 
-Which steps are told, and when, hangs on a public clock alone: the time that the caller gives. Were it to hang on the
-events (a step is told once a later event has come), then one event more would move a step, and who watches the steps
-would see that it happened. Nothing in here raises an error because of an event: an error would tell.
+Which steps are released, and when, depends on a public clock alone: the time that the caller gives. If it depended on
+the events (a step is released once a later event has come), then one event more would move a step, and whoever watches
+the steps would see that it happened. Nothing here raises an error because of an event: an error would reveal it.
 """
 
 import threading
@@ -227,7 +227,7 @@ def whole_amount(found: object) -> int | None:
 
 
 def has_zone(moment: object) -> TypeGuard[datetime]:
-    """Whether this is a time with a zone. The missing time of a data frame is none, though it passes for a datetime."""
+    """Whether this is a time with a zone. The missing time of a data frame is not, though it is a datetime."""
     try:
         return isinstance(moment, datetime) and moment.utcoffset() is not None
     except ValueError:

@@ -25,7 +25,7 @@ SCATTERED = "the noise of a total depends on its step"
 
 
 class SteppedQuery(Protocol):
-    """What all questions about a stream declare: what a step and one unit in it may be, and how many were told."""
+    """What all questions about a stream declare: what a step and one unit in it may be, and how many were released."""
 
     @property
     def told(self) -> int: ...

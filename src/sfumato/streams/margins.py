@@ -1,4 +1,4 @@
-"""How far a total of a stream can be off: from the law of its noise, with what rounding adds."""
+"""How far a total of a stream can be off: from the distribution of its noise, with what rounding adds."""
 
 import math
 from fractions import Fraction
@@ -62,7 +62,7 @@ def _normal(level: Fraction) -> Fraction:
 
 @lru_cache(maxsize=1024)
 def _laplace(scale: Fraction, terms: int, level: Fraction) -> Fraction:
-    """The margin of a sum of so many independent errors of one scale."""
+    """The margin of a sum of independent errors of one scale."""
     if natural(terms, "terms") > EXACT_TERMS:
         return Fraction(_bernstein(scale, float(terms), 1.0, level))
     law = laws.DiscreteLaplace(scale=scale)

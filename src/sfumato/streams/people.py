@@ -65,7 +65,7 @@ def listed(people: object) -> dict[str, int]:
     """
     people = people.tolist() if hasattr(people, "tolist") else people
     if isinstance(people, str | bytes) or not isinstance(people, Iterable):
-        raise InvalidInput("people are a list of ids, or amounts by id; nothing was counted and nothing was told.")
+        raise InvalidInput("people are a list of ids, or amounts by id; nothing was counted and nothing was released.")
     if isinstance(people, Mapping):
         known = ((person, amount) for person, amount in people.items() if not _missing(person) | _missing(amount))
         found: Counter[str] = Counter()
@@ -81,7 +81,7 @@ def listed(people: object) -> dict[str, int]:
 def named(person: object) -> str:
     """A person's id as one text that can always be written down; 1 and "1" are two persons.
 
-    An id that no file could hold must not stop a stream: that would tell who is in it.
+    An id that no file could hold must not stop a stream: that would reveal who is in it.
 
     >>> named("a"), named(10**5000)[:4], named("\\ud800")
     ('sa', 'i31e', 'xeda080')
@@ -96,7 +96,7 @@ def named(person: object) -> str:
 
 
 def whole(number: object) -> int:
-    """A whole number of whatever type; what is none is refused.
+    """A whole number of whatever type; anything else is refused.
 
     >>> import numpy as np
     >>> whole(np.int16(3))
@@ -107,7 +107,9 @@ def whole(number: object) -> int:
     except TypeError:
         found = None
     if found is None:
-        raise InvalidInput("what counts in a step must be a whole number; nothing was counted and nothing was told.")
+        raise InvalidInput(
+            "what counts in a step must be a whole number; nothing was counted and nothing was released."
+        )
     return found
 
 
@@ -127,5 +129,5 @@ def _id(person: object) -> str | int:
         return _from_float(person)
     except InvalidInput:
         raise InvalidInput(
-            "the id of a person is a text or a whole number; nothing was counted and nothing was told."
+            "the id of a person is a text or a whole number; nothing was counted and nothing was released."
         ) from None

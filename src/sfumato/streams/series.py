@@ -17,7 +17,7 @@ __all__ = ["Series"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Series(Derived):
-    """The total after each step that was told, with intervals that cover the noise."""
+    """The total after each step that was released, with intervals that cover the noise."""
 
     totals: tuple[float, ...]
     squares: tuple[float, ...]
@@ -29,7 +29,7 @@ class Series(Derived):
 
     @classmethod
     def of(cls, release: Release, *, told: int, groups: int) -> "Series":
-        """Work out the totals of a release, of so many steps that were told and so many groups."""
+        """Compute the totals of a release from its number of released steps and its number of groups."""
         import numpy as np
 
         from sfumato.streams.reconstruction import reconstruction_of
@@ -37,7 +37,7 @@ class Series(Derived):
         said = only_release(release).statement
         mechanism = said.mechanism
         if not isinstance(mechanism, SeriesNoise):
-            raise InvalidInput("this is no release of a stream of totals; nothing was done.")
+            raise InvalidInput("this is not a release of a stream of totals; nothing was done.")
         numbers = np.array(said.values, dtype=np.int64).reshape(-1, groups)
         read = [reconstruction_of(mechanism.strategy).read(numbers[:, place], told) for place in range(groups)]
         totals, squares, sizes = (np.stack(part, axis=1).ravel().tolist() for part in zip(*read, strict=True))

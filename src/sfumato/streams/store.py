@@ -48,7 +48,7 @@ class StreamStore:
         each, are protected together. Where users are protected, ``limit`` says in how many steps a person counts
         (``groups``) and how often in one (``rows_per_group``), and ``separation`` how many steps apart; the stream
         enforces it. ``groups`` are public names: then each step has a
-        number for each. ``late`` says what becomes of a step that was told already: ``refuse``, or ``now``.
+        number for each. ``late`` says what becomes of a step that was released already: ``refuse``, or ``now``.
 
         >>> import sfumato as sf
         >>> vault = sf.Vault(unit=sf.event(relation="add/remove"), budget=sf.Budget(epsilon=2, delta=1e-6), name="er")

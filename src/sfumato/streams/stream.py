@@ -69,7 +69,7 @@ class Stream:
     ) -> "TotalQuestion":
         """Ask for the total after each step.
 
-        ``reading`` says what will be read of it: the sums of so many steps in a row, such as 7 for weeks of days, and
+        ``reading`` says what will be read of it: the sums of that many steps in a row, such as 7 for weeks of days, and
         totals from the start if it is left out. ``strategy`` is ``best`` for that, or one of ``buffers``, ``square
         root``, ``optimal`` (up to 1,024 steps, where working it out takes half a minute), ``tree``, ``increments`` and
         ``totals``, which are there to compare. Without ``keep`` the stream needs the same few numbers of memory however
@@ -159,7 +159,7 @@ class TotalQuestion:
     ) -> RunningTotals:
         """Charge the whole stream, once and before anything is read, and start it.
 
-        ``state`` is a file where the stream writes itself down, encrypted, before it tells anything. With a durable
+        ``state`` is a file where the stream writes itself down, encrypted, before it releases anything. With a durable
         ledger :meth:`resume` goes on in another process. Under an ``idempotency`` key even a process that died before
         its first step finds its charge again.
         """
@@ -229,7 +229,7 @@ class AlarmQuestion:
 
 
 def growth(steps: int) -> str:
-    """What to know of totals at user level over so many steps, per unit of Gaussian noise.
+    """What to know of totals at user level over a number of steps, per unit of Gaussian noise.
 
     >>> growth(1000)[:74]
     'a person may count in all 1000 steps. Noise on the totals themselves would'

@@ -24,14 +24,14 @@ HALTED = "this watch has raised all its alarms and says nothing more. Open a new
 class Watching(Checkpointed):
     """A watch that was charged for and now runs. After its last alarm every call gets one and the same refusal.
 
-    Guarantee: whatever it tells is within the charge, however long it runs. Sensitive: all that is inside.
+    Guarantee: whatever it releases is within the charge, however long it runs. Sensitive: all that is inside.
     """
 
     def __init__(
         self, gate: SessionGate, opened: Opened, *, path: Path | None = None, held: ExitStack | None = None
     ) -> None:
         if not isinstance(opened.query, Alarms) or not isinstance(opened.mechanism, SparseVector):
-            raise InvalidInput("this is no watch; nothing was done.")
+            raise InvalidInput("this is not a watch; nothing was done.")
         super().__init__(gate, opened, path, held)
         self._query, self._mechanism = opened.query, opened.mechanism
         self._watch: Watch = self._mechanism.watch(self._query.threshold)
@@ -68,8 +68,8 @@ class Watching(Checkpointed):
             self._check_usable()
             if self._steps >= self._query.horizon:
                 raise Refused(
-                    f"the watch was opened for {self._query.horizon} steps and has had them; nothing was told. Close "
-                    "it, and open another one with a new budget."
+                    f"the watch was opened for {self._query.horizon} steps and has had them; nothing was released. "
+                    "Close it, and open another one with a new budget."
                 )
             with self._unbroken():
                 self._held = self._query.moved_on(self._held, self._counted(value, events))
@@ -97,14 +97,14 @@ class Watching(Checkpointed):
         self._shown, self._told = self._steps, tuple(self._raised)
 
     def _events(self, value: int | None, people: object) -> Mapping[str, int]:
-        """What each person has in a step, or nothing; refuses what is no step, before anything is counted."""
+        """What each person has in a step, or nothing; refuses an invalid step before anything is counted."""
         if self._people is None:
             if people is not None or isinstance(value, bool) or not isinstance(value, int):
-                raise InvalidInput("the value of a step must be a whole number; nothing was told.")
+                raise InvalidInput("the value of a step must be a whole number; nothing was released.")
             return {}
         if value is not None or people is None:
             raise Refused(
-                "persons are protected here, and a number does not say whose; nothing was told. Say people=…."
+                "persons are protected here, and a number does not say whose; nothing was released. Say people=…."
             )
         return listed(people)
 

@@ -1,4 +1,4 @@
-"""Sliding windows: sums over the last steps, as differences of totals that were told."""
+"""Sliding windows: sums over the last steps, as differences of released totals."""
 
 from typing import TYPE_CHECKING
 

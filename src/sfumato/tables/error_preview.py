@@ -1,4 +1,4 @@
-"""The error to expect of a measure before anything is read: from the law of the noise and public facts alone."""
+"""The error to expect of a measure before anything is read: from the noise distribution and public facts alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ __all__ = ["ErrorPreview"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorPreview:
-    """What is known beforehand: the sums that will be noisy, the law of their noise and the level of a margin.
+    """What is known beforehand: the sums that will be noisy, their noise distribution and the level of a margin.
 
     ``rows`` is how many rows a group is expected to have, or None where nobody said it; ``public`` tells that this
     is the public number of units, each of which counts once.

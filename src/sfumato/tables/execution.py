@@ -191,7 +191,7 @@ def _check_pair(join: Join, here: Type | None, there: Type | None, names: tuple[
 def _check_person(column: str, columns: dict[str, Type]) -> None:
     if column not in columns:
         raise InvalidInput(
-            f"the unit is told by column {column!r}, which the table does not have; nothing was read and nothing was "
+            f"column {column!r} identifies the unit, and the table does not have it; nothing was read and nothing was "
             f"spent. The columns are {', '.join(sorted(columns))}."
         )
     if columns[column] not in (Type.TEXT, Type.WHOLE):
@@ -224,7 +224,7 @@ def _check_found(name: str, columns: dict[str, Type]) -> None:
         )
     if columns[name] not in (Type.TEXT, Type.WHOLE, Type.TRUTH, Type.DATE):
         raise Unsupported(
-            f"column {name!r} cannot tell groups apart: its values do not compare exactly on every engine. Nothing was "
+            f"column {name!r} cannot identify groups: its values do not compare exactly on every engine. Nothing was "
             "read and nothing was spent."
         )
 

@@ -44,7 +44,7 @@ class Measure(ABC):
     adds_up: ClassVar[bool] = False
     """Whether the answers of parts of the data add up to that of the whole."""
     of_public_number: ClassVar[bool] = False
-    """Whether it can be told of a public number of units, each of which counts once."""
+    """Whether it can be computed for a public number of units, each of which counts once."""
     name: str
 
     def __post_init__(self) -> None:
@@ -61,7 +61,7 @@ class Measure(ABC):
 
     @abstractmethod
     def margin(self, preview: ErrorPreview) -> Fraction | None:
-        """The margin to expect before anything is read, or None where it cannot be told.
+        """The margin to expect before anything is read, or None where it is not known.
 
         Counts and sums have exact margins. A quotient needs the rows that a group is expected to have; its margin is
         what the noise alone makes of that many, at the worst place of the range.
@@ -74,7 +74,7 @@ class Measure(ABC):
 
     @property
     def words_of_rows(self) -> str:
-        """The same where single rows are protected and nothing tells persons apart."""
+        """The same where single rows are protected and nothing identifies persons."""
         return self.words
 
     @property

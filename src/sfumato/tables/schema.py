@@ -25,7 +25,7 @@ __all__ = ["ColumnFacts", "Schema"]
 class Schema:
     """The public facts about a table. A table that is declared with a schema has its columns and no others.
 
-    ``unit`` is the column that tells persons apart, ``limit`` how much of each counts; ``n_units`` is how many units
+    ``unit`` is the column that identifies persons, ``limit`` how much of each counts; ``n_units`` is how many units
     there are, where that is public (only under *replace* can it be used; in a file it is ``number``), and
     ``population`` a public bound on how many there could be, which δ is judged by. ``derived`` is the steward's word
     that each row depends on the rows of one unit only, for data that cannot be shown to be row-wise, such as a view.
@@ -61,7 +61,7 @@ class Schema:
                 check_name(text, f"the {what} of a dataset")
         if self.unit is None and (self.limit is not None or self.n_units is not None):
             raise InvalidInput(
-                "a limit or a number of persons was declared without the column that tells persons apart; nothing was "
+                "a limit or a number of persons was declared without the column that identifies persons; nothing was "
                 "done. Declare the unit column."
             )
         if self.unit is not None:
@@ -140,7 +140,7 @@ class Schema:
         persons = isinstance(unit, User | Family)
         if isinstance(unit, User | Family) and self.unit is not None and unit.column != self.unit:
             raise Refused(
-                f"the schema tells persons apart by {self.unit!r}, and the vault protects {describe(unit)}: these need "
+                f"the schema identifies persons by {self.unit!r}, and the vault protects {describe(unit)}: these need "
                 "not be the same people. Nothing was done. Use one column in both."
             )
         if isinstance(unit, User | Family) and unit.column not in self.types:

@@ -49,7 +49,7 @@ class NamedNeeds(Protocol):
 
     @property
     def of_public_number(self) -> bool:
-        """Whether it can be told of a public number of units, each of which counts once."""
+        """Whether it can be computed for a public number of units, each of which counts once."""
         ...
 
 
@@ -164,7 +164,9 @@ def _with_everyone(measures: Sequence[NamedNeeds], needs: Sequence[Need]) -> tup
     degrees = _degrees(needs)
     for need in needs:
         if not isinstance(need, SumOf | PowersOf):
-            raise InvalidInput(f"{type(need).__name__} cannot be told of a public number; nothing was done.")
+            raise InvalidInput(
+                f"{type(need).__name__} cannot be computed for a public number of units; nothing was done."
+            )
         degree = degrees.get(need.of, 1)
         lattice = _lattice(need.of, ROOT if degree == 2 else STEPS)
         found[Key("everyone", (need.of,))] = Everyone(lattice=lattice, degree=degree)

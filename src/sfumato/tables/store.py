@@ -100,7 +100,7 @@ class TableStore:
         if dataset in self._holdings:
             raise Refused(
                 f"{name!r} version {version!r} is declared already, and stored answers would be mixed with those of "
-                "other rows. Nothing was done. Give the new state of the data a version of its own."
+                "other rows. Nothing was done. Give the new state of the data a new version."
             )
         ranges = {column: _range(column, pair) for column, pair in (bounds or {}).items()}
         declared = {column: keys_of(column, values) for column, values in (keys or {}).items()}
@@ -205,7 +205,7 @@ class TableStore:
 
 
 def _told_by(unit: Unit) -> tuple[str, ...]:
-    """The column that tells units apart, where there is one."""
+    """The column that identifies units, where there is one."""
     return (unit.column,) if isinstance(unit, User | Family) else ()
 
 

@@ -211,7 +211,7 @@ class Table:
     def mean(self, value: str | Term) -> Question:
         """Ask for the mean of a column, or of a value computed from columns, in each group.
 
-        Rows without a value do not count. ``preview(rows=…)`` tells the margin in a group of so many rows.
+        Rows without a value do not count. ``preview(rows=…)`` gives the margin in a group of this many rows.
 
         >>> from sfumato.demo.clinic import visits
         >>> few, many = (visits().mean("sbp").preview(epsilon=1, rows=rows).margin for rows in (100, 1000))
@@ -335,7 +335,7 @@ class Table:
         ('hospital', 'persons')
         >>> visits().find_keys("hospital").release(epsilon=1)
         Traceback (most recent call last):
-        sfumato.errors.NotDeclared: keys that nobody declared cannot be found without a δ: ...
+        sfumato.errors.NotDeclared: private key discovery needs a δ: ...
         """
         if self.by:
             raise InvalidInput("keys are found in a table that is not grouped; nothing was done.")
@@ -422,7 +422,7 @@ class Table:
         return self.predicate is None and not self.joins and not self.by
 
     def _public_number(self, measures: Sequence[Measure]) -> int | None:
-        """The public number of units, where it tells how many rows the answer is about."""
+        """The public number of units, where it says how many rows the answer is about."""
         plain = self.predicate is None and not self.by and all(each.of_public_number for each in measures)
         return self.n_units if plain else None
 
@@ -435,7 +435,7 @@ class Table:
         if column not in self.keys:
             declared = ", ".join(sorted(self.keys)) or "none"
             raise NotDeclared(
-                f"values of {column!r} are not declared, and reading them off the data would tell who is in it. "
+                f"values of {column!r} are not declared, and reading them off the data would reveal who is in it. "
                 f"Nothing was done. Declare keys={{{column!r}: [...]}} for the table (declared: {declared})."
             )
         return self.keys[column]

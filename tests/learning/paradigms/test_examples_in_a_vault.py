@@ -291,7 +291,7 @@ def test_torch_teachers_have_a_generator_of_their_own() -> None:
     from sfumato.learning.paradigms.teachers import vote
 
     def drawn(inputs: Any, targets: Any, seed: int) -> Any:
-        torch.rand(len(inputs))  # how much is drawn hangs on the part
+        torch.rand(len(inputs))  # how much is drawn depends on the part
         return lambda asked: torch.randint(0, 9, (len(asked),)).tolist()
 
     state = torch.random.get_rng_state()

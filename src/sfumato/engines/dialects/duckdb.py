@@ -173,7 +173,7 @@ class DuckDB(Dialect):
         """``name`` is (database, schema, table), or its last parts.
 
         Where it could be read in several ways, all of them must be stored tables with these ``columns``: others, such
-        as rowid, tell of other rows. A temporary table may hold what a query made of all rows. What no catalogue lists
+        as rowid, describe other rows. A temporary table may hold what a query made of all rows. What no catalogue lists
         (a frame of Python, a file) is not opened by its name.
         """
         found = _listed(engine.con, name)

@@ -205,7 +205,7 @@ class Postgres(Dialect):
         unit: Sequence[str] = (),
         columns: Sequence[str] = (),
     ) -> None:
-        """Of its ``columns``, all must be stored: others, such as ctid, tell of other rows."""
+        """Of its ``columns``, all must be stored: others, such as ctid, describe other rows."""
         relation = self._relation(name)
         found = engine.con.execute(CATALOGUE, (relation,)).fetchall()
         if not found:

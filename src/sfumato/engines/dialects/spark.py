@@ -85,7 +85,7 @@ class Spark(Dialect):
         return f"CAST({column} AS {NAMES[kind]})"
 
     def tried_cast_fails(self, held: dt.DataType, made: dt.DataType) -> bool:
-        """To a zone, of a time, and of a day to a time: of a day far off there is none."""
+        """Conversions of a time to a zone and of a day to a time, which days far off do not have."""
         to_time = held.is_date() and made.is_timestamp()
         return bool(getattr(made, "timezone", None) or held.is_timestamp() or to_time)
 
@@ -164,7 +164,7 @@ class Spark(Dialect):
     ) -> None:
         """Refuse a table or view whose plan has a step that is not known to be row-wise; nothing is run.
 
-        It must list all ``columns``: others, such as _metadata, tell of other rows.
+        It must list all ``columns``: others, such as _metadata, describe other rows.
         """
         frame = engine._session.table(".".join(self.quoted(part) for part in name))
         check_spark_frame(frame, label, unit=unit)
@@ -177,7 +177,7 @@ SPARK = Spark()
 
 @contextmanager
 def our_settings(session: Any) -> Iterator[None]:
-    """Settings under which a query means what is tested, by Spark's own functions, and tells nobody what failed."""
+    """Settings under which a query means what is tested, by Spark's own functions, and does not reveal what failed."""
     _check_functions(session)
     before = {name: session.conf.get(name, None) for name in SETTINGS}
     try:
@@ -205,8 +205,8 @@ def _check_functions(session: Any) -> None:
     other = own.diff(inner.sessionState().functionRegistry().functionBuilders().toSet())
     if other.size():
         raise Refused(
-            f"the session has put a function of its own in the place of {other.head()._1().funcName()}, which Spark "
-            "has built in: it would see the rows of a question. Nothing was read and nothing was spent. Use a session "
+            f"the session has replaced {other.head()._1().funcName()}, a function that is built into Spark: the "
+            "replacement would see the rows of a question. Nothing was read and nothing was spent. Use a session "
             "without it: spark.newSession()."
         )
 

@@ -2,7 +2,7 @@
 
 Bounds are computed with rationals, outward: what the engine computes with doubles lies within them whenever each
 column that has bounds holds whole numbers or numbers, and each of its values lies within them or is missing. Which of
-the two it holds need not be known, so a price can be told before any data is opened. Public: everything here.
+the two it holds need not be known, so a price is known before any data is opened. Public: everything here.
 """
 
 import math

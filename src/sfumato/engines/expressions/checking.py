@@ -143,7 +143,7 @@ def _fits(column: str, constant: Literal, columns: Mapping[str, Type]) -> None:
         name = constant.KIND.removeprefix("literal.")
         raise InvalidInput(
             f"column {column!r} holds {held.value}s and cannot be compared with a constant of type {name}; "
-            f"{NOTHING}. Compare it with a constant of its own type."
+            f"{NOTHING}. Compare it with a constant of that type."
         )
 
 
@@ -232,5 +232,5 @@ def _column(column: str, columns: Mapping[str, Type]) -> Type:
     if column not in columns:
         raise InvalidInput(f"there is no column {column!r}; {NOTHING}. The columns are {', '.join(sorted(columns))}.")
     if columns[column] is Type.OTHER:
-        raise Unsupported(f"column {column!r} has a type that the grammar does not know; nothing was read.")
+        raise Unsupported(f"column {column!r} has a type that is not supported; nothing was read.")
     return columns[column]

@@ -272,7 +272,7 @@ class _Predicate:
         return self.part if isinstance(self, Not) else Not(part=_predicate(self))
 
     def __bool__(self) -> NoReturn:
-        raise InvalidInput("a predicate has no truth value of its own: combine with & | ~, not with and, or, not.")
+        raise InvalidInput("a predicate has no truth value: combine with & | ~, not with and, or, not.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -474,7 +474,7 @@ def _measured(node: object, known: dict[int, tuple[int, int]]) -> tuple[int, int
 
 def _some(parts: tuple[object, ...], what: str) -> None:
     if not parts:
-        raise InvalidInput(f"{what} of no values is no question; nothing was done.")
+        raise InvalidInput(f"{what} of no values is not a question; nothing was done.")
 
 
 def _check_edges(edges: tuple[Literal, ...]) -> None:

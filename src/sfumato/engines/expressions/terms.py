@@ -258,7 +258,7 @@ class Term:
 
     def _refuse(self, operation: str, instead: str) -> NoReturn:
         raise Unsupported(
-            f"{operation} on {written(self.node)!r} is not in the grammar; nothing was done. Instead: {instead}."
+            f"{operation} on {written(self.node)!r} is not supported; nothing was done. Instead: {instead}."
         )
 
 

@@ -50,7 +50,7 @@ def _other_reading(dtype: dt.DataType) -> Type | None:
 
 def _described(dtype: dt.DataType) -> str:
     kind = type_of(dtype)
-    return f"a type that the grammar does not know ({dtype})" if kind is Type.OTHER else f"{kind.value}s"
+    return f"a type that is not supported ({dtype})" if kind is Type.OTHER else f"{kind.value}s"
 
 
 def projected(table: ir.Table, types: Mapping[str, Type]) -> ir.Table:

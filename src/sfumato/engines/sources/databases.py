@@ -62,7 +62,7 @@ def duckdb(database: object, *, table: TableName | None = None) -> DatabaseTable
         return DatabaseTable(kind="DuckDB", name=name, place=Path(database))
     if not (hasattr(database, "cursor") and type(database).__name__ == "DuckDBPyConnection"):
         raise InvalidInput(
-            f"a {type(database).__name__} is no DuckDB database; give the path of its file or a connection."
+            f"a {type(database).__name__} is not a DuckDB database; give the path of its file or a connection."
         )
     return DatabaseTable(kind="DuckDB", name=name, place=database)
 

@@ -32,7 +32,7 @@ PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".tsv")
 PATTERNS = "*?[{"  # an engine would read other files for a name that holds one
 LONGEST_LINE, MOST_LINES = 2**20, 100  # a name in the header may hold line breaks
-# How a cell is written. What does not match is missing: it may not stop the engine, for that would tell of one row,
+# How a cell is written. What does not match is missing: it may not stop the engine, for that would reveal one row,
 # and nothing is guessed, for then one cell could change what others mean.
 CELLS = {
     Type.WHOLE: "[+-]?[0-9]{1,19}",
@@ -51,8 +51,8 @@ def origin_of_path(path: str | Path, declared: Mapping[str, Type] | None) -> Ori
         if declared is None:
             raise NotDeclared(
                 f"{place.name!r} is a CSV file, which does not say what its columns hold, and guessing that from the "
-                "rows would tell about them. Nothing was read. Declare the types in a schema; sfumato schema draft "
-                "FILE writes one to fill in."
+                "rows would reveal something about them. Nothing was read. Declare the types in a schema; sfumato "
+                "schema draft FILE writes one to fill in."
             )
         return CsvFile(path=place, types=dict(declared))
     if ending in PARQUET or place.is_dir():

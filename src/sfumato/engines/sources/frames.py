@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Frame", "LazyFrame"]
 
 MIXED = (
-    "a column of the data frame has no type of its own, such as text mixed with numbers; nothing was done. "
+    "a column of the data frame has no single type, such as text mixed with numbers; nothing was done. "
     "Give each column one type."
 )
 
@@ -34,7 +34,7 @@ class Frame:
 
     engine = "DuckDB"
     label = "the data frame"
-    advice = "Check that its columns have plain types, and names of their own, capital letters aside."
+    advice = "Check that its columns have plain types and different names, capital letters aside."
 
     def __init__(self, data: Any) -> None:
         frame = _plain(data)
@@ -77,7 +77,7 @@ class LazyFrame:
 
     engine = "DuckDB"
     label = "the lazy frame"
-    advice = "Check that what it scans is there, and that its columns have plain types and names of their own."
+    advice = "Check that what it scans is there, and that its columns have plain types and different names."
 
     def __init__(self, data: Any, *, derived: bool = False, unit: tuple[str, ...] = ()) -> None:
         if not derived:

@@ -25,7 +25,7 @@ __all__ = ["origin_of_table"]
 
 STEPS = ("DatabaseTable", "Project", "Filter", "DropColumns", "DropNull", "FillNull")
 # None of these can fail on a row: a step that can (a cast, an overflow, a logarithm of 0) could be aimed at one person,
-# and whether the engine stopped would tell of that row. Questions have casts and arithmetic that cannot fail. A day
+# and whether the engine stopped would reveal that row. Questions have casts and arithmetic that cannot fail. A day
 # that is truncated may be the first of all, or beyond all timestamps.
 ROW_WISE = """
 Field Literal Alias TryCast Coalesce NullIf IsNull NotNull Greatest Least IfElse SearchedCase SimpleCase

@@ -81,7 +81,7 @@ def collected(lazy: Frame, label: str, *, unit: Sequence[str] = ()) -> Frame:
     if not looked or not all(looked):
         raise EngineFailed(
             f"the plan by which {label} would be read is not the one that was declared, and cannot be shown to be "
-            "row-wise; nothing was released. Leave functions of your own out of the frame, or collect it first."
+            "row-wise; nothing was released. Leave your own functions out of the frame, or collect it first."
         )
     return frame
 

@@ -144,7 +144,7 @@ class Source:
         if types != self._seen[1]:
             raise EngineFailed(
                 f"the columns of {self._origin.label} have changed since it was first opened; nothing was released. "
-                "Declare its new state as a version of its own."
+                "Declare its new state as a new version."
             )
         return types
 
@@ -152,7 +152,7 @@ class Source:
         if self._seen is not None and self._origin.state() != self._seen[0]:
             raise EngineFailed(
                 f"{self._origin.label} has changed since it was first opened; nothing was released. "
-                "Declare its new state as a version of its own."
+                "Declare its new state as a new version."
             )
 
 

@@ -36,7 +36,7 @@ H01 = np.uint64(0x0101010101010101)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChainNoise:
-    """Released statistics, and the law of the error of each: log P(error) = −linear·|error| − quadratic·error² + c."""
+    """Released statistics with their error distributions: log P(error) = −linear·|error| − quadratic·error² + c."""
 
     released: "NDArray[np.float64]"
     linear: "NDArray[np.float64]"
@@ -66,7 +66,7 @@ class Chain:
         )
 
     def fill(self, edges: int) -> None:
-        """Add uniformly drawn edges until there are so many."""
+        """Add uniformly drawn edges until there are enough."""
         _loops().fill(self.rows, self.degrees, self.place, self.ends, self.statistics, self.counter, edges)
 
     def walk(self, theta: "NDArray[np.float64]", steps: int, noise: ChainNoise | None = None) -> None:
@@ -78,7 +78,7 @@ class Chain:
         )
 
     def trace(self, theta: "NDArray[np.float64]", draws: int, steps: int) -> "NDArray[np.float64]":
-        """The statistics after every so many steps of a walk at one θ."""
+        """The statistics at regular intervals of a walk at one θ."""
         held: NDArray[np.float64] = _loops().trace(
             self.rows, self.degrees, self.place, self.ends, self.statistics, self.counter, theta, draws, steps
         )

@@ -102,7 +102,7 @@ class NetworkStatistics:
         return {"count": Figure(forms=forms, labels={"statistic": STATISTICS}, measure="count", sources=(release,))}
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
-        """The largest of the three margins, which hang on the noise alone."""
+        """The largest of the three margins, which depend on the noise alone."""
         return {"count": Fraction(law.margin(confidence, numbers=3 if joint else 1), min(self.weights))}
 
     check_answer = check_numbers

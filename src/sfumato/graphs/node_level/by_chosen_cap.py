@@ -84,7 +84,7 @@ class ByChosenCap:
         return
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
-        """Nothing: the error hangs on the cap that comes out."""
+        """Nothing: the error depends on the cap that comes out."""
         return {}
 
     check_answer = check_fit
@@ -309,7 +309,7 @@ def counted(release: Release, name: str) -> Mapping[str, Derived]:
 
 
 def _law(release: Release) -> tuple[int, Law]:
-    """The cap that came out, and the law of the noise for it."""
+    """The cap that came out, and the noise distribution for it."""
     said = release.statement
     assert isinstance(said.mechanism, ChosenCap)  # noqa: S101 - for the reader of types
     return said.values[0], said.mechanism.law_at(said.values[0])

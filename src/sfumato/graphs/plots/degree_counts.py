@@ -1,4 +1,4 @@
-"""How many nodes have so many links, as a release says it: degree by degree, or added up over spans of degrees."""
+"""Nodes by their number of links, as a release states them: degree by degree, or added up over spans of degrees."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -107,7 +107,7 @@ def counts_of(release: Release) -> DegreeCounts:
             nodes = _cut(release["nodes"], 0, chosen + 1 - query.first)  # beyond the cap nothing was drawn
             return DegreeCounts(figure=nodes, first=query.first, open=False, cap=chosen, chosen=True)
     raise Unsupported(
-        "this release does not say how many nodes have so many links; nothing was drawn. Release degree_histogram()."
+        "this release does not count nodes by their number of links; nothing was drawn. Release degree_histogram()."
     )
 
 

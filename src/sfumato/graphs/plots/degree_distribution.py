@@ -33,10 +33,10 @@ def degrees(
     scale: str = "auto",
     at_least: bool | None = None,
 ) -> Chart:
-    """Draw how many nodes have so many links, each number on its 95% interval and on the one that holds all at once.
+    """Draw the nodes by their number of links, each number on its 95% interval and on the one that holds all at once.
 
     Takes releases of ``degree_histogram()``, with a cap that was chosen or not, and of ``edges_and_degrees()``, at edge
-    and at node level. With ``at_least`` the numbers are of nodes with so many links or more: so it is unless said
+    and at node level. With ``at_least`` the numbers are of nodes with at least as many links: so it is unless said
     otherwise where the cap was chosen, because these are the numbers that were drawn then. ``scale`` is ``linear``,
     ``log`` (for both axes: degrees are pooled into classes that widen, and the height is nodes per degree) or ``auto``,
     which takes logarithms beyond 100 degrees.
@@ -48,7 +48,7 @@ def degrees(
     >>> vault = sf.Vault(unit=sf.edge(relation="add/remove"), budget=sf.Budget(epsilon=4), name="contacts")
     >>> wards = vault.graph([(0, 1), (1, 2)], name="wards", version="1", nodes=9)
     >>> degrees(wards.degree_histogram().release(epsilon=1)).to_dict()["title"]["text"]
-    'wards: how many nodes have so many links'
+    'wards: nodes by their number of links'
     """
     altair = need("altair", "pip install 'sfumato[plots]'")
     if scale not in SCALES:

@@ -30,7 +30,7 @@ def edge_and_node(edge: Releases, node: Releases, language: str = "en", theme: s
 
     ``edge`` is a release, or several, that protect a link, ``node`` what protects a node with all its links. Statistics
     are matched by name; those that one side alone has are left out. Two degree histograms are drawn side by side, as
-    the numbers of nodes with so many links or more.
+    the numbers of nodes with at least a given number of links.
 
     Guarantee: the intervals are the releases' own and cover their noise; how many times wider is the quotient of their
     lengths. Assumes: both are about one network, which is for the caller to know: their datasets may have two names.
@@ -171,7 +171,7 @@ def _wider(edge: PlottedStatistic, node: PlottedStatistic, language: str) -> str
 def _stairs(
     altair: ModuleType, edges: Sequence[Release], nodes: Sequence[Release], colours: Palette, language: str
 ) -> Chart:
-    """Both degree distributions, as numbers of nodes with so many links or more, up to the degree that both reach."""
+    """Both degree distributions, as numbers of nodes with at least as many links, up to the degree that both reach."""
     if len(edges) > 1 or len(nodes) > 1:
         raise InvalidInput("of degree histograms one at each level is compared; nothing was drawn.")
     both = [(release, counts_of(release)) for release in (edges[0], nodes[0])]

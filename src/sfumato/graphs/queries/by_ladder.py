@@ -90,7 +90,7 @@ class ByLadder:
         return {}
 
     def column(self, release: Release, name: str) -> Mapping[str, Derived]:
-        """The count as a figure; from a noisy scale with the law that the released guide tells."""
+        """The count as a figure; from a noisy scale with the distribution that the released guide gives."""
         said = release.statement
         match said.mechanism:
             case Ladder():

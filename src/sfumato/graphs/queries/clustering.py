@@ -95,7 +95,7 @@ class Clustering:
         return {"clustering": ratio, "triangles": over, "wedges": under}
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
-        """The error hangs on how many wedges there are."""
+        """The error depends on how many wedges there are."""
         return {}
 
     check_answer = check_numbers

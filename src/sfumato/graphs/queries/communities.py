@@ -36,7 +36,7 @@ from sfumato.mechanisms.exponential import Exponential
 __all__ = ["MOST_NODES_LISTED", "CommunityCount"]
 
 MOST_NODES_LISTED = 9
-"""Up to so many nodes all partitions are tried (21,147 of nine nodes); for more, they are handed in."""
+"""Up to this many nodes all partitions are tried (21,147 of nine nodes); for more, they are handed in."""
 MOST_CANDIDATES = 10**5
 
 

@@ -85,7 +85,7 @@ class Degrees:
         return {self.measure: figure(release)}
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
-        """The margin, which hangs on the noise alone."""
+        """The margin, which depends on the noise alone."""
         return {self.measure: Fraction(law.margin(confidence, numbers=self.size if joint else 1))}
 
     check_answer = check_numbers

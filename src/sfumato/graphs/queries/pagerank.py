@@ -111,7 +111,7 @@ class PageRank:
         return {"rank": Figure(forms=forms, labels=labels, measure="rank", sources=(release,))}
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
-        """The margin, which hangs on the noise alone."""
+        """The margin, which depends on the noise alone."""
         margin = law.margin(confidence, numbers=self.size if joint else 1)
         return {"rank": Fraction(margin, 2**RANK_BITS)}
 

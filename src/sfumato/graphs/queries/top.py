@@ -29,7 +29,7 @@ from sfumato.mechanisms.top_set import TopSet
 __all__ = ["JOINT_WORK", "TopNodes", "Way"]
 
 JOINT_WORK = 10**7
-"""Up to so many nodes times choices a set is chosen at once; beyond it, unless told otherwise, one by one."""
+"""Up to this many nodes times choices a set is chosen at once; beyond it, by default, one by one."""
 
 
 class Way(Enum):

@@ -100,7 +100,7 @@ class PairWeights:
         return {"weight": Figure(forms=forms, labels=labels, measure="weight", sources=(release,))}
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
-        """The margin, which hangs on the noise alone."""
+        """The margin, which depends on the noise alone."""
         return {"weight": self.step * law.margin(confidence, numbers=self.size if joint else 1)}
 
     check_answer = check_numbers

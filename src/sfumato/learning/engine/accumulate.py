@@ -95,7 +95,7 @@ def chunk(units: int, places: int, terms: int) -> int:
 
 
 def even(units: int, most: int) -> int:
-    """A chunk of at most so many units, all about equally long.
+    """A chunk of a limited number of units, all about equally long.
 
     >>> even(256, 118)
     86

@@ -41,7 +41,7 @@ PIECE = 1024
 TINY, TINIEST = 2.0**-126, 2.0**-1022
 """What a square may lose by underflow, in single and in double precision."""
 DEEPEST = 2**12
-"""The most roundings of a sum in single precision: so many times u, and two more for squares of u, bound its error."""
+"""The most roundings of a sum in single precision: this many u, and two more for squares of u, bound its error."""
 
 FEW = 2**10
 """The most units of a physical batch whose sum may be kept in single precision, if a unit touches two of them."""

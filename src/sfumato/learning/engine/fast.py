@@ -48,7 +48,7 @@ def fast_sum(
         losses = unit_losses(loss, model(*inputs), targets, present, kind)
         total = losses.sum()
     if expected is not None and {site: len(calls) for site, calls in record.calls.items()} != expected:
-        raise Changed("the model used its layers otherwise than in the plan; nothing was summed. Use way='semantic'.")
+        raise Changed("the model used its layers differently from the plan; nothing was summed. Use way='semantic'.")
     sites = list(record.calls)
     edges = [call.edge for site in sites for call in record.calls[site]]
     found = iter(torch.autograd.grad(total, edges, allow_unused=True)) if total.requires_grad else iter(())

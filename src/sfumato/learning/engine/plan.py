@@ -229,7 +229,7 @@ def _shared(model: nn.Module) -> bool:
 
 
 def key(model: nn.Module, parameters: dict[str, nn.Parameter], inputs: Tree, targets: Tree) -> tuple[object, ...]:
-    """What a plan hangs on: shapes and types, the mode, and which parameters are trained."""
+    """What a plan depends on: shapes and types, the mode, and which parameters are trained."""
     parts = [
         (part.shape, part.dtype, part.device) for part in tree_leaves((inputs, targets)) if isinstance(part, Tensor)
     ]

@@ -88,7 +88,7 @@ def content_of(*what: object) -> str:
 
 
 def _digest(one: Thing) -> str:
-    """Walk over an object and all that it reaches in one order; what was met before is told by when that was."""
+    """Walk over an object and all that it reaches in one order; what was met before is identified by when that was."""
     found, seen, todo = hashlib.sha256(), dict[int, tuple[int, object]](), [one]
     while todo:
         each = todo.pop()
@@ -135,7 +135,7 @@ def _function(one: FunctionType) -> tuple[list[Thing], list[Thing]]:
 
 @functools.lru_cache(maxsize=4096)
 def _read(code: CodeType) -> tuple[str, ...]:
-    """The global names that a function reads, those of functions inside it as well; names of attributes are none."""
+    """The global names that a function reads, those of functions inside it as well, without names of attributes."""
     own = (each.argval for each in dis.get_instructions(code) if each.opname in LOADS)
     inside = (name for each in code.co_consts if isinstance(each, CodeType) for name in _read(each))
     return tuple(dict.fromkeys((*own, *inside)))

@@ -76,7 +76,7 @@ class EmbeddingSlopes:
             return vmap(lambda x: self._one(self.parameters, x))(inputs)
 
     def of(self, inputs: Tensor) -> Slopes:
-        """The slopes of each input's embedding; what is no finite number is 0."""
+        """The slopes of each input's embedding; values that are not finite are 0."""
         layers = self._linear(inputs)
         inside = {f"{name}{weight}" for name in layers for weight in ("weight", "bias")}
         whole = {name: value for name, value in self.parameters.items() if name not in inside}

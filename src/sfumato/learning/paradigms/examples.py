@@ -70,7 +70,7 @@ class Examples:
 
         ``train(inputs, targets, seed)`` gets one part and returns a function from public questions to their classes.
         Assumes: it is a function of what it is given, and keeps nothing from one part for another. A teacher that fails
-        votes for class 0 and nobody is told, so try ``train`` on invented data first.
+        votes for class 0 without an error, so try ``train`` on invented data first.
         """
         natural(parts, "parts")
         natural(classes, "classes", least=2)
@@ -81,7 +81,7 @@ class Examples:
     def learning_curve(self, models: Sequence[Predictor], *, name: str) -> Question:
         """The accuracy of several models, such as those after each epoch, for one charge.
 
-        Assumes: the models do not hang on these examples. A torch module gives a score for each of two
+        Assumes: the models do not depend on these examples. A torch module gives a score for each of two
         or more classes, anything else is called with one input and gives a class.
         """
         check_name(name, "the name of some models")

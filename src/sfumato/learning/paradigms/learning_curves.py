@@ -34,7 +34,7 @@ class LearningCurve:
     another question. (Curves of version 1 have none.)
 
     Guarantee: :meth:`sensitivity` bounds the move of all counts together: under *replace* one person moves each share
-    by 1/number, so the curve by √epochs/number in l2 and by epochs/number in l1. Assumes: the models do not hang on
+    by 1/number, so the curve by √epochs/number in l2 and by epochs/number in l1. Assumes: the models do not depend on
     the test records, and a model says of one record what it would say of it alone. Public: every field.
     Proof: docs/proofs/paradigms.md
     """

@@ -26,7 +26,7 @@ LARGEST = 1e100
 
 
 def held_to_one(rows: Floats) -> Floats:
-    """Rows scaled down, where they must be, to a Euclidean norm of at most 1; what is no number becomes 0.
+    """Rows scaled down, where they must be, to a Euclidean norm of at most 1; values that are not numbers become 0.
 
     Guarantee: the norms are at most 1 exactly, for up to 2^20 features: a computed norm errs by a factor of at most
     1 + 2^-32, the division by 1 + 2^-52, and rows are shrunk by 1 + 2^-28 more.

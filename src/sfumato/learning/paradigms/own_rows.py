@@ -52,5 +52,5 @@ def public_questions(given: GivenRows) -> GivenRows:
 def _refused() -> InvalidInput:
     return InvalidInput(
         "public questions are numbers or text, in an array or a plain tensor: teachers could write on other objects, "
-        "and tell each other. Nothing was done. Give an array with one row a question."
+        "and pass on what they see. Nothing was done. Give an array with one row a question."
     )

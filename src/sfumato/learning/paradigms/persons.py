@@ -21,11 +21,11 @@ NULLS = ("NAType", "NaTType", "MaskedConstant")  # of libraries that need not be
 
 
 def canonical_id(value: object) -> Id | None:
-    """An id in the one form that persons are told apart by; None where it is not told whose a record is.
+    """An id in the one form that identifies persons; None where a record names nobody.
 
     Text and bytes are themselves, whole numbers of any type are one number (so are ``True``, ``1.0`` and a tensor of
     one number), and a UUID is its text; the text "1" and the number 1 are two persons. None, NaN, NA, NaT are nobody.
-    What is none of these is refused, without naming it: a part of a number, a list, an object with an identity of its
+    Anything else is refused, without naming it: a part of a number, a list, an object with an identity of its
     own. Call it before anything is charged.
 
     Guarantee: a function of the value alone, never of which object holds it; equal ids give equal forms.
@@ -68,7 +68,8 @@ def canonical_ids(ids: Iterable[object]) -> list[Id | None]:
 
 
 def whose(value: object) -> Id | None:
-    """Who an id of the data is, by itself; None for nobody. Never refused: a refusal would tell of one record.
+    """Who an id of the data is, by itself; None for nobody. Never refused: a refusal would reveal something about one
+    record.
 
     Floats beyond exact whole numbers, and anything odd, are nobody. Sensitive: the result.
 

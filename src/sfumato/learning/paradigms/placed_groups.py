@@ -53,8 +53,8 @@ class PlacedGroups:
         often = max(Counter(place for group in self.groups for place in group).values())
         if often > self.each:
             raise Refused(
-                f"one place is in {often} groups and each = {self.each} was promised; nothing was done. Take fewer "
-                "groups, an assignment that treats places alike, or promise what is true."
+                f"one place is in {often} groups and each = {self.each} was declared; nothing was done. Take fewer "
+                "groups, an assignment that treats places alike, or declare the true number."
             )
 
     def _holds(self, group: tuple[int, ...]) -> bool:

@@ -39,9 +39,9 @@ def rehearsed(model: Predictor, like: GivenRows) -> GivenRows:
 def right(model: Predictor, inputs: GivenRows, targets: GivenRows, places: Sequence[int]) -> int:
     """How many of some records a model gets right. Sensitive: all but the model.
 
-    Guarantee: a sum over records of a number that is 0 or 1 and hangs on this record alone. Each is a batch of one in
-    memory of its own: in a larger one, how a kernel rounds can hang on the size of the batch and the place in it. Where
-    a model fails on a record, it is wrong there and nobody is told; what it writes to is put back before the next one.
+    Guarantee: a sum over records of a number that is 0 or 1 and depends on this record alone. Each is a batch of one in
+    separate memory: in a larger one, how a kernel rounds can depend on the size of the batch and the place in it. Where
+    a model fails on a record, it counts as wrong there without an error; what it writes to is restored before the next.
     """
     found = 0
     with Unchanged(model) as kept:

@@ -206,7 +206,7 @@ def _one_by_one(engine: Engine, some: list[Tensor]) -> Iterator[Tensor]:
 def _contrasted(engine: InBatchContrast, anchors: Tensor, positives: Tensor, present: Tensor | None) -> Tensor:
     """The sum over all pairs; where it fails, over those that can be computed by themselves: others are absent.
 
-    Where these cannot be computed together either, there is nothing to sum, and nobody is told.
+    Where these cannot be computed together either, there is nothing to sum, and no error says so.
     """
     whole = _pairs(engine, anchors, positives, present)
     if whole is not None:

@@ -88,7 +88,7 @@ class _Keeper:
         """Keep the way to train an ensemble under a name; a name stays what it is."""
         if self._held.ids is None:
             raise NotDeclared(
-                "which part a record belongs to is told by its name and never by its place; nothing was done. Declare "
+                "the name of a record decides its part, never its place; nothing was done. Declare "
                 "the examples with ids=…."
             )
         _kept(self._held.ensembles, name, train, (parts, classes, content_of(train)))
@@ -117,7 +117,7 @@ class _Keeper:
 
 
 class ExampleStore:
-    """Declared examples, and the secret that tells which part of them a person belongs to."""
+    """Declared examples, and the secret that decides which part of them a person belongs to."""
 
     def __init__(self, setting: Setting) -> None:
         self._setting, self._unit, self._name = setting, setting.unit, setting.name
@@ -158,7 +158,7 @@ class ExampleStore:
         if dataset in self._holdings:
             raise Refused(
                 f"{name!r} version {version!r} is declared already, and stored answers would be mixed with those of "
-                "other examples. Nothing was done. Give the new state of the data a version of its own."
+                "other examples. Nothing was done. Give the new state of the data a new version."
             )
         if n_units is not None:
             natural(n_units, "n_units", most=2**40)
@@ -228,7 +228,7 @@ class ExampleStore:
         delta: Exact,
         metric: "Callable[[Tensor, Tensor], Tensor] | None" = None,
     ) -> "Evaluator":
-        """Pay for so many looks at how well models do on held-out units; charged now, as a whole.
+        """Pay for a number of evaluations of models on held-out units; charged now, as a whole.
 
         ``metric(outputs, targets)`` says of one record whether the model is right; if not said, whether the highest
         output is that of its class.
@@ -392,7 +392,7 @@ def _doubles(rows: GivenRows) -> Array:
 
 
 def _above(target: GivenRows) -> bool:
-    """Whether a target is above 0; what is no number is not."""
+    """Whether a target is above 0; a value that is not a number is not."""
     return attempt(lambda: bool(float(target) > 0)) is True
 
 

@@ -37,7 +37,7 @@ def part_of(person: object, parts: int, secret: bytes) -> int:
 
 
 def seed_of(part: int, secret: bytes) -> int:
-    """A seed for the teacher of one part, of 63 bits: it hangs on no data.
+    """A seed for the teacher of one part, of 63 bits: it depends on no data.
 
     >>> seed_of(3, b"key") != seed_of(4, b"key")
     True
@@ -51,9 +51,9 @@ def vote(
     """Train one teacher and let it vote once on each question. Sensitive: inputs, targets and the votes.
 
     Guarantee: there is one vote in 0 … classes − 1 for each question, whatever the teacher does. A teacher that fails,
-    or says something else, votes for class 0: whether it fails can hang on its data, so nobody is told. What ``train``
-    can reach is what it was before the next teacher is trained, and what the teacher made is gone by then. It gets
-    copies of all that it is given.
+    or says something else, votes for class 0: whether it fails can depend on its data, so there is no error.
+    Whatever ``train`` can reach is restored before the next teacher is trained, and what the teacher made is gone by
+    then. It gets copies of its arguments.
     """
     number = len(questions)
 

@@ -1,4 +1,4 @@
-"""Triplets for metric learning: of places, so that persons are coupled in a bounded, stable way, or of one person."""
+"""Triplets for metric learning: of places, so that each person is in a bounded number of them, or of one person."""
 
 from collections.abc import Iterable
 from functools import partial

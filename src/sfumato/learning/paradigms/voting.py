@@ -146,7 +146,7 @@ class ConfidentVotes:
 
     Guarantee: :meth:`sensitivity` is that of one question: the largest count by its linf, all counts by their l2.
     Assumes: as :class:`TeacherVotes`. Public: every field, and which questions were answered: the cost is fixed
-    beforehand and hangs on neither. Proof: docs/proofs/paradigms.md
+    beforehand and depends on neither. Proof: docs/proofs/paradigms.md
     """
 
     KIND: ClassVar[str] = "query.confident_votes"
@@ -255,7 +255,7 @@ class ConfidentMax:
     ``answers`` were given, one that reaches ``threshold`` is answered: every count gets N(0, sigma²), rounded.
 
     Guarantee: μ-GDP with μ² = questions·linf²/check_sigma² + answers·l2²/sigma², for the moves of one question. Which
-    questions are answered is an output, and the cost does not hang on it. Proof: docs/proofs/paradigms.md
+    questions are answered is an output, and the cost does not depend on it. Proof: docs/proofs/paradigms.md
     """
 
     KIND: ClassVar[str] = "mechanism.confident_max"
@@ -332,4 +332,4 @@ def _check_votes(query: TeacherVotes | ConfidentVotes) -> None:
     natural(query.classes, "classes", least=2, most=2**20)
     natural(query.questions, "questions", most=2**24)
     if query.questions * query.classes > 2**26:
-        raise InvalidInput("so many counts do not fit one release; nothing was done. Ask fewer questions at once.")
+        raise InvalidInput("there are too many counts for one release; nothing was done. Ask fewer questions at once.")

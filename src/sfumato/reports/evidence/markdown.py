@@ -122,7 +122,7 @@ def _release(release: Evidence) -> Iterator[str]:
     if release["words"] is not None:
         yield from (f"Margins: {quoted(release['words']['margins'])}", "")
         for language in ("en", "zh"):
-            yield from (f"What an ethics board is told ({language}):", "")
+            yield from (f"For an ethics board ({language}):", "")
             for paragraph in release["words"][language]:
                 yield from (f"> {quoted(paragraph)}", ">")
             yield ""

@@ -143,7 +143,7 @@ def _error(release: Release) -> str:
     try:
         return plain(f"95% margins from the noise: {margins(release, 'en')}")
     except SfumatoError:
-        return "the law of the noise is in the certificate"
+        return "the noise distribution is in the certificate"
 
 
 def _above(value: Fraction) -> float:

@@ -28,7 +28,9 @@ def check(document: object, name: str) -> None:
     """Refuse a document that has not the shape of its schema."""
     found = problems(document, schema(name))
     if found:
-        raise InvalidInput(f"the {name} document has not its shape; nothing was written. {'; '.join(found[:5])}")
+        raise InvalidInput(
+            f"the {name} document does not match its schema; nothing was written. {'; '.join(found[:5])}"
+        )
 
 
 def problems(document: object, stated: Schema) -> list[str]:

@@ -134,7 +134,8 @@ def frontier(release: Release, language: str = "en", theme: str = "light", *, co
 class _Curve:
     """The margin of a column under any law: that of a linear form, over a number.
 
-    ``forms`` are the forms of all numbers where each has the same law of error, or that of the middle group alone.
+    ``forms`` are the forms of all numbers where each has the same error distribution, or that of the middle group
+    alone.
     """
 
     name: str | None
@@ -187,6 +188,6 @@ def _curve(release: Release, column: str | None) -> _Curve:
                 form = over.plus(under, -over.value / under.value)
                 return _Curve(name=each.name, forms=(form,), under=under.value, exact=False, whole=False, numbers=1)
     raise Unsupported(
-        f"the error of {', '.join(each.name for each in chosen)} at another ε cannot be told beforehand; nothing was "
+        f"the error of {', '.join(each.name for each in chosen)} at another ε is not known beforehand; nothing was "
         "drawn. Counts, sums, means, shares and ratios have such a curve."
     )

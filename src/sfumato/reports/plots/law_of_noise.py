@@ -1,4 +1,4 @@
-"""The law of the added noise: how likely each error is, and the margin that holds nearly all of them."""
+"""The distribution of the added noise: how likely each error is, and the margin that holds nearly all of them."""
 
 import math
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class Tailed(Protocol):
 
 @dataclass(frozen=True)
 class Carried:
-    """The law of the noise that a computed figure carries, in the units of that figure."""
+    """The distribution of the noise that a computed figure carries, in the units of that figure."""
 
     KIND: ClassVar[str] = "law.carried"
     form: LinearCombination
@@ -68,16 +68,16 @@ class Carried:
 
 
 def noise(release: Release, language: str = "en", theme: str = "light", *, column: str | None = None) -> Chart:
-    """Draw the law of the error of each number of a release.
+    """Draw the error distribution of each number of a release.
 
-    Counts and sums have a law of their own, in their own units. Of other columns, and where there are several and none
-    is picked, the law of the numbers behind them is drawn, in units of what one row brings.
+    Counts and sums have their own distribution, in their own units. Of other columns, and where there are several and
+    none is picked, the distribution of the numbers behind them is drawn, in units of what one row brings.
     """
     said = only_release(release).statement
     if isinstance(said.law, LadderBound):
         raise Unsupported(
-            "the error of a ladder has a law that depends on the graph and is private; nothing was drawn. Draw its "
-            "intervals."
+            "the error of a ladder has a distribution that depends on the graph and is private; nothing was drawn. "
+            "Draw its intervals."
         )
     about = clean(said.dataset.name)
     chosen = drawable(release, column)
@@ -90,7 +90,7 @@ def noise(release: Release, language: str = "en", theme: str = "light", *, colum
         return law(Carried(first.forms[0]), language, theme, words=words)
     if column is not None:
         raise Unsupported(
-            f"the error of {column!r} has no law of its own, because it depends on the figure itself; nothing was "
+            f"the error of {column!r} has no single distribution, because it depends on the figure itself; nothing was "
             "drawn. Draw its intervals, or leave the column out to see the noise behind all of them."
         )
     words = (message(language, "plot.law_rows", dataset=about), message(language, "plot.error_rows"))

@@ -1,4 +1,4 @@
-"""What each reader is told, and in which order: public, patient, clinician, manager, board.
+"""What each reader reads, and in which order: public, patient, clinician, manager, board.
 
 The same facts for all, since all are filled in from one table of figures; the words, the order and the length differ.
 """

@@ -151,7 +151,7 @@ def factor(epsilon: Fraction) -> str:
 
 
 def _together(facts: Facts, language: str) -> dict[str, str]:
-    """The promise for several units at once: a household, or one person's rows; with a δ, group privacy's own δ."""
+    """The guarantee for several units at once: a household, or one person's rows; with a δ, group privacy's own δ."""
     unit, guarantee = facts.unit, facts.cumulative
     if isinstance(unit, Family):
         count, steps = 2 * unit.size, 2
@@ -168,7 +168,7 @@ def _together(facts: Facts, language: str) -> dict[str, str]:
 
 
 def _at_most(delta: Fraction) -> str:
-    """A δ rounded up to one in so many, three digits of them."""
+    """A δ rounded up to 1/n, with n to three digits."""
     if delta == 0 or 1 / delta < 1000:
         return exact(Fraction(math.ceil(1000 * delta), 1000))
     many = math.floor(1 / delta)

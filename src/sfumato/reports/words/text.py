@@ -11,7 +11,7 @@ POINTS = ("what", "risk", "error", "budget")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """What one reader is told, in paragraphs under four points, in the order in which that reader asks.
+    """What one reader reads, in paragraphs under four points, in the order in which that reader asks.
 
     A text with an empty point or paragraph is refused: nothing is published with a hole in it.
 

@@ -35,7 +35,7 @@ def alarms(release: Release, language: str = "en", theme: str = "light", *, over
     altair = need("altair", "pip install 'sfumato[plots]'")
     said, colours = only_release(release).statement, palette(theme)
     if not isinstance(said.query, Alarms):
-        raise InvalidInput("this is no release of alarms; nothing was drawn.")
+        raise InvalidInput("this is not a release of alarms; nothing was drawn.")
     asked, last, raised = said.query, max(1, said.query.told), len(said.values) // 2
     halted = raised >= asked.alarms
     drawn = _marks(altair, said.values, last, colours, language)

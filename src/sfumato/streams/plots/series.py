@@ -22,7 +22,7 @@ from sfumato.streams.total import RunningTotal
 __all__ = ["DrawnSeries", "course", "event_and_person", "lines", "series"]
 
 MOST_PANELS = 12
-MOST_POINTS = 600  # of one line: more cannot be told apart on paper
+MOST_POINTS = 600  # of one line: more cannot be distinguished on paper
 WIDTH, HEIGHT, SMALL = 600, 260, 110
 
 
@@ -49,9 +49,9 @@ def course(given: Release | Derived) -> DrawnSeries:
     elif isinstance(only_release(given).statement.query, RunningTotal):
         figure = given["total"]
     else:
-        raise InvalidInput("this is no series of a stream; nothing was drawn. Take a release of running totals.")
+        raise InvalidInput("this is not a series of a stream; nothing was drawn. Take a release of running totals.")
     if "step" not in figure.labels or not len(figure.values):
-        raise Unsupported("there are no totals here to draw: none was told, or none was kept. Nothing was drawn.")
+        raise Unsupported("there are no totals here to draw: none was released, or none was kept. Nothing was drawn.")
     steps = figure.labels["step"]
     names = [clean(group) for group in figure.labels.get("group", ("",) * len(steps))]
     groups = tuple(dict.fromkeys(names))

@@ -1,4 +1,4 @@
-"""Figures that are linear in released measurements, with the margins that the known law of the noise gives them."""
+"""Figures that are linear in released measurements, with the margins that the known noise distribution gives them."""
 
 import math
 from collections.abc import Mapping

@@ -107,7 +107,7 @@ def consistent(*given: Release | tuple[Release, int], non_negative: bool = False
     try:
         factor = cho_factor(normal)
     except np.linalg.LinAlgError:
-        raise InvalidInput("these releases do not tell every step and group apart; nothing was computed.") from None
+        raise InvalidInput("these releases do not separate every step and group; nothing was computed.") from None
     maps = [
         cho_solve(factor, matrix.T / measured.variance) for (measured, _), (matrix, _) in zip(read, rows, strict=True)
     ]

@@ -18,7 +18,7 @@ def follow(stream: OpenStream, steps: Iterable[object], *, first: int | None = N
     with the items, with the horizon, or after the last alarm.
 
     ``first`` is the step that the first item belongs to, if not the next one: after a crash the source can be read
-    again from its start with ``first=1``, and the steps that were told already are passed over.
+    again from its start with ``first=1``, and the steps that were released already are skipped.
 
     Public: how many items there are and when they come; let a clock make the items, not the events. Sensitive: what
     they hold.
@@ -74,7 +74,7 @@ async def follow_async(
 
 
 def _told(stream: OpenStream, held: object, step: int) -> Answer | None:
-    """Tell a step, unless it was told already; no other thread tells one between the question and the step."""
+    """Release a step, unless it was released; no other thread releases one between the question and the step."""
     with stream.uninterrupted():
         return tell(stream, held) if step > stream.steps else None
 
@@ -84,5 +84,5 @@ def _before(stream: OpenStream, first: int | None) -> int:
     if first is None:
         return stream.steps
     if natural(first, "first") > stream.steps + 1:
-        raise InvalidInput(f"the next step is {stream.steps + 1}; nothing was told. Begin no later than there.")
+        raise InvalidInput(f"the next step is {stream.steps + 1}; nothing was released. Begin no later than there.")
     return first - 1

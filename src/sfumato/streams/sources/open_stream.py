@@ -23,7 +23,7 @@ def declared(stream: OpenStream) -> RunningTotal | Alarms:
     query = getattr(stream, "query", None)
     if not isinstance(stream, RunningTotals | Watching) or not isinstance(query, RunningTotal | Alarms):
         raise InvalidInput(
-            f"a {type(stream).__name__} is no open stream; nothing was told. Open one: "
+            f"a {type(stream).__name__} is not an open stream; nothing was released. Open one: "
             "vault.stream(…).running_total().open(epsilon=…)."
         )
     return query
@@ -40,9 +40,9 @@ def has_ended(stream: OpenStream) -> bool:
 
 
 def tell(stream: OpenStream, held: object) -> Answer:
-    """Count one step and tell what follows from it; None is a step in which nothing happened.
+    """Count one step and release what follows from it; None is a step in which nothing happened.
 
-    Ids that are none are left out, without an error, since one would tell.
+    Invalid ids are left out without an error, since an error would reveal them.
     """
     groups: tuple[str, ...] = getattr(declared(stream), "groups", ())
     if is_of_people(stream):
@@ -56,7 +56,9 @@ def _people(held: object, groups: tuple[str, ...]) -> object:
     if not groups:
         return _known(held)
     if held is not None and not isinstance(held, Mapping):
-        raise InvalidInput("a step of persons in groups is a mapping from groups to their events; nothing was told.")
+        raise InvalidInput(
+            "a step of persons in groups is a mapping from groups to their events; nothing was released."
+        )
     return {name: _known((held or {}).get(name)) for name in groups}
 
 
@@ -65,7 +67,7 @@ def _known(events: object) -> object:
     if events is None:
         return []
     if isinstance(events, str) or not isinstance(events, Iterable):
-        raise InvalidInput("a step of persons is a list of ids, or amounts by id; nothing was told.")
+        raise InvalidInput("a step of persons is a list of ids, or amounts by id; nothing was released.")
     if not isinstance(events, Mapping):
         return [person for each in events if (person := known_person(each)) is not None]
     return {

@@ -97,7 +97,7 @@ class Association(Measure):
         )
 
     def margin(self, preview: ErrorPreview) -> Fraction | None:
-        """Of the covariance in a group of so many rows; that of a correlation depends on the variances."""
+        """Of the covariance in a group of ``rows`` rows; that of a correlation depends on the variances."""
         if self.scaled or not preview.rows:
             return None
         block = preview.block(*self.needs)

@@ -51,7 +51,7 @@ class MeanValue(Measure):
         return reader.ratio(self.name, sums, reader.numbers(self.of), within=(float(self.of.low), float(self.of.high)))
 
     def margin(self, preview: ErrorPreview) -> Fraction | None:
-        """In a group of so many rows, whose values all lie at the bound that is worse."""
+        """In a group of ``rows`` rows, whose values all lie at the bound that is worse."""
         if not preview.rows:
             return None
         if preview.public:

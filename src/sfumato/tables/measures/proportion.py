@@ -49,7 +49,7 @@ class Proportion(Measure):
         return reader.ratio(self.name, firsts, reader.counts(*self.needs), within=(0.0, 1.0))
 
     def margin(self, preview: ErrorPreview) -> Fraction | None:
-        """In a group of so many rows, of which all or none meet the condition."""
+        """In a group of ``rows`` rows, of which all or none meet the condition."""
         if not preview.rows:
             return None
         return preview.margin([Fraction(1, preview.block(*self.needs).height * preview.rows)])

@@ -48,7 +48,7 @@ class Quotient(Measure):
         return reader.ratio(self.name, over, under, within=(-math.inf, math.inf))
 
     def margin(self, preview: ErrorPreview) -> None:
-        """It depends on both sums, and cannot be told beforehand."""
+        """It depends on both sums, and is not known beforehand."""
         return
 
     @property

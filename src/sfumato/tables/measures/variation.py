@@ -74,7 +74,7 @@ class Variation(Measure):
         )
 
     def margin(self, preview: ErrorPreview) -> Fraction | None:
-        """Of the variance in a group of so many rows; that of its root depends on the variance."""
+        """Of the variance in a group of ``rows`` rows; that of its root depends on the variance."""
         if self.root or not preview.rows:
             return None
         noises = 2 if preview.public else 1

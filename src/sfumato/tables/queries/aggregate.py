@@ -130,7 +130,7 @@ class Aggregate:
         return describe.aggregate(said, self.measures, by=self.by, where=self.where, number=self.number)
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
-        """The margin to expect of each measure, in groups of so many rows; without rows, of those that need none."""
+        """The margin to expect of each measure, in groups of ``rows`` rows; without rows, of those that need none."""
         level = level_of(confidence, [LinearCombination(Fraction(0), {})] * (self.cells if joint else 1))
         known = rows if self.number is None else self.number
         preview = ErrorPreview(blocks=self.blocks, law=law, level=level, rows=known, public=self.number is not None)

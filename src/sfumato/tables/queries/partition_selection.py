@@ -1,4 +1,4 @@
-"""Partition selection: keys that nobody declared, which values enough people share, found privately."""
+"""Private key discovery (partition selection): which values enough people share."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ class PartitionSelection:
 
     @property
     def size(self) -> None:
-        """The answer itself tells how many keys were found."""
+        """The answer itself says how many keys were selected."""
         return
 
     @property
@@ -85,7 +85,7 @@ class PartitionSelection:
         """A threshold on noisy counts, or the selection of most keys where they are not counted."""
         if spend.delta == 0:
             raise NotDeclared(
-                "keys that nobody declared cannot be found without a δ: with some small probability a key of one "
+                "private key discovery needs a δ: with some small probability a key of one "
                 "person alone is shown. Nothing was done. Say release(epsilon=…, delta=1e-9)."
             )
         keys = moved.l0.count if moved.l0 is not None else 0
@@ -137,5 +137,5 @@ class PartitionSelection:
             yield Finding(field="statement.values", problem="must not lie below the threshold")
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
-        """Which keys are found hangs on the data."""
+        """Which keys are found depends on the data."""
         return {}

@@ -137,7 +137,7 @@ class Quantiles:
             yield Finding(field="statement.values", problem="must not fall from one quantile to the next")
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
-        """The error of a quantile hangs on how densely the values lie; only its rank is bounded beforehand."""
+        """The error of a quantile depends on how densely the values lie; only its rank is bounded beforehand."""
         return {}
 
 

@@ -40,7 +40,7 @@ def is_aggregate(node: exp.Expression) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aggregates:
-    """Reads aggregates over rows; ``unit`` is the column that tells persons apart, where there is one."""
+    """Reads aggregates over rows; ``unit`` is the column that identifies persons, where there is one."""
 
     rows: RowScope
     unit: str | None

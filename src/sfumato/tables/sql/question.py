@@ -174,7 +174,7 @@ def _keys(select: exp.Select, table: "Table", rows: RowScope, items: Sequence[_I
             rows.value(item.node)  # what is not understood is refused by its name first
             raise InvalidInput(
                 f"{item.name or name_of(item.node)!r} is neither grouped by nor inside an aggregate; nothing was done. "
-                "Rows themselves are never told."
+                "Rows themselves are never released."
             )
     keys = tuple(_key(item, table, rows) for item in chosen)
     having = select.args.get("having")

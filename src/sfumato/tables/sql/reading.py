@@ -65,7 +65,7 @@ def shallow() -> Iterator[None]:
 
 @contextmanager
 def _understood() -> Iterator[None]:
-    """Say where a text could not be read, in words of our own: the parser's could paint the terminal."""
+    """Say where a text could not be read, in our own words: the parser's could paint the terminal."""
     with shallow():
         try:
             yield

@@ -342,7 +342,7 @@ def _date_part(name: str, of: Term) -> Term:
 
 
 def _buckets(value: Term, low: object, high: object, count: object) -> Term:
-    """Which of so many equal parts from low to high the value lies in: 0 below them, one more than there are above."""
+    """Which of the equal parts from low to high the value lies in: 0 below them, one more than there are above."""
     if (
         not isinstance(low, int | Fraction)
         or not isinstance(high, int | Fraction)

@@ -21,7 +21,7 @@ def unfit(layer: nn.Module) -> str | None:
     if not getattr(layer, "_qkv_same_embed_dim", False):
         return "keys or values have another width than queries"
     if getattr(layer, "bias_k", None) is not None or getattr(layer, "add_zero_attn", False):
-        return "it adds keys of its own"
+        return "it adds further keys"
     return None
 
 
