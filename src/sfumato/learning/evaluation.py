@@ -192,7 +192,7 @@ class Evaluator:
     read; models may be chosen after seeing answers. A question beyond the declared number is refused, whichever thread
     asks it, and each takes its place before a row is read. It cannot be copied, pickled, or used after a fork. The
     charge is added to that of training: where nobody is in both parts, this is more than needed. A unit that the model
-    cannot compute counts as wrong, without an error. Assumes: no operation of a model or of ``metric`` has a rule of its
+    cannot compute counts as wrong, with no error. Assumes: no operation of a model or of ``metric`` has a rule of its
     own for many units at once (``torch.autograd.Function.vmap``, ``torch.library``) that mixes them. Sensitive: the
     units alone.
     """
