@@ -167,6 +167,7 @@ def test_another_audience_is_a_wrong_usage(run, place):
     assert run("explain", place / "ili.json", "--audience", "press").exit_code == 2
 
 
+@pytest.mark.long
 def test_a_report_in_one_language(run, place):
     outcome = run("report", place / "ili.json", "--lang", "zh", "--json")
     said = json.loads(outcome.stdout)
@@ -186,6 +187,7 @@ def test_nothing_is_made_of_a_tampered_or_foreign_certificate(run, place, comman
     assert not (place / "ili.html").exists()
 
 
+@pytest.mark.long
 def test_a_report_lies_beside_its_certificate_or_where_it_is_wanted(run, place):
     beside = run("report", place / "ili.json")
     elsewhere = run("report", place / "ili.json", "-o", place / "page.html", "--key", place / "key.pub")
@@ -202,6 +204,7 @@ def test_a_report_never_takes_the_place_of_its_certificate(run, place):
     assert (place / "ili.json").read_bytes() == before
 
 
+@pytest.mark.long
 def test_a_report_that_cannot_be_written_says_why(run, place):
     outcome = run("report", place / "ili.json", "-o", place / "no" / "such.html")
     assert outcome.exit_code == 1

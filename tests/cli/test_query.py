@@ -339,6 +339,7 @@ def test_a_unit_that_does_not_fit_the_schema_is_refused(run, folder, more, words
     assert words in outcome.stderr
 
 
+@pytest.mark.long
 def test_a_ledger_is_found_by_every_way_to_the_data(run, folder, tmp_path_factory, monkeypatch):
     """Links, folders, databases and folders above: the ledger of the data is the ledger of the data."""
     import duckdb

@@ -71,6 +71,7 @@ def test_all_is_charged_before_the_first_step():
     assert (before, found.event_level.spent.epsilon) == (9, Fraction(1, 2))
 
 
+@pytest.mark.long
 def test_alarms_are_raised_when_most_meet_and_end(watched):
     """Counts of the hall are at least 140 away from the threshold, over 50 scales of the noise: α < 1e-18."""
     found, seen = watched

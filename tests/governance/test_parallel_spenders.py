@@ -54,6 +54,7 @@ def test_a_hundred_requests_on_a_cap_for_ten_get_ten_answers(home: Home) -> None
     assert ledger.verify() == ()
 
 
+@pytest.mark.long
 def test_processes_of_their_own_get_exactly_what_fits(home: Home) -> None:
     ledger = furnished(home, hospital=Budget(epsilon=1))
     context = multiprocessing.get_context("spawn")

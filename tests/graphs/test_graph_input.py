@@ -84,6 +84,7 @@ def test_an_ibis_table() -> None:
     assert pairs(graph(ibis.memtable(TABLE.to_pandas()), nodes=5)) == EXPECTED
 
 
+@pytest.mark.long
 def test_networkx() -> None:
     networkx = pytest.importorskip("networkx")
     made = networkx.Graph(ROWS)

@@ -112,6 +112,7 @@ def levels() -> list[Release]:
     return [table.group_by(*names).count().release(epsilon="1/2") for names in columns]
 
 
+@pytest.mark.long
 def test_levels_add_up_and_err_less(levels: list[Release]) -> None:
     made = consistent(levels)
     country, region, county, zips = made

@@ -43,6 +43,7 @@ def test_near_certain_confidence_ends_and_covers(sure: int) -> None:
         Spread([(Fraction(1), law)]).margin(1 - Fraction(1, 10**13))
 
 
+@pytest.mark.long
 def test_absurd_sizes_are_refused_and_huge_ones_worked_out() -> None:
     law = DiscreteLaplace(scale=Fraction(2**60))
     assert float(Spread([(Fraction(1), law), (Fraction(1), law)]).margin(Fraction(19, 20))) == pytest.approx(

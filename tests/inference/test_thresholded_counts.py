@@ -27,6 +27,7 @@ def chance_of_cover(count: int, scale: Fraction, confidence: Fraction, *, knowin
     return covered / shown
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(2), Fraction(3)])
 @pytest.mark.parametrize("confidence", [Fraction(4, 5), Fraction(19, 20), Fraction(99, 100)])
 def test_every_count_is_covered_given_that_it_is_shown(scale: Fraction, confidence: Fraction) -> None:

@@ -283,6 +283,7 @@ def test_the_square_root_of_the_groups_for_merged_cells_is_caught() -> None:
     assert violations(merged, claimed(TWO), around=AROUND, relation=ADD_REMOVE) != []
 
 
+@pytest.mark.long
 def test_limiting_before_the_filter_would_be_sound_and_lose_rows() -> None:
     """Still a function of the person alone, so no bound breaks; but groups are kept that the filter then empties."""
     young = tuple(visit._replace(age=10) for visit in VISITS)

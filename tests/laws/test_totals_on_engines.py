@@ -153,6 +153,7 @@ def expected(corpus: str) -> list[list[list[int]]]:
 BOTH = [("each once", 8, 7), pytest.param("all", 100, 90, marks=pytest.mark.long)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("corpus", "many", "different"), BOTH)
 def test_the_corpus_has_many_questions_that_say_something(corpus: str, many: int, different: int) -> None:
     found = expected(corpus)

@@ -147,6 +147,7 @@ CONTINUOUS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CONTINUOUS)
 @pytest.mark.parametrize(("cells", "excess"), [(512, 0.025), (4096, 0.003)])
 def test_continuous_errors_are_enclosed(name: str, cells: int, excess: float) -> None:

@@ -71,6 +71,7 @@ def test_what_does_not_belong_together_is_refused() -> None:
             plots.shares(shares, collection, **more)
 
 
+@pytest.mark.long
 def test_the_guide_shows_what_its_code_draws(tmp_path: Path) -> None:
     run(PAGE, tmp_path)
     kept, drawn = ((where / NAME).read_text("utf-8") for where in (IMAGES, tmp_path))

@@ -128,6 +128,7 @@ def test_bounds_beyond_a_word_take_several() -> None:
     assert max(huge) > 2**40  # fails by chance with probability 2^-120
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("dimensions", "scale"), [(1, Fraction(2)), (2, Fraction(1)), (3, Fraction(1, 2)), (2, Fraction(5, 2))]
 )
@@ -222,6 +223,7 @@ def test_margins_are_the_least_that_cover_and_fresh_noise_keeps_them() -> None:
         Cube(dimensions=1025, scale=Fraction(1))
 
 
+@pytest.mark.long
 def test_a_scale_so_small_that_there_is_no_noise_is_still_enclosed() -> None:
     law = Cube(dimensions=2, scale=Fraction(1, 10**6))
     assert 0 <= law.tail(0).low <= law.tail(0).high < Fraction(1, 2**1000)

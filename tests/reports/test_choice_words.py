@@ -141,6 +141,7 @@ def test_an_empty_answer_is_said_and_shown() -> None:
     assert "none was found" in page(made, ["en"])
 
 
+@pytest.mark.long
 def test_pages_show_the_answer_and_how_it_was_chosen(counts: Any, names: Any, top: Any) -> None:
     for release in (counts, names, top):
         text = page(release)
@@ -162,6 +163,7 @@ def test_pages_show_the_answer_and_how_it_was_chosen(counts: Any, names: Any, to
     assert asked(top.statement, "zh") == "按 town 分组后最大的组（在下述限制之内）"
 
 
+@pytest.mark.long
 def test_words_come_without_numpy_and_engines(counts: Any, names: Any, top: Any, tmp_path: Path) -> None:
     for name, release in (("counts", counts), ("names", names), ("top", top)):
         path = release.certificate.save(tmp_path / f"{name}.json")

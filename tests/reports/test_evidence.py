@@ -117,6 +117,7 @@ def _put(value: Any) -> Callable[[Any, Any], None]:
     return change
 
 
+@pytest.mark.long
 def test_every_broken_document_is_told_with_its_place(ledger: Ledger) -> None:
     """Each field is taken away, and given another type, in turn; what the validator refuses must have words."""
     made = pack(ledger, Scope(release=str(_answered(ledger))), PUBLIC)

@@ -304,6 +304,7 @@ def test_hostile_labels_are_drawn_as_text(language: str, tmp_path: Path) -> None
     assert not marked[:, -6:].any()
 
 
+@pytest.mark.long
 @given(st.text(max_size=300))
 def test_a_label_is_one_line_of_xml(text: str) -> None:
     label = clean(text)
@@ -580,6 +581,7 @@ def test_the_ending_decides_the_format(tmp_path: Path) -> None:
     assert plots.save(chart, str(tmp_path / "chart.PNG"), scale=1).read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.long
 def test_the_page_of_a_chart_names_no_address_to_fetch(tmp_path: Path) -> None:
     text = plots.save(release(name=HOSTILE[0]).plot(), tmp_path / "chart.html").read_text("utf-8")
     assert text.startswith("<!doctype html>")

@@ -118,6 +118,7 @@ def test_margins_of_derived_figures_are_those_of_the_noise_that_runs(folder: Pat
     assert exact <= wider <= exact + 1
 
 
+@pytest.mark.long
 def test_an_infeasible_plan_names_what_binds(folder: Path) -> None:
     with pytest.raises(
         BudgetExceeded, match=r"needs at least ε = 12\.192 in its year, and the plan's own cap is ε = 2"

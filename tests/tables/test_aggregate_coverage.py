@@ -102,6 +102,7 @@ def law_for(name: str, kind: str) -> Law:
     return laws.DiscreteLaplace(scale=scale) if kind == "laplace" else laws.RoundedGaussian(sigma=scale)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["laplace", "gaussian"])
 @pytest.mark.parametrize("name", TRUTHS)
 def test_intervals_cover_at_least_as_often_as_they_say(name: str, kind: str) -> None:

@@ -160,6 +160,7 @@ def test_what_a_join_brings_along_is_declared_by_its_name() -> None:
     assert (visits.joins, len(joined.joins)) == ((), 2)
 
 
+@pytest.mark.long
 def test_joined_answers_by_the_public_face() -> None:
     vault, visits, labs, hospitals = world()
     by_region = visits.join(hospitals, on={"hosp": "code"}).group_by("hospitals.region")

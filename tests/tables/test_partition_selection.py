@@ -87,6 +87,7 @@ def test_keys_of_every_type_that_compares_exactly() -> None:
     assert vault.spent == spent
 
 
+@pytest.mark.long
 def test_what_was_found_is_declared_and_grouped_by() -> None:
     _, table = world()
     found = table.find_keys("code").release(epsilon=1, delta=DELTA)

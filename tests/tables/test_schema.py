@@ -185,6 +185,7 @@ def schemas(draw: st.DrawFn) -> Schema:
     )
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(schema=schemas())
 def test_what_is_written_is_read_again(schema: Schema) -> None:

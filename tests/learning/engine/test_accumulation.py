@@ -108,6 +108,7 @@ def test_sums_are_in_full_precision_whatever_is_set(monkeypatch: pytest.MonkeyPa
     assert seen == ["highest", "highest"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("unit", ["record", "user"])
 def test_a_sum_is_that_of_its_units(unit: str) -> None:
     """Units of very different sizes that nearly cancel: the sum of all is within the error of the sum of each alone."""

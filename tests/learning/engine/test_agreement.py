@@ -126,6 +126,7 @@ def test_half_precision_is_near() -> None:
     assert abs(float(alone.flat.norm()) - 0.1) < 1e-6
 
 
+@pytest.mark.long
 def test_gradients_that_are_made_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     make, data = WHOLE["convolutions"]
     model, (x, y) = make(), batch(data)
