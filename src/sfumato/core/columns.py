@@ -51,7 +51,7 @@ class ResultColumn(Protocol):
         ...
 
     def explain(self, language: str = "en", audience: str = "public") -> str:
-        """Say in plain words what was computed from which releases, how exact it is and what is promised."""
+        """Say in plain words what was computed from which releases, how exact it is and what is guaranteed."""
         ...
 
     def to_arrow(self, confidence: Exact = Fraction(19, 20)) -> "pa.Table":

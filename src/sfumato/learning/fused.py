@@ -12,7 +12,7 @@ __all__ = ["fused"]
 Result = TypeVar("Result")
 
 SHAPES = 512
-"""So many shapes of one function are compiled before the compiler gives up on it."""
+"""How many shapes of one function are compiled before the compiler gives up on it."""
 
 
 def fused(function: Callable[..., Result], device: torch.device) -> Callable[..., Result]:

@@ -116,7 +116,7 @@ class NoisyLattice:
         raise InvalidInput("noise is not stored or copied: a lattice cannot be. Make a new one with the same pitch.")
 
     def _drawn(self, size: int, used: IntArray | None) -> IntArray:
-        """So many numbers, in memory that was used before if there is any of that length or more."""
+        """This many numbers, in memory that was used before if there is any of that length or more."""
         out = np.empty(size, dtype=np.int64) if used is None or used.size < size else used
         alone = size < _MANY or not isinstance(self._words, SystemWords | None)
         fine_gaussian(size, self._words, threads=1 if alone else min(2, os.cpu_count() or 1), out=out[:size])

@@ -54,7 +54,7 @@ class TableCut:
 
     @property
     def block(self) -> int:
-        """So many columns of the tail take its weight to less than half."""
+        """The number of columns of the tail that take its weight to less than half."""
         return max(1, self.finest // self.reach)
 
     def nearest(self, column: int) -> Fraction:

@@ -38,7 +38,7 @@ def fill(words: str, facts: Mapping[str, object]) -> str:
 
 
 def percent(thousandths: int) -> str:
-    """So many in 1,000 as a percentage.
+    """A share in 1,000 as a percentage.
 
     >>> percent(100), percent(155), percent(1000)
     ('10%', '15.5%', '100%')

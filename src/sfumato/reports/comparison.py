@@ -113,7 +113,7 @@ class Line:
     """One unit of a comparison.
 
     ``epsilon`` goes with the noise that all lines share, at the comparison's ``delta``; ``margin`` with the ε and δ
-    that all lines share. ``promise`` is what a release under the first unit guarantees this one as it is; where it is
+    that all lines share. ``as_it_stands`` is what a release under the first unit guarantees this one; where it is
     None, ``reason`` says why nothing follows.
     """
 
@@ -122,7 +122,7 @@ class Line:
     epsilon: Fraction
     mechanism: Mechanism
     margin: int
-    promise: Guarantee | None
+    as_it_stands: Guarantee | None
     reason: str | None
 
 
@@ -256,7 +256,7 @@ def _lines(
     for case in cases:
         moved = statistic.sensitivity(case.unit, case.limit)
         noise = least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)
-        promise, reason = _as_it_stands(guarantee, held=held, wanted=case.unit, statistic=statistic)
+        converted, reason = _as_it_stands(guarantee, held=held, wanted=case.unit, statistic=statistic)
         lines.append(
             Line(
                 case=case,
@@ -264,7 +264,7 @@ def _lines(
                 epsilon=spend.epsilon if case == cases[0] else _epsilon(mechanism, moved, spend.delta),
                 mechanism=noise,
                 margin=noise.law.margin(confidence),
-                promise=promise,
+                as_it_stands=converted,
                 reason=reason,
             )
         )
@@ -305,14 +305,14 @@ def _as_it_stands(
     if isinstance(statistic, EventCount):
         enforced = Enforced(count=statistic.most, by=f"at most {statistic.most} events of a person count")
     try:
-        promise = convert(guarantee, held=held, wanted=wanted, enforced=enforced)
+        converted = convert(guarantee, held=held, wanted=wanted, enforced=enforced)
     except NotDeclared:
         return None, "bound"
     except Refused:
         return None, "steps"
-    if isinstance(promise, Approximate) and promise.delta == 1:
+    if isinstance(converted, Approximate) and converted.delta == 1:
         return None, "delta"
-    return promise, None
+    return converted, None
 
 
 def _one_number(moved: int) -> Sensitivity:

@@ -81,7 +81,7 @@ def frequencies(release: Release) -> Frequencies:
 
 
 def so_many(count: int, language: str) -> str:
-    """So many in 1,000, as the language writes it: the number for English, a percentage for Chinese.
+    """A share in 1,000, as the language writes it: the number for English, a percentage for Chinese.
 
     >>> so_many(155, "en"), so_many(155, "zh")
     ('155', '15.5%')

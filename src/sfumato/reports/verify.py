@@ -10,7 +10,7 @@ from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 
-from sfumato.accounting.basic import cost, promised
+from sfumato.accounting.basic import cost, guarantee_of
 from sfumato.accounting.filter_cost import filter_cost, reading
 from sfumato.core.budget import Budget
 from sfumato.core.certificate import KIND, VERSION, Certificate, seals, signed_text
@@ -273,7 +273,7 @@ def _miscalibrated(norm: str, holds: Fraction) -> Finding:
 def _price(said: Statement, event: PrivacyEvent) -> Iterator[Finding]:
     """The charge is what the noise costs, and the stated guarantee is what was charged."""
     try:
-        guarantee = promised(event, said.spend)
+        guarantee = guarantee_of(event, said.spend)
     except SfumatoError as wrong:
         yield Finding(field="statement.spend", problem=f"is {said.spend}, and {wrong}")
         return

@@ -13,9 +13,9 @@ __all__ = ["chunk", "even", "outer", "rows"]
 SHORTEST = 24
 """Chunks with fewer terms cost more than double precision throughout."""
 SLAB = 2**22
-"""So many numbers at most are held in double precision beside the sum."""
+"""The most numbers that are held in double precision beside the sum."""
 DEEP = 2**12
-"""So many products at most are summed at a time in double precision, unless one unit has more."""
+"""The most products that are summed at a time in double precision, unless one unit has more."""
 
 
 @full_precision()

@@ -32,14 +32,14 @@ CROWD = 8
 """At most this many clips of absolute values may stand behind one contribution where they are summed as products."""
 
 WIDE = 2**6
-"""So many times more where the products are summed in double precision."""
+"""How many times more where the products are summed in double precision."""
 
 UNIT_ROUNDOFF = Fraction(1, 2**24)
 PIECE = 1024
-"""So many squares are summed in single precision at most; pieces are summed in double precision."""
+"""The most squares that are summed in single precision; pieces are summed in double precision."""
 
 TINY, TINIEST = 2.0**-126, 2.0**-1022
-"""What a square may lose by underflow, in single and in double precision."""
+"""What underflow can take from a square, in single and in double precision."""
 DEEPEST = 2**12
 """The most roundings of a sum in single precision: this many u, and two more for squares of u, bound its error."""
 

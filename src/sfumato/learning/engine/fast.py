@@ -17,7 +17,7 @@ from sfumato.learning.given import Tree
 __all__ = ["KEEP", "Changed", "fast_sum"]
 
 KEEP = {"cpu": 2**26, "cuda": 2**30}
-"""So many numbers of written-out gradients are kept between norms and sums; beyond it they are made twice."""
+"""The most numbers of written-out gradients that are kept between norms and sums; beyond it they are made twice."""
 
 
 class Changed(RuntimeError):

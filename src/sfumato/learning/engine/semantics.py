@@ -22,7 +22,7 @@ from sfumato.learning.unchanged import Unchanged
 __all__ = ["MEMORY", "semantic_sum"]
 
 MEMORY = 2**25
-"""So many numbers of gradients are held at a time, unless one unit alone has more."""
+"""The most numbers of gradients that are held at a time, unless one unit alone has more."""
 
 
 def semantic_sum(
