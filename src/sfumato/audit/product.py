@@ -590,7 +590,13 @@ PRODUCT: tuple[Drawn, ...] = (
     _fixed("vault: medians", QuantileChoice.KIND, medians, "the exact median", 0, draws=300),
     _fixed("vault: top groups", TopChoice.KIND, topped, "the exact top", (2, 1), draws=32),
     _fixed(
-        "vault: private key discovery", NoisyThreshold.KIND, found, "all are shown, exactly", 1, delta=DELTA, draws=2_000
+        "vault: private key discovery",
+        NoisyThreshold.KIND,
+        found,
+        "all are shown, exactly",
+        1,
+        delta=DELTA,
+        draws=2_000,
     ),
     _fixed("vault: selected keys", OptimalSelection.KIND, selected, "all are shown", 1, delta=DELTA, draws=500),
     _weak("vault: degrees", Laplace.KIND, degrees),
