@@ -44,7 +44,7 @@ REFUSED = [
     ("edges", ["--epsilon", "1", "--nodes", "-3"], "a graph has 1 to"),
     ("edges", ["--epsilon", "1", "--nodes", "nobody"], "not a number of nodes, a range or a file"),
     ("edges", ["--epsilon", "1", "--nodes", "9..3"], "its end before its beginning"),
-    ("edges", ["--epsilon", "1", "--nodes", "raw.txt"], "no text in UTF-8"),
+    ("edges", ["--epsilon", "1", "--nodes", "raw.txt"], "is not text in UTF-8"),
     ("edges", ["--epsilon", "1", "--nodes", "names.txt", "--names", "whole"], "--names text"),
     ("edges", NODE, "--max-degree 20"),
     ("edges", [*NODE, "--max-degree", "5", "--nodes", "9"], "Leave --nodes out"),

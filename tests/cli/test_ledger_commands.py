@@ -201,7 +201,7 @@ def test_accounts_are_opened_from_the_top_and_listed(run, here):
 
 def test_a_cap_is_shared_out_and_the_rest_is_a_reserve(run, here):
     asked = ("account", "allot", "hospital/oncology", "--reason", "2026", "--rule")
-    assert "no number of planned releases" in refused(run, *asked, "proportional", "--share", "a=1/2")
+    assert "is not a number of planned releases" in refused(run, *asked, "proportional", "--share", "a=1/2")
     assert "is not a share" in refused(run, *asked, "reserve", "--share", "a")
     assert "above 1" in refused(run, *asked, "reserve", "--share", "a=1", "--share", "b=1/2")
     told = json.loads(done(run, *asked, "reserve", "--share", "trials=1/2", "--share", "audit=1/4", "--json"))

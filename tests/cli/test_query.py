@@ -169,7 +169,7 @@ REFUSED = [
     (COUNT, ["--epsilon", "1", "--report", "a.html", "--plot", "a.html"], "the same file"),
     (COUNT, ["--epsilon", "1", "--key", "nowhere.key"], "nowhere.key"),
     ("SELECT note, COUNT(*) FROM visits GROUP BY note", ["--epsilon", "1"], "'note' are not declared"),
-    ("SELECT * FROM visits", ["--epsilon", "1"], "rows themselves are never told"),
+    ("SELECT * FROM visits", ["--epsilon", "1"], "rows themselves are never released"),
     ("SELECT COUNT(*) FROM other", ["--epsilon", "1"], "no table 'other' here"),
     ("DROP TABLE visits", ["--epsilon", "1"], "DROP is no question"),
 ]

@@ -146,7 +146,7 @@ def test_what_ends_the_engine_is_not_passed_on_and_not_resumed(
     assert home.spent == sf.Budget(**SPEND)
     assert weights_digest(model) == before
     assert state.exists() is closes
-    with pytest.raises((errors.Refused, errors.InvalidInput), match=r"was closed|is no state of a"):
+    with pytest.raises((errors.Refused, errors.InvalidInput), match=r"was closed|is not a state of a"):
         made.fit(**said, resume=True)
     assert home.spent == sf.Budget(**SPEND)
 
