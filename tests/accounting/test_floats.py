@@ -30,5 +30,5 @@ def test_the_bound_of_a_transform_grows_with_its_levels():
 
 @pytest.mark.parametrize("size", [0, 1, 2, 16, 31, 33, 48, 63, 65, 1000])
 def test_other_lengths_have_no_bound(size):
-    with pytest.raises(InvalidInput, match=f"powers of two from 32 on, and {size} is none"):
+    with pytest.raises(InvalidInput, match=f"powers of two from 32 on, and {size} is not one"):
         floats.transform_error(size)

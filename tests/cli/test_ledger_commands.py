@@ -92,7 +92,7 @@ def test_a_sound_ledger_verifies_and_agrees_with_its_published_heads(run, here):
     assert "6 entries" in said
     assert "2 published heads agree" in said
     assert json.loads(done(run, "ledger", "verify", "--json")) == {"holds": True, "heads": 0, "findings": []}
-    assert "is there already" in refused(run, "ledger", "head", "-o", "first.json")
+    assert "already exists" in refused(run, "ledger", "head", "-o", "first.json")
     assert "is not a signed head" in refused(run, "ledger", "verify", "--head", "reasons.toml")
 
 
@@ -213,7 +213,7 @@ def test_a_cap_is_shared_out_and_the_rest_is_a_reserve(run, here):
 
 def test_windows_need_an_event_unit_and_a_lifetime(run, here):
     asked = ("--every", "monthly", "--entry", "monthly", "--epsilon", 1, "--lifetime-epsilon", 24)
-    assert "lives on" in refused(run, "account", "windows", "hospital", *asked)
+    assert "does not: " in refused(run, "account", "windows", "hospital", *asked)
     done(run, "account", "open", "register", "--unit", "event", "--epsilon", 12, "--reason", "x")
     assert "the privacy budget is ε = 1 for each monthly window" in done(run, "account", "windows", "register", *asked)
     found = json.loads(done(run, "budget", "show", "--json"))["windows"]

@@ -244,9 +244,9 @@ def test_a_long_stream_of_persons_is_warned_of(run, folder):
     ("words", "reason"),
     [
         (("--start", "2026-01-01"), "time with a zone"),
-        (("--start", "soon"), "no time"),
+        (("--start", "soon"), "is not a time"),
         (("--every", "fortnight"), "not a length"),
-        (("--zone", "Mars/Olympus"), "no zone"),
+        (("--zone", "Mars/Olympus"), "is not a time zone"),
         (("--limit", 3), "for persons"),
         (("--separation", 3), "for persons"),
         (("--time", "when"), "must name column when"),

@@ -142,7 +142,7 @@ def test_a_request_that_makes_no_sense(run, words, said):
         (("--epsilon", "1"), "its own ε"),
         (("--margin", "1"), "its own ε"),
         (("--delta", "1e-6"), "its own ε"),
-        (("--groups", "1", "--rows", "1"), "limit of its own"),
+        (("--groups", "1", "--rows", "1"), "its own limit"),
     ],
 )
 def test_what_a_certificate_says_is_not_said_again(run, place, words, said):

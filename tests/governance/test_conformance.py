@@ -160,7 +160,7 @@ def test_what_is_not_declared_is_not_charged(home: Home) -> None:
         ledger.open_account("clinic", unit=PATIENT, cap=THIRD, reason=" ")
     with pytest.raises(InvalidInput, match="is not the path"):
         ledger.open_account("hospital//x", unit=PATIENT, cap=THIRD, reason="slip")
-    with pytest.raises(InvalidInput, match="no filter"):
+    with pytest.raises(InvalidInput, match="is not a filter"):
         ledger.open_account("clinic", unit=PATIENT, cap=THIRD, reason="slip", method="pld")
     assert set(spent(ledger).values()) == {0}
 

@@ -158,7 +158,7 @@ def test_what_a_filter_cannot_hold_is_refused_with_the_reason(home: Home) -> Non
     for account, what in ((by_rho, "ρ"), (by_order, "Rényi loss of order 4")):
         with pytest.raises(Refused, match=f"states no {what}.*"):
             account.reserve(cost, datasets=[VISITS])
-        with pytest.raises(Refused, match=r"brings δ = 1e-7 of its own.*Nothing was read"):
+        with pytest.raises(Refused, match=r"brings δ = 1e-7, and.*Nothing was read"):
             account.reserve(cost, datasets=[VISITS], event=own)
     with pytest.raises(Refused, match="states no ρ"):
         by_rho.reserve(cost, datasets=[VISITS], event=sampled)

@@ -146,8 +146,8 @@ def test_a_lifetime_cap_stops_what_windows_would_let_through() -> None:
 @pytest.mark.parametrize(
     ("words", "unit", "stretch", "every"),
     [
-        ("lives on", user("patient_id", relation="add/remove"), Cadence.MONTHLY, Cadence.MONTHLY),
-        ("lives on", record(relation="add/remove"), Cadence.MONTHLY, Cadence.MONTHLY),
+        ("does not: ", user("patient_id", relation="add/remove"), Cadence.MONTHLY, Cadence.MONTHLY),
+        ("does not: ", record(relation="add/remove"), Cadence.MONTHLY, Cadence.MONTHLY),
         ("two windows are lost", event(relation="replace"), Cadence.MONTHLY, Cadence.MONTHLY),
         ("two monthly windows", event(relation="add/remove"), Cadence.WEEKLY, Cadence.MONTHLY),
         ("two daily windows", event(relation="add/remove"), Cadence.MONTHLY, Cadence.DAILY),

@@ -36,7 +36,7 @@ def test_quantiles_have_a_page_and_a_table_but_no_interval(quantiles: Any, monke
     assert text.count("<td>") == 6
     assert "exponential mechanism" in page(quantiles, ["en"])
     for kind in ("intervals", "noise", "frontier"):
-        with pytest.raises(Unsupported, match="p25, median, p90: chosen and not measured"):
+        with pytest.raises(Unsupported, match="p25, median, p90: chosen by the exponential mechanism"):
             quantiles.plot(kind)
 
 

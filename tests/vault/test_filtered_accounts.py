@@ -79,7 +79,7 @@ def test_a_release_with_a_delta_of_its_own_reads_nothing(
         pytest.fail("rows were read")
 
     monkeypatch.setattr("sfumato.tables.store.exact_numbers", read)
-    with pytest.raises(errors.Refused, match=r"of its own.*Nothing was read and nothing was spent.*kept by sums"):
+    with pytest.raises(errors.Refused, match=r"brings δ = .*Nothing was read and nothing was spent.*kept by sums"):
         question.release(epsilon="1/10", delta=1e-9)
     assert home.open().head() == head
     assert vault.spent == sf.Budget(epsilon=0)
