@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from sfumato.accounting import calibrate_sigma, plan
-from sfumato.accounting.basic import promised
+from sfumato.accounting.basic import guarantee_of
 from sfumato.core.budget import Budget
 from sfumato.core.guarantees import Approximate
 from sfumato.errors import Refused
@@ -25,13 +25,15 @@ def test_calibrated_noise_keeps_what_it_was_calibrated_for(
 ) -> None:
     asked = Budget(epsilon=epsilon, delta=delta)
     sigma = calibrate_sigma(epsilon=epsilon, delta=delta, steps=steps, sampling=rate)
-    assert promised(plan(sigma=sigma, steps=steps, sampling=rate), asked) == Approximate(epsilon=epsilon, delta=delta)
+    assert guarantee_of(plan(sigma=sigma, steps=steps, sampling=rate), asked) == Approximate(
+        epsilon=epsilon, delta=delta
+    )
     with pytest.raises(Refused, match="does not keep"):
-        promised(plan(sigma=sigma * Fraction(99, 100), steps=steps, sampling=rate), asked)
+        guarantee_of(plan(sigma=sigma * Fraction(99, 100), steps=steps, sampling=rate), asked)
     with pytest.raises(Refused, match="does not keep"):
-        promised(plan(sigma=sigma, steps=steps + max(1, steps // 50), sampling=rate), asked)
+        guarantee_of(plan(sigma=sigma, steps=steps + max(1, steps // 50), sampling=rate), asked)
 
 
 def test_gaussian_noise_on_samples_promises_nothing_without_a_delta() -> None:
     with pytest.raises(Refused, match="does not keep"):
-        promised(plan(sigma=100, steps=1, sampling=Fraction(1, 2)), Budget(epsilon=9))
+        guarantee_of(plan(sigma=100, steps=1, sampling=Fraction(1, 2)), Budget(epsilon=9))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sfumato.accounting.basic import cost, promised
+from sfumato.accounting.basic import cost, guarantee_of
 from sfumato.core.documents import canonical, encode, parse
 from sfumato.reports.declarations import DECLARATIONS
 from sfumato.reports.verify import load, verify
@@ -62,7 +62,7 @@ def test_it_verifies_from_itself_alone_and_costs_what_it_cost(query: str) -> Non
         assert outcome.authenticated, f"{outcome}\n{text}"
         said = DECLARATIONS.decode(document["statement"], "statement")
         event = said.mechanism.loss(said.query.sensitivity(said.unit, said.limit))
-        assert cost(promised(event, said.spend)) == said.spend
+        assert cost(guarantee_of(event, said.spend)) == said.spend
         assert holds(encode(said), document["statement"])
 
 

@@ -367,18 +367,18 @@ def test_a_certificate_of_endless_steps_is_a_finding_and_no_endless_work(steps: 
 
 def test_losses_without_room_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     from sfumato.accounting import plan, pld
-    from sfumato.accounting.basic import promised
+    from sfumato.accounting.basic import guarantee_of
 
     def full(*_: Any, **__: Any) -> Any:
         raise MemoryError
 
     event = plan(sigma=2, steps=5, sampling=Fraction(1, 3))
-    assert promised(event, sf.Budget(epsilon=4, delta=1e-5)).epsilon == 4
+    assert guarantee_of(event, sf.Budget(epsilon=4, delta=1e-5)).epsilon == 4
     with pytest.raises(errors.Refused, match="10,000,000 steps"):
-        promised(plan(sigma=2, steps=10**7 + 1, sampling=Fraction(1, 3)), sf.Budget(epsilon=4, delta=1e-5))
+        guarantee_of(plan(sigma=2, steps=10**7 + 1, sampling=Fraction(1, 3)), sf.Budget(epsilon=4, delta=1e-5))
     monkeypatch.setattr(pld, "delta", full)
     with pytest.raises(errors.Refused, match="too many"):
-        promised(event, sf.Budget(epsilon=4, delta=1e-5))
+        guarantee_of(event, sf.Budget(epsilon=4, delta=1e-5))
 
 
 @pytest.mark.parametrize("units", ["record", "group"])

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from sfumato.accounting.basic import cost, promised
+from sfumato.accounting.basic import cost, guarantee_of
 from sfumato.core import events
 from sfumato.core.budget import Budget
 from sfumato.core.sensitivity import Sensitivity
@@ -21,11 +21,11 @@ def test_the_loss_is_what_was_asked_for(share: Fraction, edges: int) -> None:
     for leaves in (None, 2, 3):
         ladder = Ladder.calibrated(nodes=9, leaves=leaves, epsilon=1, edges=edges, share=share)
         event = ladder.loss(Sensitivity.of(l1=ladder.widest))
-        assert cost(promised(event, Budget(epsilon=1))).epsilon == 1
+        assert cost(guarantee_of(event, Budget(epsilon=1))).epsilon == 1
         assert ladder.epsilon + ladder.guide == Fraction(1, edges)
     parts = tuple(Ladder.calibrated(nodes=9, leaves=k, epsilon=1, edges=edges, share=share) for k in (None, 2))
     both = Ladders(parts=parts)
-    assert cost(promised(both.loss(Sensitivity.of(l1=21)), Budget(epsilon=2))).epsilon == 2
+    assert cost(guarantee_of(both.loss(Sensitivity.of(l1=21)), Budget(epsilon=2))).epsilon == 2
     assert isinstance(both.loss(Sensitivity.of(l1=21)), events.Composed)
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 import mpmath
 import pytest
 
-from sfumato.accounting.basic import cost, promised
+from sfumato.accounting.basic import cost, guarantee_of
 from sfumato.accounting.filter_cost import filter_cost
 from sfumato.core import events
 from sfumato.core.budget import Budget
@@ -28,7 +28,7 @@ def test_the_loss_is_what_was_asked_for(leaves: int | None, share: str | None) -
     event = noise.loss(Sensitivity.of(l1=noise.widest))
     assert event == events.Stated(guarantee=Approximate(epsilon=Fraction(1), delta=MILLIONTH))
     spend = Budget(epsilon=1, delta=MILLIONTH)
-    assert cost(promised(event, spend)) == spend
+    assert cost(guarantee_of(event, spend)) == spend
     assert noise.epsilon + noise.guide == 1
     assert share is None or noise.guide == Fraction(share)
     assert noise.numbers == 2

@@ -147,7 +147,7 @@ EXTRA: tuple[str, ...] = (
     "sfumato.accounting.composition.stated",
     "sfumato.accounting.composition.compose",
     "sfumato.accounting.composition.loss_of",
-    "sfumato.accounting.basic.promised",
+    "sfumato.accounting.basic.guarantee_of",
     "sfumato.accounting.calibrate._shortened",
     "sfumato.accounting.calibrate.plan",
     "sfumato.accounting.event_counts._count",

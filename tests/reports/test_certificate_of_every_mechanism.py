@@ -16,7 +16,7 @@ import pytest
 
 import sfumato as sf
 from sfumato import laws, mechanisms
-from sfumato.accounting.basic import cost, promised
+from sfumato.accounting.basic import cost, guarantee_of
 from sfumato.core.budget import Budget
 from sfumato.core.certificate import Certificate
 from sfumato.core.description import Description
@@ -166,7 +166,7 @@ def signed(kind: str) -> tuple[dict[str, Any], SigningKey]:
         unit, query = sf.edge(relation="add/remove"), SyntheticGraph(dataset=DATA, shape=Shape(nodes=4))
     sensitivity = query.sensitivity(unit, None)
     event = mechanism.loss(sensitivity)
-    guarantee = promised(event, spend)
+    guarantee = guarantee_of(event, spend)
     statement = Statement(
         identifier="0" * 32,
         issued="2026-11-15T00:00:00+00:00",
@@ -255,7 +255,7 @@ def test_a_mechanism_that_cannot_answer_a_count_is_caught(kind: str, release: An
     document = copy.deepcopy(release.certificate.document)
     sensitivity = said.query.sensitivity(said.unit, said.limit)
     event = mechanism.loss(sensitivity)
-    guarantee = promised(event, Budget(epsilon=1000, delta=spend.delta))
+    guarantee = guarantee_of(event, Budget(epsilon=1000, delta=spend.delta))
     document["statement"] |= {
         "mechanism": encode(mechanism),
         "law": encode(mechanism.law),
