@@ -64,12 +64,13 @@ PROGRAM = get_command(app)
 
 
 def leaves(command: typer.core.TyperCommand | typer.core.TyperGroup, path: str) -> Iterator[tuple[str, set[str]]]:
-    """Every command with its words, and the long names of its options."""
+    """Every command with its words, and the long names of the options that it shows."""
     children = getattr(command, "commands", {})
     for name, child in children.items():
         yield from leaves(child, f"{path} {name}")
     if not children:
-        yield path, {option for each in command.params for option in each.opts if option.startswith("--")} - {"--help"}
+        shown = [each for each in command.params if not getattr(each, "hidden", False)]  # old names are hidden
+        yield path, {option for each in shown for option in each.opts if option.startswith("--")} - {"--help"}
 
 
 COMMANDS = dict(leaves(PROGRAM, "sfumato"))

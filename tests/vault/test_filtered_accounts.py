@@ -100,7 +100,7 @@ def test_every_reader_is_told_in_the_measure_of_the_account(home: Home, declare:
         assert f" {fits}" in told["manager"]
         state = dict(particulars(release, language))["account"]
         assert state.count(sign) == 2
-        assert "ε = 1, δ = 1/1000000" in state
+        assert {"en": "ε = 1, δ = 1/1000000", "zh": "ε = 1、δ = 1/1000000"}[language] in state
     assert "1,000,000" in release.explain("en", "board")
     used = -(-100 * account.filter_spent // account.filter_cap)
     assert f"{used} of 100 parts" in release.explain("en", "board")  # and not 100, although all of δ is in use

@@ -238,7 +238,7 @@ def _in_panels(look: _Look, rows: Sequence[ChartRow], panels: list[str]) -> Char
     parts = {panel: [row for row in rows if row["parts"][0] == panel] for panel in panels}
     data = [row | {"panel": panel} for panel, some in parts.items() for row in _named(some, first=1)]
     header = look.altair.Header(labelOrient="top", labelAnchor="start", labelPadding=4, title=None)
-    row = look.altair.ChartRow("panel:N", sort=panels, header=header)
+    row = look.altair.Row("panel:N", sort=panels, header=header)
     return look.marks().facet(row=row, data=look.altair.Data(values=data)).resolve_scale(y="independent")
 
 
