@@ -124,7 +124,7 @@ def test_a_vault_takes_what_a_schema_declares() -> None:
 @pytest.mark.parametrize(
     ("unit", "error", "words"),
     [
-        (sf.user("visit_id", relation="add/remove"), Refused, "apart by 'patient_id', and the vault protects user"),
+        (sf.user("visit_id", relation="add/remove"), Refused, "persons by 'patient_id', and the vault protects user"),
         (sf.family(2, "visit_id", relation="replace"), Refused, "need not be the same people"),
     ],
 )
