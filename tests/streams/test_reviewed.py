@@ -110,7 +110,8 @@ def test_a_watch_ends_at_its_horizon_as_the_window_that_is_charged_does() -> Non
 
 @pytest.mark.parametrize("kind", ["totals", "alarms"])
 def test_events_are_held_to_no_separation_and_none_may_be_counted_on(kind: str) -> None:
-    stream = dataclasses.replace(vault().stream(name="x", version="1", horizon=12, window=6), separation=50)
+    made = vault().stream(name="x", version="1", horizon=12, window=6)
+    stream = dataclasses.replace(made, separation=50, gate=made._gate)
     question: Any = stream.running_total() if kind == "totals" else stream.alarms(threshold=5, alarms=1)
     with pytest.raises(errors.Unsupported, match="with a limit and a separation"):
         question.open(epsilon=1)
