@@ -251,7 +251,7 @@ def test_the_board_is_told_what_it_has_to_decide_on() -> None:
 def test_the_manager_is_told_cost_rest_and_price_of_another() -> None:
     text = str(write(facts(total=Fraction(2)), "en", "manager"))
     assert "This release cost ε = 1/2." in text
-    assert "used ε = 1/2 out of ε = 2, which is 25 of 100 parts; ε = 3/2 is left" in text
+    assert "used ε = 1/2 out of its privacy budget of ε = 2, which is 25 of 100 parts; ε = 3/2 is left" in text
     assert "enough left for 3." in text
     assert "10 releases like this one cost 10 times as much, ε = 5." in text
     assert "enough left for one." in str(write(facts(total=Fraction(1)), "en", "manager"))
