@@ -123,7 +123,7 @@ def trained(
 
     protected = sf.user("patient_nbr", relation="add/remove") if unit == "user" else sf.record(relation="add/remove")
     budget = sf.Budget(epsilon=settings["epsilon"], delta=settings["delta"])
-    vault = sf.Vault(unit=protected, budget=budget, name="benchmark", population=facts["number"])
+    vault = sf.Vault(unit=protected, budget=budget, name="benchmark", population=facts["n_units"])
     trainer = vault.trainer(model, torch.nn.functional.cross_entropy, data=Units(*seen, **facts), clip=clip)
     steps: list[int] = []
     figures: list[float] = []
