@@ -18,7 +18,7 @@ ROOMS, PEOPLE, LISTED, TRIES = 4, 30, 10, 120
 TWIN = building(people=PEOPLE, rooms=ROOMS, steps=3 * DAY, seed=7)
 WAYS = TWIN.room[:, 36:]  # from the first morning on
 EVENT, USER = sf.event(relation="add/remove"), sf.user("id", relation="add/remove")
-ALPHA = 1e-8
+ALPHA = 1e-9
 
 
 def played(unit: Any, steps: int, **said: Any) -> ReconstructionRate:

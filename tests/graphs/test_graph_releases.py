@@ -134,6 +134,7 @@ def test_the_price_of_a_node_is_the_cap_and_never_what_the_graph_shows() -> None
 
 @pytest.mark.claim("S0-09")
 @pytest.mark.parametrize(("unit", "epsilon"), [(EDGE, 0.2), (sf.node(max_degree=10, relation="add/remove"), 2)])
+@pytest.mark.alpha(1e-9)
 def test_a_mean_squared_error_of_50(unit: Any, epsilon: float) -> None:
     """ε = √(2/M) for an edge and D·√(2/M) for a node. α = 1e-9: the fourth moment of the noise is 6·M².
 

@@ -357,6 +357,7 @@ SNAP = {"snap-ego-facebook/facebook_combined.txt.gz": 293, "snap-wiki-vote/wiki-
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", sorted(SNAP))
+@pytest.mark.alpha(1e-12)
 def test_the_error_on_public_networks_is_below_that_of_the_ladder(name: str) -> None:
     """10,000 draws of each at ε = 1, δ = 1e-6: at most 85% of the ladder's mean error, and half of its margin.
 

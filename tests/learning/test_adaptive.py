@@ -4,9 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations_with_replacement
-from math import inf, nan, sqrt
+from math import inf, nan
 
 import pytest
+from scipy.stats import chi2
 
 import sfumato as sf
 from sfumato.core import events
@@ -137,11 +138,12 @@ def spread(noise: Fraction, draws: int = 1500) -> float:
     return sum((follow.told(0, words) / UNIT) ** 2 for _ in range(draws)) / draws
 
 
+@pytest.mark.alpha(1e-9)
 def test_the_count_carries_the_noise_that_it_says() -> None:
-    """α below 4e-8 (±5.5 standard errors of a mean of squares, 1500 draws); finds 25% less noise."""
-    limit = 5.5 * sqrt(2 / 1500)
-    assert abs(spread(Fraction(3)) / 9 - 1) <= limit
-    assert not abs(spread(Fraction(9, 4)) / 9 - 1) <= limit  # the twin
+    """The mean of 1,500 squares by the χ² law: α = 1e-9; noise that is 25% less passes with probability 1e-23."""
+    low, high = (float(chi2.ppf(share, 1500)) / 1500 for share in (5e-10, 1 - 5e-10))
+    assert low <= spread(Fraction(3)) / 9 <= high
+    assert not low <= spread(Fraction(9, 4)) / 9 <= high  # the twin
 
 
 def test_the_clip_goes_where_the_quantile_is_and_is_the_same_everywhere() -> None:

@@ -92,6 +92,7 @@ def test_users_keep_their_records_and_absent_ones_stay_absent() -> None:
     assert torch.equal(inputs[:, ::2], images)  # the first of the copies is the record itself
 
 
+@pytest.mark.alpha(1e-19)
 def test_draws_are_fresh_and_shifts_reach_every_place() -> None:
     """A draw of nine places is missed by 400 copies with probability below 1e-19."""
     image = torch.zeros((1, 1, 5, 5))

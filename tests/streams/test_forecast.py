@@ -1,10 +1,10 @@
-"""Forecasts from releases alone: the intervals take in the noise, and a twin that leaves it out fails. α = 1e-8."""
+"""Forecasts from releases alone: the intervals take in the noise, and a twin that leaves it out fails. α = 1e-9."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import chi2
 
 from sfumato.errors import InvalidInput
 from sfumato.streams.post.forecast import _row, forecast
@@ -54,17 +54,17 @@ def test_the_interval_covers_the_exact_number_to_come(changes: float, epsilon: f
 
 
 def test_the_noise_of_a_forecast_is_that_of_its_release() -> None:
-    """Over groups of draws: the spread of forecasts of one exact series, beside what is stated; ±4.75 standard errors.
-    A twin that counts the noise of one released step, and not of a weighed mean of them, is off."""
+    """The spread of 150 forecasts of one exact series, beside what is stated, by the χ² law at α = 1e-9. A twin
+    that counts the noise of one released step, and not of a weighed mean of them, is off."""
     made, drawn, stated = season_after_season(0.0), [], 0.0
     for _ in range(150):
         told = forecast(released(made), steps=1, season=SEASON, weight=0.3)
         drawn.append(told.values[0])
         stated = told.noise[0]
-    error = 4.75 / math.sqrt(2 * len(drawn))
-    assert abs(np.std(drawn) / stated - 1) < error
+    low, high = (chi2.ppf(share, len(drawn) - 1) / len(drawn) for share in (5e-10, 1 - 5e-10))
+    assert low < np.var(drawn) / stated**2 < high
     alone = forecast(released(made), steps=1, season=SEASON, weight=1.0).noise[0]
-    assert abs(np.std(drawn) / alone - 1) > error
+    assert not low < np.var(drawn) / alone**2 < high
 
 
 def test_farther_ahead_is_no_surer_and_is_told_in_words() -> None:

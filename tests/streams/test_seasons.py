@@ -1,4 +1,4 @@
-"""Consistency of several releases: sums agree, no release alone is more exact, the intervals hold. α = 1e-8."""
+"""Consistency of several releases: sums agree, no release alone is more exact, the intervals hold. α = 1e-9."""
 
 from dataclasses import replace
 
