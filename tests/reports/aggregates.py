@@ -8,7 +8,7 @@ import pyarrow as pa
 import sfumato as sf
 from sfumato.core.release import Release
 
-__all__ = ["KEYS", "asked", "five", "mean_of", "table"]
+__all__ = ["KEYS", "asked", "five", "fresh_mean_of", "mean_of", "table"]
 
 KEYS = ("F", "M")
 
@@ -52,7 +52,12 @@ def five() -> Release:
 
 
 @cache
-def mean_of(groups: int, *, epsilon: int | str = 100) -> Release:
-    """One mean in so many groups."""
+def mean_of(groups: int) -> Release:
+    """One mean in each of some groups, drawn once."""
+    return fresh_mean_of(groups, epsilon=100)
+
+
+def fresh_mean_of(groups: int, *, epsilon: int | str) -> Release:
+    """The same, drawn anew at each call."""
     keys = tuple(f"R{place:02}" for place in range(groups))
     return table(keys=keys, column="region").group_by("region").mean("sbp").release(epsilon=epsilon)  # type: ignore[no-any-return]
