@@ -33,6 +33,7 @@ def passes(found: ReconstructionRate) -> bool:
 
 @pytest.mark.claim("S4-19")
 @pytest.mark.claim("S4-16")
+@pytest.mark.alpha(4e-9)
 def test_accuracy_rises_with_the_steps_at_event_level_and_stays_within_the_bound_at_user_level() -> None:
     lengths = (3, 32, 240)
     events, persons = ([played(unit, steps) for steps in lengths] for unit in (EVENT, USER))
@@ -50,6 +51,7 @@ def test_accuracy_rises_with_the_steps_at_event_level_and_stays_within_the_bound
 
 
 @pytest.mark.claim("S4-19")
+@pytest.mark.alpha(1e-8)
 def test_the_attack_on_a_stream_that_was_opened_charged_and_closed() -> None:
     """The same attack on a certificate alone: two days of a real stream by room, at event level. The trajectories are
     so far apart in the noise that a wrong guess has a chance below 1e-8."""

@@ -199,6 +199,7 @@ def test_a_scale_from_the_exact_guide_is_caught() -> None:
 DRAWS = 2600
 
 
+@pytest.mark.alpha(4e-9)
 def test_draws_have_the_law_that_the_released_guide_tells() -> None:
     """Errors within the 80% margin of the scale that was released, and guides above the true one; limits at ±6.2 sd.
 

@@ -238,11 +238,12 @@ def test_a_run_follows_its_clip_and_states_what_it_cost() -> None:
     assert here.left.epsilon == 0
 
 
+@pytest.mark.alpha(1e-20)
 def test_a_course_that_is_resumed_keeps_its_clip() -> None:
     moved = run().sensitivity(record(relation="add/remove"), None)
     noise = AdaptiveClip(noise=Fraction(5)).mechanism(run(), Budget(epsilon=1, delta=1e-5), moved)
     first, second = (noise.course(run(), moved, SystemWords()) for _ in range(2))
-    first.observe(torch.zeros(20), torch.ones(20, dtype=torch.bool))
+    first.observe(torch.zeros(100), torch.ones(100, dtype=torch.bool))  # 50 less noise of 5: the clip stays with e^−50
     first.release(torch.zeros(7, dtype=torch.float64))
     second.load(first.state())
     assert second.clip == first.clip != noise.clip

@@ -167,6 +167,7 @@ def test_running_totals_carry_less_noise_than_with_independent_draws() -> None:
     assert mean_variance(64) < mean_variance(1) / 3
 
 
+@pytest.mark.alpha(1e-100)
 def test_sums_come_back_and_runs_end() -> None:
     said = sums(steps=3, buckets=3, bands=2, size=2, z=Fraction(1, 1000))
     run = said.open(ONE, SystemWords())

@@ -97,6 +97,7 @@ def by_the_cpu(lanes: torch.Tensor, pairs: torch.Tensor) -> np.ndarray:
     return out
 
 
+@pytest.mark.alpha(1e-12)
 def test_the_same_words_are_the_same_numbers_as_on_the_cpu() -> None:
     noise = DeviceNoise(CPU)
     size = 40_000
@@ -107,6 +108,7 @@ def test_the_same_words_are_the_same_numbers_as_on_the_cpu() -> None:
     assert noise.settled(drawn) is drawn.values
 
 
+@pytest.mark.alpha(4e-8)
 def test_the_last_words_of_all_are_the_same_too() -> None:
     """Every corner of a word: all bits, none, signs alone."""
     corners = [0, -1, 1, -(2**31), 2**31 - 1, 1 << 14, (1 << 14) - 1, 1 << 15, 1 << 17, (1 << 17) - 1, 12345 << 17]
@@ -152,6 +154,7 @@ def opened(noise: DeviceNoise) -> DeviceNoise:
     return noise
 
 
+@pytest.mark.alpha(1e-12)
 def test_what_the_device_leaves_open_is_settled_with_the_words_that_it_had() -> None:
     size = 20_000
     trusted, doubtful = DeviceNoise(CPU), opened(DeviceNoise(CPU))
@@ -163,6 +166,7 @@ def test_what_the_device_leaves_open_is_settled_with_the_words_that_it_had() -> 
     assert doubtful.settled(drawn).tolist() == right.values.tolist()
 
 
+@pytest.mark.alpha(1e-9)
 def test_too_few_proposals_leave_places_that_the_cpu_draws() -> None:
     size = 20_000
     noise = DeviceNoise(CPU)

@@ -85,6 +85,7 @@ def test_a_ladder_without_rungs_is_its_centre_and_falling_widths_are_refused() -
         Rungs.of([WidthSteps(0, 2, 3, 1), WidthSteps(4, 1, 1, 1)])
 
 
+@pytest.mark.alpha(1e-100)
 def test_very_small_and_very_large_rates_are_drawn() -> None:
     rungs = LADDERS[0]
     assert all(isinstance(z, int) for z in sample_ladder(rungs, Fraction(1, 10**30), 3, SystemWords()))

@@ -54,6 +54,7 @@ def test_the_filter_finds_a_person_in_a_running_stream_no_better_than_the_charge
 
 
 @pytest.mark.claim("S4-16", "S4-19")
+@pytest.mark.alpha(1e-8)
 def test_ways_through_a_building_are_read_off_event_level_streams_and_not_off_user_level_ones() -> None:
     """The same invented people and rooms, each stream opened, told and closed: ε = 16 for an event, ε = 1 for a person.
 
