@@ -72,7 +72,7 @@ def pictures(
                 model,
                 seen,
                 unit="record",
-                facts={"number": number, "name": name, "version": "1"},
+                facts={"n_units": number, "name": name, "version": "1"},
                 settings={"epsilon": EPSILON, "delta": DELTA, "epochs": epochs, "batch": batch},
                 clip=CLIP,
                 rate=rate,
@@ -136,7 +136,7 @@ def trained(
 
     optimiser = torch.optim.SGD(model.parameters(), lr=rate, momentum=MOMENTUM)
     at_once = settings["batch"] + 4 * int(settings["batch"] ** 0.5)  # nearly always one physical batch a step
-    result = trainer.fit(**settings, optimiser=optimiser, watch=watch, physical=at_once)
+    result = trainer.fit(**settings, optimizer=optimiser, callback=watch, max_physical_batch_size=at_once)
     statement = result.release.statement
     return {
         "steps": steps,
@@ -156,7 +156,7 @@ def _after(event: Any, step: int, delta: str) -> float:
 
 
 def spent(event: Any, steps: list[int], delta: str) -> list[float]:
-    """The ε of the first so many steps, at the δ of the whole run."""
+    """The ε of the first steps, at the δ of the whole run."""
     return [round(_after(event, step, delta), 4) for step in steps]
 
 
@@ -199,7 +199,8 @@ def stays(path: Path, *, runs: int = RUNS) -> dict[str, object]:
     from sfumato.learning import Features
 
     columns, targets, patients, held = readmissions.read(path)
-    rows, wanted = Features(bounds=readmissions.BOUNDS, words=readmissions.WORDS)(columns), torch.from_numpy(targets)
+    features, wanted = Features(bounds=readmissions.BOUNDS, categories=readmissions.WORDS), torch.from_numpy(targets)
+    rows = features(columns)
     seen, test = torch.from_numpy(~held), (rows[torch.from_numpy(held)], targets[held])
     number = 1000 * round(readmissions.PATIENTS * (1 - 1 / readmissions.HELD_OUT) / 1000)
     found: dict[str, dict[str, object]] = {}
@@ -212,7 +213,12 @@ def stays(path: Path, *, runs: int = RUNS) -> dict[str, object]:
                     network(rows.shape[1], hidden),
                     (rows[seen], wanted[seen]),
                     unit="user",
-                    facts={"ids": patients[~held], "records": BY_PATIENT["records"], "number": number, "name": "stays"},
+                    facts={
+                        "ids": patients[~held],
+                        "max_records_per_unit": BY_PATIENT["records"],
+                        "n_units": number,
+                        "name": "stays",
+                    },
                     settings={key: BY_PATIENT[key] for key in ("batch", "epochs", "delta")} | {"epsilon": epsilon},
                     clip=BY_PATIENT["clip"],
                     rate=rate,

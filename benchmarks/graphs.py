@@ -150,7 +150,7 @@ def accuracy(draws: int) -> dict[str, object]:
     from sfumato.graphs.kernels import ranked, triangles
     from sfumato.graphs.local_sensitivity import triangle_rungs
     from sfumato.mechanisms.ladder import Ladder
-    from sfumato.mechanisms.noisy_scale import NoisyScale
+    from sfumato.mechanisms.noisy_local_sensitivity import NoisyLocalSensitivity
     from sfumato.noise import SystemWords
     from sfumato.noise.ladder import sample_ladder
 
@@ -169,7 +169,7 @@ def accuracy(draws: int) -> dict[str, object]:
                 for title, given in (("ladder", epsilon), ("ladder with a bound of its error", epsilon * 24 / 25))
             }
             ladder = Ladder.calibrated(nodes=graph.n, epsilon=epsilon, share="1/25")
-            noise = NoisyScale.calibrated(nodes=graph.n, epsilon=epsilon, delta=DELTA)
+            noise = NoisyLocalSensitivity.calibrated(nodes=graph.n, epsilon=epsilon, delta=DELTA)
             words = SystemWords()
             drawn = np.array([noise.add_noise((0, guide), words) for _ in range(draws)])
             errors["noisy scale"] = np.abs(drawn[:, 0]).astype(np.float64)

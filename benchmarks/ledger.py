@@ -31,10 +31,10 @@ from benchmarks.harness import PAIRS, ratio, write
 from sfumato.core.budget import Budget
 from sfumato.core.statement import Account
 from sfumato.governance import rows, store
-from sfumato.governance.books import account_line, dataset_line, population_line
 from sfumato.governance.durable import DurableLedger
 from sfumato.governance.entries import Committed, Reserved
 from sfumato.governance.ledger import Ledger
+from sfumato.governance.ledger_state import account_line, dataset_line, population_line
 from sfumato.governance.terms import levels_of, written
 from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished, postgres_home, sqlite_home
 
@@ -95,8 +95,8 @@ def _beside_an_insert(place: Place, pairs: int, block: int) -> dict[str, object]
     if home.lite:
         _unsynced(unwaited)
     _charge(account, answer)
-    with account.ledger.record.reading() as pages:
-        length = max(len(row.body) for row in pages.rows())
+    with account.ledger.record.reading() as transaction:
+        length = max(len(row.body) for row in transaction.rows())
     jobs: dict[str, Job] = {"ours": lambda: _charge(account, answer)}
     with _inserts(place.durable(), length) as inserts:
         jobs |= inserts
@@ -284,15 +284,15 @@ def _grown(place: Place, sizes: tuple[int, ...], pairs: int) -> Iterator[tuple[i
 
 
 def _fill(ledger: Ledger, size: int, answer: str) -> None:
-    """Charges and their answers up to so many entries, many in one transaction."""
+    """Charges and their answers up to a number of entries, many in one transaction."""
     lines = tuple(account_line(level) for level in levels_of(ACCOUNT))
     lines += (dataset_line(VISITS.name), population_line("patients"))
     done = ledger.head().head.number
     while done < size:
         at = written(datetime.now(UTC))
-        with ledger.record.store.writing() as pages:
+        with ledger.record.store.writing() as transaction:
             for _ in range(min(AT_ONCE, size - done + 1) // 2):
-                balance = pages.balance(account_line(ACCOUNT))
+                balance = transaction.balance(account_line(ACCOUNT))
                 assert balance is not None
                 after = balance.moved(COST, None, times=1, charges=1)
                 account = Account(
@@ -314,10 +314,10 @@ def _fill(ledger: Ledger, size: int, answer: str) -> None:
                     queued=False,
                     expires=None,
                 )
-                charge = pages.append(entry).number
-                pages.append(Committed(at=at, charge=charge, question=f"question {charge}", certificate=answer))
-            done = pages.end().number
-            head = ledger.record.head(pages)
+                charge = transaction.append(entry).number
+                transaction.append(Committed(at=at, charge=charge, question=f"question {charge}", certificate=answer))
+            done = transaction.end().number
+            head = ledger.record.head(transaction)
         ledger.record.anchor.advance(head, durable=True)
 
 

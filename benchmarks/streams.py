@@ -56,7 +56,7 @@ def run(*, smoke: bool) -> Path:
 def accuracy(horizons: tuple[int, ...]) -> dict[str, object]:
     """The root mean squared error of each strategy, and its ratio to what no strategy can be below."""
     from sfumato.mechanisms.matrix.steps.rows import MOST
-    from sfumato.streams.spread import lower_bound, root_mean_squared
+    from sfumato.streams.strategy_error import lower_bound, root_mean_squared
 
     found: dict[str, object] = {"pairs": PAIRS, "peers": {}}
     for horizon in horizons:
@@ -71,7 +71,7 @@ def accuracy(horizons: tuple[int, ...]) -> dict[str, object]:
 
 def _strategy(name: str, horizon: int) -> Any:
     from sfumato.streams.choice import strategy_for
-    from sfumato.streams.spread import ONE
+    from sfumato.streams.strategy_error import ONE
 
     return strategy_for(name, horizon=horizon, pattern=ONE, largest=1000, pure=False)
 

@@ -213,7 +213,7 @@ def _errors(seed: int, relation: str, measure: str, runs: int) -> "np.ndarray[tu
     truth = float(means[measure](held))
     vault = sf.Vault(unit=sf.record(relation=relation), budget=sf.Budget(epsilon=1), name="accuracy")
     number = held.size if relation == "replace" else None
-    table = vault.table(rows, name="values", version="1", bounds={"value": (0, 200)}, number=number)
+    table = vault.table(rows, name="values", version="1", bounds={"value": (0, 200)}, n_units=number)
     query: Any = getattr(table, measure)("value").query
     mechanism = query.mechanism(query.sensitivity(vault.unit, None), vault.unit, Budget(epsilon=1))
     exact = exact_numbers(query, Beside(own=Source(rows)), unit=vault.unit, limit=None, secret="")

@@ -28,7 +28,7 @@ PANEL = (330, 230)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Level:
-    """What was told at one level: a row a release, a column a number; with the truth and the stated 95% margins."""
+    """What was released at one level: a row a release, a column a number; with the truth and the stated 95% margins."""
 
     name: str
     exact: "npt.NDArray[np.float64]"
@@ -37,7 +37,7 @@ class Level:
 
     @property
     def errors(self) -> "npt.NDArray[np.float64]":
-        """What was told less the truth."""
+        """What was released less the truth."""
         return self.told - self.exact
 
     @property
@@ -70,7 +70,7 @@ def released(
 ) -> Level:
     """Open a question ``runs`` times, each time charged, and hand it the same steps: numbers, ids, or amounts by id.
 
-    Told are the totals after each step, or with a ``width`` the sums of so many steps, one after the other. ``exact``
+    Released are the totals after each step, or with a ``width`` the sums of that many consecutive steps. ``exact``
     is what the steps truly were, where that differs from what may count; ``unit`` divides everything.
 
     >>> import sfumato as sf

@@ -1,4 +1,4 @@
-"""A study: clipping and noise as a regulariser, on generated data. Nothing private is read and nothing is promised."""
+"""A study: clipping and noise as a regulariser, on generated data. Nothing private is read."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -20,7 +20,7 @@ from sfumato.errors import SfumatoError
 from sfumato.graphs.block_models import canonical
 from sfumato.graphs.queries.blocks import BlockEdges, cells_of
 from sfumato.graphs.shape import Shape
-from sfumato.mechanisms import ChosenCap, Ladder, Ladders, NoisyScale
+from sfumato.mechanisms import ChosenCap, Ladder, Ladders, NoisyLocalSensitivity
 from sfumato.mechanisms.matrix import Matrix
 from sfumato.reports.declarations import DECLARATIONS
 from sfumato.tables.keys import Keys
@@ -176,7 +176,7 @@ RARE: dict[str, st.SearchStrategy[Any]] = {
     "mechanism.ladder": ladders,
     "mechanism.ladders": st.lists(ladders, min_size=1, max_size=3).map(lambda parts: Ladders(parts=tuple(parts))),
     "mechanism.noisy_scale": st.builds(
-        NoisyScale,
+        NoisyLocalSensitivity,
         nodes=NODES,
         leaves=LEAVES,
         epsilon=EPSILONS,

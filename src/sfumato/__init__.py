@@ -1,11 +1,11 @@
-"""Sfumato: statistics about people, with a guarantee that can be checked and error bars that are honest.
+"""Sfumato: statistics about people under differential privacy, with a checkable guarantee and honest error bars.
 
 The public face. Names are imported when they are first used, so that ``import sfumato`` stays light.
 """
 
 import importlib
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any  # whatever a module has under a name
 
 from sfumato import errors
 from sfumato.core.data_kind import announce

@@ -6,7 +6,7 @@
     ├── InvalidInput      (also a ValueError)   a parameter is malformed or out of range
     │   └── WrongNorm     (also a TypeError)    a bound in one norm was given where another is needed
     ├── NotDeclared       a public fact is missing: a bound, a key, a unit, a limit
-    ├── Unsupported       not in the closed grammar or vocabulary; named, never guessed
+    ├── Unsupported       not supported; named, never guessed
     ├── BudgetExceeded    the account has less left than was asked for
     ├── Refused           well-formed, but would give a weaker guarantee than it seems to
     ├── EngineFailed      the data or its engine did not answer
@@ -48,7 +48,7 @@ class NotDeclared(SfumatoError):
 
 
 class Unsupported(SfumatoError):
-    """Something outside the closed grammar or vocabulary."""
+    """Something that is not supported."""
 
 
 class BudgetExceeded(SfumatoError):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast  # stores of any kind, and what they take
 from weakref import ref
 
 from sfumato.core.budget import Budget
@@ -219,7 +219,7 @@ class Vault:
 def _checked(budget: Budget | None, name: str | None, population: int | None) -> tuple[Budget, str]:
     """The budget and the name of an account; refused where one is missing, or bounds nothing."""
     if budget is None:
-        raise NotDeclared("a vault needs its budget: how much may be said in all. Say budget=sf.Budget(epsilon=…).")
+        raise NotDeclared("a vault needs its privacy budget. Say budget=sf.Budget(epsilon=…).")
     if not isinstance(budget, Budget) or budget.epsilon == 0 or budget.delta == 1:
         raise InvalidInput("budget must be an sf.Budget with epsilon above 0 and delta below 1.")
     Budget.asked(epsilon=budget.epsilon, delta=budget.delta).judged(population)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.accounting import compose
-from sfumato.accounting.basic import cost, promised
+from sfumato.accounting.basic import cost, guarantee_of
 from sfumato.core.budget import Budget
 from sfumato.core.events import (
     BoundedRange,
@@ -94,7 +94,7 @@ def test_events_with_an_epsilon_of_their_own_cost_that():
     ],
 )
 def test_what_has_no_epsilon_of_its_own_is_not_added_up(event):
-    with pytest.raises(Unsupported, match="has no ε and δ of its own that could be added up; nothing was accounted"):
+    with pytest.raises(Unsupported, match="has no single ε and δ to add up; nothing was accounted"):
         compose([DiscreteLaplace(l1=Fraction(1), scale=Fraction(1)), event])
 
 
@@ -159,9 +159,9 @@ def test_a_guarantee_is_charged_what_it_states():
 def test_pure_noise_promises_its_own_loss_and_never_more_than_was_asked():
     event = DiscreteLaplace(l1=Fraction(1), scale=Fraction(2))
     for asked in (Budget(epsilon="1/2"), Budget(epsilon=1, delta="1/10")):
-        assert promised(event, asked) == Pure(epsilon=Fraction(1, 2))
+        assert guarantee_of(event, asked) == Pure(epsilon=Fraction(1, 2))
     with pytest.raises(Refused, match=r"does not keep ε = 499/1000, δ = 1/10 for this event; nothing was done"):
-        promised(event, Budget(epsilon="499/1000", delta="1/10"))
+        guarantee_of(event, Budget(epsilon="499/1000", delta="1/10"))
 
 
 def test_gaussian_noise_promises_what_was_asked_if_its_exact_curve_keeps_it():
@@ -170,12 +170,14 @@ def test_gaussian_noise_promises_what_was_asked_if_its_exact_curve_keeps_it():
     least = GDP(mu=Fraction(1, 2)).delta_at(1)
     assert rounded_up(least, truth, 1e-20)
     for kept in (least, 2 * least, Fraction(1)):
-        assert promised(event, Budget(epsilon=1, delta=kept)) == Approximate(epsilon=Fraction(1), delta=kept)
+        assert guarantee_of(event, Budget(epsilon=1, delta=kept)) == Approximate(epsilon=Fraction(1), delta=kept)
     for broken in (least * Fraction(999, 1000), Fraction(0)):
         with pytest.raises(Refused, match="does not keep"):
-            promised(event, Budget(epsilon=1, delta=broken))
+            guarantee_of(event, Budget(epsilon=1, delta=broken))
     still = Gaussian(l2_squared=Fraction(0), sigma_squared=Fraction(1))
-    assert promised(still, Budget(epsilon=1, delta="1/10")) == Approximate(epsilon=Fraction(1), delta=Fraction(1, 10))
+    assert guarantee_of(still, Budget(epsilon=1, delta="1/10")) == Approximate(
+        epsilon=Fraction(1), delta=Fraction(1, 10)
+    )
 
 
 @pytest.mark.parametrize(
@@ -192,6 +194,6 @@ def test_gaussian_noise_promises_what_was_asked_if_its_exact_curve_keeps_it():
 )
 def test_whatever_has_a_curve_promises_what_was_asked_if_the_curve_keeps_it(event, curve):
     least = curve.delta_at(1)
-    assert promised(event, Budget(epsilon=1, delta=least)) == Approximate(epsilon=Fraction(1), delta=least)
+    assert guarantee_of(event, Budget(epsilon=1, delta=least)) == Approximate(epsilon=Fraction(1), delta=least)
     with pytest.raises(Refused, match="does not keep"):
-        promised(event, Budget(epsilon=1, delta=least * Fraction(999, 1000)))
+        guarantee_of(event, Budget(epsilon=1, delta=least * Fraction(999, 1000)))

@@ -84,7 +84,7 @@ def test_a_delta_below_the_floor_is_refused_and_not_taken_for_too_little_noise()
 
 
 def test_what_makes_no_sense_is_refused():
-    with pytest.raises(InvalidInput, match="promises nothing"):
+    with pytest.raises(InvalidInput, match="guarantees nothing"):
         accounting.calibrate_sigma(epsilon=1, delta=1, steps=10, sampling=0.1)
     with pytest.raises(InvalidInput, match="sampling"):
         accounting.plan(sigma=1, steps=1, sampling=0)

@@ -237,7 +237,7 @@ def test_the_classical_formula_wastes_noise_below_one_and_is_refused_from_there_
     for epsilon in (1, 2, 20):
         with pytest.raises(Refused, match="proven for ε < 1 only"):
             accounting.classical_sigma(l2=1, epsilon=epsilon, delta="1e-5")
-    with pytest.raises(InvalidInput, match="promises nothing"):
+    with pytest.raises(InvalidInput, match="guarantees nothing"):
         accounting.gaussian_sigma(l2=1, epsilon=1, delta=1)
 
 

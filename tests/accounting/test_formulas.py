@@ -6,7 +6,7 @@ import pytest
 
 from sfumato import accounting
 from sfumato.accounting import advanced, gaussian, optimal, subsampling, zcdp
-from sfumato.accounting.counted import counted
+from sfumato.accounting.event_counts import event_counts
 from sfumato.accounting.parallel import parallel
 from sfumato.core.events import (
     BoundedRange,
@@ -33,13 +33,13 @@ TINY = 1e-25
 def test_events_are_counted():
     once, other = BoundedRange(epsilon=Fraction(1)), BoundedRange(epsilon=Fraction(2))
     nested = Composed(events=(once, Repeated(event=other, times=3), Repeated(event=once, times=0)))
-    assert counted([Repeated(event=nested, times=2), once]) == {once: 3, other: 6}
-    assert counted(once) == {once: 1}
-    assert once not in counted(Repeated(event=once, times=0))
+    assert event_counts([Repeated(event=nested, times=2), once]) == {once: 3, other: 6}
+    assert event_counts(once) == {once: 1}
+    assert once not in event_counts(Repeated(event=once, times=0))
     coins = PoissonSampled(rate=Fraction(1, 2), event=once)
     drawn = FixedSizeSampled(size=1, population=2, event=once)
     for alone in (coins, drawn):
-        assert counted([alone, once, alone]) == {alone: 2, once: 1}
+        assert event_counts([alone, once, alone]) == {alone: 2, once: 1}
 
 
 COINS = PoissonSampled(rate=Fraction(1, 2), event=BoundedRange(epsilon=Fraction(1)))
@@ -69,7 +69,7 @@ def test_samples_of_one_kind_may_lie_inside_each_other():
     twice = PoissonSampled(rate=Fraction(1, 2), event=COINS)
     once = subsampling.poisson(Pure(epsilon=Fraction(1)), "1/2")
     assert accounting.compose(twice) == subsampling.poisson(once, "1/2")
-    assert counted([twice, COINS, twice]) == {twice: 2, COINS: 1}
+    assert event_counts([twice, COINS, twice]) == {twice: 2, COINS: 1}
 
 
 @pytest.mark.parametrize(("epsilon", "rate"), [(1, "1/10"), ("1/2", "1/3"), (0, "1/2"), (2, 1)])
@@ -227,7 +227,7 @@ def test_what_each_event_costs_in_rho():
         PoissonSampled(rate=Fraction(1, 2), event=Gaussian(l2_squared=Fraction(1), sigma_squared=Fraction(1))),
         Stated(guarantee=RDP(curve=((Fraction(2), Fraction(1)),))),
     ):
-        with pytest.raises(Unsupported, match="no ρ of its own"):
+        with pytest.raises(Unsupported, match="has no ρ"):
             zcdp.rho_of(event)
 
 

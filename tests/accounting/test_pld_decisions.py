@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sfumato.accounting import lattice, pld, profiles, windows
+from sfumato.accounting import lattice, pld, pld_truncation, profiles
 from sfumato.accounting.calibrate import _shortened, plan
 from sfumato.core.events import (
     BoundedRange,
@@ -57,13 +57,13 @@ def test_gaussians_alone_are_one_gaussian_and_exact():
     assert pld.epsilon([], delta="1e-6") == pld.delta([], epsilon=0) == 0
 
 
-def merged(events: dict[PrivacyEvent, int]) -> list[tuple[profiles.Pair, int]]:
+def merged(events: dict[PrivacyEvent, int]) -> list[tuple[profiles.DominatingPair, int]]:
     found = pld._merged(Counter(events))
     assert isinstance(found, list)
     return found
 
 
-def values(pair: profiles.Pair) -> tuple[list[float], list[float]]:
+def values(pair: profiles.DominatingPair) -> tuple[list[float], list[float]]:
     """Both profiles at a few places."""
     places = np.array([-1.0, 0.0, 0.3, 1.0, 4.0])
     return pair.remove(places).tolist(), pair.add(places).tolist()
@@ -169,9 +169,9 @@ def test_the_floor_under_delta():
 # ---------------------------------------------------------------------------------------------------- directions
 
 
-def lopsided(one: str, other: str) -> list[tuple[profiles.Pair, int]]:
+def lopsided(one: str, other: str) -> list[tuple[profiles.DominatingPair, int]]:
     response = [profiles.pair_of(pure(epsilon)).remove for epsilon in (one, other)]
-    return [(profiles.Pair(remove=response[0], add=response[1]), 1)]
+    return [(profiles.DominatingPair(remove=response[0], add=response[1]), 1)]
 
 
 @pytest.mark.parametrize("pair", [("1/2", "1"), ("1", "1/2"), ("1/1000", "1")])
@@ -196,13 +196,13 @@ def test_one_direction_is_enough_where_both_are_the_same():
 
 def test_a_direction_that_surely_matters_less_is_not_computed(monkeypatch):
     computed = []
-    compose = windows.compose
+    compose = pld_truncation.compose
 
     def counting(*given, **named):
         computed.append(given)
         return compose(*given, **named)
 
-    monkeypatch.setattr(windows, "compose", counting)
+    monkeypatch.setattr(pld_truncation, "compose", counting)
     event = PoissonSampled(rate=Fraction(1, 100), event=gauss(1))
     assert pld.epsilon([event] * 100, delta="1e-6") > 0
     assert len(computed) == 1
@@ -211,7 +211,7 @@ def test_a_direction_that_surely_matters_less_is_not_computed(monkeypatch):
 def test_an_epsilon_of_nothing_in_one_direction_leaves_the_other_to_be_computed(monkeypatch):
     monkeypatch.setattr(pld, "_merged", lambda found: lopsided("1/1000", "1"))
     monkeypatch.setattr(pld, "_plain", lambda found: None)
-    monkeypatch.setattr(windows, "within", lambda *given: True)
+    monkeypatch.setattr(pld_truncation, "within", lambda *given: True)
     assert pld.epsilon(pure(1), delta="1/10") > Fraction(1, 2)
 
 

@@ -138,6 +138,7 @@ def test_a_sigma_calibrated_by_the_discrete_loss_meets_its_target():
     assert high > accounting.gaussian_sigma(l2=1, epsilon=1, delta=1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epsilon", ["0.3", "1.7"])
 def test_all_shift_patterns_of_the_discrete_gaussian_are_covered(epsilon):
     sigma_squared = Fraction(4)
@@ -320,6 +321,7 @@ def test_stated_guarantees_are_covered(guarantee, least):
     assert once <= pld.epsilon([Stated(guarantee=guarantee), BoundedRange(epsilon=Fraction(1, 50))], delta=1e-6)
 
 
+@pytest.mark.long
 def test_optimal_composition_of_approximate_steps_is_met():
     step = Approximate(epsilon=Fraction("0.05"), delta=Fraction("1e-8"))
     exact = optimal.epsilon(step, 1440, delta=1.45e-5)

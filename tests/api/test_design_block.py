@@ -103,7 +103,7 @@ def learned() -> dict[str, Any]:
         "model": torch.nn.Linear(2, 1),
         "loss": lambda outputs, targets: (outputs[:, 0] - targets).square().mean(),
         "visits_dataset": Units(
-            pressures, pressures.sum(1), ids=ids, records=3, number=20, name="visits", version="2026-10"
+            pressures, pressures.sum(1), ids=ids, max_records_per_unit=3, n_units=20, name="visits", version="2026-10"
         ),
     }
 

@@ -21,10 +21,10 @@ from sfumato.cli.app import app
 from sfumato.local import MEANS, ORACLES
 from sfumato.mechanisms import (
     BufferedNoise,
-    CubeNoise,
     DegreeNoise,
     Gaussian,
     Laplace,
+    LInfKNorm,
     MatrixNoise,
     NoisyThreshold,
     SparseVector,
@@ -116,7 +116,7 @@ def test_every_broken_twin_is_refuted(twin) -> None:
     assert verdict.refuted, verdict
 
 
-ADDITIVE = {Laplace, Gaussian, NoisyThreshold, SparseVector, MatrixNoise, BufferedNoise, DegreeNoise, CubeNoise} | {
+ADDITIVE = {Laplace, Gaussian, NoisyThreshold, SparseVector, MatrixNoise, BufferedNoise, DegreeNoise, LInfKNorm} | {
     SeriesNoise
 }
 
@@ -135,7 +135,7 @@ def test_cosets_of_neighbours_are_the_same_and_those_of_floats_are_not() -> None
     """Which cosets are reached at all. Each of the 12 (of an even sum: 6) has a probability above 1/60 and is missed by
     200,000 draws, or by 100,000 where the draws are vectors, with probability below e^−1600."""
     words = SystemWords()
-    ball, cube = DegreeNoise(nodes=4, epsilon=Fraction(1)), CubeNoise.calibrated(dimensions=3, linf=1, epsilon=1)
+    ball, cube = DegreeNoise(nodes=4, epsilon=Fraction(1)), LInfKNorm.calibrated(dimensions=3, linf=1, epsilon=1)
     laplace = Laplace.calibrated(l1=1, epsilon="1/4")
     here, there = (set(cosets(laplace.add_noise([x] * SAMPLES, words)).tolist()) for x in (0, 1))
     assert here == there == set(range(12))

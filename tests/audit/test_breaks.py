@@ -183,7 +183,7 @@ BREAKS: dict[Callable[[Patch], None], tuple[str, ...]] = {
         "vault: counts, a row more",
         "vault: sums",
         "vault: means",
-        "vault: found keys",
+        "vault: private key discovery",
         "vault: degrees",
         "vault: degree histogram",
         "stream: alarms",

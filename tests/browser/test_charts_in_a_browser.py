@@ -34,7 +34,7 @@ def test_the_mouse_shows_the_figures(visit: Open, chart: Path) -> None:
         seen.page.locator("#chart svg .layer_1_marks path").first.hover()
         tip = seen.page.locator("#vg-tooltip-element.visible")
         tip.wait_for()
-        assert "95% 区间下限" in tip.inner_text()
+        assert "95% 置信区间下限" in tip.inner_text()
         assert seen.page.locator("#vg-tooltip-element img, #vg-tooltip-element script").count() == 0
         seen.has_kept_quiet(chart)
 

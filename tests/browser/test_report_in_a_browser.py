@@ -89,8 +89,8 @@ def test_a_link_switches_the_language_without_a_script(visit: Open, tmp_path: Pa
             assert not away.is_visible()
         shown.goto(f"{path.as_uri()}#zh-Hans-certificate")
         assert chinese.is_visible()
-        assert shown.locator(".certificate h2:visible").all_inner_texts() == ["证书"]
-        assert shown.locator("a.save").inner_text() == "保存证书"
+        assert shown.locator(".certificate h2:visible").all_inner_texts() == ["发布证书"]
+        assert shown.locator("a.save").inner_text() == "保存发布证书"
         shown.emulate_media(media="print")
         assert chinese.is_visible()
         assert not english.is_visible()

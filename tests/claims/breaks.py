@@ -107,10 +107,10 @@ def randomised_response_at_twice_epsilon(original: Any) -> Any:
 @broken("sfumato.accounting.composition:compose", claims=["S4-02", "S4-03"])
 def composition_by_the_maximum(original: Any) -> Any:
     def compose(events: Any) -> Any:
-        from sfumato.accounting.counted import counted
+        from sfumato.accounting.event_counts import event_counts
         from sfumato.core.guarantees import Pure
 
-        parts = [original(event) for event in counted(events)]
+        parts = [original(event) for event in event_counts(events)]
         return max(parts, key=lambda part: part.epsilon) if parts else Pure(epsilon=Fraction(0))
 
     return compose
@@ -439,7 +439,7 @@ def values_are_not_clipped(_original: Any) -> Any:
     return lambda number, low, high: number
 
 
-@broken("sfumato.inference.adjusted:nearest_table", claims=["S1-06"], fast=True)
+@broken("sfumato.inference.consistency:nearest_table", claims=["S1-06"], fast=True)
 def a_table_does_not_keep_its_total(original: Any) -> Any:
     return lambda values, total: original(values, total + 1)
 
@@ -455,7 +455,7 @@ def the_rank_of_a_quantile_is_off_by_a_tenth(original: Any) -> Any:
 # ---------------------------------------------------------------------------------------------------------- ledger
 
 
-@broken("sfumato.governance.books:admit", claims=["S1-23", "S1-19", "S1-24", "X-10"])
+@broken("sfumato.governance.ledger_state:admit", claims=["S1-23", "S1-19", "S1-24", "X-10"])
 def the_ledger_lets_caps_be_passed(_original: Any) -> Any:
     return lambda books, entry: None
 
@@ -556,7 +556,7 @@ def every_part_of_a_graph_is_answered_with_noise_of_its_own(_original: Any) -> A
 @broken("sfumato.graphs.local_sensitivity:Front.rungs", claims=["S0-10"])
 def the_rungs_of_the_ladder_are_half_as_wide(original: Any) -> Any:
     def rungs(self: Any, nodes: int) -> Any:
-        from sfumato.core.rungs import Rungs
+        from sfumato.core.ladder_widths import Rungs
 
         first, *others = original(self, nodes).runs
         return Rungs.of([dataclasses.replace(first, amount=first.amount // 2), *others])

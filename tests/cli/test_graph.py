@@ -154,6 +154,7 @@ def test_the_certificate_verifies_and_is_explained(run, folder):
     assert "Names of nodes of the network “wards” (version May): 2 nodes" in done(run, "explain", "top.json")
 
 
+@pytest.mark.long
 def test_it_draws_and_reports(run, folder):
     parts.package("vl_convert")
     done(

@@ -201,8 +201,8 @@ def test_accounts_are_opened_from_the_top_and_listed(run, here):
 
 def test_a_cap_is_shared_out_and_the_rest_is_a_reserve(run, here):
     asked = ("account", "allot", "hospital/oncology", "--reason", "2026", "--rule")
-    assert "no number of planned releases" in refused(run, *asked, "proportional", "--share", "a=1/2")
-    assert "is no share" in refused(run, *asked, "reserve", "--share", "a")
+    assert "is not a number of planned releases" in refused(run, *asked, "proportional", "--share", "a=1/2")
+    assert "is not a share" in refused(run, *asked, "reserve", "--share", "a")
     assert "above 1" in refused(run, *asked, "reserve", "--share", "a=1", "--share", "b=1/2")
     told = json.loads(done(run, *asked, "reserve", "--share", "trials=1/2", "--share", "audit=1/4", "--json"))
     assert told["reserve"] == {"epsilon": "1/2", "delta": "1/4000000"}
@@ -215,7 +215,7 @@ def test_windows_need_an_event_unit_and_a_lifetime(run, here):
     asked = ("--every", "monthly", "--entry", "monthly", "--epsilon", 1, "--lifetime-epsilon", 24)
     assert "lives on" in refused(run, "account", "windows", "hospital", *asked)
     done(run, "account", "open", "register", "--unit", "event", "--epsilon", 12, "--reason", "x")
-    assert "each monthly window may lose ε = 1" in done(run, "account", "windows", "register", *asked)
+    assert "the privacy budget is ε = 1 for each monthly window" in done(run, "account", "windows", "register", *asked)
     found = json.loads(done(run, "budget", "show", "--json"))["windows"]
     assert found[0]["lifetime"]["cap"] == {"epsilon": "24", "delta": "0"}
     assert "has windows already" in refused(run, "account", "windows", "register", *asked)
@@ -242,7 +242,7 @@ def test_units_are_read(text, words):
     "text", ["", "person", "user", "user:", "record:x", "family:3", "family:x:i", "node:", "node:x"]
 )
 def test_what_is_no_unit_is_refused(text):
-    with pytest.raises(InvalidInput, match="is no unit"):
+    with pytest.raises(InvalidInput, match="is not a unit"):
         unit_of(text, "replace")
 
 

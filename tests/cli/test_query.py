@@ -169,7 +169,7 @@ REFUSED = [
     (COUNT, ["--epsilon", "1", "--report", "a.html", "--plot", "a.html"], "the same file"),
     (COUNT, ["--epsilon", "1", "--key", "nowhere.key"], "nowhere.key"),
     ("SELECT note, COUNT(*) FROM visits GROUP BY note", ["--epsilon", "1"], "'note' are not declared"),
-    ("SELECT * FROM visits", ["--epsilon", "1"], "rows themselves are never told"),
+    ("SELECT * FROM visits", ["--epsilon", "1"], "rows themselves are never released"),
     ("SELECT COUNT(*) FROM other", ["--epsilon", "1"], "no table 'other' here"),
     ("DROP TABLE visits", ["--epsilon", "1"], "DROP is no question"),
 ]
@@ -328,7 +328,7 @@ def test_who_is_protected_is_never_guessed(run, folder):
     [
         (("--unit", "record"), "would protect single rows, which is less"),
         (("--unit", "edge"), "rows of a table are protected as record"),
-        (("--unit", "somebody"), "is no unit"),
+        (("--unit", "somebody"), "is not a unit"),
         (("--unit", "user:sex"), "these need not be the same people"),
         (("--groups", "1"), "--groups and --rows go together"),
     ],
@@ -339,6 +339,7 @@ def test_a_unit_that_does_not_fit_the_schema_is_refused(run, folder, more, words
     assert words in outcome.stderr
 
 
+@pytest.mark.long
 def test_a_ledger_is_found_by_every_way_to_the_data(run, folder, tmp_path_factory, monkeypatch):
     """Links, folders, databases and folders above: the ledger of the data is the ledger of the data."""
     import duckdb

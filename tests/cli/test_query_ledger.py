@@ -82,7 +82,7 @@ def test_what_belongs_to_an_account_needs_one(run, here, alone):
 
 @pytest.mark.parametrize("days", ["2026-01-01", "/", "2026-01-01/", "soon"])
 def test_days_that_are_none_are_refused(run, here, days):
-    assert "are no days" in refused(run, *ask(here, "--account", "hospital/oncology", "--reads", days))
+    assert "is not a period of days" in refused(run, *ask(here, "--account", "hospital/oncology", "--reads", days))
 
 
 def test_terms_and_board_decide_before_anything_is_read(run, seated):

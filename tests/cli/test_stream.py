@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from sfumato.cli import stream
+from sfumato.core.deprecation import GONE
 from sfumato.demo.live_chart import ALARM, BOTH, RELEASED, TRUE, Point, chart
 from sfumato.demo.watched_building import ALARMS, WatchedBuilding
 from sfumato.reports.verify import read, verify
@@ -70,6 +71,7 @@ def test_all_is_charged_before_the_first_step():
     assert (before, found.event_level.spent.epsilon) == (9, Fraction(1, 2))
 
 
+@pytest.mark.long
 @pytest.mark.alpha(1e-15)
 def test_alarms_are_raised_when_most_meet_and_end(watched):
     """Counts of the hall are at least 140 away from the threshold, over 50 scales of the noise: α < 1e-18."""
@@ -167,13 +169,25 @@ def told(run, *words: object) -> list[float]:
 @pytest.mark.parametrize("data", ["visits.csv", "visits.jsonl"])
 def test_events_are_totalled_step_by_step(run, folder, data):
     assert told(run, data, *DAY) == [2, 2, 3]
-    assert told(run, data, *DAY, "--amount", "n", "--each", 3) == [4, 4, 6]
+    assert told(run, data, *DAY, "--amount", "n", "--max-per-event", 3) == [4, 4, 6]
     assert told(run, data, *DAY, "--zone", "Europe/London") == [3, 3, 4]
     assert told(run, data, *DAY, "--person", "who", "--limit", 1, "--delta", "1e-6") == [1, 1, 2]
     assert told(run, data, *DAY, "--most", 1) == [1, 1, 2]
     person = ("--person", "who", "--delta", "1e-6", "--amount", "n")
-    assert told(run, data, *DAY, *person, "--each", 7) == [6, 6, 8]
-    assert told(run, data, *DAY, *person, "--each", 4) == [4, 4, 6]
+    assert told(run, data, *DAY, *person, "--max-per-event", 7) == [6, 6, 8]
+    assert told(run, data, *DAY, *person, "--max-per-event", 4) == [4, 4, 6]
+
+
+def test_the_old_name_of_an_option_works_says_the_new_one_and_is_not_in_the_help(run, folder):
+    asked = ("stream", "total", "visits.csv", *DAY, "--amount", "n", *CLEAR, "--json")
+    old = run(*asked, "--each", 3)
+    assert old.exit_code == 0
+    assert [round(one) for one in json.loads(old.stdout)["columns"]["total"]["values"]] == [4, 4, 6]
+    assert f"--each is now --max-per-event. The old name goes in sfumato {GONE}." in old.stderr
+    both = run(*asked, "--each", 3, "--max-per-event", 1)
+    assert both.exit_code != 0
+    assert "both were given" in both.stderr
+    assert "--each" not in run("stream", "total", "--help").stdout
 
 
 @pytest.mark.parametrize("data", ["visits.csv", "visits.jsonl"])
@@ -193,7 +207,7 @@ def test_a_first_line_without_an_end_is_checked_before_anything_is_spent(run, fo
 
 @pytest.mark.parametrize("offset", [0, 2**19, 2**20])
 def test_a_row_before_a_long_line_counts_one_and_no_more(run, folder, offset):
-    """Long lines of a hostile writer: whether they count does not hang on where the rows before them end."""
+    """Long lines of a hostile writer: whether they count does not depend on where the rows before them end."""
     row = json.dumps({"time": "2026-01-01T00:10:00Z", "who": "a"})
     lines = [row[:-1] + f', "pad": "{"x" * (2**20 + many)}"}}' for many in (-100, 0, 500_000)]
     found = []
@@ -233,7 +247,7 @@ def test_a_long_stream_of_persons_is_warned_of(run, folder):
     [
         (("--start", "2026-01-01"), "time with a zone"),
         (("--start", "soon"), "no time"),
-        (("--every", "fortnight"), "no length"),
+        (("--every", "fortnight"), "not a length"),
         (("--zone", "Mars/Olympus"), "no zone"),
         (("--limit", 3), "for persons"),
         (("--separation", 3), "for persons"),

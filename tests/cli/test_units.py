@@ -70,6 +70,7 @@ def test_every_kind_of_picture(run, place, kind, lang, theme):
     assert outcome.stdout == f"written: {place}/ili.svg\n"
 
 
+@pytest.mark.long
 def test_one_column_is_drawn_by_its_name(run, place):
     parts.package("vl_convert")
     made = two_columns(place)

@@ -75,7 +75,7 @@ def test_what_cannot_be_asked_for_is_refused(bad, says):
     ("bad", "says"),
     [
         (-1, "delta = -1 is outside 0 to 1"),
-        (1, "delta = 1 promises nothing"),
+        (1, "delta = 1 guarantees nothing"),
         (2, "delta = 2 is outside 0 to 1"),
         (float("nan"), "delta = nan is not a finite number"),
         (True, "delta is bool"),

@@ -342,7 +342,7 @@ def test_the_search_for_epsilon_is_the_same_on_every_machine():
 
 def test_gdp_answers_for_no_delta_below_its_floor():
     floor = GDP(mu=Fraction(1, 1000)).delta_at(50)
-    with pytest.raises(Refused, match=r"a δ below .* is not worked out; nothing was done"):
+    with pytest.raises(Refused, match=r"a δ below .* is not supported; nothing was done"):
         GDP(mu=Fraction(1)).epsilon_at(floor)
     assert GDP(mu=Fraction(1)).epsilon_at(2 * floor) > 80
 

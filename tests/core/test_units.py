@@ -54,7 +54,7 @@ def test_public_bounds_must_be_declared():
         node(relation="add/remove")
     with pytest.raises(NotDeclared, match="a weight unit needs bound"):
         weight(relation="replace")
-    with pytest.raises(NotDeclared, match=r"user\(\.\.\.\) needs the column that tells persons apart"):
+    with pytest.raises(NotDeclared, match=r"user\(\.\.\.\) needs the column that identifies persons"):
         user(relation="replace")
     with pytest.raises(NotDeclared, match=r"family\(\.\.\.\) needs the column"):
         family(2, relation="replace")

@@ -128,6 +128,7 @@ def test_the_tour_fits_the_terminal(tmp_path, width):
     fits(heard.getvalue(), width)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("no_pictures")
 def test_the_commands_at_the_end_start_with_what_was_typed(tmp_path):
     shown = tour(tmp_path / "a b", patients=50, program=".venv/bin/sfumato", console=Console(quiet=True))
@@ -196,6 +197,7 @@ def test_a_folder_that_is_a_file_is_refused(tmp_path):
         walk(tmp_path / "file")
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("no_pictures")
 def test_without_the_plots_extra_there_is_a_report_and_no_picture(tmp_path):
     shown, text = walk(tmp_path)

@@ -18,7 +18,7 @@ HEAD = """\
 
 <!-- Written from the program's own help by: .venv/bin/python -m tests.docs.commands (a test compares the two) -->
 
-The program is called `sfumato`. `sfumato --help` lists the commands, and each has a `--help` of its own.
+The program is called `sfumato`. `sfumato --help` lists the commands, and each has its own `--help`.
 `sfumato --version` prints the version. `sfumato --install-completion` teaches your shell (bash, zsh, fish, PowerShell)
 to complete commands and options, and `sfumato --show-completion` prints what it would install. `--json` prints a result
 for programs; numbers that must stay exact are fractions in text there.
@@ -61,6 +61,7 @@ def _rows(command: Any) -> str:
     return "".join(
         f"| {_named(parameter, parameter.annotation)} | {_meaning(parameter, parameter.annotation)} |\n"
         for parameter in inspect.signature(function, eval_str=True).parameters.values()
+        if not getattr(get_args(parameter.annotation)[1], "hidden", False)  # an old name of an option
     )
 
 

@@ -75,7 +75,15 @@ def leaves(command: typer.core.TyperCommand | typer.core.TyperGroup, path: str) 
 COMMANDS = dict(leaves(PROGRAM, "sfumato"))
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=named)
+SLOW = ("docs/how-to/ergm.md", "docs/how-to/paradigms.md")  # chains of draws, and many models
+WITH_CODE = [
+    pytest.param(page, marks=[pytest.mark.long] if named(page) in SLOW else [])
+    for page in PAGES
+    if blocks(page, "python")
+]
+
+
+@pytest.mark.parametrize("page", WITH_CODE, ids=named)
 def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The blocks of one page share a namespace and an empty folder; a hidden one may stand in an HTML comment.
 
@@ -188,6 +196,7 @@ def test_nothing_promises_too_much() -> None:
     assert found == []
 
 
+@pytest.mark.long
 def test_the_picture_shows_what_the_code_draws() -> None:
     pytest.importorskip("altair", reason="plots need their extra")
     kept = COUNTS_BY_REGION.read_text("utf-8")

@@ -19,8 +19,8 @@ from examples import bicycles, levels, messages, meters, occupancy
 from sfumato.errors import InvalidInput
 from sfumato.mechanisms.matrix.steps.pattern import Pattern
 from sfumato.mechanisms.matrix.steps.toeplitz import Toeplitz
-from sfumato.streams.meters import meter_of
 from sfumato.streams.people import People, listed
+from sfumato.streams.strategy_encoder import encoder_of
 from tests import parts
 from tests.docs.networks import IMAGES, run
 from tests.docs.streams import PERSONS, PLACES
@@ -194,9 +194,9 @@ def test_minutes_move_no_further_apart_than_in_one_step() -> None:
     root = Toeplitz(form="square root", horizon=5, bits=8)
     most = 3**2 * root.squared(Pattern(times=1, separation=1, change="added"))
     for places in combinations_with_replacement(range(5), 3):
-        moved = meter_of(root).measure(np.bincount(places, minlength=5))
+        moved = encoder_of(root).measure(np.bincount(places, minlength=5))
         assert (moved**2).sum() <= most
-    assert (meter_of(root).measure(np.array([4, 0, 0, 0, 0])) ** 2).sum() > most  # the twin: four units do
+    assert (encoder_of(root).measure(np.array([4, 0, 0, 0, 0])) ** 2).sum() > most  # the twin: four units do
 
 
 @pytest.mark.parametrize("page", ["places", "persons"])

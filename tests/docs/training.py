@@ -41,7 +41,7 @@ def table_of_epochs(found: dict[str, Any]) -> str:
     """ε and the mean accuracy after some of the epochs."""
     shown = (1, 2, 5, 10, 20, 30, 40)
     lines = [
-        "| after about so many epochs | " + " | ".join(str(epoch) for epoch in shown) + " |",
+        "| after about this many epochs | " + " | ".join(str(epoch) for epoch in shown) + " |",
         "|---" * (len(shown) + 1) + "|",
     ]
     for key, (name, _) in PICTURES.items():

@@ -15,7 +15,7 @@ from sfumato.errors import InvalidInput, NotDeclared, SfumatoError, Unsupported
         (lambda: sources.duckdb("x.duckdb"), NotDeclared, r"duckdb\(…, table='visits'\)"),
         (lambda: sources.duckdb("x.duckdb", table=""), InvalidInput, "one to"),
         (lambda: sources.duckdb("x.duckdb", table="a.b.c.d"), InvalidInput, "one to"),
-        (lambda: sources.duckdb(7, table="x"), InvalidInput, "a int is no DuckDB database"),
+        (lambda: sources.duckdb(7, table="x"), InvalidInput, "a int is not a DuckDB database"),
         (lambda: sources.postgres("mysql://x/y", table="t"), InvalidInput, "starts with postgresql://"),
         (lambda: sources.postgres("postgresql://h/d"), NotDeclared, "which table"),
         (lambda: sources.postgres("postgresql://h/d", table="a.b.c"), InvalidInput, "one to 2 parts"),

@@ -1,4 +1,4 @@
-"""What is kept of a person hangs on that person's own rows and the secret alone."""
+"""What is kept of a person depends on that person's own rows and the secret alone."""
 
 from functools import cache
 from itertools import permutations
@@ -29,6 +29,7 @@ visits = st.builds(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(rows=st.lists(visits, max_size=40).map(tuple), limit=limits, secret=st.text("01ab", min_size=1))
 def test_the_count_is_the_sum_of_what_each_person_is_alone(rows, limit: Limit, secret: str) -> None:

@@ -115,12 +115,14 @@ trees: st.SearchStrategy[Expression] = st.recursive(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=25, deadline=None)
 @given(several=st.lists(trees, min_size=4, max_size=10))
 def test_combinations_of_predicates(several: list[Expression]) -> None:
     assert ask(several, source()) == expected(several)
 
 
+@pytest.mark.long
 @settings(max_examples=25, deadline=None)
 @given(one=trees, two=trees)
 def test_the_laws_of_logic_hold_on_every_row(one: Expression, two: Expression) -> None:

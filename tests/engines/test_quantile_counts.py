@@ -1,4 +1,4 @@
-"""Rows by lattice value: the same on every engine; what is kept of a person hangs on that person's rows alone."""
+"""Rows by lattice value: the same on every engine; what is kept of a person depends on that person's rows alone."""
 
 from collections import Counter
 from collections.abc import Callable

@@ -197,7 +197,7 @@ def test_a_table_has_the_declared_columns_and_no_others() -> None:
         ({"id": Type.NUMBER}, "'id' is declared to hold numbers, and in the data frame it holds texts"),
         ({"id": Type.WHOLE}, "declared to hold whole numbers"),
         ({"n": Type.TEXT}, "holds whole numbers"),
-        ({"cost": Type.WHOLE}, r"a type that the grammar does not know \(decimal\(10, 2\)\)"),
+        ({"cost": Type.WHOLE}, r"a type that is not supported \(decimal\(10, 2\)\)"),
     ],
 )
 def test_columns_that_the_data_does_not_have_so_are_named(declared: dict[str, Type], words: str) -> None:
@@ -312,7 +312,7 @@ def test_a_csv_file_without_declared_types_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_a_cell_of_another_type_is_missing(tmp_path: Path, column: str, cell: str) -> None:
-    """If it stopped the engine, whether there is an answer would tell of one row, at any ε."""
+    """If it stopped the engine, whether there is an answer would reveal something about one row, at any ε."""
     path = csv_file(tmp_path, f'{column}\n"{cell}"\n')
     with Source(path, {column: CSV_TYPES[column]}).opened() as table:
         assert table.to_pyarrow().to_pylist() == [{column: None}]

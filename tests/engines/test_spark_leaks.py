@@ -79,7 +79,7 @@ def test_an_hour_in_a_zone_is_refused_and_in_utc_is_read(spark: Any, stored: str
     before = spark.conf.get("spark.sql.session.timeZone")
     try:
         spark.conf.set("spark.sql.session.timeZone", "America/Los_Angeles")
-        refused(spark.read.parquet(stored).selectExpr("id", "hour(zoned) AS made"), "in a zone of its own")
+        refused(spark.read.parquet(stored).selectExpr("id", "hour(zoned) AS made"), "in another time zone")
         spark.conf.set("spark.sql.session.timeZone", "UTC")
         assert columns(spark.read.parquet(stored).selectExpr("id", "hour(zoned) AS made", "minute(at) AS other"))
     finally:

@@ -16,7 +16,7 @@ from sfumato.engines.sources import Source
 from sfumato.errors import Refused
 
 VISITS = pa.table({"id": [7] * 5 + [8], "visit": list(range(6)), "sick": [1] * 6})
-WORDS = "the column 'id', which tells the protected units apart, .*Nothing was read and nothing was spent.*derived=True"
+WORDS = "the column 'id', which identifies the protected units, .*Nothing was read and nothing was spent.*derived=True"
 
 
 def sick(data: Any, unit: Any, *, derived: bool = False) -> tuple[int, ...]:
@@ -113,7 +113,7 @@ def test_the_ends_of_edges_are_stored_columns() -> None:
         vault = sf.Vault(unit=unit, budget=sf.Budget(epsilon=10), name="contacts")
         for name in ("source", "target"):
             made = edges.mutate(**{name: (edges.source > 1).ifelse(edges.source, edges.target)})
-            with pytest.raises(Refused, match=f"the column '{name}', which tells the protected units apart"):
+            with pytest.raises(Refused, match=f"the column '{name}', which identifies the protected units"):
                 vault.graph(made, name=f"by {name}", version="1", nodes=[1, 2, 3, 4])
         vault.graph(edges.filter(edges.source > 0), name="met", version="1", nodes=[1, 2, 3, 4])
 

@@ -178,6 +178,7 @@ def deepest(work: Callable[[], object]) -> int:
     return most
 
 
+@pytest.mark.long
 @pytest.mark.no_cover  # measuring would double its time
 @settings(
     max_examples=1000 if LONG else 20,

@@ -17,7 +17,7 @@ from sfumato.engines.expressions import (
     AllOf,
     AnyOf,
     Arithmetic,
-    Case,
+    CaseWhen,
     Cast,
     Coalesce,
     Compare,
@@ -107,7 +107,7 @@ def value_of(expression: Value | Term, row: Mapping[str, Cell]) -> Present | Non
         case Coalesce():
             parts = _alike(node.parts, row)
             return next((part for part in parts if part is not None), None)
-        case Case():
+        case CaseWhen():
             return _choice(node, row)
         case Cut():
             return _label(node, value_of(node.part, row))
@@ -165,7 +165,7 @@ def _plain(constant: Literal) -> Present:
 # ---------------------------------------------------------------------------------------------------------- choices
 
 
-def _choice(node: Case, row: Mapping[str, Cell]) -> Present | None:
+def _choice(node: CaseWhen, row: Mapping[str, Cell]) -> Present | None:
     thens = [branch.then for branch in node.branches]
     values = _alike(thens if node.otherwise is None else [*thens, node.otherwise], row)
     for branch, value in zip(node.branches, values, strict=False):
@@ -210,7 +210,7 @@ def _is_number(node: Value, row: Mapping[str, Cell]) -> bool:
             return _is_number(node.part, row)
         case Least() | Greatest() | Coalesce():
             return any(_is_number(part, row) for part in node.parts)
-        case Case():
+        case CaseWhen():
             thens = [branch.then for branch in node.branches]
             last = [] if node.otherwise is None else [node.otherwise]
             return any(_is_number(part, row) for part in (*thens, *last))

@@ -14,7 +14,7 @@ from sfumato.core.budget import Budget
 from sfumato.core.certificate import Certificate
 from sfumato.core.ledger import AccountLedger, Reservation, State
 from sfumato.core.query import Dataset
-from sfumato.core.release import Release
+from sfumato.core.release import Release, presenter_of
 from sfumato.core.signature import SigningKey
 from sfumato.core.stored import Stored, moment
 from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, Refused
@@ -51,7 +51,8 @@ def answered() -> Callable[[Reservation], Release]:
 
     def made(reservation: Reservation) -> Release:
         statement = replace(template.statement, account=reservation.account, spend=reservation.cost)
-        return replace(template, statement=statement, certificate=Certificate.sign(statement, key))
+        signed = Certificate.sign(statement, key)
+        return replace(template, presenter=presenter_of(template), statement=statement, certificate=signed)
 
     return made
 

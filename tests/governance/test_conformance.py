@@ -13,8 +13,8 @@ from sfumato.core.query import Dataset
 from sfumato.core.signature import SigningKey
 from sfumato.core.units import family, record, user
 from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, NotDeclared, Refused
-from sfumato.governance.books import MemoryBooks, replay
 from sfumato.governance.ledger import Ledger
+from sfumato.governance.ledger_state import MemoryLedgerState, replay
 from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished
 
 THIRD = Budget(epsilon="1/3")
@@ -30,17 +30,17 @@ class Clock:
         return self.now
 
 
-def books_of(ledger: Ledger) -> tuple[MemoryBooks, MemoryBooks]:
+def books_of(ledger: Ledger) -> tuple[MemoryLedgerState, MemoryLedgerState]:
     """The books as the database keeps them, and as the record alone gives them."""
-    with ledger.record.reading() as pages:
-        kept = MemoryBooks(
-            kept={balance.name: balance for balance in pages.balances()},
-            editions={edition.dataset: edition for edition in pages.editions()},
-            charges={charge.number: charge for charge in pages.charges()},
-            answers=dict(pages.answers()),
-            head=pages.totals(),
+    with ledger.record.reading() as transaction:
+        kept = MemoryLedgerState(
+            kept={balance.name: balance for balance in transaction.balances()},
+            editions={edition.dataset: edition for edition in transaction.editions()},
+            charges={charge.number: charge for charge in transaction.charges()},
+            answers=dict(transaction.answers()),
+            head=transaction.totals(),
         )
-        return kept, replay(pages.rows())
+        return kept, replay(transaction.rows())
 
 
 def spent(ledger: Ledger) -> dict[str, Fraction]:
@@ -158,7 +158,7 @@ def test_what_is_not_declared_is_not_charged(home: Home) -> None:
         ledger.declare_dataset(VISITS, population="staff", cap=THIRD)
     with pytest.raises(NotDeclared, match="reason"):
         ledger.open_account("clinic", unit=PATIENT, cap=THIRD, reason=" ")
-    with pytest.raises(InvalidInput, match="is no path"):
+    with pytest.raises(InvalidInput, match="is not the path"):
         ledger.open_account("hospital//x", unit=PATIENT, cap=THIRD, reason="slip")
     with pytest.raises(InvalidInput, match="no filter"):
         ledger.open_account("clinic", unit=PATIENT, cap=THIRD, reason="slip", method="pld")

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from sfumato.accounting import rdp, zcdp
-from sfumato.accounting.charged import charged
+from sfumato.accounting.filter_cost import filter_cost
 from sfumato.accounting.filters import RDPFilter, ZCDPFilter
 from sfumato.core.budget import Budget
 from sfumato.core.events import (
@@ -32,9 +32,9 @@ from sfumato.core.guarantees import ZCDP, Approximate
 from sfumato.core.ledger import State
 from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, NotDeclared, Refused
 from sfumato.governance.balances import Balance
-from sfumato.governance.books import admit, replay
 from sfumato.governance.entries import Recovered, Reserved, Row
 from sfumato.governance.ledger import Ledger
+from sfumato.governance.ledger_state import admit, replay
 from tests.governance.homes import PATIENT, VISITS, Home
 from tests.governance.test_conformance import books_of
 
@@ -243,9 +243,9 @@ def test_followed_down_every_path_a_filter_keeps_its_cap_and_its_broken_twin_doe
         start = Balance(name="x", unit=PATIENT, cap=cap, rho=ZCDPFilter.within(cap).rho)
     else:
         start = Balance(name="x", unit=PATIENT, cap=cap, order=order, loss=RDPFilter.within(cap, order=order).loss)
-    kept = _worst_delta(lambda event: charged(event, order), start)
+    kept = _worst_delta(lambda event: filter_cost(event, order), start)
     assert kept <= cap.delta
-    broken = _worst_delta(lambda event: charged(event, order) / 4, start)  # as if all were of a bounded range
+    broken = _worst_delta(lambda event: filter_cost(event, order) / 4, start)  # as if all were of a bounded range
     assert broken > cap.delta
     assert (kept > 0) is (order == 6)  # more than sums would admit, at an order that fits many small losses
 
@@ -265,8 +265,8 @@ def test_the_same_key_with_another_loss_is_another_request(home: Home) -> None:
 def test_an_entry_that_does_not_state_the_losses_is_not_entered(home: Home) -> None:
     ledger = furnished(home, levels=MIXED, population={"method": "rdp", "order": 8})
     ledger.account("hospital/oncology/trial", unit=PATIENT).reserve(EVENTS[0][0], datasets=[VISITS], event=EVENTS[0][1])
-    with ledger.record.reading() as pages:
-        rows = list(pages.rows())
+    with ledger.record.reading() as transaction:
+        rows = list(transaction.rows())
     books, entry = replay(rows[:-1]), rows[-1].entry
     assert isinstance(entry, Reserved)
     admit(books, entry)
@@ -284,8 +284,8 @@ def test_an_entry_that_does_not_state_the_losses_is_not_entered(home: Home) -> N
 def test_a_gap_uses_up_every_filter_and_is_replayed(home: Home) -> None:
     ledger = furnished(home, levels=MIXED, population={"method": "rdp", "order": 8})
     ledger.account("hospital/oncology/trial", unit=PATIENT).reserve(EVENTS[0][0], datasets=[VISITS], event=EVENTS[0][1])
-    with ledger.record.reading() as pages:
-        rows = list(pages.rows())
+    with ledger.record.reading() as transaction:
+        rows = list(transaction.rows())
     gap = Recovered(at=rows[-1].entry.at, reason="a lost disk", anchored="", lost=0, gap=Budget(epsilon="1/3"))
     books = replay([*rows, Row.after(rows[-1].number, rows[-1].digest, gap)])
     for balance in books.balances():
@@ -328,9 +328,9 @@ def test_what_makes_no_filter_is_refused(home: Home) -> None:
         ledger.open_account("a", unit=PATIENT, cap=cap, reason="decided by the tests", **chosen)
 
     for wrong in ("pld", "advanced", "optimal", "zCDP"):
-        with pytest.raises(InvalidInput, match="is no filter of an account"):
+        with pytest.raises(InvalidInput, match="is not a filter of an account"):
             opened(method=wrong)
-        with pytest.raises(InvalidInput, match="is no filter of an account"):
+        with pytest.raises(InvalidInput, match="is not a filter of an account"):
             ledger.declare_population("p", unit=PATIENT, cap=CAP, reason="a", method=wrong)
     with pytest.raises(NotDeclared, match="keeps to one order"):
         opened(method="rdp")

@@ -16,11 +16,11 @@ from sfumato.core.signature import SigningKey
 from sfumato.core.units import event
 from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, NotDeclared, Refused, SfumatoError
 from sfumato.governance.board import Action, Board, Choice, Committee, Community, Outcome, Reasons
-from sfumato.governance.books import replay
 from sfumato.governance.consent import Ground, HipaaBasis, SpecialCategory, Terms
 from sfumato.governance.digest import digest_of
 from sfumato.governance.durable import DurableLedger
 from sfumato.governance.ledger import Ledger
+from sfumato.governance.ledger_state import replay
 from sfumato.governance.periods import Cadence
 from sfumato.governance.plans import Aim, Fixed, Plan, PlannedRelease, Schedule, solve
 from sfumato.governance.policies import BaseAndReserve, Proportional
@@ -109,8 +109,8 @@ def test_with_a_board_nothing_is_charged_without_terms_and_an_approval(home: Hom
         charged(ledger)
     passed(ledger, number, "cho")
     charge = charged(ledger)
-    with ledger.record.reading() as pages:
-        entry = pages.row(charge).entry  # type: ignore[union-attr]
+    with ledger.record.reading() as transaction:
+        entry = transaction.row(charge).entry  # type: ignore[union-attr]
     assert (entry.approvals, entry.purpose, entry.recipient) == ((number,), "research/oncology", "public")  # type: ignore[union-attr]
     same_books(ledger)
 
@@ -330,7 +330,7 @@ def test_windows_need_a_lifetime_and_an_untouched_account_of_their_unit(home: Ho
     windows = TimeWindows(unit=STAY, stretch=Cadence.DAILY, every=Cadence.MONTHLY, cap=TENTH)
     with pytest.raises(NotDeclared, match="a lifetime cap is needed"):
         ledger.set_windows("hospital", windows)
-    with pytest.raises(Refused, match="no account with the unit"):
+    with pytest.raises(Refused, match="not an account with the unit"):
         ledger.set_windows("hospital", replace(windows, lifetime=Budget(epsilon=8)))
 
 
@@ -544,8 +544,8 @@ def test_a_replay_of_decisions_follows_from_the_record_alone(home: Home) -> None
     ledger = governed(home, project=TENTH)
     passed(ledger, asked(ledger))
     passed(ledger, asked(ledger, Action.RAISE, account=ACCOUNT, amount=TENTH))
-    with ledger.record.reading() as pages:
-        assert replay(pages.rows()).decided == pages.government()
+    with ledger.record.reading() as transaction:
+        assert replay(transaction.rows()).decided == transaction.government()
     assert datetime.fromisoformat(ledger.minutes().decisions[0].at).tzinfo == UTC
     assert Dataset(name="visits", edition="2026-10") == VISITS
 
@@ -597,8 +597,8 @@ def test_a_filter_that_admits_more_than_its_cap_is_found(home: Home) -> None:
     entry = AccountOpened(
         at=ledger.head().head.at, path="x", unit=PATIENT, cap=cap, rho=Fraction(100), reason="a trick"
     )
-    with pytest.raises(LedgerError, match="admits more than its cap"), ledger.record.store.writing() as pages:
-        pages.append(entry)
+    with pytest.raises(LedgerError, match="admits more than its cap"), ledger.record.store.writing() as transaction:
+        transaction.append(entry)
 
 
 def test_a_filter_is_used_up_by_a_correction_that_says_nothing_of_its_loss(home: Home) -> None:

@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from sfumato.core.budget import Budget
 from sfumato.errors import BudgetExceeded
 from sfumato.governance.durable import DurableLedger
-from sfumato.governance.pages import Pages
 from sfumato.governance.rows import BALANCE
+from sfumato.governance.transaction import Transaction
 from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished
 
 TENTH = Budget(epsilon="1/10")
@@ -54,6 +54,7 @@ def test_a_hundred_requests_on_a_cap_for_ten_get_ten_answers(home: Home) -> None
     assert ledger.verify() == ()
 
 
+@pytest.mark.long
 def test_processes_of_their_own_get_exactly_what_fits(home: Home) -> None:
     ledger = furnished(home, hospital=Budget(epsilon=1))
     context = multiprocessing.get_context("spawn")
@@ -74,8 +75,8 @@ def test_a_forked_process_spends_from_the_same_budget(home: Home) -> None:
     ledger = furnished(home, hospital=Budget(epsilon=1))
     account = ledger.account(ACCOUNT, unit=PATIENT)
     assert spend(account, "before") == "answered"
-    with ledger.record.reading() as pages:  # a connection is in use while the process forks
-        assert pages.balance("account hospital") is not None
+    with ledger.record.reading() as transaction:  # a connection is in use while the process forks
+        assert transaction.balance("account hospital") is not None
         children = []
         for name in ("first", "second"):
             child = os.fork()
@@ -103,7 +104,7 @@ def test_the_naive_twin_overspends(home: Home) -> None:
 
     def naive(_: int) -> bool:
         with engine.connect() as connection:
-            balance = Pages(connection.connection.cursor()).balance("account hospital")
+            balance = Transaction(connection.connection.cursor()).balance("account hospital")
             connection.rollback()
         assert balance is not None
         fits = balance.cap.epsilon >= balance.epsilon_spent + Fraction(1, 2)

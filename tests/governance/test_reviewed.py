@@ -12,10 +12,10 @@ from sfumato.core.signature import SigningKey
 from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, NotDeclared, Refused, SfumatoError
 from sfumato.governance.anchor import SignedHead
 from sfumato.governance.board import Action, Choice, Outcome
-from sfumato.governance.books import _drawn_on
 from sfumato.governance.digest import digest_of
 from sfumato.governance.entries import Expired, LedgerOpened, Recovered, Released, Reserved, Row
 from sfumato.governance.ledger import Ledger
+from sfumato.governance.ledger_state import _drawn_on
 from sfumato.governance.periods import Cadence
 from sfumato.governance.policies import BaseAndReserve
 from sfumato.governance.time_windows import TimeWindows
@@ -62,8 +62,8 @@ def test_a_recovery_charges_windows_that_are_opened_after_it_and_ends_a_lifetime
     for days in (("2026-01-01", "2026-01-31"), ("2027-01-01", "2027-01-31")):
         with pytest.raises(BudgetExceeded):
             one.reserve(Budget(epsilon="1/1000"), datasets=[VISITS], reads=days)
-    with back.record.reading() as pages:  # also where the board raises the lifetime again
-        window, _ = _drawn_on(pages, "window hospital 2027-05", TENTH)
+    with back.record.reading() as transaction:  # also where the board raises the lifetime again
+        window, _ = _drawn_on(transaction, "window hospital 2027-05", TENTH)
     assert window.left == Budget.none()
     same_books(back)
 
@@ -378,7 +378,7 @@ def test_a_forbidden_purpose_is_not_passed_by_its_spelling(home: Home, purpose: 
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"lasts": timedelta(days=4_000_000)}, "no day of a calendar"),
+        ({"lasts": timedelta(days=4_000_000)}, "not a calendar day"),
         ({"subject": "half a pair \ud800"}, "surrogate"),
         ({"by": "ada\ud800"}, "surrogate"),
     ],
@@ -393,7 +393,7 @@ def test_a_request_that_cannot_be_written_down_is_refused(home: Home, fields: di
 
 def test_a_charge_that_would_never_be_stale_is_refused(home: Home) -> None:
     account = furnished(home).account(ACCOUNT, unit=PATIENT)
-    with pytest.raises(InvalidInput, match="no day of a calendar"):
+    with pytest.raises(InvalidInput, match="not a calendar day"):
         account.reserve(TENTH, datasets=[VISITS], lasts=timedelta(days=4_000_000))
 
 

@@ -103,8 +103,8 @@ def test_a_record_that_skips_a_place_is_found(home: Home) -> None:
     account.advance(charge, 0, "a", datasets=[VISITS])
     ledger = account.ledger
     for place in (0, 2):
-        with ledger.record.reading() as pages:
-            totals = pages.end()
+        with ledger.record.reading() as transaction:
+            totals = transaction.end()
         forged = Row.after(
             totals.number, totals.digest, Advanced(at=totals.at, charge=charge.number, place=place, holder="x")
         )

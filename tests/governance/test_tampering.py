@@ -91,9 +91,9 @@ def test_a_rewritten_chain_is_found_from_the_anchor_and_from_a_published_head(
     published = ledger.head()
     home.unlocked(f"UPDATE record SET body = replace(body, '{before}', '{after}') WHERE number = {number}")
     rechained(home, number)
-    with ledger.record.reading() as pages:
-        alone = [finding for finding in check(pages, heads=()) if finding.entry]
-        held = [finding for finding in check(pages, heads=(published,)) if finding.entry]
+    with ledger.record.reading() as transaction:
+        alone = [finding for finding in check(transaction, heads=()) if finding.entry]
+        held = [finding for finding in check(transaction, heads=(published,)) if finding.entry]
     assert alone == []  # the broken twin: a chain without a head outside the database proves nothing
     assert [finding.entry for finding in held] == [14]
     assert 14 in {finding.entry for finding in ledger.verify()}
@@ -169,12 +169,12 @@ def test_a_number_that_is_none_stops_the_charge(home: Home, ledger: Ledger) -> N
 
 def test_an_entry_above_its_cap_is_found(home: Home, ledger: Ledger) -> None:
     """A record that was written by a broken ledger, chained and anchored as it should be."""
-    with ledger.record.store.writing() as pages:
-        row = pages.row(13)
+    with ledger.record.store.writing() as transaction:
+        row = transaction.row(13)
         assert row is not None
         assert isinstance(row.entry, Reserved)
-        pages.append(replace(row.entry, cost=Budget(epsilon=1000)))
-        head = ledger.record.head(pages)
+        transaction.append(replace(row.entry, cost=Budget(epsilon=1000)))
+        head = ledger.record.head(transaction)
     ledger.record.anchor.advance(head, durable=True)
     findings = ledger.verify()
     assert [finding.entry for finding in findings] == [15]

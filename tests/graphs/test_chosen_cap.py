@@ -39,7 +39,7 @@ def worlds(n: int, directed: bool = False) -> Worlds:
 
 
 def of_degrees(degrees: Numbers, found: Callable[[Any], Sequence[int]]) -> Numbers:
-    """Something that hangs on the degrees alone, for every row of them."""
+    """Something that depends on the degrees alone, for every row of them."""
     kinds, which = np.unique(np.sort(degrees, axis=1), axis=0, return_inverse=True)
     return np.array([found(row) for row in kinds])[which.reshape(-1)]
 

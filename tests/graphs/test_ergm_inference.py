@@ -158,7 +158,7 @@ def test_a_release_is_fitted_with_the_law_of_its_noise() -> None:
 
 
 def test_what_cannot_be_fitted_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="law of its noise"):
+    with pytest.raises(InvalidInput, match="noise distribution"):
         fit_numbers(nodes=10, released=[1, 2, 3], linear=[1, 0, 1])
     with pytest.raises(InvalidInput, match="three means"):
         Prior(deviation=(1.0, 0.0, 1.0))

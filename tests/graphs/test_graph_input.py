@@ -30,7 +30,7 @@ def graph(data: object, unit: Any = EDGE, **said: Any) -> Any:
 
 def read(given: Any, cap: int | None = None) -> Any:
     """The adjacency that a graph is read as."""
-    area = given.gate._stores["graphs"]
+    area = given._gate._stores["graphs"]
     return area._holdings[given.dataset].graph(cap, area._secret)
 
 
@@ -84,6 +84,7 @@ def test_an_ibis_table() -> None:
     assert pairs(graph(ibis.memtable(TABLE.to_pandas()), nodes=5)) == EXPECTED
 
 
+@pytest.mark.long
 def test_networkx() -> None:
     networkx = pytest.importorskip("networkx")
     made = networkx.Graph(ROWS)
@@ -336,7 +337,7 @@ def test_columns_that_do_not_fit_cost_nothing(table: pa.Table, said: dict[str, A
     found = graph(table, **{"nodes": 5, **said})
     with pytest.raises(InvalidInput, match="nothing was spent"):
         found.edges().release(epsilon=1)
-    assert found.gate.spent.epsilon == 0
+    assert found._gate.spent.epsilon == 0
 
 
 def test_a_file_that_is_no_csv_ends_the_release_and_is_not_shown(tmp_path: Path) -> None:
@@ -347,7 +348,7 @@ def test_a_file_that_is_no_csv_ends_the_release_and_is_not_shown(tmp_path: Path)
     with pytest.raises(EngineFailed) as failure:
         found.edges().release(epsilon=1)
     assert str(SECRET) not in str(failure.value)
-    assert found.gate.spent.epsilon == 1
+    assert found._gate.spent.epsilon == 1
     with pytest.raises(Refused, match="closed"):
         found.stars().release(epsilon=1)
 
@@ -366,7 +367,7 @@ def test_hand_made_queries_with_other_facts_are_refused() -> None:
         replace(found.degrees().query, called=tuple("abcde")),
     ):
         with pytest.raises(Refused, match="not those declared"):
-            found.gate.release(query, spend)
+            found._gate.release(query, spend)
 
     @dataclass(frozen=True, kw_only=True)
     class Free(EdgeCount):
@@ -377,13 +378,13 @@ def test_hand_made_queries_with_other_facts_are_refused() -> None:
         pass
 
     with pytest.raises(Unsupported):
-        found.gate.release(Free(dataset=found.dataset, shape=found.shape), spend)
+        found._gate.release(Free(dataset=found.dataset, shape=found.shape), spend)
     with pytest.raises(Unsupported):
-        found.gate.release(replace(found.edges().query, shape=Smaller(nodes=5)), spend)
+        found._gate.release(replace(found.edges().query, shape=Smaller(nodes=5)), spend)
     other = replace(found.dataset, name="elsewhere")
     with pytest.raises(InvalidInput, match="holds no graph"):
-        found.gate.release(replace(found.edges().query, dataset=other), spend)
-    assert found.gate.spent.epsilon == 0
+        found._gate.release(replace(found.edges().query, dataset=other), spend)
+    assert found._gate.spent.epsilon == 0
 
 
 def test_questions_that_make_no_sense_are_refused() -> None:

@@ -15,7 +15,7 @@ import sfumato as sf
 from sfumato import noise
 from sfumato.errors import BudgetExceeded, NotDeclared
 from sfumato.graphs.adjacency import Adjacency
-from sfumato.inference.adjusted import _nearest_rising
+from sfumato.inference.consistency import _nearest_rising
 from sfumato.mechanisms import Laplace
 from sfumato.reports.particulars import asked, particulars
 from sfumato.reports.verify import verify
@@ -101,7 +101,7 @@ def test_releases_are_drawn_and_reported(unit: Any, tmp_path: Path) -> None:
     for kind in ("intervals", "noise", "belief", "frontier"):
         assert ranked.plot(kind).to_dict()
     page = counts.report(tmp_path / "release.html").read_text(encoding="utf-8")
-    assert "Nodes that have so many links" in page
+    assert "Nodes by their number of links" in page
 
 
 @pytest.mark.claim("S0-07")

@@ -12,7 +12,7 @@ import pytest
 
 from sfumato.core import enclosures
 from sfumato.core.enclosures import Enclosure
-from sfumato.core.rungs import Rungs, WidthSteps
+from sfumato.core.ladder_widths import Rungs, WidthSteps
 from sfumato.graphs.adjacency import Adjacency
 from sfumato.graphs.kernels import ranked, triangles
 from sfumato.graphs.local_sensitivity import Front, star_rungs, triangle_rungs

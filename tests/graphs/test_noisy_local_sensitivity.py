@@ -19,7 +19,7 @@ from sfumato.graphs.adjacency import Adjacency
 from sfumato.graphs.kernels import ranked, triangles
 from sfumato.graphs.local_sensitivity import star_rungs, triangle_rungs
 from sfumato.mechanisms.ladder import Ladder
-from sfumato.mechanisms.noisy_scale import NoisyScale
+from sfumato.mechanisms.noisy_local_sensitivity import NoisyLocalSensitivity
 from sfumato.noise import SystemWords
 from sfumato.noise.ladder import sample_ladder
 from sfumato.reports.verify import parsed, verify
@@ -65,7 +65,7 @@ def neighbours(n: int, leaves: int | None, relation: str) -> frozenset[tuple[Fac
 @pytest.mark.parametrize("n", [4, 5, pytest.param(6, marks=pytest.mark.long)])
 def test_the_guide_moves_by_one_and_bounds_the_move_of_the_count(n: int, leaves: int | None, relation: str) -> None:
     """The two facts of the proof; a replaced edge moves neither further than one that comes or goes."""
-    noise = NoisyScale.calibrated(nodes=n, leaves=leaves, epsilon=1, delta=0.01)
+    noise = NoisyLocalSensitivity.calibrated(nodes=n, leaves=leaves, epsilon=1, delta=0.01)
     pairs = neighbours(n, leaves, relation)
     assert max(abs(guide - other) for (_, guide), (_, other) in pairs) == 1
     assert all(abs(count - other) <= noise.bound(guide) for (count, guide), (other, _) in pairs)
@@ -80,12 +80,12 @@ def test_the_guide_moves_by_one_and_bounds_the_move_of_the_count(n: int, leaves:
 class Shown:
     """What is computed of a mechanism, or of a twin of it: how far the guide is raised, and what is claimed."""
 
-    noise: NoisyScale
+    noise: NoisyLocalSensitivity
     shift: int
     epsilon: Fraction
 
     @classmethod
-    def of(cls, noise: NoisyScale) -> "Shown":
+    def of(cls, noise: NoisyLocalSensitivity) -> "Shown":
         return cls(noise=noise, shift=noise.shift, epsilon=noise.epsilon + noise.guide)
 
 
@@ -147,7 +147,7 @@ SETTINGS = [
 @pytest.mark.parametrize("n", [4, 5])
 def test_no_neighbours_are_further_apart_than_epsilon_and_delta(n: int, leaves: int | None, relation: str) -> None:
     for epsilon, guide, delta in SETTINGS:
-        noise = NoisyScale(nodes=n, leaves=leaves, epsilon=epsilon, guide=guide, delta=delta)
+        noise = NoisyLocalSensitivity(nodes=n, leaves=leaves, epsilon=epsilon, guide=guide, delta=delta)
         assert worst(Shown.of(noise), n, leaves, relation) <= real(delta)
 
 
@@ -155,14 +155,14 @@ def test_delta_is_used_and_not_only_allowed() -> None:
     """Some neighbours come within a factor of two of the probability that the guide is too small."""
     q = Fraction(2065, 5613)  # just above e^−1
     for leaves, share in ((None, 0.5), (2, 0.05)):
-        noise = NoisyScale(
+        noise = NoisyLocalSensitivity(
             nodes=5, leaves=leaves, epsilon=Fraction(12), guide=Fraction(1), delta=q**3 / (1 + q) + Fraction(1, 10**5)
         )
         assert noise.shift == 2
         assert share * noise.delta < worst(Shown.of(noise), 5, leaves, "add/remove") <= real(noise.delta)
 
 
-SOUND = NoisyScale(nodes=5, leaves=None, epsilon=Fraction(6), guide=Fraction(1), delta=Fraction(1, 50))
+SOUND = NoisyLocalSensitivity(nodes=5, leaves=None, epsilon=Fraction(6), guide=Fraction(1), delta=Fraction(1, 50))
 
 
 def caught(shown: Shown, relation: str = "add/remove") -> bool:
@@ -182,7 +182,7 @@ def test_broken_twins_are_caught() -> None:
 
 def test_a_scale_from_the_exact_guide_is_caught() -> None:
     """Wedges of a path and of the path with an edge more: neighbours with different scales differ in their tails."""
-    noise = NoisyScale(nodes=5, leaves=2, epsilon=Fraction(1), guide=Fraction(1), delta=Fraction(1, 50))
+    noise = NoisyLocalSensitivity(nodes=5, leaves=2, epsilon=Fraction(1), guide=Fraction(1), delta=Fraction(1, 50))
     here, there = max(neighbours(5, 2, "add/remove"), key=lambda pair: pair[1][1] / max(1, pair[0][1]))
     assert there[1] > here[1]
     y = np.arange(-2000, 2001)
@@ -205,7 +205,9 @@ def test_draws_have_the_law_that_the_released_guide_tells() -> None:
 
     α below 2e-9 for each of the two. The twin states two thirds of the scale; it is caught but for less than 1e-9.
     """
-    noise = NoisyScale(nodes=40, leaves=None, epsilon=Fraction(1), guide=Fraction(1, 2), delta=Fraction(1, 10))
+    noise = NoisyLocalSensitivity(
+        nodes=40, leaves=None, epsilon=Fraction(1), guide=Fraction(1, 2), delta=Fraction(1, 10)
+    )
     words = SystemWords()
     drawn = [noise.add_noise((1000, 15, None), words) for _ in range(DRAWS)]
     assert {guide for _, guide in drawn} <= set(range(1, 39))
@@ -252,7 +254,7 @@ def test_releases_cost_what_was_asked_and_verify(relation: str) -> None:
     ):
         release = question.release(epsilon=8, delta=DELTA)
         said = release.statement
-        assert isinstance(said.mechanism, NoisyScale)
+        assert isinstance(said.mechanism, NoisyLocalSensitivity)
         assert release.charged == sf.Budget(epsilon=8, delta=DELTA)
         assert verify(parsed(release.certificate.text)).consistent
         law = said.mechanism.law_at(said.values[1])
@@ -310,7 +312,7 @@ def test_weights_are_protected_by_the_same_noise() -> None:
 
     graph = vault.graph(pa.Table.from_pylist(rows), name="wards", version="1", nodes=400, weight="days")
     release = graph.triangles().release(epsilon=8, delta=DELTA)
-    assert isinstance(release.statement.mechanism, NoisyScale)
+    assert isinstance(release.statement.mechanism, NoisyLocalSensitivity)
     assert verify(parsed(release.certificate.text)).consistent
 
 
@@ -371,7 +373,7 @@ def test_the_error_on_public_networks_is_below_that_of_the_ladder(name: str) -> 
     known, words = ranked(graph), SystemWords()
     guide, rungs = triangle_rungs(known)
     assert guide == SNAP[name]
-    noise = NoisyScale.calibrated(nodes=graph.n, epsilon=1, delta=1e-6)
+    noise = NoisyLocalSensitivity.calibrated(nodes=graph.n, epsilon=1, delta=1e-6)
     ladder = Ladder.calibrated(nodes=graph.n, epsilon=1, share="1/25")
     drawn = [noise.add_noise((0, guide), words) for _ in range(10_000)]
     ours = np.mean([abs(count) for count, _ in drawn])

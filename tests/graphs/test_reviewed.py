@@ -54,7 +54,7 @@ def test_a_fractional_strategy_is_refused_wherever_it_comes_in() -> None:
         bits=0,
     )
     with pytest.raises(InvalidInput):
-        held.gate.release(asked, Budget(epsilon=Fraction(1, 200)))
+        held._gate.release(asked, Budget(epsilon=Fraction(1, 200)))
     with pytest.raises(InvalidInput, match="whole numbers"):
         MatrixNoise(
             strategy=((Fraction(1, 2),),),  # type: ignore[arg-type]
@@ -82,7 +82,7 @@ def test_a_direction_that_is_none_is_refused(direction: Any) -> None:
     made = held.stars(3).query
     object.__setattr__(made, "direction", direction)
     with pytest.raises(SfumatoError, match=r"must have|cannot answer"):
-        held.gate.release(made, Budget(epsilon=1))
+        held._gate.release(made, Budget(epsilon=1))
 
 
 @pytest.mark.parametrize("make", [Edge, lambda relation: Node(max_degree=3, relation=relation)])

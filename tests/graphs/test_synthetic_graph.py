@@ -333,7 +333,7 @@ def test_a_synthetic_graph_is_released_verified_and_read() -> None:
     assert kept >= 20  # at ε = 20 each edge stays with a chance of 99%
     columns = release.columns
     assert len(columns["source"].chosen) == made.edges  # type: ignore[union-attr]
-    with pytest.raises(InvalidInput, match="no synthetic graph"):
+    with pytest.raises(InvalidInput, match="not a synthetic graph"):
         graph_of(wards.edges().release(epsilon=1))
 
 

@@ -60,7 +60,7 @@ def graph(place: Any, **said: Any) -> Any:
 
 def test_nothing_is_opened_before_the_charge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked, order = graph(file(tmp_path)).edges(), []
-    ledger = asked.gate._ledger
+    ledger = asked._gate._ledger
     reserve = ledger.reserve
 
     def reserved(*words: Any, **said: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.core.rungs import Rungs
+from sfumato.core.ladder_widths import Rungs
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.graphs.adjacency import Adjacency
 from sfumato.graphs.kernels import ranked, triangles

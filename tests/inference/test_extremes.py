@@ -10,9 +10,9 @@ import pytest
 import sfumato as sf
 from sfumato import errors
 from sfumato.core.query import Law
-from sfumato.core.release import Release
-from sfumato.inference.form import Form, Noise
+from sfumato.core.release import Release, presenter_of
 from sfumato.inference.inversion import Spread
+from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.inference.ratio import Ratio, ratio_ends
 from sfumato.laws import DiscreteLaplace, RoundedGaussian, Sum
 
@@ -43,6 +43,7 @@ def test_near_certain_confidence_ends_and_covers(sure: int) -> None:
         Spread([(Fraction(1), law)]).margin(1 - Fraction(1, 10**13))
 
 
+@pytest.mark.long
 def test_absurd_sizes_are_refused_and_huge_ones_worked_out() -> None:
     law = DiscreteLaplace(scale=Fraction(2**60))
     assert float(Spread([(Fraction(1), law), (Fraction(1), law)]).margin(Fraction(19, 20))) == pytest.approx(
@@ -79,9 +80,9 @@ def test_figures_without_noise_divide_like_numbers() -> None:
 @pytest.mark.parametrize("many", [5, pytest.param(50, marks=pytest.mark.long)])
 def test_joint_ratios_that_share_noise_share_their_doubt(many: int) -> None:
     law = DiscreteLaplace(scale=Fraction(2))
-    total = Form(Fraction(1000), {Noise("t", 0, law): Fraction(1)})
+    total = LinearCombination(Fraction(1000), {Noise("t", 0, law): Fraction(1)})
     parts = tuple(
-        Form(Fraction(100), {Noise("r", place, law): Fraction(1), Noise("t", 0, law): Fraction(-1)})
+        LinearCombination(Fraction(100), {Noise("r", place, law): Fraction(1), Noise("t", 0, law): Fraction(-1)})
         for place in range(many)
     )
     ratio = Ratio(over=parts, under=(total,) * many, labels={}, measure="ratio", sources=())
@@ -90,6 +91,10 @@ def test_joint_ratios_that_share_noise_share_their_doubt(many: int) -> None:
 
 def test_two_releases_with_one_identifier_that_differ_are_refused() -> None:
     one, _ = releases(1)
-    forged = replace(one, statement=replace(one.statement, values=tuple(value + 1000 for value in one.values)))
+    forged = replace(
+        one,
+        presenter=presenter_of(one),
+        statement=replace(one.statement, values=tuple(value + 1000 for value in one.values)),
+    )
     with pytest.raises(errors.InvalidInput, match="forged"):
         one - forged

@@ -53,7 +53,7 @@ def test_the_same_noise_counts_once_with_its_sign(releases: dict[str, Release]) 
     assert [high - value for value, (_, high) in zip((fine + fine).values, (fine + fine).interval(), strict=True)] == [
         2 * margin
     ] * 3
-    assert (fine + fine).method == "the law of the noise itself"
+    assert (fine + fine).method == "the noise distribution itself"
 
 
 def test_a_release_read_back_from_its_certificate_holds_the_same_noise(

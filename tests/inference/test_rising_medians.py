@@ -4,7 +4,7 @@ from itertools import combinations_with_replacement, product
 
 import pytest
 
-from sfumato.inference.adjusted import _nearest_rising
+from sfumato.inference.consistency import _nearest_rising
 
 pytestmark = pytest.mark.kills
 

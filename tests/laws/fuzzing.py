@@ -28,13 +28,13 @@ from sfumato.core.query import Dataset
 from sfumato.core.units import Relation
 from sfumato.engines import bounded
 from sfumato.engines.expressions import Date, Expression, Type, Value, col, possible_values, written
-from sfumato.engines.sufficient_statistics import Gauge, Rows
+from sfumato.engines.sufficient_statistics import Gauge, RowIndicator
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.execution import key_column
 from sfumato.tables.keys import Keys
 from sfumato.tables.measure import Measure
 from sfumato.tables.measures.association import Association
-from sfumato.tables.measures.average import Average
+from sfumato.tables.measures.average import MeanValue
 from sfumato.tables.measures.person_count import PersonCount
 from sfumato.tables.measures.proportion import Proportion
 from sfumato.tables.measures.quotient import Quotient
@@ -184,7 +184,7 @@ def measures(
         name = f"m{place}"
         choices: list[Measure] = [
             Total(name=name, of=of),
-            Average(name=name, of=of),
+            MeanValue(name=name, of=of),
             Variation(name=name, of=of, root=draw(st.booleans())),
         ]
         if not everyone:
@@ -259,7 +259,7 @@ class Answers:
 
 def gauges_of(question: Question) -> list[Gauge]:
     """What a question adds up."""
-    return [Rows(height=1)] if isinstance(question, Count) else [block.gauge for block in question.blocks]
+    return [RowIndicator(height=1)] if isinstance(question, Count) else [block.gauge for block in question.blocks]
 
 
 def asked(batch: Batch) -> Answers:

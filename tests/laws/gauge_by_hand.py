@@ -6,7 +6,16 @@ from itertools import product
 from typing import Any
 
 from sfumato.engines.lattice import Lattice
-from sfumato.engines.sufficient_statistics import Everyone, Gauge, Persons, Powers, Products, Rows, Signed, Split
+from sfumato.engines.sufficient_statistics import (
+    Everyone,
+    Gauge,
+    Persons,
+    Powers,
+    Products,
+    RowIndicator,
+    Signed,
+    Split,
+)
 from tests.engines.truth import Cell, holds, value_of
 
 ROOM = 2.0**-40
@@ -15,7 +24,7 @@ ROOM = 2.0**-40
 def of_row(gauge: Gauge, row: Mapping[str, Cell]) -> list[int]:
     """What is summed of a row."""
     match gauge:
-        case Rows(height=height, condition=condition):
+        case RowIndicator(height=height, condition=condition):
             return [height if condition is None or holds(condition, row) else 0]
         case Split(height=height, condition=condition):
             return [height, 0] if holds(condition, row) else [0, height]

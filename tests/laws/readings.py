@@ -16,7 +16,16 @@ import pyarrow as pa
 from sfumato.engines.bounded import KeyColumn, Share, totals_by_cell
 from sfumato.engines.expressions import Expression, Term, col
 from sfumato.engines.lattice import Lattice
-from sfumato.engines.sufficient_statistics import Everyone, Gauge, Persons, Powers, Products, Rows, Signed, Split
+from sfumato.engines.sufficient_statistics import (
+    Everyone,
+    Gauge,
+    Persons,
+    Powers,
+    Products,
+    RowIndicator,
+    Signed,
+    Split,
+)
 from tests.laws.neighbours import Neighbours, around_couples, around_persons, around_records
 from tests.laws.plans import engine
 
@@ -73,8 +82,8 @@ def lattice(name: str | Term, steps: int, low: Fraction = LOW, high: Fraction = 
 
 MET = col("good") == True  # noqa: E712
 GAUGES: dict[str, Gauge] = {
-    "rows": Rows(height=1),
-    "good rows": Rows(height=4, condition=MET),
+    "rows": RowIndicator(height=1),
+    "good rows": RowIndicator(height=4, condition=MET),
     "split": Split(height=4, condition=MET),
     "powers of degree 1": Powers(lattice=lattice("x", 4), degree=1),
     "powers of degree 1, with missing": Powers(lattice=lattice("y", 4), degree=1, missing=True),

@@ -10,11 +10,11 @@ from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
 from sfumato.core.units import Relation
 from sfumato.engines.counts import KeyColumn
-from sfumato.engines.found_keys import persons_by_key
+from sfumato.engines.partition_selection import persons_by_key
 from sfumato.tables.keys import Keys
 from sfumato.tables.queries.count import Count
-from sfumato.tables.queries.found_keys import FoundKeys
 from sfumato.tables.queries.marginals import Marginals
+from sfumato.tables.queries.partition_selection import PartitionSelection
 from sfumato.tables.queries.top import TopGroups
 from tests.laws.neighbours import Neighbours, furthest, slack, stated, violations
 from tests.laws.plans import by_engine, loaded
@@ -91,7 +91,9 @@ def test_no_unit_moves_more_found_keys_than_claimed(kind: str, limit: Limit, col
     for key, persons in found.items():
         counts[key[0], keys.index(key[1:])] = persons
     for relation in RELATIONS:
-        claim = FoundKeys(dataset=DATASET, over=columns).sensitivity(unit_of(kind, relation), limit_for(kind, limit))
+        claim = PartitionSelection(dataset=DATASET, over=columns).sensitivity(
+            unit_of(kind, relation), limit_for(kind, limit)
+        )
         assert claim.l0 is not None
         assert claim.l1 is not None
         assert claim.linf is not None

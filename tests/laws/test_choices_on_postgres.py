@@ -15,8 +15,8 @@ import pytest
 from sfumato.core.limits import Limit
 from sfumato.engines.bounded import KeyColumn
 from sfumato.engines.counts import rows_by_cell
-from sfumato.engines.found_keys import persons_by_key
 from sfumato.engines.joined import joined
+from sfumato.engines.partition_selection import persons_by_key
 from sfumato.engines.public_rows import public_rows
 from sfumato.engines.quantile_counts import rows_by_value
 from sfumato.engines.totals import brought_out

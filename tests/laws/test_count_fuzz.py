@@ -84,6 +84,7 @@ def neighbours(draw: st.DrawFn, kind: str) -> Neighbours:
     return around_couples(table, row_sets[:3], newcomers=NEWCOMERS[text])
 
 
+@pytest.mark.long
 @few
 @given(
     kind=st.sampled_from(UNITS),
@@ -114,6 +115,7 @@ def test_any_plan_counts_as_by_hand_and_obeys_its_claim(
         assert violations(lambda _: counts, claim, around=around, relation=relation) == []
 
 
+@pytest.mark.long
 @settings(parent=few, max_examples=40 if LONG else 10)
 @given(where=st.none() | predicates, keys=key_columns(), limit=limits, rows=tables(text=True, most=30))
 def test_the_counts_of_one_table_are_in_the_order_of_the_product_with_empty_cells_as_0(

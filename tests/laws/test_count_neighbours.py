@@ -228,7 +228,7 @@ def test_the_rewritten_plan_obeys_the_law_when_a_person_alone_decides() -> None:
 @pytest.mark.parametrize("order", [most_popular_first, number_of_persons, shared_stream])
 @pytest.mark.parametrize("limit", [ONE, TWO], ids=["1x1", "2x2"])
 def test_a_choice_of_groups_that_depends_on_others_is_caught(order: Order, limit: Limit) -> None:
-    # The number of persons is public under replace, so what hangs on it alone is wrong under add/remove alone.
+    # The number of persons is public under replace, so what depends on it alone is wrong under add/remove alone.
     for relation in [ADD_REMOVE] if order is number_of_persons else RELATIONS:
         found = violations(ordered(order, limit), claimed(limit, relation), around=AROUND, relation=relation)
         assert any(line.startswith("l1") for line in found)
@@ -283,6 +283,7 @@ def test_the_square_root_of_the_groups_for_merged_cells_is_caught() -> None:
     assert violations(merged, claimed(TWO), around=AROUND, relation=ADD_REMOVE) != []
 
 
+@pytest.mark.long
 def test_limiting_before_the_filter_would_be_sound_and_lose_rows() -> None:
     """Still a function of the person alone, so no bound breaks; but groups are kept that the filter then empties."""
     young = tuple(visit._replace(age=10) for visit in VISITS)

@@ -129,6 +129,7 @@ def test_where_everyone_counts_once_the_largest_number_moves_as_far_as_claimed(k
     assert [it for it in verdicts["everyone, degree 2"] if it.startswith("linf")] == []
 
 
+@pytest.mark.long
 def test_the_engine_adds_up_as_by_hand_where_no_group_is_left_out() -> None:
     layout, limit = LAYOUTS["two keys and the rest"], Limit(groups=3, rows_per_group=2)
     around = layout.neighbours("user")

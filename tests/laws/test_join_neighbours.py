@@ -17,14 +17,14 @@ from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
 from sfumato.core.units import Relation
 from sfumato.engines.counts import KeyColumn, rows_by_cell
-from sfumato.engines.found_keys import persons_by_key
 from sfumato.engines.joined import few_rows, joined
+from sfumato.engines.partition_selection import persons_by_key
 from sfumato.engines.public_rows import public_rows
 from sfumato.errors import InvalidInput, Refused
 from sfumato.tables.joins import Join
 from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.count import Count, Keys
-from sfumato.tables.queries.found_keys import FoundKeys
+from sfumato.tables.queries.partition_selection import PartitionSelection
 from tests.laws.neighbours import (
     Neighbours,
     Plan,
@@ -258,7 +258,9 @@ def test_keys_found_in_joined_rows_move_as_few_counts_as_claimed(kind: str) -> N
         counts = np.zeros((len(around.worlds), len(wards)), dtype=np.int64)
         for (world, ward), persons in found.items():
             counts[world, wards.index(ward)] = persons
-        query = FoundKeys(dataset=DATASET, over=("labs.ward",), joins=(Join(dataset=LABS, on=ON_PERSON, public=False),))
+        query = PartitionSelection(
+            dataset=DATASET, over=("labs.ward",), joins=(Join(dataset=LABS, on=ON_PERSON, public=False),)
+        )
         claim = query.sensitivity(unit_of(kind, relation), limit)
         moved = furthest(counts, around=around, relation=relation)
         assert claim.l0 is not None

@@ -75,6 +75,7 @@ def world_of(compiler: _Compiler) -> str:
     return next(name for name in compiler.table.columns if name.endswith("world"))
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("same_answers")
 def test_without_a_planted_bug_the_same_hunt_finds_nothing() -> None:
     assert hunt(rounds=1) > 5 * FEW
@@ -83,6 +84,7 @@ def test_without_a_planted_bug_the_same_hunt_finds_nothing() -> None:
 # ---------------------------------------------------------------------------------------------------- the grammar
 
 
+@pytest.mark.long
 def test_a_cast_that_forgets_what_it_could_not_read_is_found(monkeypatch: Patch) -> None:
     true = _Compiler._cast
 
@@ -157,6 +159,7 @@ def test_a_limit_that_is_not_enforced_is_found(missing: str, monkeypatch: Patch)
     found_by_the_law(monkeypatch)
 
 
+@pytest.mark.long
 def test_values_two_steps_beyond_the_bound_are_found(monkeypatch: Patch) -> None:
     true = bounded.on_lattice
     monkeypatch.setattr(bounded, "on_lattice", lambda lattice, given: _beyond(true(lattice, given), lattice))
@@ -169,6 +172,7 @@ def _beyond(place: Any, lattice: Lattice) -> Any:
     return ibis.ifelse(place == lattice.steps, place + 2, place)
 
 
+@pytest.mark.long
 def test_undeclared_keys_in_a_cell_of_their_own_are_found(monkeypatch: Patch) -> None:
     true = fuzzing.key_column
     monkeypatch.setattr(fuzzing, "key_column", lambda keys: replace(true(keys), other=True))

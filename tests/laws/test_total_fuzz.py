@@ -19,6 +19,7 @@ LONG = os.environ.get("SFUMATO_LONG") == "1"
 PARTS = 4  # which workers share
 
 
+@pytest.mark.long
 def test_five_hundred_plans_obey_their_claims() -> None:
     assert hunt(PLANS) >= PLANS
 
@@ -29,6 +30,7 @@ def test_fifty_thousand_plans_obey_their_claims(part: int) -> None:
     assert hunt(MANY // PARTS) >= MANY // PARTS, part
 
 
+@pytest.mark.long
 @settings(max_examples=12 if LONG else 3, deadline=None, suppress_health_check=list(HealthCheck))
 @given(batch=batches(4))
 def test_a_question_alone_on_one_table_has_the_same_numbers(batch: Batch) -> None:

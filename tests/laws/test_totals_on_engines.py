@@ -27,7 +27,7 @@ from sfumato.tables.execution import key_column
 from sfumato.tables.keys import Keys, keys_of
 from sfumato.tables.measure import Measure
 from sfumato.tables.measures.association import Association
-from sfumato.tables.measures.average import Average
+from sfumato.tables.measures.average import MeanValue
 from sfumato.tables.measures.person_count import PersonCount
 from sfumato.tables.measures.proportion import Proportion
 from sfumato.tables.measures.quotient import Quotient
@@ -62,11 +62,11 @@ CHOSEN = ranged(when(col("truth") == True).then(col("code").cast("whole")).other
 LATE = col("day") >= corners.DAYS[9]
 ODD = ~(col("number") < 1) | (col("text").isin(["é", "区", ""]))
 MEASURES: list[tuple[Measure, ...]] = [
-    (RowCount(name="n"), Average(name="m", of=NUMBER)),
+    (RowCount(name="n"), MeanValue(name="m", of=NUMBER)),
     (RowCount(name="n", condition=LATE), PersonCount(name="p")),
     (Total(name="s", of=WIDE), Total(name="t", of=WHOLE)),
     (Variation(name="v", of=MIXED), RowCount(name="n")),
-    (Proportion(name="p", condition=ODD), Average(name="m", of=SMALL)),
+    (Proportion(name="p", condition=ODD), MeanValue(name="m", of=SMALL)),
     (Quotient(name="q", over=CHOSEN, under=NUMBER),),
     (Association(name="c", first=NUMBER, second=CHOSEN),),
     (Association(name="r", first=WIDE, second=SMALL, scaled=True), PersonCount(name="p")),
@@ -153,6 +153,7 @@ def expected(corpus: str) -> list[list[list[int]]]:
 BOTH = [("each once", 8, 7), pytest.param("all", 100, 90, marks=pytest.mark.long)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("corpus", "many", "different"), BOTH)
 def test_the_corpus_has_many_questions_that_say_something(corpus: str, many: int, different: int) -> None:
     found = expected(corpus)

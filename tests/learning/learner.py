@@ -56,7 +56,7 @@ def trainer_of(home: Home) -> tuple[nn.Module, Trainer]:
     torch.set_num_threads(1)  # a forked process has none of the others
     vault = Vault(unit=UNIT, ledger=home.url, account="clinic", key=home.key, anchor=home.anchor)
     model, (inputs, targets) = model_of(), rows_of()
-    data = Units(inputs, targets, number=NUMBER, name="visits", version="1")
+    data = Units(inputs, targets, n_units=NUMBER, name="visits", version="1")
     trainer = vault.trainer(model, nn.functional.cross_entropy, data=data, clip=1)
     trainer._words = TestWords
     return model, trainer
@@ -69,7 +69,7 @@ def said(state: Path) -> dict[str, Any]:
         "steps": STEPS,
         "batch": 20,
         "every": EVERY,
-        "optimiser": torch.optim.Adam,
+        "optimizer": torch.optim.Adam,
         "lr": 0.05,
         "checkpoint": state,
         "idempotency": state.name,
@@ -79,7 +79,7 @@ def said(state: Path) -> dict[str, Any]:
 def trained(home: Home, state: Path, watch: Callable[[int, Mapping[str, Tensor]], Any] | None = None) -> Any:
     """What a client does, after a crash and without one: resume where there is a state, else begin."""
     model, trainer = trainer_of(home)
-    found = trainer.fit(**said(state), resume=state.exists(), watch=watch)
+    found = trainer.fit(**said(state), resume=state.exists(), callback=watch)
     assert found.model is model
     return found
 

@@ -215,7 +215,7 @@ def test_a_run_follows_its_clip_and_states_what_it_cost() -> None:
     y = (x[:, 0] > 0).long()
     model = torch.nn.Linear(3, 2)
     trainer = here.trainer(
-        model, torch.nn.functional.cross_entropy, data=Units(x, y, number=300, name="v", version="1"), clip=100
+        model, torch.nn.functional.cross_entropy, data=Units(x, y, n_units=300, name="v", version="1"), clip=100
     )
     follow = AdaptiveClip(noise=Fraction(4), rate=Fraction(1))
     clips: list[Fraction] = []

@@ -88,9 +88,9 @@ def test_a_model_that_computes_no_unit_any_more_ends_no_run() -> None:
     home = vault()
     made = trainer(home, Switched(3, 2))
     with switched_off_after("open"):
-        found = made.fit(steps=2, batch=NUMBER, physical=16, **SPEND)
+        found = made.fit(steps=2, batch=NUMBER, max_physical_batch_size=16, **SPEND)
     assert found.release.statement.query.done == 2
-    made.fit(steps=1, batch=NUMBER, physical=16, **SPEND)  # and the data is open
+    made.fit(steps=1, batch=NUMBER, max_physical_batch_size=16, **SPEND)  # and the data is open
 
 
 def test_a_model_that_computes_no_unit_any_more_has_none_right() -> None:
@@ -166,8 +166,8 @@ class Overwriting(nn.Module):
 
 def test_units_one_by_one_are_those_before_the_attempt_for_many_at_once() -> None:
     end, (inputs, targets) = nn.Linear(3, 2), rows()
-    plain = Engine(end, nn.functional.cross_entropy, way="semantic").sum(inputs.clone(), targets).flat
-    found = Engine(Overwriting(end), nn.functional.cross_entropy, way="semantic").sum(inputs, targets).flat
+    plain = Engine(end, nn.functional.cross_entropy, grad_mode="semantic").sum(inputs.clone(), targets).flat
+    found = Engine(Overwriting(end), nn.functional.cross_entropy, grad_mode="semantic").sum(inputs, targets).flat
     torch.testing.assert_close(found, plain, atol=1e-5, rtol=1e-4)
 
 
@@ -186,11 +186,11 @@ def test_held_out_units_are_those_before_a_failing_pass() -> None:
 def test_what_a_pass_writes_to_its_rows_is_not_written_to_the_data(way: str) -> None:
     inputs, targets = rows()
     before = inputs.clone()
-    data = Units(inputs, targets, number=NUMBER, name="visits", version="1")
+    data = Units(inputs, targets, n_units=NUMBER, name="visits", version="1")
     home, model = vault(), Overwriting(nn.Linear(3, 2), stuck=False)
-    home.trainer(model, nn.functional.cross_entropy, data=data, way=way).fit(steps=2, batch=NUMBER, **SPEND)
+    home.trainer(model, nn.functional.cross_entropy, data=data, grad_mode=way).fit(steps=2, batch=NUMBER, **SPEND)
     home.evaluator(data=data, evaluations=1, **SPEND).ask(model)
-    private_mean(Engine(model, nn.functional.cross_entropy, way=way), inputs, targets, **NEARLY_NO_NOISE)  # type: ignore[arg-type]
+    private_mean(Engine(model, nn.functional.cross_entropy, grad_mode=way), inputs, targets, **NEARLY_NO_NOISE)  # type: ignore[arg-type]
     contrast = InBatchContrast(model)
     private_mean(contrast, inputs, inputs, moved=contrast.clip, multiplier=1, over=NUMBER)
     assert torch.equal(inputs, before)
@@ -234,7 +234,7 @@ def raised_each(engine: Any) -> None:
 @pytest.mark.parametrize("way", ["auto", "semantic"])
 def test_no_model_changes_the_engine_that_a_private_mean_sums_with(does: Callable[[Any], None], way: Any) -> None:
     model = Holding(does)
-    engine = Engine(model, nn.functional.cross_entropy, clip=1.0, way=way)
+    engine = Engine(model, nn.functional.cross_entropy, clip=1.0, grad_mode=way)
     model.held.append(engine)
     inputs, targets = with_record()
     found = private_mean(engine, inputs, targets, **NEARLY_NO_NOISE)
@@ -400,7 +400,9 @@ class Late(nn.Module):
 @pytest.mark.parametrize("way", ["auto", "semantic"])
 def test_what_dies_with_an_exception_of_a_step_tells_nobody(way: str) -> None:
     told: list[str] = []
-    trainer(vault(), Late(told), with_record(), way=way).fit(steps=1, batch=NUMBER, physical=16, **SPEND)
+    trainer(vault(), Late(told), with_record(), grad_mode=way).fit(
+        steps=1, batch=NUMBER, max_physical_batch_size=16, **SPEND
+    )
     assert told == []
 
 
@@ -460,9 +462,9 @@ def test_what_dies_with_an_exception_of_an_augmentation_tells_nobody() -> None:
         except IndexError as problem:
             raise ValueError(held) from problem
 
-    made = trainer(vault(), Words(), looked_up(), copies=Multiplied(augment, copies=2))
+    made = trainer(vault(), Words(), looked_up(), augmentations=Multiplied(augment, augmentations=2))
     told.clear()
-    made.fit(steps=1, batch=NUMBER, physical=16, **SPEND)
+    made.fit(steps=1, batch=NUMBER, max_physical_batch_size=16, **SPEND)
     assert told == []
 
 

@@ -243,7 +243,7 @@ def trained(noise: Correlated, *, steps: int = 24) -> tuple[sf.Vault, Release, n
     x = torch.randn((240, 3), generator=made)
     y = (x[:, 0] > 0).long()
     model = nn.Linear(3, 2)
-    trainer = here.trainer(model, nn.functional.cross_entropy, data=Units(x, y, number=240, name="v", version="1"))
+    trainer = here.trainer(model, nn.functional.cross_entropy, data=Units(x, y, n_units=240, name="v", version="1"))
     release = trainer.fit(steps=steps, batch=40, epsilon=8, delta=1e-6, lr=0.5, noise=noise).release
     with torch.no_grad():
         assert float((model(x).argmax(1) == y).float().mean()) > 0.7
@@ -338,7 +338,7 @@ def test_a_batch_that_does_not_divide_the_units_is_refused() -> None:
 def test_a_run_that_was_stopped_goes_on_from_its_sealed_state(noise: Correlated | AdaptiveClip, tmp_path: Path) -> None:
     here = sf.Vault(unit=record(relation="add/remove"), budget=Budget(epsilon=8, delta=1e-6), name="trial")
     x = torch.linspace(-1, 1, 60)[:, None]
-    data = Units(x, (x[:, 0] > 0).long(), number=60, name="v", version="1")
+    data = Units(x, (x[:, 0] > 0).long(), n_units=60, name="v", version="1")
     model = nn.Linear(1, 2)
     trainer = here.trainer(model, nn.functional.cross_entropy, data=data)
     said: dict[str, Any] = {"steps": 6, "batch": 60, "every": 2, "epsilon": 8, "delta": 1e-6, "noise": noise}
@@ -351,7 +351,7 @@ def test_a_run_that_was_stopped_goes_on_from_its_sealed_state(noise: Correlated 
             raise Stopped
 
     with pytest.raises(Stopped):
-        trainer.fit(**said, checkpoint=tmp_path / "run.state", watch=stop)
+        trainer.fit(**said, checkpoint=tmp_path / "run.state", callback=stop)
     assert here.left.epsilon == 0
     release = trainer.fit(**said, checkpoint=tmp_path / "run.state", resume=True).release
     assert release.statement.query.done == 6  # type: ignore[attr-defined]
@@ -361,7 +361,7 @@ def test_a_run_that_was_stopped_goes_on_from_its_sealed_state(noise: Correlated 
 def test_what_a_cycle_under_replace_is_refused_for_holds_for_cycles_too() -> None:
     """There is no sample in it: the reason must not say that there is one and no more."""
     vault = sf.Vault(unit=sf.record(relation="replace"), budget=sf.Budget(epsilon=9, delta=1e-6), name="trial")
-    data = Units(torch.zeros(20, 2), torch.zeros(20, dtype=torch.long), number=20, name="visits", version="1")
+    data = Units(torch.zeros(20, 2), torch.zeros(20, dtype=torch.long), n_units=20, name="visits", version="1")
     trainer = vault.trainer(nn.Linear(2, 2), nn.functional.cross_entropy, data=data)
     with pytest.raises(Refused, match="buckets of a cycle"):
         trainer.plan(epsilon=1, delta=1e-6, steps=4, batch=10, noise=Correlated(bands=2))
@@ -371,10 +371,10 @@ def test_what_a_cycle_under_replace_is_refused_for_holds_for_cycles_too() -> Non
 
 def test_what_is_no_noise_or_no_copies_is_refused_in_words() -> None:
     vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=9, delta=1e-6), name="trial")
-    data = Units(torch.zeros(20, 2), torch.zeros(20, dtype=torch.long), number=20, name="visits", version="1")
+    data = Units(torch.zeros(20, 2), torch.zeros(20, dtype=torch.long), n_units=20, name="visits", version="1")
     trainer = vault.trainer(nn.Linear(2, 2), nn.functional.cross_entropy, data=data)
     with pytest.raises(InvalidInput, match="AdaptiveClip"):
         trainer.fit(epsilon=1, delta=1e-6, steps=4, batch=10, noise="x")
     with pytest.raises(InvalidInput, match="Multiplied"):
-        vault.trainer(nn.Linear(2, 2), nn.functional.cross_entropy, data=data, copies="x")
+        vault.trainer(nn.Linear(2, 2), nn.functional.cross_entropy, data=data, augmentations="x")
     assert vault.left.epsilon == 9

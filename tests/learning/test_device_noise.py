@@ -253,7 +253,7 @@ class Watched(TorchFunctionMode):
 
 
 def test_a_step_never_waits_for_the_device_and_a_draw_does() -> None:
-    """What reads a tensor's content on the host, or has a shape that hangs on it, cannot be in a graph."""
+    """What reads a tensor's content on the host, or has a shape that depends on it, cannot be in a graph."""
     waits = {"item", "tolist", "numpy", "cpu", "nonzero", "any", "all", "__bool__", "__int__", "__float__", "__index__"}
     noise = DeviceNoise(CPU)
     with Watched() as step:

@@ -30,7 +30,7 @@ def vault(unit: Any = RECORDS, epsilon: int = 8) -> sf.Vault:
 
 
 def classifier(where: Any, **other: Any) -> DPClassifier:
-    said = {"epsilon": 8, "delta": 1e-6, "bounds": (-1, 1), "classes": [0, 1], "number": 2000, "epochs": 5}
+    said = {"epsilon": 8, "delta": 1e-6, "bounds": (-1, 1), "classes": [0, 1], "n_units": 2000, "epochs": 5}
     return DPClassifier(vault=where, **{**said, **other})
 
 
@@ -87,7 +87,7 @@ def test_a_fit_beyond_the_budget_leaves_everything_as_it_was() -> None:
         model.predict([[0, 0]])
 
 
-@pytest.mark.parametrize("missing", ["vault", "epsilon", "delta", "bounds", "classes", "number"])
+@pytest.mark.parametrize("missing", ["vault", "epsilon", "delta", "bounds", "classes", "n_units"])
 def test_what_is_not_declared_is_not_read_off_the_rows(missing: str) -> None:
     where = vault()
     model = classifier(where).set_params(**{missing: None})
@@ -130,7 +130,7 @@ def test_settings_reach_the_trainer() -> None:
     model.fit(np.zeros((1, 2)), [0])
     assert [tuple(one.shape) for one in spy.model.parameters()] == [(5, 2), (5,), (2, 5), (2,)]
     assert spy.clip == "1/2"
-    optimiser = spy.settings.pop("optimiser")
+    optimiser = spy.settings.pop("optimizer")
     assert spy.settings == {"epsilon": 8, "delta": 1e-6, "epochs": 3, "batch": 77}
     assert (optimiser.defaults["lr"], optimiser.defaults["momentum"]) == (0.125, 0.5)
     assert model.certificate_ == "the certificate"
@@ -139,14 +139,14 @@ def test_settings_reach_the_trainer() -> None:
 @pytest.mark.parametrize(("number", "batch"), [(10, 10), (256, 256), (1000, 256), (60_000, 6000)])
 def test_a_batch_follows_the_declared_number(number: int, batch: int) -> None:
     spy = Spy()
-    classifier(spy, number=number).fit(np.zeros((1, 1)), [0])
+    classifier(spy, n_units=number).fit(np.zeros((1, 1)), [0])
     assert spy.settings["batch"] == batch
-    assert spy.data.number == number
+    assert spy.data.n_units == number
 
 
 def test_persons_are_one_unit_each() -> None:
     where, x = vault(PATIENTS), CHANCE.uniform(-1, 1, (600, 2))
-    model = classifier(where, number=200, records=2, epochs=2)
+    model = classifier(where, n_units=200, max_records_per_unit=2, epochs=2)
     with pytest.raises(Refused, match="users"):
         model.fit(x, (x[:, 0] > 0).astype(int))
     assert where.left.epsilon == 8
@@ -159,7 +159,7 @@ def test_persons_are_one_unit_each() -> None:
 def test_groups_are_refused_where_records_are_protected() -> None:
     where = vault()
     with pytest.raises(Refused, match="records"):
-        classifier(where, records=1).fit(np.zeros((2, 1)), [0, 1], groups=["a", "b"])
+        classifier(where, max_records_per_unit=1).fit(np.zeros((2, 1)), [0, 1], groups=["a", "b"])
     assert where.left.epsilon == 8
 
 
@@ -168,7 +168,7 @@ def test_columns_by_name_hold_words_too() -> None:
 
     table = pa.table({"age": [30, None, 250], "ward": ["B", "A", "elsewhere"], "unused": [1, 2, 3]})
     spy = Spy()
-    classifier(spy, bounds={"age": (0, 100)}, words={"ward": ["A", "B"]}).fit(table, pa.array([0, 1, 1]))
+    classifier(spy, bounds={"age": (0, 100)}, categories={"ward": ["A", "B"]}).fit(table, pa.array([0, 1, 1]))
     np.testing.assert_allclose(spy.rows()[0], [[-0.4, 0, 1], [0, 1, 0], [1, 0, 0]], atol=1e-6)
     with pytest.raises(InvalidInput, match="'age'"):
         classifier(spy, bounds={"age": (0, 100)}).fit({"years": [1]}, [0])
@@ -178,7 +178,9 @@ def test_columns_by_name_hold_words_too() -> None:
 def test_a_regression_stays_within_its_bounds() -> None:
     """α below 1e-9, as above: the slope is half the range and the noise a hundredth of that."""
     where, x = vault(), CHANCE.uniform(0, 10, (2000, 1))
-    line = DPRegressor(vault=where, epsilon=8, delta=1e-6, bounds=(0, 10), targets=(0, 100), number=2000, epochs=10)
+    line = DPRegressor(
+        vault=where, epsilon=8, delta=1e-6, bounds=(0, 10), target_bounds=(0, 100), n_units=2000, epochs=10
+    )
     line.fit(x, 10 * x[:, 0])
     found = line.predict([[0], [5], [10], [1e9]])
     assert found.min() >= 0
@@ -189,14 +191,14 @@ def test_a_regression_stays_within_its_bounds() -> None:
 
 def test_targets_are_held_to_their_bounds_and_no_number_counts_nothing() -> None:
     spy = Spy()
-    DPRegressor(vault=spy, epsilon=1, delta=1e-6, bounds=[(0, 1)], targets=(0, 10), number=9).fit(
+    DPRegressor(vault=spy, epsilon=1, delta=1e-6, bounds=[(0, 1)], target_bounds=(0, 10), n_units=9).fit(
         [[0.0], [0.5], [1.0], [0.2]], [5, 1e12, float("nan"), -3]
     )
     rows, targets = spy.rows()
     assert targets.tolist() == [[0.0], [1.0], [-1.0]]
     assert len(rows) == 3
     with pytest.raises(NotDeclared, match="targets"):
-        DPRegressor(vault=spy, epsilon=1, delta=1e-6, bounds=(0, 1), number=9).fit([[0.0]], [1])
+        DPRegressor(vault=spy, epsilon=1, delta=1e-6, bounds=(0, 1), n_units=9).fit([[0.0]], [1])
 
 
 def test_parameters_are_as_scikit_learn_wants_them() -> None:
@@ -213,7 +215,7 @@ def test_parameters_are_as_scikit_learn_wants_them() -> None:
     with pytest.raises(InvalidInput, match="no parameter 'epoch'"):
         model.set_params(epoch=9)
     assert repr(classifier(where)) == (
-        "DPClassifier(epsilon=8, delta=1e-06, bounds=(-1, 1), classes=[0, 1], number=2000, epochs=5)"
+        "DPClassifier(epsilon=8, delta=1e-06, bounds=(-1, 1), classes=[0, 1], n_units=2000, epochs=5)"
     )
 
 
@@ -237,7 +239,7 @@ def test_scikit_learn_is_told_what_they_are(monkeypatch: pytest.MonkeyPatch) -> 
         ({"classes": [1]}, "at least two"),
         ({"classes": [1, 1]}, "all different"),
         ({"hidden": (0,)}, "hidden"),
-        ({"number": 0}, "number"),
+        ({"n_units": 0}, "n_units"),
     ],
 )
 def test_what_is_malformed_is_refused_before_anything_is_spent(other: dict[str, Any], words: str) -> None:
@@ -259,10 +261,10 @@ def test_rows_that_do_not_match_are_refused() -> None:
 def test_features_that_are_declared_twice_or_not_at_all_are_refused() -> None:
     with pytest.raises(NotDeclared):
         Features()
-    with pytest.raises(InvalidInput, match="as numbers and as words"):
-        Features(bounds={"a": (0, 1)}, words={"a": ["x"]})
+    with pytest.raises(InvalidInput, match="as numbers and as categories"):
+        Features(bounds={"a": (0, 1)}, categories={"a": ["x"]})
     with pytest.raises(InvalidInput, match="all different"):
-        Features(words={"a": ["x", "x"]})
+        Features(categories={"a": ["x", "x"]})
     with pytest.raises(InvalidInput, match="different lengths"):
         Features(bounds={"a": (0, 1), "b": (0, 1)})({"a": [1], "b": [1, 2]})
 
@@ -271,7 +273,7 @@ def test_cells_that_are_no_numbers_change_no_other_cell() -> None:
     column = ["1", "many", None, [1], 10**400, 3]
     found = Features(bounds={"a": (0, 10)})({"a": column})[:, 0]
     np.testing.assert_allclose(found, [-0.8, 0, 0, 0, 0, -0.4], atol=1e-6)
-    assert Features(words={"a": ["x"]})({"a": [["x"], {}, "x"]}).tolist() == [[0.0], [0.0], [1.0]]
+    assert Features(categories={"a": ["x"]})({"a": [["x"], {}, "x"]}).tolist() == [[0.0], [0.0], [1.0]]
 
 
 class Watched(list[Any]):
@@ -287,10 +289,10 @@ class Watched(list[Any]):
 def test_nothing_is_read_before_the_charge() -> None:
     where = vault(epsilon=1)
     columns = {"age": Watched([1.0, 2.0]), "ward": Watched(["A", "B"])}
-    y, more = Watched([0, 1]), {"bounds": {"age": (0, 9)}, "words": {"ward": ["A", "B"]}, "number": 2}
+    y, more = Watched([0, 1]), {"bounds": {"age": (0, 9)}, "categories": {"ward": ["A", "B"]}, "n_units": 2}
     with pytest.raises(BudgetExceeded):
         classifier(where, epsilon=2, **more).fit(columns, y)
-    line = DPRegressor(vault=where, epsilon=2, delta=1e-6, targets=(0, 1), **more)  # type: ignore[arg-type]
+    line = DPRegressor(vault=where, epsilon=2, delta=1e-6, target_bounds=(0, 1), **more)  # type: ignore[arg-type]
     with pytest.raises(BudgetExceeded):
         line.fit(columns, y)
     assert not any(each.looked for each in (*columns.values(), y))
@@ -361,7 +363,7 @@ def test_groups_that_are_no_column_are_refused_before_the_charge() -> None:
     where = vault(PATIENTS)
     for groups in (np.zeros((4, 2)), "abcd", [1, 2, 3]):
         with pytest.raises(InvalidInput, match="groups"):
-            classifier(where, records=1).fit(X, Y, groups=groups)
+            classifier(where, max_records_per_unit=1).fit(X, Y, groups=groups)
     assert where.left.epsilon == 8
 
 
@@ -369,7 +371,7 @@ def test_an_odd_id_or_a_row_of_another_width_says_nothing() -> None:
     """Whether one row is odd is as private as the rest: no word of it, before the charge or after."""
     ids = np.array([b"p1", b"p2", b"p\xff", object()], dtype=object)
     where = vault(PATIENTS)
-    classifier(where, records=1, number=4, epochs=1).fit(X, Y, groups=ids)
+    classifier(where, max_records_per_unit=1, n_units=4, epochs=1).fit(X, Y, groups=ids)
     assert where.left.epsilon == 0
     spy = Spy()
     said = classifier(spy, bounds=[(-1, 1)] * 2)
@@ -406,7 +408,7 @@ def test_classes_stay_as_they_are() -> None:
 
 def test_the_features_that_went_in_are_columns() -> None:
     spy, table = Spy(), {"age": [1, 2], "ward": ["A", "B"]}
-    model = classifier(spy, bounds={"age": (0, 9)}, words={"ward": ["A", "B", "C"]}).fit(table, [0, 1])
+    model = classifier(spy, bounds={"age": (0, 9)}, categories={"ward": ["A", "B", "C"]}).fit(table, [0, 1])
     assert model.n_features_in_ == 2
 
 
@@ -456,10 +458,10 @@ def test_a_cell_that_raises_is_a_missing_one_and_nobody_is_told(what: type[BaseE
     rows, labels = spy.rows()
     np.testing.assert_allclose(rows, [[0.5, 0], [0.1, 0.1]], atol=1e-6)
     assert labels.tolist() == [0, 1]
-    said: dict[str, Any] = {"vault": spy, "epsilon": 1, "delta": 1e-6, "targets": (0, 10), "number": 9}
+    said: dict[str, Any] = {"vault": spy, "epsilon": 1, "delta": 1e-6, "target_bounds": (0, 10), "n_units": 9}
     DPRegressor(bounds=[(-1, 1)], **said).fit([[0.5], [0.1]], [bad, 5])
     assert len(spy.rows()[0]) == 1
-    assert Features(words={"a": ["x"]})({"a": [bad, "x"]}).tolist() == [[0.0], [1.0]]
+    assert Features(categories={"a": ["x"]})({"a": [bad, "x"]}).tolist() == [[0.0], [1.0]]
     assert kept_rows([bad, "p"], 1, b"key").tolist() == [[1]]
 
 
@@ -471,7 +473,7 @@ def test_what_has_no_code_of_its_own_is_read_without_guarding_each_cell(monkeypa
         monkeypatch.setattr(where, "attempt", guarded)
     assert [features.row_of(row, 2) for row in ([1, 2], (3, "x"), [1])] == [[1, 2], [3, "x"], None]
     np.testing.assert_array_equal(features.numbers([1, 2.5, "3", None, "x"]), [1, 2.5, 3, np.nan, np.nan])
-    assert Features(words={"a": ["x", 1]})({"a": ["x", 1.0, None]}).tolist() == [[1, 0], [0, 1], [0, 0]]
+    assert Features(categories={"a": ["x", 1]})({"a": ["x", 1.0, None]}).tolist() == [[1, 0], [0, 1], [0, 0]]
     ids = [7, 7.0, "7", b"7", None, 1.5, float("nan"), float("inf"), 2.0**53]
     assert kept_rows(ids, 2, b"key").tolist() == [[0, 1], [2, -1], [3, -1]]
 
@@ -482,9 +484,9 @@ def test_nothing_in_a_list_is_looked_at_before_the_charge(what: type[BaseExcepti
     seen: list[str] = []
     bad, spy = Spiteful(what, seen), Spy()
     for first in (bad, [], [0.1], "text", None, [[0.1, 0.2]]):
-        said = classifier(spy, bounds=[(-1, 1)] * 2, records=1)
+        said = classifier(spy, bounds=[(-1, 1)] * 2, max_records_per_unit=1)
         said.fit([first, [0.1, 0.2]], [first, 1], groups=[first, "p"])
-        assert spy.data.number == 2000
+        assert spy.data.n_units == 2000
     classifier(spy, bounds=[(-1, 1)]).fit([], [])
     assert not seen
     where = vault()

@@ -49,7 +49,7 @@ def vault(unit: Any = RECORDS) -> sf.Vault:
 
 def held(values: list[float], **said: Any) -> Units:
     x = torch.tensor(values)[:, None]
-    return Units(x, torch.ones(len(values), dtype=torch.long), name="held out", version="1", **{"number": 100, **said})
+    return Units(x, torch.ones(len(values), dtype=torch.long), name="held out", version="1", **{"n_units": 100, **said})
 
 
 def exact(values: list[float], unit: Any = RECORDS, **said: Any) -> int:
@@ -75,17 +75,17 @@ def test_what_is_counted_are_units_that_are_right() -> None:
 
 def test_a_person_is_right_where_most_records_are() -> None:
     values, ids = [1.0, 1.0, -1.0, 1.0, -1.0, -1.0], ["a", "a", "a", "b", "b", "c"]
-    assert exact(values, PERSONS, ids=ids, records=3) == 1  # b is right in one of two: not more than half
+    assert exact(values, PERSONS, ids=ids, max_records_per_unit=3) == 1  # b is right in one of two: not more than half
 
 
 @pytest.mark.parametrize("records", [1, 2])
 def test_no_person_moves_the_count_by_more_than_one(records: int) -> None:
     """Brute force: all persons with up to three records, added to two others; the twin counts records."""
     others, most, twin = [1.0, -1.0], 0, 0
-    base = exact(others, PERSONS, ids=["x", "y"], records=records)
+    base = exact(others, PERSONS, ids=["x", "y"], max_records_per_unit=records)
     for count in (1, 2, 3):
         for more in product((1.0, -1.0), repeat=count):
-            found = exact([*others, *more], PERSONS, ids=["x", "y", *["z"] * count], records=records)
+            found = exact([*others, *more], PERSONS, ids=["x", "y", *["z"] * count], max_records_per_unit=records)
             most, twin = max(most, abs(found - base)), max(twin, sum(one > 0 for one in more))
     moved = query("user", records=records).sensitivity(PERSONS, sf.Limit(groups=1, rows_per_group=records))
     assert most**2 * 9 == moved.l2.squared  # type: ignore[union-attr]
@@ -148,7 +148,7 @@ def test_the_counts_carry_the_noise_that_is_stated() -> None:
 
 
 def test_units_are_asked_about_one_by_one() -> None:
-    """A model that looks at its whole batch sees one record: nobody's answer hangs on others."""
+    """A model that looks at its whole batch sees one record: nobody's answer depends on others."""
 
     class Crowd(Sign):
         def forward(self, x: Tensor) -> Tensor:
@@ -180,7 +180,7 @@ def test_a_failure_while_reading_keeps_the_charge_and_quotes_nothing(monkeypatch
 
     monkeypatch.setattr(Units, "laid", broken)
     here = vault()
-    data = Units(torch.ones(3, 1), torch.ones(3), number=100, name="held out", version="1")
+    data = Units(torch.ones(3, 1), torch.ones(3), n_units=100, name="held out", version="1")
     evaluator = here.evaluator(data=data, evaluations=2, **SPEND)
     with pytest.raises(EngineFailed, match="the charge of ε = 4") as caught:
         evaluator.ask(Sign())
@@ -259,7 +259,7 @@ def test_of_questions_at_once_one_tells_that_the_engine_failed(fails: bool, monk
         return 60
 
     monkeypatch.setattr(Evaluator, "_exact", meanwhile)
-    with pytest.raises(Refused, match="this charge is settled, or its dataset was closed; nothing was told"):
+    with pytest.raises(Refused, match="this charge is settled, or its dataset was closed; nothing was released"):
         evaluator.ask(Sign())
 
 
@@ -311,7 +311,7 @@ class Scripted:
         return len(self.counts)
 
     def ask(self, model: nn.Module) -> Evaluated:
-        return Evaluated(count=self.counts.pop(0), number=100, margin=1)
+        return Evaluated(count=self.counts.pop(0), n_units=100, margin=1)
 
 
 @pytest.mark.parametrize(
@@ -336,11 +336,11 @@ def test_training_can_be_watched_and_ended_early() -> None:
     x = torch.randn((200, 2), generator=made)
     y = (x[:, 0] > 0).long()
     model = nn.Linear(2, 2)
-    units = {"number": 200, "version": "1"}
+    units = {"n_units": 200, "version": "1"}
     evaluator = here.evaluator(data=Units(x, y, name="held out", **units), evaluations=5, **SPEND)  # type: ignore[arg-type]
     stop = EarlyStop(evaluator, model, patience=1)
     trainer = here.trainer(model, nn.functional.cross_entropy, data=Units(x, y, name="visits", **units))  # type: ignore[arg-type]
-    trained = trainer.fit(steps=20, batch=200, every=2, epsilon=8, delta=1e-6, watch=stop)
+    trained = trainer.fit(steps=20, batch=200, every=2, epsilon=8, delta=1e-6, callback=stop)
     done = trained.release.statement.query.done  # type: ignore[attr-defined]
     assert 1 <= len(stop.told) <= 5
     assert done == (stop.told[-1][0] if len(stop.told) < 5 else done)

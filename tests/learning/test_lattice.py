@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import InvalidInput
-from sfumato.learning.rounding_slack import FARTHEST, ROUNDING, WIDTH
+from sfumato.learning.rounding_error import FARTHEST, ROUNDING, WIDTH
 from sfumato.noise import fine_gaussian
 from tests.noise.replayed import ReplayedWordsForTests, fresh
 from tests.parts import package

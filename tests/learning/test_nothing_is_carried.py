@@ -138,7 +138,7 @@ def units() -> Units:
     words = (torch.arange(NUMBER * 3) % 40).reshape(NUMBER, 3)
     words[7] = ODD
     targets = torch.zeros(len(words), dtype=torch.int64)
-    return Units(words, targets, number=NUMBER, name="notes", version="1")
+    return Units(words, targets, n_units=NUMBER, name="notes", version="1")
 
 
 def state_of(model: nn.Module) -> dict[str, Any]:
@@ -172,9 +172,9 @@ def fitted(model: nn.Module, loss: Any, *, way: str) -> list[dict[str, Any]]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Run, "__init__", spied)
         home = vault()
-        trainer = home.trainer(model, loss, data=units(), way=way)
+        trainer = home.trainer(model, loss, data=units(), grad_mode=way)
         optimiser = torch.optim.SGD(model.parameters(), lr=1e-9)
-        found = trainer.fit(steps=2, batch=NUMBER, lr=1e-9, optimiser=optimiser, physical=16, **SPEND)
+        found = trainer.fit(steps=2, batch=NUMBER, lr=1e-9, optimizer=optimiser, max_physical_batch_size=16, **SPEND)
     assert found.release.statement.query.done == 2  # type: ignore[attr-defined]
     return [state_of(model), state_of(copies[0])]
 
@@ -264,7 +264,7 @@ class Passing(nn.Module):
 @pytest.mark.parametrize("way", ["fast", "semantic"])
 def test_no_unit_changes_what_another_one_gives(way: Any) -> None:
     model = Passing()
-    engine = Engine(model, lambda out, _: out.sum(), clip=100.0, way=way)
+    engine = Engine(model, lambda out, _: out.sum(), clip=100.0, grad_mode=way)
     rows = torch.tensor([[3.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
     sums = [
         engine.sum(rows[part], torch.zeros(len(rows[part]))).flat for part in (slice(0, 1), slice(0, 3), slice(1, 3))
@@ -336,7 +336,7 @@ class Calling(Base):
 
     def write(self, words: Tensor) -> None:
         if bool((words == ODD).any()):
-            held = Units(torch.zeros(1, 2), torch.zeros(1), number=1, name="held out", version="1")
+            held = Units(torch.zeros(1, 2), torch.zeros(1), n_units=1, name="held out", version="1")
             HOMES[0].evaluator(data=held, evaluations=1, epsilon=3, delta=1e-8)
 
 
@@ -346,7 +346,9 @@ HOMES: list[Vault] = []
 def test_a_vault_is_not_asked_by_code_that_sees_data() -> None:
     home = vault()
     HOMES[:] = [home]
-    home.trainer(Calling(), F.cross_entropy, data=units()).fit(steps=2, batch=NUMBER, physical=16, **SPEND)
+    home.trainer(Calling(), F.cross_entropy, data=units()).fit(
+        steps=2, batch=NUMBER, max_physical_batch_size=16, **SPEND
+    )
     assert home.spent == sf.Budget(**SPEND)
 
 

@@ -62,8 +62,8 @@ class Odd(Units):
 def test_copies_and_units_of_the_callers_own_classes_are_refused() -> None:
     inputs, targets = rows()
     with pytest.raises(InvalidInput, match="class made from it"):
-        trainer(vault(), copies=Looking(lambda x: x, copies=2))
-    data = Odd(inputs, targets, number=NUMBER, name="visits", version="1")
+        trainer(vault(), augmentations=Looking(lambda x: x, augmentations=2))
+    data = Odd(inputs, targets, n_units=NUMBER, name="visits", version="1")
     with pytest.raises(InvalidInput, match=r"must be learning\.Units"):
         vault().trainer(nn.Linear(3, 2), nn.functional.cross_entropy, data=data)
     with pytest.raises(InvalidInput, match=r"must be learning\.Units"):
@@ -88,7 +88,7 @@ def by_optimiser(model: nn.Module, heard: Callable[..., None]) -> dict[str, Any]
         optimiser.zero_grad = heard  # type: ignore[method-assign]
         return optimiser
 
-    return {"optimiser": made}
+    return {"optimizer": made}
 
 
 HEARD: list[bool] = [False]
@@ -114,7 +114,7 @@ def test_whoever_hears_new_weights_and_raises_has_no_run_to_resume(
         HEARD[0] = step >= 2
 
     with pytest.raises(KeyboardInterrupt):
-        made.fit(watch=watch, **said)
+        made.fit(callback=watch, **said)
     HEARD[0] = False
     with pytest.raises((Refused, InvalidInput)):
         made.fit(resume=True, **said)

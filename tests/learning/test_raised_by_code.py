@@ -139,7 +139,7 @@ def test_a_model_of_a_learning_curve_carries_nothing_to_the_next_record() -> Non
 
 
 def held_out(words: Tensor, targets: Tensor) -> Units:
-    return Units(words, targets, number=NUMBER, name="held out", version="1")
+    return Units(words, targets, n_units=NUMBER, name="held out", version="1")
 
 
 def counted(home: Vault, data: Units, model: nn.Module, **said: Any) -> int:
@@ -164,11 +164,11 @@ def test_a_held_out_unit_that_a_model_cannot_compute_is_not_right(kind: str) -> 
     model, home = Words(), vault()
     said: dict[str, Any] = {}
     if kind == "user":
-        said = {"ids": [place // 2 for place in range(NUMBER)], "records": 2}
+        said = {"ids": [place // 2 for place in range(NUMBER)], "max_records_per_unit": 2}
         home = vault(unit=sf.user("id", relation="add/remove"))
 
     def data(version: str) -> Units:
-        return Units(words, targets, number=NUMBER, name="held out", version=version, **said)
+        return Units(words, targets, n_units=NUMBER, name="held out", version=version, **said)
 
     whole = counted(home, data("1"), model)
     outputs = model(words)
@@ -195,7 +195,7 @@ def test_what_judges_an_answer_keeps_nothing() -> None:
         kept.append(outputs)
         return outputs.argmax(-1) == targets
 
-    vault().evaluator(data=held_out(*rows()), evaluations=1, right=right, **SPEND).ask(nn.Linear(3, 2))
+    vault().evaluator(data=held_out(*rows()), evaluations=1, metric=right, **SPEND).ask(nn.Linear(3, 2))
     assert kept == []
 
 
@@ -207,9 +207,9 @@ def test_an_augmentation_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
             raise SystemExit
         return record + draws[0]
 
-    made = trainer(vault(), copies=Multiplied(augment, copies=2, original=False))
+    made = trainer(vault(), augmentations=Multiplied(augment, augmentations=2, original=False))
     kept.clear()
-    assert made.fit(steps=2, batch=NUMBER, physical=16, **SPEND).release.statement.query.done == 2
+    assert made.fit(steps=2, batch=NUMBER, max_physical_batch_size=16, **SPEND).release.statement.query.done == 2
     assert kept == []
 
 
@@ -272,7 +272,7 @@ def test_a_private_mean_is_held_to_the_bound_of_its_sum() -> None:
 
 def test_a_trainer_of_a_contrast_says_what_to_do() -> None:
     home = vault()
-    units = Units(*rows(), number=NUMBER, name="visits", version="1")
+    units = Units(*rows(), n_units=NUMBER, name="visits", version="1")
     contrast: Any = InBatchContrast(nn.Linear(3, 2))
     for model, loss in ((contrast, nn.functional.cross_entropy), (nn.Linear(3, 2), contrast)):
         with pytest.raises(errors.InvalidInput, match="private_mean"):
@@ -360,7 +360,7 @@ def test_what_code_prints_or_logs_while_it_sees_data_is_not_shown(
     inputs[17] = 5.0
     caplog.clear()
     made = trainer(vault(), Chatty(), (inputs, targets))
-    made.fit(steps=2, batch=NUMBER, physical=16, **SPEND)
+    made.fit(steps=2, batch=NUMBER, max_physical_batch_size=16, **SPEND)
     shown = capfd.readouterr()
     assert "the record" not in shown.out + shown.err + caplog.text
 
@@ -371,7 +371,7 @@ def test_what_a_metric_prints_is_shown_for_made_up_units_alone(capfd: pytest.Cap
         return outputs.argmax(1) == meant
 
     inputs, targets = rows()
-    data = Units(inputs, targets, number=NUMBER, name="held out", version="1")
-    asked = vault().evaluator(data=data, evaluations=1, right=chatty, **SPEND)
+    data = Units(inputs, targets, n_units=NUMBER, name="held out", version="1")
+    asked = vault().evaluator(data=data, evaluations=1, metric=chatty, **SPEND)
     asked.ask(nn.Linear(3, 2))
     assert capfd.readouterr().out.count("asked") == 1

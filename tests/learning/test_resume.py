@@ -25,7 +25,7 @@ from sfumato.learning.run import Run  # noqa: E402
 from tests.learning.learner import model_of, rows_of  # noqa: E402
 from tests.learning.words import TestWords  # noqa: E402
 
-KEY = SigningKey.new()  # the same for both runs: which rows of a person count hangs on it
+KEY = SigningKey.new()  # the same for both runs: which rows of a person count depends on it
 USER, RECORD = sf.user("id", relation="add/remove"), sf.record(relation="add/remove")
 
 
@@ -37,7 +37,7 @@ COURSES: dict[str, dict[str, Any]] = {
     "sampled": {},
     "adaptive": {"noise": AdaptiveClip(noise=Fraction(20))},
     "correlated": {"noise": Correlated(bands=3)},
-    "augmented": {"copies": Multiplied(turned, copies=3)},
+    "augmented": {"augmentations": Multiplied(turned, augmentations=3)},
     "users": {"unit": USER},
 }
 
@@ -49,18 +49,18 @@ class Gone(BaseException):
 def fitted(course: str, state: Path, monkeypatch: pytest.MonkeyPatch, last: int) -> tuple[Any, Average]:
     """A run that is interrupted after so many steps and resumed by another trainer of the vault."""
     said = dict(COURSES[course])
-    unit, copies = said.pop("unit", RECORD), said.pop("copies", None)
+    unit, copies = said.pop("unit", RECORD), said.pop("augmentations", None)
     vault = Vault(unit=unit, budget=sf.Budget(epsilon=9, delta=1e-6), name="clinic", key=KEY)
     inputs, targets = rows_of()
-    ids: dict[str, Any] = {"ids": [row % 20 for row in range(60)], "records": 2} if unit is USER else {}
+    ids: dict[str, Any] = {"ids": [row % 20 for row in range(60)], "max_records_per_unit": 2} if unit is USER else {}
     number = 20 if ids else 60
 
     def fit(*, resume: bool) -> tuple[Any, Average]:
-        data = Units(inputs, targets, number=number, name="visits", version="1", **ids)
-        trainer = vault.trainer(model_of(), nn.functional.cross_entropy, data=data, copies=copies)
+        data = Units(inputs, targets, n_units=number, name="visits", version="1", **ids)
+        trainer = vault.trainer(model_of(), nn.functional.cross_entropy, data=data, augmentations=copies)
         trainer._words = TestWords
         average = Average(decay=0.5)
-        settings: dict[str, Any] = {"steps": 7, "batch": number // 4, "every": 2, "optimiser": torch.optim.Adam}
+        settings: dict[str, Any] = {"steps": 7, "batch": number // 4, "every": 2, "optimizer": torch.optim.Adam}
         found = trainer.fit(
             epsilon=2, delta=1e-7, lr=0.1, checkpoint=state, resume=resume, average=average, **settings, **said
         )
@@ -97,14 +97,14 @@ def test_a_resumed_run_is_an_uninterrupted_one(course: str, tmp_path: Path, monk
 @pytest.mark.parametrize("course", COURSES)
 def test_the_length_of_a_state_tells_not_how_many_units_there_are(course: str, tmp_path: Path) -> None:
     said = dict(COURSES[course])
-    unit, copies = said.pop("unit", RECORD), said.pop("copies", None)
+    unit, copies = said.pop("unit", RECORD), said.pop("augmentations", None)
     left = set()
     for count in (1, 57, 1000):
         vault = Vault(unit=unit, budget=sf.Budget(epsilon=9, delta=1e-6), name="clinic")
         inputs, targets = (torch.cat([part] * 17)[:count] for part in rows_of())
-        ids: dict[str, Any] = {"ids": list(range(count)), "records": 2} if unit is USER else {}
-        data = Units(inputs, targets, number=60, name="visits", version="1", **ids)
-        trainer = vault.trainer(model_of(), nn.functional.cross_entropy, data=data, copies=copies)
+        ids: dict[str, Any] = {"ids": list(range(count)), "max_records_per_unit": 2} if unit is USER else {}
+        data = Units(inputs, targets, n_units=60, name="visits", version="1", **ids)
+        trainer = vault.trainer(model_of(), nn.functional.cross_entropy, data=data, augmentations=copies)
         home = tmp_path / str(count)
         home.mkdir()
         trainer.fit(steps=2, batch=15, epsilon=2, delta=1e-7, checkpoint=home / "state", **said)

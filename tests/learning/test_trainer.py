@@ -44,7 +44,7 @@ def rows(number: int = 400) -> tuple[Tensor, Tensor]:
 
 def units(**said: Any) -> Units:
     inputs, targets = rows()
-    return Units(inputs, targets, **{"number": 400, "name": "visits", "version": "1", **said})
+    return Units(inputs, targets, **{"n_units": 400, "name": "visits", "version": "1", **said})
 
 
 def trainer(home: Vault, **said: Any) -> Trainer:
@@ -141,10 +141,10 @@ def test_steps_of_any_size_are_what_they_sum_to(monkeypatch: pytest.MonkeyPatch)
             return clipped(self)
 
     monkeypatch.setattr(Run, "_clipped", spied)
-    trainer(vault()).fit(steps=2, batch=400, physical=150, **SPEND)
+    trainer(vault()).fit(steps=2, batch=400, max_physical_batch_size=150, **SPEND)
     assert set(shapes) == {(160, 3)}
     assert parts == [160, 160, 80] * 2
-    nobody = Units(torch.zeros(0, 3), torch.zeros(0, dtype=torch.int64), number=9, name="visits", version="2")
+    nobody = Units(torch.zeros(0, 3), torch.zeros(0, dtype=torch.int64), n_units=9, name="visits", version="2")
     found = vault().trainer(nn.Linear(3, 2), nn.functional.cross_entropy, data=nobody).fit(steps=2, **SPEND)
     assert len(parts) == 6
     assert found.release.statement.query.done == 2
@@ -160,7 +160,7 @@ def test_optimisers(given: str) -> None:
         "made": torch.optim.SGD([{"params": [model.weight], "lr": 0.0}, {"params": [model.bias]}], lr=0.1),
     }[given]
     before = model.weight.clone()
-    vault().trainer(model, nn.functional.cross_entropy, data=units()).fit(steps=3, optimiser=made, **SPEND)
+    vault().trainer(model, nn.functional.cross_entropy, data=units()).fit(steps=3, optimizer=made, **SPEND)
     assert torch.equal(model.weight, before) is (given == "made")  # its first group has a rate of 0
 
 
@@ -172,7 +172,7 @@ def test_whoever_watches_sees_released_weights_and_may_end_the_run() -> None:
         seen.append(step)
         return step >= 4
 
-    found = trainer(home).fit(steps=9, batch=40, every=2, watch=watch, **SPEND)
+    found = trainer(home).fit(steps=9, batch=40, every=2, callback=watch, **SPEND)
     assert seen == [2, 4]
     assert found.release.statement.query.done == 4
     assert home.spent == sf.Budget(**SPEND)
@@ -187,8 +187,8 @@ def test_whoever_watches_sees_released_weights_and_may_end_the_run() -> None:
         ({"steps": 1, "batch": 401}, "batch"),
         ({"steps": 1, "resume": True}, "checkpoint="),
         ({"steps": 1, "checkpoint": "nowhere/at/all"}, "no folder"),
-        ({"steps": 1, "optimiser": lambda parameters: 3}, "optimiser"),
-        ({"steps": 1, "optimiser": torch.optim.LBFGS}, "L-BFGS"),
+        ({"steps": 1, "optimizer": lambda parameters: 3}, "optimiser"),
+        ({"steps": 1, "optimizer": torch.optim.LBFGS}, "L-BFGS"),
         ({"steps": 1, "delta": 0}, "delta"),
     ],
 )
@@ -208,7 +208,7 @@ def test_hints_come_with_the_plan() -> None:
     made = trainer(vault()).plan(epochs=5, **SPEND)
     assert (made.batch, made.query.steps) == (128, 16)
     assert 0 < made.rate < 1
-    assert made.physical >= made.batch
+    assert made.max_physical_batch_size >= made.batch
 
 
 def test_an_open_run_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,7 +247,7 @@ def coupled(outputs: Tensor, targets: Tensor) -> Tensor:
     ("model", "loss", "words"),
     [
         (nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2)), nn.functional.cross_entropy, "GroupNorm"),
-        (nn.Linear(3, 2), coupled, "couples units"),
+        (nn.Linear(3, 2), coupled, "the loss mixes units"),
     ],
 )
 def test_what_couples_units_is_refused_before_anything_is_charged(model: nn.Module, loss: Any, words: str) -> None:

@@ -44,7 +44,7 @@ def rows() -> tuple[Tensor, Tensor]:
 
 def trainer(home: Vault, model: nn.Module | None = None, data: tuple[Tensor, Tensor] | None = None, **said: Any) -> Any:
     inputs, targets = data or rows()
-    units = Units(inputs, targets, number=NUMBER, name="visits", version="1")
+    units = Units(inputs, targets, n_units=NUMBER, name="visits", version="1")
     return home.trainer(model or nn.Linear(3, 2), nn.functional.cross_entropy, data=units, **said)
 
 
@@ -59,7 +59,9 @@ def sums(monkeypatch: pytest.MonkeyPatch, model: nn.Module, data: tuple[Tensor, 
 
     with monkeypatch.context() as patched:
         patched.setattr(SampledCourse, "release", spied)
-        found = trainer(home, model, data, way=way).fit(steps=2, batch=NUMBER, physical=16, **SPEND)
+        found = trainer(home, model, data, grad_mode=way).fit(
+            steps=2, batch=NUMBER, max_physical_batch_size=16, **SPEND
+        )
     assert home.spent == sf.Budget(**SPEND) == found.release.statement.spend
     assert found.release.statement.query.done == 2
     return caught[0]
@@ -144,7 +146,7 @@ def test_what_ends_the_engine_is_not_passed_on_and_not_resumed(
     assert home.spent == sf.Budget(**SPEND)
     assert weights_digest(model) == before
     assert state.exists() is closes
-    with pytest.raises((errors.Refused, errors.InvalidInput), match=r"was closed|is no state of a"):
+    with pytest.raises((errors.Refused, errors.InvalidInput), match=r"was closed|is not a state of a"):
         made.fit(**said, resume=True)
     assert home.spent == sf.Budget(**SPEND)
 
@@ -157,7 +159,7 @@ def test_of_runs_at_once_one_tells_that_its_engine_failed(monkeypatch: pytest.Mo
         raise SystemExit("row 4321")
 
     monkeypatch.setattr(Run, "_batches", broken)
-    with pytest.raises(errors.Refused, match="its dataset was closed; nothing was told") as told:
+    with pytest.raises(errors.Refused, match="its dataset was closed; nothing was released") as told:
         trainer(home).fit(steps=2, **SPEND)
     assert told.value.__context__ is None
     assert home.spent == sf.Budget(**SPEND)
@@ -179,7 +181,7 @@ def test_what_learning_raises_ends_the_run_for_good(tmp_path: Path) -> None:
 
     home, state, copy = vault(), tmp_path / "run", tmp_path / "copy"
     made = trainer(home)
-    said: dict[str, Any] = {"steps": 5, "optimiser": Failing, **SPEND}
+    said: dict[str, Any] = {"steps": 5, "optimizer": Failing, **SPEND}
     charged, opening = [], SessionGate.open
 
     def opened(self: SessionGate, *given: Any, **named: Any) -> Any:
@@ -212,7 +214,7 @@ def heard_twice(state: Path, optimiser: Any, average: Average | None) -> tuple[l
             signal.raise_signal(signal.SIGINT)  # a real one: what code raises by itself ends the run for good
 
     made = trainer(vault())
-    said: dict[str, Any] = {"steps": 3, "every": 3, "checkpoint": state, "optimiser": optimiser, "average": average}
+    said: dict[str, Any] = {"steps": 3, "every": 3, "checkpoint": state, "optimizer": optimiser, "average": average}
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Run, "_learn", interrupted)
         with pytest.raises(KeyboardInterrupt):
@@ -290,8 +292,8 @@ class Computed(nn.Linear):
     [
         (Locked, {}, "cannot be copied"),
         (Computed, {}, "cannot be copied"),
-        (None, {"optimiser": lambda _: torch.optim.SGD(nn.Linear(3, 2).parameters(), lr=0.1)}, "and no others"),
-        (None, {"optimiser": torch.optim.SparseAdam}, "cannot make a step"),
+        (None, {"optimizer": lambda _: torch.optim.SGD(nn.Linear(3, 2).parameters(), lr=0.1)}, "and no others"),
+        (None, {"optimizer": torch.optim.SparseAdam}, "cannot make a step"),
         (None, {"average": object()}, "Average"),
         (None, {"lr": float("nan")}, "finite"),
         (None, {"lr": float("inf")}, "finite"),
@@ -309,7 +311,7 @@ def test_frozen_layers_may_be_in_an_optimiser() -> None:
     model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2))
     model[0].requires_grad_(requires_grad=False)
     made = torch.optim.SGD(model.parameters(), lr=0.1)
-    assert trainer(vault(), model).fit(steps=1, optimiser=made, **SPEND).release.statement.query.parameters == 8
+    assert trainer(vault(), model).fit(steps=1, optimizer=made, **SPEND).release.statement.query.parameters == 8
 
 
 def test_two_runs_alike_are_told_apart_by_their_charges(tmp_path: Path) -> None:
@@ -342,7 +344,7 @@ def test_a_run_that_was_stopped_stays_stopped(tmp_path: Path, monkeypatch: pytes
         shown.append(step)
         return step == 2
 
-    said: dict[str, Any] = {"steps": 6, "every": 2, "checkpoint": tmp_path / "run", "watch": watch, **SPEND}
+    said: dict[str, Any] = {"steps": 6, "every": 2, "checkpoint": tmp_path / "run", "callback": watch, **SPEND}
     with monkeypatch.context() as patched:
         patched.setattr(Run, "finish", gone)
         with pytest.raises(Gone):

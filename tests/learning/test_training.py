@@ -10,7 +10,7 @@ from sfumato import errors
 from sfumato.core.query import Dataset
 from sfumato.core.signature import SigningKey
 from sfumato.learning.noisy_sums import NoisySums
-from sfumato.learning.slack import SLACK
+from sfumato.learning.rounding_error import SLACK
 from sfumato.learning.training import Training
 from sfumato.noise import SystemWords
 from sfumato.vault import Vault
@@ -26,7 +26,7 @@ from sfumato.learning.course import SampledCourse  # noqa: E402
 from sfumato.learning.draws import Draws  # noqa: E402
 
 CLIP = 0.5
-KEY = SigningKey.new()  # the same for all: which rows of a person count hangs on it
+KEY = SigningKey.new()  # the same for all: which rows of a person count depends on it
 BUDGET = sf.Budget(epsilon=100, delta=1e-6)
 
 
@@ -40,7 +40,7 @@ def summed(monkeypatch: pytest.MonkeyPatch, unit: Any, inputs: Tensor, targets: 
     caught: list[Tensor] = []
     vault = Vault(unit=unit, budget=BUDGET, name="trial", key=KEY)
     model = nn.Linear(inputs.shape[1], 1, bias=False)
-    data = Units(inputs, targets, number=8, name="visits", version="1", **said)
+    data = Units(inputs, targets, n_units=8, name="visits", version="1", **said)
     release = SampledCourse.release
 
     def spied(self: SampledCourse, total: Tensor) -> Tensor:
@@ -49,7 +49,9 @@ def summed(monkeypatch: pytest.MonkeyPatch, unit: Any, inputs: Tensor, targets: 
 
     with monkeypatch.context() as patched:
         patched.setattr(SampledCourse, "release", spied)
-        vault.trainer(model, loss, data=data, clip=CLIP).fit(steps=1, batch=8, epsilon=1, delta=1e-7, physical=3)
+        vault.trainer(model, loss, data=data, clip=CLIP).fit(
+            steps=1, batch=8, epsilon=1, delta=1e-7, max_physical_batch_size=3
+        )
     return caught[0]
 
 
@@ -98,9 +100,9 @@ def test_a_replaced_record_moves_a_step_by_twice_the_clip(monkeypatch: pytest.Mo
 def test_a_user_with_a_thousand_records_moves_a_step_by_the_clip(records: int, monkeypatch: pytest.MonkeyPatch) -> None:
     unit = sf.user("id", relation="add/remove")
     others, ids = torch.sin(torch.arange(21.0)).reshape(7, 3), list("aabbcde")
-    before = summed(monkeypatch, unit, others, torch.ones(7), ids=ids, records=records)
+    before = summed(monkeypatch, unit, others, torch.ones(7), ids=ids, max_records_per_unit=records)
     rows = torch.cat([others, torch.tensor([[5.0, -5.0, 5.0]]).repeat(1000, 1)])
-    after = summed(monkeypatch, unit, rows, torch.ones(1007), ids=[*ids, *["x"] * 1000], records=records)
+    after = summed(monkeypatch, unit, rows, torch.ones(1007), ids=[*ids, *["x"] * 1000], max_records_per_unit=records)
     moved = (after - before).norm().item()
     assert moved == pytest.approx(CLIP, rel=1e-5)
     assert moved <= CLIP * (1 + float(SLACK))
@@ -119,12 +121,14 @@ def test_a_person_in_several_units_counts_as_often(monkeypatch: pytest.MonkeyPat
 def test_a_run_that_samples_records_of_persons_is_refused_and_costs_nothing() -> None:
     user = sf.user("id", relation="add/remove")
     vault = Vault(unit=user, budget=BUDGET, name="trial")
-    data = Units(torch.zeros(500, 2), torch.zeros(500), ids=[0] * 500, times=100, number=500, name="v", version="1")
+    data = Units(torch.zeros(500, 2), torch.zeros(500), ids=[0] * 500, times=100, n_units=500, name="v", version="1")
     trainer = vault.trainer(nn.Linear(2, 1), loss, data=data)
     with pytest.raises(errors.Refused, match=r"0\.634"):
         trainer.fit(steps=10, batch=5, epsilon=1, delta=1e-7)
     assert vault.spent == sf.Budget.none()
-    persons = Units(torch.zeros(500, 2), torch.zeros(500), ids=[0] * 500, records=100, number=5, name="v", version="1")
+    persons = Units(
+        torch.zeros(500, 2), torch.zeros(500), ids=[0] * 500, max_records_per_unit=100, n_units=5, name="v", version="1"
+    )
     vault.trainer(nn.Linear(2, 1), loss, data=persons).fit(steps=2, batch=1, epsilon=1, delta=1e-7)
 
 

@@ -11,8 +11,7 @@ from sfumato.core.events import Gaussian, PoissonSampled, Repeated
 from sfumato.core.query import Dataset
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.learning.noisy_sums import NoisySums, pitch_for
-from sfumato.learning.rounding_slack import WIDTH
-from sfumato.learning.slack import SLACK
+from sfumato.learning.rounding_error import SLACK, WIDTH
 from sfumato.learning.training import Training
 
 pytestmark = pytest.mark.kills
@@ -90,7 +89,7 @@ def test_a_mechanism_is_for_its_run() -> None:
     assert run().mismatch(noise, unit) is None
     for name, other in (("steps", 9), ("rate", Fraction(1, 2)), ("parameters", 8)):
         assert name in (run(**{name: other}).mismatch(noise, unit) or "")
-    assert run().misfit(noise, unit, ()) == "must have trained weights, told by their digest"
+    assert run().misfit(noise, unit, ()) == "must have trained weights, identified by their digest"
     assert run(weights="0" * 64).misfit(noise, unit, ()) is None
 
 

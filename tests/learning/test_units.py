@@ -17,13 +17,13 @@ from sfumato.learning import Units, triplets  # noqa: E402
 from sfumato.learning.units import kept_rows  # noqa: E402
 
 KEY = b"k" * 32
-FACTS: dict[str, Any] = {"number": 3, "name": "visits", "version": "1"}
+FACTS: dict[str, Any] = {"n_units": 3, "name": "visits", "version": "1"}
 USERS, RECORDS = sf.user("id", relation="add/remove"), sf.record(relation="add/remove")
 
 
 def test_rows_of_a_person_are_one_unit() -> None:
     inputs = torch.arange(12.0).reshape(6, 2)
-    units = Units(inputs, torch.arange(6), ids=["b", "a", "b", "c", "b", "b"], records=3, **FACTS)
+    units = Units(inputs, torch.arange(6), ids=["b", "a", "b", "c", "b", "b"], max_records_per_unit=3, **FACTS)
     laid = units.laid(KEY)
     assert laid.number == 3
     assert laid.places is not None
@@ -83,7 +83,7 @@ def test_columns_of_ids(frame: str) -> None:
 )
 def test_ids_are_refused_by_their_type_and_shape_when_they_are_given(ids: Any) -> None:
     with pytest.raises(errors.InvalidInput, match=r"nothing was read"):
-        Units(torch.zeros(3, 1), torch.zeros(3), ids=ids, records=2, **FACTS)
+        Units(torch.zeros(3, 1), torch.zeros(3), ids=ids, max_records_per_unit=2, **FACTS)
 
 
 def test_parts_have_as_many_rows() -> None:
@@ -102,8 +102,8 @@ def test_at_most_so_many_rows_of_a_person_are_units() -> None:
 
 
 def test_the_declared_number_is_not_the_real_one() -> None:
-    assert Units(torch.zeros(8, 1), torch.arange(8), number=5, name="x", version="1").laid(KEY).number == 8
-    assert Units(torch.zeros(0, 1), torch.zeros(0), number=5, name="x", version="1").laid(KEY).number == 0
+    assert Units(torch.zeros(8, 1), torch.arange(8), n_units=5, name="x", version="1").laid(KEY).number == 8
+    assert Units(torch.zeros(0, 1), torch.zeros(0), n_units=5, name="x", version="1").laid(KEY).number == 0
 
 
 @pytest.mark.parametrize("frame", ["pandas", "polars", "numpy"])
@@ -141,7 +141,7 @@ def test_an_odd_id_of_a_group_is_nobody_and_never_refused(odd: Any) -> None:
 
 
 def test_made_up_units_have_the_shape_of_real_ones_and_none_of_their_values() -> None:
-    units = Units(torch.full((4, 2, 3), 77.0), torch.full((4,), 9), ids=list("abca"), records=5, **FACTS)
+    units = Units(torch.full((4, 2, 3), 77.0), torch.full((4,), 9), ids=list("abca"), max_records_per_unit=5, **FACTS)
     inputs, targets, present = units.example(2)
     assert inputs[0].shape == (2, 5, 2, 3)
     assert (targets.shape, present.shape) == ((2, 5), (2, 5))
@@ -153,9 +153,9 @@ def test_made_up_units_have_the_shape_of_real_ones_and_none_of_their_values() ->
     ("said", "kind", "words"),
     [
         ({}, errors.NotDeclared, "name="),
-        ({"name": "x"}, errors.NotDeclared, "number="),
-        ({**FACTS, "ids": [1, 2]}, errors.NotDeclared, "records="),
-        ({**FACTS, "records": 2}, errors.InvalidInput, "ids="),
+        ({"name": "x"}, errors.NotDeclared, "n_units="),
+        ({**FACTS, "ids": [1, 2]}, errors.NotDeclared, "max_records_per_unit="),
+        ({**FACTS, "max_records_per_unit": 2}, errors.InvalidInput, "ids="),
         ({**FACTS, "kind": "triple"}, errors.InvalidInput, "record, user, group"),
         ({**FACTS, "ids": [1, 2], "times": 0}, errors.InvalidInput, "times"),
     ],
@@ -175,7 +175,7 @@ def test_units_must_be_those_of_the_vault() -> None:
     rows = Units(torch.zeros(2, 1), torch.zeros(2), **FACTS)
     with pytest.raises(errors.Refused, match="do not say whose they are"):
         rows.check(USERS)
-    people = Units(torch.zeros(2, 1), torch.zeros(2), ids=[1, 2], records=1, **FACTS)
+    people = Units(torch.zeros(2, 1), torch.zeros(2), ids=[1, 2], max_records_per_unit=1, **FACTS)
     with pytest.raises(errors.Refused, match="protects records"):
         people.check(RECORDS)
     rows.check(RECORDS)

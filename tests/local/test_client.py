@@ -397,7 +397,7 @@ class Noted:
     ids=lambda ask: ask.KIND,
 )
 def test_a_client_asks_for_the_same_randomness_whatever_the_value(ask) -> None:
-    """How long a draw takes hangs on its bound: the bounds are the same for all values, given the same answers."""
+    """How long a draw takes depends on its bound: the bounds are the same for all values, given the same answers."""
     values = [Fraction(value, 9) for value in range(-9, 10)] if isinstance(ask, MEANS) else range(9)
     asked = set()
     for value in values:

@@ -45,14 +45,14 @@ def test_estimates_and_intervals_are_drawn_as_they_are() -> None:
 def test_the_cost_of_memoised_reports_is_shown_with_its_condition() -> None:
     kept = Collection(name="smoking", ask=ASKED.ask, reports=4, memoised=True)
     said = plots.shares(SHARES, kept).to_dict()["title"]["subtitle"][1]
-    assert "no bound, and given which of them share a value, ε = 3" in said
+    assert "no bound; if it is public which of them share a value, ε = 3" in said
     assert "没有上界" in plots.shares(SHARES, kept, "zh").to_dict()["title"]["subtitle"][1]
 
 
 def test_joint_intervals_and_chinese_are_said() -> None:
     joint = estimate_shares(ASKED.ask, [0] * 50, joint=True)
     assert "all intervals" in plots.shares(joint, ASKED).to_dict()["title"]["subtitle"][0]
-    assert "全部区间" in plots.shares(joint, ASKED, "zh", "dark").to_dict()["title"]["subtitle"][0]
+    assert "全部置信区间" in plots.shares(joint, ASKED, "zh", "dark").to_dict()["title"]["subtitle"][0]
     assert len(plots.shares(joint, ASKED).to_dict()["layer"]) == 2
     unnamed = Collection(name="smoking", ask=ASKED.ask)
     assert [row["name"] for row in rows(plots.shares(joint, unnamed))] == ["0", "1", "2"]
@@ -71,6 +71,7 @@ def test_what_does_not_belong_together_is_refused() -> None:
             plots.shares(shares, collection, **more)
 
 
+@pytest.mark.long
 def test_the_guide_shows_what_its_code_draws(tmp_path: Path) -> None:
     run(PAGE, tmp_path)
     kept, drawn = ((where / NAME).read_text("utf-8") for where in (IMAGES, tmp_path))

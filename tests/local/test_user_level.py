@@ -32,7 +32,7 @@ def test_the_cost_of_memoised_reports_is_not_shown_without_its_condition() -> No
     for distinct in (2, 3):
         kept = memoised(distinct)
         said = kept.cost().explain()
-        assert said.startswith("No ε bounds what all 3 reports tell together. Given which of them share a value,")
+        assert said.startswith("No ε bounds what all 3 reports reveal together. Given which of them share a value,")
         assert "That pattern is not protected" in said
         with pytest.raises(Refused, match="beyond the pattern"):
             kept.loss()

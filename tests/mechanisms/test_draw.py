@@ -10,11 +10,11 @@ from sfumato.core.query import DrawnMechanism
 from sfumato.learning.paradigms.voting import ConfidentMax
 from sfumato.mechanisms import (
     MECHANISMS,
-    CubeNoise,
     DegreeNoise,
     Exponential,
     Gaussian,
     Laplace,
+    LInfKNorm,
     NoisyMax,
     NoisyThreshold,
     OptimalSelection,
@@ -32,7 +32,7 @@ GROUPS = [([1, 5, 9], [2, 3, 4]), ([2], [6])]
 CASES: list[tuple[Any, Any, Callable[[Any, Any, Any], Any]]] = [
     (Laplace(scale=Fraction(3), l1=Fraction(1)), COUNTS, lambda m, x, w: (m.add_noise(x, w), ())),
     (Gaussian.calibrated(l2=1, epsilon=1, delta="1e-6"), COUNTS, lambda m, x, w: (m.add_noise(x, w), ())),
-    (CubeNoise.calibrated(dimensions=4, linf=1, epsilon=1), COUNTS, lambda m, x, w: (m.add_noise(x, w), ())),
+    (LInfKNorm.calibrated(dimensions=4, linf=1, epsilon=1), COUNTS, lambda m, x, w: (m.add_noise(x, w), ())),
     (DegreeNoise(nodes=4, epsilon=Fraction(1)), COUNTS, lambda m, x, w: (m.add_noise(x, w), ())),
     (Exponential.calibrated(sensitivity=1, epsilon=1), COUNTS, lambda m, x, w: ((m.choose(x, w),), ())),
     (PermuteAndFlip.calibrated(sensitivity=1, epsilon=1), COUNTS, lambda m, x, w: ((m.choose(x, w),), ())),

@@ -13,17 +13,17 @@ from sfumato.mechanisms import (
     MECHANISMS,
     BufferedNoise,
     ChosenCap,
-    CubeNoise,
     DegreeNoise,
     Exponential,
     Gaussian,
     Ladder,
     Ladders,
     Laplace,
+    LInfKNorm,
     MatrixNoise,
     NoisyCells,
+    NoisyLocalSensitivity,
     NoisyMax,
-    NoisyScale,
     NoisyThreshold,
     OptimalSelection,
     PermuteAndFlip,
@@ -53,7 +53,7 @@ CASES = {
     RandomizedResponse.calibrated(epsilon=HALF, categories=3): {"l0"},
     QuantileChoice(quantiles=(HALF,), steps=9, parts=1, epsilon=HALF): {"l0", "linf"},
     DegreeNoise(nodes=4, epsilon=HALF): {"l1"},
-    CubeNoise.calibrated(dimensions=4, linf=1, epsilon=HALF): {"linf"},
+    LInfKNorm.calibrated(dimensions=4, linf=1, epsilon=HALF): {"linf"},
     MatrixNoise(strategy=((2, 0), (1, 2)), bits=1, norm="l1", noise=Fraction(6), workload="prefix", questions=()): {
         "l1"
     },
@@ -65,7 +65,7 @@ every_case = pytest.mark.parametrize(("mechanism", "norms"), CASES.items(), ids=
 def test_no_mechanism_is_left_out() -> None:
     by_score = {Exponential, PermuteAndFlip}  # they take a spread of scores, tested with them
     # These are for one count, or for numbers at given caps, and refuse any other move than that: tested with them.
-    by_count = {Ladder, Ladders, NoisyScale, ChosenCap}
+    by_count = {Ladder, Ladders, NoisyLocalSensitivity, ChosenCap}
     assert {type(mechanism) for mechanism in CASES} | by_score | by_count == set(MECHANISMS)
 
 
@@ -74,7 +74,7 @@ def test_no_mechanism_is_left_out() -> None:
     [
         Ladder.calibrated(nodes=5, epsilon=HALF),
         Ladders(parts=(Ladder.calibrated(nodes=5, epsilon=HALF),)),
-        NoisyScale.calibrated(nodes=5, epsilon=HALF, delta="1/1000"),
+        NoisyLocalSensitivity.calibrated(nodes=5, epsilon=HALF, delta="1/1000"),
         ChosenCap(caps=(1, 3), choice=HALF / 2, epsilon=HALF / 2, spread=1, doubling=0, moves=(1, 3), numbers=1),
     ],
     ids=lambda mechanism: type(mechanism).__name__,

@@ -254,7 +254,7 @@ def main() -> int:
     parser.add_argument(
         "--patience", type=float, default=120.0, help="seconds until a mutant that waits for something is killed"
     )
-    parser.add_argument("--slowest", type=int, default=0, help="print so many of the mutants that took longest")
+    parser.add_argument("--slowest", type=int, default=0, help="print this many of the mutants that took longest")
     parser.add_argument(
         "--equivalent", action="append", help="a key that must survive, in place of those in EQUIVALENT"
     )
@@ -283,7 +283,7 @@ def _leave_the_surroundings() -> None:
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     hypothesis.settings.register_profile(
         "mutation",
-        derandomize=True,  # a verdict does not hang on luck
+        derandomize=True,  # a verdict does not depend on luck
         database=None,
         deadline=None,
         phases=(hypothesis.Phase.explicit, hypothesis.Phase.generate),  # one failure will do, however large

@@ -231,12 +231,14 @@ def survivors(output: str) -> set[str]:
     return {line.split()[1] for line in output.splitlines() if line.startswith("SURVIVED")}
 
 
+@pytest.mark.long
 def test_a_strong_test_kills_every_mutant(tmp_path: Path) -> None:
     done = run_on(tmp_path, strong=STRONG)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert "toy_pack.counts: 4 of 4 killed" in done.stdout
 
 
+@pytest.mark.long
 def test_a_weak_test_lets_mutants_survive_and_each_is_shown(tmp_path: Path) -> None:
     done = run_on(tmp_path, weak=WEAK)
     assert done.returncode == 1, done.stdout + done.stderr
@@ -244,6 +246,7 @@ def test_a_weak_test_lets_mutants_survive_and_each_is_shown(tmp_path: Path) -> N
     assert "    return 2 * rows\n  → return 3 * rows" in done.stdout
 
 
+@pytest.mark.long
 def test_one_strong_test_among_weak_ones_is_enough(tmp_path: Path) -> None:
     done = run_on(tmp_path, another=OTHER, strong=STRONG, weak=WEAK)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -297,6 +300,7 @@ def test_a_watched_function_tells_that_it_was_reached_and_is_otherwise_as_it_was
     assert toy.sensitivity.__doc__ == "Moved by 2."
 
 
+@pytest.mark.long
 def test_a_mutant_that_breaks_the_import_of_the_tests_is_killed(tmp_path: Path) -> None:
     at_import = STRONG.replace("def test", "assert Count().sensitivity(5) == 10\n\n    def test")
     done = run_on(tmp_path, at_import=at_import)
@@ -343,6 +347,7 @@ def test_a_time_limit_that_the_original_hardly_meets_judges_nothing(tmp_path: Pa
     assert says in done.stdout
 
 
+@pytest.mark.long
 def test_a_mutant_that_takes_the_process_down_is_killed(tmp_path: Path) -> None:
     crashing = STRONG.replace("assert", "if not").replace("== 10", "== 10: __import__('os').abort()")
     done = run_on(tmp_path, crashing=crashing)
@@ -376,6 +381,7 @@ def test_a_run_that_proves_nothing_says_so(tmp_path: Path, tests: dict[str, str]
     assert why in done.stdout
 
 
+@pytest.mark.long
 def test_neither_the_package_nor_its_bytecode_is_touched(tmp_path: Path) -> None:
     assert run_on(tmp_path, weak=WEAK).returncode == 1
     code = "from toy_pack import Count; print(Count().sensitivity(5))"

@@ -129,6 +129,7 @@ SHORT = [  # law, bits of a word, columns of 2^shift, words to enumerate, what t
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("law", "width", "shift", "depth", "open_part"), SHORT)
 def test_with_short_words_the_law_is_matched_exactly_by_enumeration(
     law: ColumnLaw, width: int, shift: int, depth: int, open_part: str
@@ -191,6 +192,7 @@ def test_a_table_refuses_more_words_than_there_are() -> None:
         AliasTable.of([1] * 9, width=4)
 
 
+@pytest.mark.long
 @pytest.mark.no_cover  # measuring would triple its time
 def test_the_residual_draw_refines_until_it_is_decided() -> None:
     columns = NoiseColumns(law=laplace("2"), shift=0)

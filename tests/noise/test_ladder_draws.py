@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sfumato.core import enclosures
-from sfumato.core.rungs import Rungs, WidthSteps
+from sfumato.core.ladder_widths import Rungs, WidthSteps
 from sfumato.errors import InvalidInput
 from sfumato.noise import SystemWords
 from sfumato.noise.ladder import _ends, sample_ladder
@@ -56,6 +56,7 @@ def test_centre_and_runs_have_their_weights(rungs: Rungs, epsilon: str) -> None:
     assert low[-1] == high[-1] == 1 << bits
 
 
+@pytest.mark.long
 @pytest.mark.alpha(9e-9)
 def test_fresh_draws_follow_the_law_and_one_with_another_rate_fails() -> None:
     """By Hoeffding's inequality a frequency of n = 120,000 strays by more than 0.0095 with probability below 1e-9."""

@@ -157,7 +157,7 @@ def test_what_is_charged_for_a_sequence_bounds_the_posterior_odds_of_all_its_out
 def test_a_vault_charges_the_sum_of_what_it_released() -> None:
     """Releases of one choice, of several choices, and of noise: each what was asked, and together their sum."""
     table = of_rows()
-    vault = table.gate
+    vault = table._gate
     spent = Fraction(0)
     for question in (table.median("age"), table.quantiles("age", ["1/4", "1/2", "3/4"]), table.count()):
         for epsilon in ("1/2", "1/3"):

@@ -113,11 +113,11 @@ def trained(**said: Any) -> tuple[Any, Any]:
     from torch import nn
 
     vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=2, delta=1e-6), name="trial")
-    data = Units(torch.zeros(40, 4000), torch.zeros(40), number=40, name="visits", version="1")
+    data = Units(torch.zeros(40, 4000), torch.zeros(40), n_units=40, name="visits", version="1")
     model = nn.Linear(4000, 1, bias=False)
     nn.init.zeros_(model.weight)
     trainer = vault.trainer(model, lambda outputs, targets: 0 * outputs.sum(), data=data, clip="1/2")
-    fitted = trainer.fit(steps=1, batch=10, epsilon=1, delta=1e-6, optimiser=torch.optim.SGD, lr=1.0, **said)
+    fitted = trainer.fit(steps=1, batch=10, epsilon=1, delta=1e-6, optimizer=torch.optim.SGD, lr=1.0, **said)
     return fitted.release, -10 * model.weight.detach().numpy().ravel()
 
 
@@ -162,12 +162,12 @@ def test_training_samples_units_at_the_rate_that_was_charged(users: bool) -> Non
     unit = sf.user("id", relation="add/remove") if users else sf.record(relation="add/remove")
     vault = sf.Vault(unit=unit, budget=sf.Budget(epsilon=50, delta=1e-6), name="trial")
     rows = torch.eye(number).repeat_interleave(each, dim=0)
-    whose = {"ids": [place // each for place in range(number * each)], "records": each} if users else {}
-    data = Units(rows, torch.zeros(len(rows)), number=number, name="visits", version="1", **whose)
+    whose = {"ids": [place // each for place in range(number * each)], "max_records_per_unit": each} if users else {}
+    data = Units(rows, torch.zeros(len(rows)), n_units=number, name="visits", version="1", **whose)
     model = nn.Linear(number, 1, bias=False)
     nn.init.zeros_(model.weight)
     trainer = vault.trainer(model, lambda outputs, targets: outputs.mean(), data=data)
-    sgd: dict[str, Any] = {"optimiser": torch.optim.SGD, "lr": 1.0}
+    sgd: dict[str, Any] = {"optimizer": torch.optim.SGD, "lr": 1.0}
     release = trainer.fit(steps=1, batch=100, epsilon=50, delta=1e-6, **sgd).release
     assert release.statement.mechanism.rate == Fraction(1, 4)
     assert release.statement.mechanism.multiplier < Fraction(1, 5)

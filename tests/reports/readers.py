@@ -1,5 +1,6 @@
 """Facts of every kind, for texts: what is released, of whom, under which relation, with and without a δ."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -8,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import sfumato as sf
-from sfumato.accounting.charged import reading
+from sfumato.accounting.filter_cost import reading
 from sfumato.core import units
 from sfumato.core.description import Description, Form, OneLine
 from sfumato.core.guarantees import Approximate, Pure
@@ -27,7 +28,7 @@ from sfumato.tables.describe import Quantile
 from sfumato.tables.keys import Keys
 from sfumato.tables.measure import Measure
 from sfumato.tables.measures.association import Association
-from sfumato.tables.measures.average import Average
+from sfumato.tables.measures.average import MeanValue
 from sfumato.tables.measures.person_count import PersonCount
 from sfumato.tables.measures.proportion import Proportion
 from sfumato.tables.measures.quotient import Quotient
@@ -48,7 +49,7 @@ MEASURES: tuple[Measure, ...] = (
     RowCount(name="m2", condition=sf.col("age") >= 65),
     PersonCount(name="m3"),
     Total(name="m4", of=SBP),
-    Average(name="m5", of=SBP),
+    MeanValue(name="m5", of=SBP),
     Variation(name="m6", of=SBP),
     Variation(name="m7", of=SBP, root=True),
     Proportion(name="m8", condition=sf.col("age") >= 65),
@@ -56,6 +57,11 @@ MEASURES: tuple[Measure, ...] = (
     Association(name="m10", first=SBP, second=AGE),
     Association(name="m11", first=SBP, second=AGE, scaled=True),
 )
+
+
+def out_of_thousand(chinese: str) -> str:
+    """A Chinese text with its beliefs as English has them: so many in 1,000, and no percentages."""
+    return re.sub(r"(?<=[是至由则] )(\d+)(?:\.(\d))?%", lambda found: f"{int(found[1] + (found[2] or '0')):,}", chinese)
 
 
 def units_of(relation: str) -> list[Unit]:
@@ -97,7 +103,7 @@ def description(form: Form, unit: Unit, count: int, *, limited: bool = False, fi
         case Form.FOUND:
             mechanism = NoisyThreshold(keys=1, most=1, scale=2, threshold=40)  # type: ignore[arg-type]
             said = statement(unit, count, mechanism=mechanism, limited=limited, found=True)
-            return describe.found_keys(said, ("region",), where=where)
+            return describe.partition_selection(said, ("region",), where=where)
         case Form.TOP:
             choice = TopChoice(choices=count, scale=2, monotone=True)  # type: ignore[arg-type]
             return describe.top_groups(statement(unit, count, mechanism=choice), (REGION,), cells=30, where=where)
@@ -232,7 +238,9 @@ def every() -> Iterator[Facts]:
     unsaid = facts(Form.FOUND, limited=True, filtered=True, promise="delta")
     rule = OptimalSelection.calibrated(keys=1, epsilon=1, delta=1e-6)
     said = statement(unsaid.unit, 12, mechanism=rule, limited=True, found=True)
-    yield replace(unsaid, description=describe.found_keys(said, ("region",), where=sf.col("diagnosis") == "ILI"))
+    yield replace(
+        unsaid, description=describe.partition_selection(said, ("region",), where=sf.col("diagnosis") == "ILI")
+    )
     yield facts(Form.TOP, limited=True, filtered=True)
     yield facts(epsilon=Fraction(40), spent=Fraction(40), total=Fraction(100), promise="delta")
     for order, kind in product((None, 20), (Form.TABLE, Form.NUMBER, Form.DERIVED)):

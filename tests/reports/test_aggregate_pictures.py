@@ -110,6 +110,7 @@ def test_hundreds_of_groups_are_drawn_in_part_and_it_says_so() -> None:
     assert "The first 40 of 50 numbers." in " ".join(texts(asked.release(epsilon=90).plot()))
 
 
+@pytest.mark.long
 def test_the_noise_is_drawn_in_units_of_the_column() -> None:
     column = next(each for each in columns_of(five()) if each.name == "total")
     margin = column.halves[0]

@@ -14,8 +14,9 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.description import plain
+from sfumato.core.release import presenter_of
 from sfumato.inference.ratio import Ratio
-from sfumato.reports.columns import Column, columns_of, magnitude
+from sfumato.reports.columns import AnswerColumn, columns_of, magnitude
 from sfumato.reports.words import AUDIENCES, Facts
 from sfumato.reports.words.rendering import render
 from sfumato.tables.describe import measured
@@ -75,7 +76,7 @@ def test_numbers_that_say_nothing_are_called_so() -> None:
 def test_a_public_number_is_said_and_how_the_missing_count() -> None:
     data = pa.table({"id": list(range(50)), "sbp": [100.0 + place for place in range(50)]})
     vault = sf.Vault(unit=sf.record(relation="replace"), budget=sf.Budget(epsilon=10), name="trial")
-    asked = vault.table(data, name="trial", version="1", bounds={"sbp": (80, 220)}, number=50)
+    asked = vault.table(data, name="trial", version="1", bounds={"sbp": (80, 220)}, n_units=50)
     made = asked.mean("sbp").release(epsilon=1)
     assert made.statement.query.number == 50
     assert (
@@ -90,7 +91,8 @@ def test_a_group_for_the_rest_leaves_nobody_out() -> None:
     assert "none of the listed groups" in five().explain()
     query = five().statement.query
     rest = replace(query, by=tuple(replace(keys, other="else") for keys in query.by))  # type: ignore[attr-defined,type-var]
-    made = replace(five(), statement=replace(five().statement, query=rest, values=(10**9,) * rest.size))
+    said = replace(five().statement, query=rest, values=(10**9,) * rest.size)
+    made = replace(five(), presenter=presenter_of(five()), statement=said)
     assert not Facts.of(made).description.at("uncounted")
     assert "none of the listed groups" not in made.explain()
 
@@ -108,12 +110,12 @@ def test_a_group_for_the_rest_leaves_nobody_out() -> None:
 def test_numbers_are_rounded_for_their_margin_and_ends_outward(
     values: Any, ends: Any, shown: tuple[str, str, str]
 ) -> None:
-    column = Column(name="x", measured=None, figure=None, values=values, ends=ends)
+    column = AnswerColumn(name="x", measured=None, figure=None, values=values, ends=ends)
     assert (column.text(0), *(column.interval(0) or ())) == shown
 
 
 def test_what_has_no_number_shows_none() -> None:
-    column = Column(
+    column = AnswerColumn(
         name="x", measured=None, figure=None, values=(math.nan, 2.0), ends=((-math.inf, math.inf), (1.0, 3.0))
     )
     assert column.text(0) == "—"
@@ -146,7 +148,7 @@ def test_words_come_without_numpy_and_engines(tmp_path: Path) -> None:
     )
     assert answer.returncode == 0, answer.stderr
     assert "the mean of sbp (sbp)" in answer.stdout
-    assert re.search("sbp (±|not worked out here)", answer.stdout)
+    assert re.search("sbp (±|not computed here)", answer.stdout)
 
 
 def test_a_margin_that_cannot_be_worked_out_is_said_to_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,8 +157,8 @@ def test_a_margin_that_cannot_be_worked_out_is_said_to_be_missing(monkeypatch: p
 
     made = table().group_by("sex").mean("sbp").release(epsilon=30)
     monkeypatch.setattr(Ratio, "interval", blocked)
-    assert "mean not worked out here (the library for it is missing)" in made.explain()
-    assert "not worked out here" in made._repr_html_()
+    assert "mean not computed here (the library for it is missing)" in made.explain()
+    assert "not computed here" in made._repr_html_()
 
 
 def test_the_same_columns_are_worked_out_once() -> None:

@@ -104,7 +104,7 @@ MADE: dict[str, tuple[Any, Budget]] = {
             mechanisms.TopSet.calibrated(candidates=5, choices=1, moved=2, epsilon=1, monotone=True),
             Budget(epsilon=1),
         ),
-        (mechanisms.CubeNoise.calibrated(linf=1, dimensions=3, epsilon=1), Budget(epsilon=1)),
+        (mechanisms.LInfKNorm.calibrated(linf=1, dimensions=3, epsilon=1), Budget(epsilon=1)),
         (
             mechanisms.QuantileChoice(quantiles=(Fraction(1, 2),), steps=9, parts=1, epsilon=Fraction(1)),
             Budget(epsilon=1),
@@ -128,7 +128,7 @@ MADE: dict[str, tuple[Any, Budget]] = {
             ),
             Budget(epsilon=1),
         ),
-        (mechanisms.NoisyScale.calibrated(nodes=3, epsilon=1, delta=1e-6), Budget(epsilon=1, delta=1e-6)),
+        (mechanisms.NoisyLocalSensitivity.calibrated(nodes=3, epsilon=1, delta=1e-6), Budget(epsilon=1, delta=1e-6)),
         (mechanisms.NoisyCells.calibrated(cells=6, l1=1088, epsilon=1), Budget(epsilon=1)),
         (mechanisms.DegreeNoise(nodes=5, epsilon=Fraction(1, 2)), Budget(epsilon="1/2")),
         (Matrix.square_root(3, bits=3).measure(sigma_squared=40).declaration, Budget(epsilon=2, delta=1e-6)),

@@ -15,6 +15,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.description import Form
+from sfumato.core.release import presenter_of
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.laws import DiscreteLaplace
 from sfumato.mechanisms import NoisyThreshold, OptimalSelection, TopChoice
@@ -72,7 +73,7 @@ def test_every_reader_hears_what_may_be_missing_and_what_delta_bounds(
     unsaid = {"en": "values were considered is not said", "zh": "考察了多少个取值，此处不作说明"}[language]
     alone = {
         "en": "a value that one person alone has is shown with a chance of at most ",
-        "zh": "被列出的可能性不超过 ",
+        "zh": "被列出的概率不超过 ",
     }
     for release in (counts, names):
         text, said = release.explain(language, reader), release.statement
@@ -140,6 +141,7 @@ def test_an_empty_answer_is_said_and_shown() -> None:
     assert "none was found" in page(made, ["en"])
 
 
+@pytest.mark.long
 def test_pages_show_the_answer_and_how_it_was_chosen(counts: Any, names: Any, top: Any) -> None:
     for release in (counts, names, top):
         text = page(release)
@@ -161,6 +163,7 @@ def test_pages_show_the_answer_and_how_it_was_chosen(counts: Any, names: Any, to
     assert asked(top.statement, "zh") == "按 town 分组后最大的组（在下述限制之内）"
 
 
+@pytest.mark.long
 def test_words_come_without_numpy_and_engines(counts: Any, names: Any, top: Any, tmp_path: Path) -> None:
     for name, release in (("counts", counts), ("names", names), ("top", top)):
         path = release.certificate.save(tmp_path / f"{name}.json")
@@ -238,6 +241,7 @@ def test_a_choice_needs_the_columns_that_it_goes_by(form: Form) -> None:
 
 
 def test_a_mechanism_that_does_not_belong_to_the_question_has_no_text(counts: Any, top: Any) -> None:
-    forged = replace(counts, statement=replace(counts.statement, mechanism=top.statement.mechanism))
+    said = replace(counts.statement, mechanism=top.statement.mechanism)
+    forged = replace(counts, presenter=presenter_of(counts), statement=said)
     with pytest.raises(Unsupported, match=r"query\.found_keys by a mechanism\.top"):
         Facts.of(forged)

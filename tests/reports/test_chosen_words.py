@@ -24,7 +24,7 @@ def test_quantiles_are_said_with_the_rank_that_bounds_them(quantiles: Any, reade
     english, chinese = quantiles.explain("en", reader), quantiles.explain("zh", reader)
     assert "the 25% quantile of sbp (p25), the median of sbp (median) and the 90% quantile of sbp (p90)" in english
     assert f"median at most {rank} rows from its place" in english
-    assert f"median 与其位次相差最多 {rank} 行" in chinese
+    assert f"median 的秩误差不超过 {rank} 行" in chinese
     assert "±" not in english, "there is no margin of the value"
     assert "scaled down" not in english, "rows are kept or left out"
 

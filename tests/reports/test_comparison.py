@@ -105,7 +105,7 @@ def test_a_release_is_compared_as_it_was_made() -> None:
     assert [line.epsilon for line in found.lines] == [Fraction(1, 2), Fraction(1, 12), Fraction(3, 2)]
     assert found.margin == found.lines[0].margin == 36
     # One row less is a person who leaves and returns without it: two steps, though a release for rows needs less noise.
-    assert [line.promise for line in found.lines] == [
+    assert [line.as_it_stands for line in found.lines] == [
         Pure(epsilon=Fraction(1, 2)),
         Pure(epsilon=Fraction(1)),
         Pure(epsilon=Fraction(3, 2)),
@@ -116,7 +116,7 @@ def test_where_no_bound_was_enforced_nothing_follows() -> None:
     made = release(ROW, None)
     found = compare(made, cases_of(made, family=2, limit=LIMIT))
     assert [line.reason for line in found.lines] == [None, "bound", "bound"]
-    assert [line.promise for line in found.lines[1:]] == [None, None]
+    assert [line.as_it_stands for line in found.lines[1:]] == [None, None]
     assert [line.epsilon for line in found.lines] == [Fraction(1, 2), Fraction(3), Fraction(6)]
     assert edge_and_node(20, epsilon=1).lines[1].reason == "steps"
 
@@ -124,10 +124,10 @@ def test_where_no_bound_was_enforced_nothing_follows() -> None:
 def test_an_enforced_number_of_events_carries_over() -> None:
     found = compare(EventCount(most=5), [Case(unit=EVENT), Case(unit=PERSON)], epsilon="1/10")
     enforced = Enforced(count=5, by="the stream")
-    assert found.lines[1].promise == convert(
+    assert found.lines[1].as_it_stands == convert(
         Pure(epsilon=Fraction(1, 10)), held=EVENT, wanted=PERSON, enforced=enforced
     )
-    assert found.lines[1].promise == Pure(epsilon=Fraction(1, 2))
+    assert found.lines[1].as_it_stands == Pure(epsilon=Fraction(1, 2))
 
 
 WIDE = sf.Limit(groups=20, rows_per_group=1)
@@ -152,11 +152,11 @@ def test_gaussian_noise_keeps_its_delta_for_the_same_error() -> None:
 def test_the_delta_of_a_group_is_that_of_group_privacy() -> None:
     """For three: δ(1 + e + e²) = 11.107e-6; for a row, two steps: δ(1 + e) = 3.718e-6."""
     _, row, family = approximate().lines
-    assert isinstance(row.promise, Approximate)
-    assert isinstance(family.promise, Approximate)
-    assert (row.promise.epsilon, family.promise.epsilon) == (2, 3)
-    assert 3.718e-6 < row.promise.delta < 3.719e-6
-    assert 1.1107e-5 < family.promise.delta < 1.1108e-5
+    assert isinstance(row.as_it_stands, Approximate)
+    assert isinstance(family.as_it_stands, Approximate)
+    assert (row.as_it_stands.epsilon, family.as_it_stands.epsilon) == (2, 3)
+    assert 3.718e-6 < row.as_it_stands.delta < 3.719e-6
+    assert 1.1107e-5 < family.as_it_stands.delta < 1.1108e-5
     assert approximate(family=101).lines[2].reason == "delta"
 
 
@@ -191,7 +191,7 @@ def test_a_unit_beyond_all_measure_has_an_epsilon_on_the_safe_side() -> None:
         (lambda: EventCount(most=0), "at least 1"),
         (lambda: row_counts(sf.Limit(groups=10**6, rows_per_group=1)), "at most 10,000"),
         (lambda: compare(release(), cases_of(release()), epsilon=1), "already"),
-        (lambda: cases_of(release(), limit=LIMIT), "limit of its own"),
+        (lambda: cases_of(release(), limit=LIMIT), "its own limit"),
     ],
 )
 def test_what_makes_no_sense_is_said(wrong: Any, said: str) -> None:

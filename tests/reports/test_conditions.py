@@ -25,12 +25,12 @@ CONDITIONS: list[tuple[Any, str, str]] = [
     (
         (COL("age") > 5) & ((COL("id") == "a") | (COL("id") == "b")),
         "age > 5 and (id = “a” or id = “b”)",
-        "age > 5 并且 （id = “a” 或者 id = “b”）",
+        "age > 5 并且（id = “a”或者 id = “b”）",
     ),
     (COL("out").days_since(COL("in")) > 7, "the days from in to out > 7", "从 in 到 out 的天数 > 7"),
     ((COL("a") - 1).isnull(), "a − 1 is missing", "a − 1 缺失"),
-    (COL("a").length().isin([1, 2]), "the length of a is one of 1, 2", "a 的长度 为 1、2 之一"),
-    (COL("icd").startswith("J1"), "icd starts with “J1”", "icd 以 “J1” 开头"),
+    (COL("a").length().isin([1, 2]), "the length of a is one of 1, 2", "a 的长度为 1、2 之一"),
+    (COL("icd").startswith("J1"), "icd starts with “J1”", "icd 以“J1”开头"),
 ]
 VALUES: list[tuple[Any, str, str]] = [
     ((COL("a") - 1) / COL("b"), "(a − 1) / b", "(a − 1) / b"),
@@ -43,7 +43,7 @@ VALUES: list[tuple[Any, str, str]] = [
     (
         when(COL("age") < 18).then("minor").otherwise("adult"),
         "(“minor” where age < 18; otherwise “adult”)",
-        "（当 age < 18 时为 “minor”；否则为 “adult”）",
+        "（当 age < 18 时为“minor”；否则为“adult”）",
     ),
     (when(COL("age") < 18).then(1), "(1 where age < 18)", "（当 age < 18 时为 1）"),
     (COL("a").cast("whole"), "a as a whole number", "a 的整数值"),
@@ -53,7 +53,7 @@ VALUES: list[tuple[Any, str, str]] = [
     (COL("d").month(), "the month of d", "d 的月份"),
     (COL("d").day(), "the day of d", "d 的日"),
     (COL("d").weekday(), "the weekday of d", "d 的星期"),
-    (COL("age").cut([0, 18]), "the bin of age among “[0, 18)”", "age 在 “[0, 18)” 中所属的区间"),
+    (COL("age").cut([0, 18]), "the bin of age among “[0, 18)”", "age 在“[0, 18)”中所属的区间"),
 ]
 
 

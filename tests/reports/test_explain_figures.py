@@ -54,7 +54,7 @@ def test_what_different_limits_cut_off_is_said() -> None:
         for most in (1, 2)
     )
     assert "limit differently" in (one - two).explain()
-    assert "限额不同" in (one - two).explain("zh")
+    assert "贡献上限不同" in (one - two).explain("zh")
 
 
 def test_what_has_no_text() -> None:

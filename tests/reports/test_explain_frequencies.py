@@ -56,7 +56,7 @@ def test_every_sign_is_drawn_once(language: str, columns: int) -> None:
     before, after = "".join(rows[: OF // columns]), "".join(rows[OF // columns :])
     assert before == "●" * 100 + "·" * 900
     assert after == "●" * 63 + "◐" * 92 + "·" * 845
-    assert ("Before: 100 in 1,000" if language == "en" else "公布之前：千分之 100") in lines
+    assert ("Before: 100 in 1,000" if language == "en" else "公布之前：10%") in lines
     assert lines[-1].startswith("● ")
 
 

@@ -9,14 +9,16 @@ from sfumato.errors import Refused, Unsupported
 from sfumato.reports.catalogue import counted, message, messages, read
 from sfumato.reports.words import AUDIENCES
 
-# 保证 may name a duty of whoever counts, and no promise of ours.
+# 隐私保证 is the term for a privacy guarantee, and 保证 stands nowhere else.
+# A budget may be used up to 100%, and a bound on a belief may be as high.
 FORBIDDEN = {
     "en": r"\b(un)?safe(r|ly|ty)?\b(?! Harbor)|\bleak|anonym|\bimpossibl|\bprobability of|\bcomplian|\bcompl(y|ies)\b"
     r"|\bguarantee[sd]? (that|of|against)|\b(no|zero|without|free of) risk|risk-free|\bsecure|untraceable"
     r"|\b(nobody|no one|none) can\b|\bcannot (be|ever)|\b(completely|perfectly|absolutely|fully|entirely) "
     r"(protect|hid|privat|secret)|\b(never|always)\b|\b100 ?%|\bde-?identif|\bcertain(ly)? protect|\bunbreakable",
     "zh": "安全(?!港)|泄露|泄漏|泄密|匿名|绝对(?!误差)|不可能|合规|符合.{0,8}(法律|法规|规定)|百分之百|万无一失"
-    "|(零|无|没有)风险|完全(保护|隐藏|无法|不会)|(?<!由计数者)保证|确保|杜绝|永远|无法(识别|追踪|得知)|去标识|(没有人|任何人都不)能|100%",
+    "|(零|无|没有)风险|完全(保护|隐藏|无法|不会)|(?<!隐私)保证|隐私保证(?=[^，。；：]{0,6}(不会|不被|没有人|无人|您))"
+    "|确保|杜绝|永远|无法(识别|追踪|得知)|去标识|(没有人|任何人都不)能|(?<!已用去 )(?<!升至 )100%",
 }
 ALLOWED_LATIN = {"HIPAA"}  # the name of a law
 MINE = (
@@ -65,6 +67,9 @@ def test_no_message_promises_too_much(language: str) -> None:
         ("zh", "符合有关法律"),
         ("zh", "本次发布合规。"),
         ("zh", "保证不会被识别"),
+        ("zh", "隐私保证您不会被识别"),
+        ("zh", "隐私保证任何人都不会被识别"),
+        ("zh", "100% 受到保护"),
         ("zh", "绝对不会"),
         ("zh", "没有人能看出"),
     ],

@@ -37,9 +37,9 @@ def vault(unit: Any) -> sf.Vault:
 
 def run(unit: Any = RECORDS, units: dict[str, Any] | None = None, **fit: Any) -> Release:
     x = torch.linspace(-1, 1, ROWS)[:, None]
-    data = Units(x, (x[:, 0] > 0).long(), name="visits", version="1", **{"number": ROWS, **(units or {})})
+    data = Units(x, (x[:, 0] > 0).long(), name="visits", version="1", **{"n_units": ROWS, **(units or {})})
     trainer = vault(unit).trainer(nn.Linear(1, 2), nn.functional.cross_entropy, data=data, clip=3)
-    said = {"epsilon": 2, "delta": 1e-7, "steps": 6, "batch": data.number, **fit}
+    said = {"epsilon": 2, "delta": 1e-7, "steps": 6, "batch": data.n_units, **fit}
     return trainer.fit(**said).release
 
 
@@ -51,13 +51,13 @@ MADE: dict[str, tuple[Any, str]] = {
         "A model with 4 weights, trained on “visits” (version 1) in 6 steps, each on about 15 of 60 rows.",
     ),
     "persons": (
-        lambda: run(PERSONS, {"ids": IDS, "records": 2, "number": 30}),
+        lambda: run(PERSONS, {"ids": IDS, "max_records_per_unit": 2, "n_units": 30}),
         "A model with 4 weights, trained on “visits” (version 1) in 6 steps, each on all of 30 persons.",
     ),
     "several rows": (lambda: run(PERSONS, {"ids": IDS, "times": 2}), "A model with 4 weights, trained on"),
     "adaptive": (lambda: run(noise=AdaptiveClip(noise=Fraction(9))), "A model with 4 weights, trained on"),
     "cycle": (lambda: run(noise=Correlated(bands=4), batch=20), "A model with 4 weights, trained on"),
-    "ended early": (lambda: run(every=2, watch=lambda step, weights: True), "A model with 4 weights, trained on"),
+    "ended early": (lambda: run(every=2, callback=lambda step, weights: True), "A model with 4 weights, trained on"),
 }
 
 
@@ -85,15 +85,15 @@ def test_every_reader_is_told_what_was_trained_in_both_languages(name: str, audi
 @pytest.mark.parametrize("audience", AUDIENCES)
 def test_every_reader_is_told_what_is_free_and_what_is_not_promised(name: str, audience: str) -> None:
     english, chinese = (made(name).explain(language, audience) for language in ("en", "zh"))
-    assert "asked as often as anybody likes" in english
+    assert "queried any number of times" in english
     assert "不限次数地向它提问" in chinese
-    assert "It is not promised that the model is right or fair" in english
-    assert "不承诺模型正确或公平" in chinese
+    assert "The privacy guarantee does not say that the model is right or fair" in english
+    assert "隐私保证不涉及模型是否正确、是否公平" in chinese
     assert "not the chance that something goes wrong" in english
     assert "不是出错的概率" in chinese
     assert "was charged once, before anything was read" in english
     assert "choosing the best of several models, is charged each time" in english
-    assert "Unusual cases pull hardest" in english
+    assert "Unusual cases would change the model most" in english
     assert "不寻常的情况影响最大" in chinese
     assert "there is no margin to state" in english
     assert "±" not in english
@@ -116,9 +116,9 @@ def test_only_the_board_is_told_the_method(audience: str) -> None:
 def test_what_counts_of_a_person_is_told() -> None:
     for audience in AUDIENCES:
         texts = {name: made(name).explain("en", audience) for name in MADE}
-        assert "at most 2 rows count, and all of them together pull no harder than one" in texts["persons"]
-        assert "at most 2 rows count, each with a pull of its own" in texts["several rows"]
-        assert "of its own" not in texts["all rows"]
+        assert "at most 2 rows count, and all of them together change the model no more than one" in texts["persons"]
+        assert "at most 2 rows count, each clipped separately" in texts["several rows"]
+        assert "clipped separately" not in texts["all rows"]
         assert not re.search(r"groups? counts?", texts["persons"])
 
 
@@ -136,14 +136,14 @@ def test_the_facts_are_those_of_the_statement() -> None:
     assert told["sensitivity"] == "one protected unit moves the sum of a step by at most 3 in length"
     assert told["margin"] == "none: the noise is in the weights"
     assert "correlated over 6 steps" in dict(particulars(made("cycle"), "en"))["noise"]
-    with pytest.raises(Unsupported, match="no training run"):
+    with pytest.raises(Unsupported, match="not a training run"):
         made("sampled").statement.query.describe(looked().statement)
 
 
 @cache
 def looked() -> Release:
     x = torch.linspace(-1, 1, ROWS)[:, None]
-    data = Units(x, (x[:, 0] > 0).long(), name="held out", version="1", number=ROWS)
+    data = Units(x, (x[:, 0] > 0).long(), name="held out", version="1", n_units=ROWS)
     evaluator = vault(RECORDS).evaluator(data=data, evaluations=3, epsilon=8, delta=1e-7)
     evaluator.ask(nn.Linear(1, 2))
     evaluator.ask(nn.Linear(1, 2))
@@ -160,7 +160,7 @@ def test_looks_at_held_out_units_are_explained(audience: str) -> None:
 
 def test_nothing_that_was_told_is_nothing_to_explain() -> None:
     x = torch.zeros((9, 1))
-    data = Units(x, torch.zeros(9), name="held out", version="1", number=9)
+    data = Units(x, torch.zeros(9), name="held out", version="1", n_units=9)
     release = vault(RECORDS).evaluator(data=data, evaluations=3, epsilon=8, delta=1e-7).close()
     with pytest.raises(Unsupported, match="no model was looked at"):
         release.explain("en")
@@ -188,7 +188,7 @@ def test_pictures_that_make_no_sense_are_refused() -> None:
         draw(made("all rows"), "noise")
     with pytest.raises(InvalidInput, match="not about a column"):
         draw(made("all rows"), "training", column="accuracy")
-    with pytest.raises(InvalidInput, match="no release of a trained model"):
+    with pytest.raises(InvalidInput, match="not a release of a trained model"):
         training(looked())
     with pytest.raises(InvalidInput, match="every epoch"):
         Trials(name="a", epsilon=(1.0,), runs=((0.5, 0.6),))
@@ -211,7 +211,7 @@ def test_a_model_has_a_page(tmp_path: Path) -> None:
     assert ">Model</h2>" in text
     assert ">模型</h2>" in text
     assert "A model that was trained on private data" in text
-    assert "asked as often as anybody likes" in text
+    assert "queried any number of times" in text
     assert "trained weights" in text
     assert "<table" not in text
     assert "<p>ε = 2" in made("cycle")._repr_html_()

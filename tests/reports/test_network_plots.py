@@ -17,7 +17,7 @@ from sfumato.graphs.graph import Graph
 from sfumato.graphs.plots.degree_counts import counts_of, widening
 from sfumato.graphs.plots.graph_statistics import _measured, charged, statistics_of
 from sfumato.reports import plots
-from sfumato.reports.columns import Column
+from sfumato.reports.columns import AnswerColumn
 from sfumato.reports.plots import fonts
 from sfumato.reports.plots.theme import THEMES
 from tests import parts
@@ -236,8 +236,8 @@ def test_a_cap_is_exact_and_no_statistic() -> None:
 
 
 def test_a_number_whose_interval_shrank_to_nothing_is_still_a_statistic() -> None:
-    def column(value: int, ends: tuple[int, int]) -> Column:
-        return Column(name="triangles", measured=None, figure=None, values=(value,), ends=(ends,))
+    def column(value: int, ends: tuple[int, int]) -> AnswerColumn:
+        return AnswerColumn(name="triangles", measured=None, figure=None, values=(value,), ends=(ends,))
 
     assert _measured(column(-252, (0, 0)), 0)
     assert not _measured(column(7, (7, 7)), 0)  # exact, such as a cap

@@ -101,7 +101,7 @@ def test_what_was_chosen_has_no_margin_and_a_synthetic_network_is_no_choice(
     text = released[name].explain("en", "clinician")
     assert "±" not in text
     assert ("may be made up" in text) is (name == "synthetic")
-    assert ("was chosen, better choices" in text) is (name != "synthetic")
+    assert ("was chosen at random (exponential mechanism), better choices" in text) is (name != "synthetic")
 
 
 # ------------------------------------------------------------------------------------------------ who is protected
@@ -109,7 +109,7 @@ def test_what_was_chosen_has_no_margin_and_a_synthetic_network_is_no_choice(
 PERSON = re.compile(
     r"protect(s|ed)?:? (is )?(one|a|any|the) (person|patient)|illness say|diagnos|without you\b|person, with"
 )
-PERSON_ZH = re.compile(r"保护对象[是：](一个|某个|每个)?人|诊断|患有某种疾病|关于每个人能够")
+PERSON_ZH = re.compile(r"保护对象[是：](一个|某个|每个)?人|诊断|患有某种疾病|关于每个人")
 PART = "noise hides most, and where a single patient"  # who needs noise, and no promise
 
 

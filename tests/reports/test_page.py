@@ -16,7 +16,7 @@ from jinja2 import UndefinedError
 
 import sfumato as sf
 from sfumato.core.query import Dataset
-from sfumato.core.release import Release
+from sfumato.core.release import Release, presenter_of
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.mechanisms import Gaussian
 from sfumato.reports import page as page_module
@@ -103,7 +103,7 @@ def test_each_number_stands_with_its_interval_in_both_languages(small: Release) 
     ]
     assert [row for row in cells if row[0] in ("north", "south")] == rows + rows
     assert ["region", "count, noise included", "95% interval from", "to"] in cells
-    assert ["region", "计数（含噪声）", "95% 区间下限", "上限"] in cells
+    assert ["region", "计数（含噪声）", "95% 置信区间下限", "上限"] in cells
 
 
 def test_the_explanation_is_there_for_every_reader_in_both_languages(small: Release) -> None:
@@ -156,7 +156,7 @@ def test_the_facts_are_there() -> None:
     made = release(where=sf.col("age") >= 65)
     words = Reader(page(made)).texts
     facts = dict(zip(words["dt"], words["dd"], strict=False))
-    assert facts["Protected"] == "one person, with all rows of that person (told by id)"
+    assert facts["Protected"] == "one person, with all rows of that person (identified by id)"
     assert facts["Neighbours"].endswith("(add/remove)")
     assert facts["Limit"] == "at most 2 groups of a person, with at most 3 rows in each"
     assert (facts["ε of this release"], facts["δ of this release"]) == ("1/2", "0")
@@ -166,7 +166,7 @@ def test_the_facts_are_there() -> None:
     assert facts["Account"] == "“visits”: ε = 1/2 spent, out of ε = 1"
     assert facts["Signed with the key"] == made.certificate.document["signature"]["key"]  # type: ignore[index,call-overload]
     assert "Rows counted where age ≥ 65, by region" in words["p"]
-    assert "统计满足条件 age ≥ 65 的记录行，按 region 分组" in words["p"]
+    assert "统计满足条件（age ≥ 65）的记录行，按 region 分组" in words["p"]
 
 
 def test_the_embedded_certificate_verifies() -> None:
@@ -223,8 +223,8 @@ def test_the_pictures_are_drawn_in_each_language(small: Release) -> None:
             ("155 in 1,000", "that a given person is in the data"),
             ("error: what the noise adds",),
             ("north", "计数（含噪声）"),
-            ("千分之 155", "某个人在数据中的可能性"),
-            ("误差：噪声使数字变动多少",),
+            ("15.5%", "某个人在数据中的可能性"),
+            ("误差（噪声引起的变动）",),
         ),
         strict=True,
     ):
@@ -266,7 +266,7 @@ def test_chinese_text_has_no_english_in_it() -> None:
         (
             (sf.col("age") > 5) & ((sf.col("id") == "a") | (sf.col("id") == "b")),
             "age > 5 and (id = “a” or id = “b”)",
-            "age > 5 并且 （id = “a” 或者 id = “b”）",
+            "age > 5 并且（id = “a”或者 id = “b”）",
         ),
     ],
 )
@@ -279,7 +279,7 @@ def test_the_condition_is_spelled_out(where: Any, english: str, chinese: str) ->
 def test_negative_counts_are_explained_where_they_occur() -> None:
     made = release()
     for values, expected in (((5, 0), False), ((5, -1), True)):
-        shown = replace(made, statement=replace(made.statement, values=values))
+        shown = replace(made, presenter=presenter_of(made), statement=replace(made.statement, values=values))
         text = page(shown)
         assert ("can make a small count negative" in text) is expected
         assert ("变为负数" in text) is expected
@@ -312,9 +312,9 @@ def test_one_number_and_one_language() -> None:
     assert 'class="languages"' not in text, "one language needs no switch"
     assert ":target" not in text
     assert '<html lang="zh-Hans">' in text
-    assert "数据中的该保护对象换成另一个（替换）" in text
+    assert "把一个保护对象替换为另一个" in text
     assert "English" not in text
-    assert ["计数（含噪声）", "95% 区间下限", "上限"] in Reader(text).cells
+    assert ["计数（含噪声）", "95% 置信区间下限", "上限"] in Reader(text).cells
 
 
 def test_languages_that_are_not_there_are_refused() -> None:
@@ -368,7 +368,9 @@ def test_gaussian_noise_is_named_with_its_own_sensitivity(small: Release) -> Non
     said = small.statement
     assert said.sensitivity.l2 is not None
     mechanism = Gaussian.calibrated(l2=said.sensitivity.l2, epsilon=1, delta=1e-6)
-    changed = replace(small, statement=replace(said, mechanism=mechanism, law=mechanism.law))
+    changed = replace(
+        small, presenter=presenter_of(small), statement=replace(said, mechanism=mechanism, law=mechanism.law)
+    )
     facts = dict(particulars(changed, "en"))
     assert facts["noise"] == "rounded Gaussian, standard deviation 17.93"
     assert facts["sensitivity"] == "one protected unit moves the numbers by at most √18 in Euclidean length"
@@ -391,4 +393,4 @@ def test_a_notebook_shows_a_small_table_and_the_promise() -> None:
 
 def test_a_notebook_under_replace() -> None:
     text = snippet(release(relation="replace"), "zh")
-    assert "可换成任何另一个（替换）" in text
+    assert "相邻关系：替换" in text

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.data_kind import kinds
-from sfumato.core.release import Release
+from sfumato.core.release import Release, presenter_of
 from sfumato.errors import InvalidInput, MissingExtra, Unsupported
 from sfumato.laws import DiscreteLaplace, Laplace, RoundedGaussian, Sum, SumTerm
 from sfumato.mechanisms import Gaussian
@@ -150,7 +150,9 @@ def test_two_chinese_labels_are_drawn_as_different_signs() -> None:
 
 def _still(made: Release, language: str) -> Any:
     """The picture with numbers that do not change from run to run."""
-    return plots.intervals(replace(made, statement=replace(made.statement, values=(40, 90))), language)
+    return plots.intervals(
+        replace(made, presenter=presenter_of(made), statement=replace(made.statement, values=(40, 90))), language
+    )
 
 
 def test_a_missing_font_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -302,6 +304,7 @@ def test_hostile_labels_are_drawn_as_text(language: str, tmp_path: Path) -> None
     assert not marked[:, -6:].any()
 
 
+@pytest.mark.long
 @given(st.text(max_size=300))
 def test_a_label_is_one_line_of_xml(text: str) -> None:
     label = clean(text)
@@ -423,7 +426,7 @@ def test_under_replace_the_belief_is_about_a_trait_alone() -> None:
 def _with_delta(made: Release) -> Release:
     """The same release on an account that has spent a δ."""
     account = replace(made.statement.account, spent=sf.Budget(epsilon=1, delta=1e-6))
-    return replace(made, statement=replace(made.statement, account=account))
+    return replace(made, presenter=presenter_of(made), statement=replace(made.statement, account=account))
 
 
 @pytest.mark.parametrize("kind", ["belief", "people"])
@@ -480,7 +483,11 @@ def test_the_frontier_of_gaussian_noise_keeps_its_delta() -> None:
     mechanism = Gaussian.calibrated(l2=squared, epsilon=0.5, delta=1e-6)
     said = replace(made.statement, mechanism=mechanism, law=mechanism.law, spend=sf.Budget(epsilon=0.5, delta=1e-6))
     assert recalibrated(said, "1/2") == mechanism
-    (here,) = [row for row in rows(plots.frontier(replace(made, statement=said)), "chosen") if row["chosen"]]
+    (here,) = [
+        row
+        for row in rows(plots.frontier(replace(made, presenter=presenter_of(made), statement=said)), "chosen")
+        if row["chosen"]
+    ]
     assert here["margin"] == mechanism.law.margin(0.95)
 
 
@@ -517,7 +524,7 @@ def test_a_budget_with_delta_has_two_panels() -> None:
     costs = [("one", sf.Budget(epsilon=1, delta=1e-7)), ("two", sf.Budget(epsilon=0.5))]
     chart = plots.burn_down(costs, sf.Budget(epsilon=2, delta=1e-6), "zh")
     assert [row["cap"] for row in rows(chart, "cap")] == [2.0, 1e-6]
-    assert "迄今已用 ε = 3/2，δ = 1e-7，总额度 ε = 2，δ = 1e-6，共 2 次扣减。" in texts(chart)
+    assert "迄今已用 ε = 3/2、δ = 1e-7，总预算 ε = 2、δ = 1e-6，共 2 次扣减。" in texts(chart)
 
 
 def test_charges_stand_at_their_times() -> None:
@@ -574,6 +581,7 @@ def test_the_ending_decides_the_format(tmp_path: Path) -> None:
     assert plots.save(chart, str(tmp_path / "chart.PNG"), scale=1).read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.long
 def test_the_page_of_a_chart_names_no_address_to_fetch(tmp_path: Path) -> None:
     text = plots.save(release(name=HOSTILE[0]).plot(), tmp_path / "chart.html").read_text("utf-8")
     assert text.startswith("<!doctype html>")

@@ -127,6 +127,7 @@ def test_the_bands_are_the_intervals_of_the_release() -> None:
         assert row["value"] == value
 
 
+@pytest.mark.long
 def test_nothing_but_released_numbers_is_drawn() -> None:
     """Of alarms only their steps and gaps; the numbers that were watched are nowhere."""
     release = raised()
@@ -147,6 +148,7 @@ def test_a_long_series_is_thinned_and_says_so() -> None:
     assert any("Of 1,300 steps, one in 3 is drawn." in text for text in texts(chart))
 
 
+@pytest.mark.long
 def test_what_a_smoothed_band_leaves_open_is_written_on_it() -> None:
     words = " ".join(drawn_as("smoothed", "en", "light").texts)
     assert "what the same smoothing makes of the exact series" in words
@@ -163,10 +165,11 @@ def test_pages_of_closed_streams_have_their_picture_and_no_law_of_one_number() -
         assert {"series": "The running total as a line", "alarms": "with a mark for each alarm"}[kind] in text
 
 
+@pytest.mark.long
 def test_what_cannot_be_drawn_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="no series of a stream"):
+    with pytest.raises(InvalidInput, match="not a series of a stream"):
         plots.series(table_release())
-    with pytest.raises(InvalidInput, match="no release of alarms"):
+    with pytest.raises(InvalidInput, match="not a release of alarms"):
         plots.alarms(totals())
     with pytest.raises(InvalidInput, match="has groups"):
         plots.event_and_person(totals(groups=("1", "2", "3")), persons())

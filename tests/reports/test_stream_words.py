@@ -63,12 +63,12 @@ MADE: dict[str, tuple[Any, str, str]] = {
     "pure": (
         lambda: opened().running_total().open(epsilon=1).close(),
         "event",
-        "Running totals of the stream {data}, which was closed before its first step: no number was told.",
+        "Running totals of the stream {data}, which was closed before its first step: no number was released.",
     ),
     "not kept": (
         lambda: totals(opened(), [4] * 5, keep=False),
         "event",
-        "Running totals of the stream {data}: 5 steps were told as they came, and the totals are not in the",
+        "Running totals of the stream {data}: 5 steps were released as they came, and the totals are not in the",
     ),
     "groups": (
         lambda: totals(opened(groups=("A", "B")), [[4, 1]] * 5),
@@ -216,4 +216,4 @@ def test_words_come_without_numpy() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "not worked out here" in done.stdout
+    assert "not computed here" in done.stdout

@@ -201,7 +201,7 @@ def test_verify_runs_with_engines_and_torch_blocked(release: Any, vault: sf.Vaul
         check=False,
     )
     assert answer.returncode == 0, answer.stderr
-    assert "Noise was added on purpose" in answer.stdout
+    assert "noise was added on purpose" in answer.stdout
 
 
 def hostile(document: dict[str, Any], how: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.accounting.charged import charged, reading
+from sfumato.accounting.filter_cost import filter_cost, reading
 from sfumato.core.documents import encode
 from sfumato.core.query import Dataset
 from sfumato.core.signature import SigningKey
@@ -140,7 +140,7 @@ def test_the_least_loss_that_counts_is_that_of_the_release(release: Any, documen
     """Equality is believed, and the least bit less is not."""
     account = document["statement"]["account"]
     order = release.statement.account.order
-    lost = charged(release.statement.event, order)
+    lost = filter_cost(release.statement.event, order)
     for spent, fine in ((lost, True), (lost - Fraction(1, 10**12), False)):
         account["filter_spent"] = encode(spent)
         account["spent"] = encode(reading(spent, order, CAP.delta))

@@ -15,7 +15,7 @@ from sfumato.reports.verify import load, verify
 AUDIENCES = ("public", "patient", "clinician", "manager", "board")
 WORDS = {
     "en": "The steward of the data vouches that each row of {} depends on",
-    "zh": "{} 的每一行只取决于一个受保护单位的数据",
+    "zh": "{} 的每一行只取决于一个保护对象的数据",
 }
 
 

@@ -113,7 +113,7 @@ def test_from_adoption_to_the_end_of_a_year(clinic: Clinic, run: Run) -> None:
     steps = json.loads(run("status", "--json").stdout)
     assert len(steps) == 16
     assert {step["standing"] for step in steps} == {"done", "missing"}
-    assert "is no day" in run("run", "--until", "June").stderr
+    assert "is not a day" in run("run", "--until", "June").stderr
 
 
 def test_what_was_made_before_a_stop_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

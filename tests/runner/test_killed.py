@@ -104,6 +104,7 @@ def test_a_run_that_is_killed_is_finished_by_the_next(clinics: dict[str, Clinic]
     assert set(rerun(clinic)) == {Fate.MISSING}
 
 
+@pytest.mark.long
 def test_without_its_key_a_killed_release_is_charged_twice(
     clinics: dict[str, Clinic], monkeypatch: pytest.MonkeyPatch
 ) -> None:

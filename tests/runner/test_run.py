@@ -248,6 +248,7 @@ def test_only_the_adopted_plan_runs(clinic: Clinic, ledger: Ledger) -> None:
     Runner.of(clinic.write_plan(HEAD + FIXED), ledger)
 
 
+@pytest.mark.long
 def test_a_new_version_of_a_plan_does_not_release_a_period_again(clinic: Clinic, ledger: Ledger) -> None:
     old = clinic.write_plan(HEAD + FIXED)
     adopt(ledger, old)

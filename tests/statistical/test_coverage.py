@@ -15,8 +15,8 @@ from scipy.stats import binomtest
 
 from sfumato import laws, noise
 from sfumato.core.query import Law
-from sfumato.inference.form import Form, Noise
 from sfumato.inference.inversion import Spread
+from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.inference.ratio import FINE, ratio_ends
 
 ALPHA = 1e-10
@@ -117,24 +117,27 @@ def test_sums(terms: list[tuple[Fraction, Law]]) -> None:
             assert agrees(hits, size, float(level)) or hits / size <= float(level) + 0.01
 
 
-RATIOS: list[tuple[int, int, Law, Law, Callable[[Form, Form], Form]]] = [
+Shared = Callable[[LinearCombination, LinearCombination], LinearCombination]
+RATIOS: list[tuple[int, int, Law, Law, Shared]] = [
     (500, 2_000, LAWS[2], LAWS[1], lambda over, under: under),
     (30, 90, LAWS[1], LAWS[4], lambda over, under: under),
     (40, 60, LAWS[2], LAWS[2], lambda over, under: over.plus(under, Fraction(1))),  # a part of its total
 ]
 
 
-def forms(value: int, other: int, law: Law, other_law: Law, name: str = "r") -> tuple[Form, Form]:
+def forms(
+    value: int, other: int, law: Law, other_law: Law, name: str = "r"
+) -> tuple[LinearCombination, LinearCombination]:
     return (
-        Form(Fraction(value), {Noise(name, 0, law): Fraction(1)}),
-        Form(Fraction(other), {Noise(name, 1, other_law): Fraction(1)}),
+        LinearCombination(Fraction(value), {Noise(name, 0, law): Fraction(1)}),
+        LinearCombination(Fraction(other), {Noise(name, 1, other_law): Fraction(1)}),
     )
 
 
 @pytest.mark.parametrize(("value", "other", "law", "other_law", "shared"), RATIOS)
 @pytest.mark.alpha(4 * ALPHA)
 def test_the_true_ratio_is_left_possible_as_often_as_stated(
-    value: int, other: int, law: Law, other_law: Law, shared: Callable[[Form, Form], Form]
+    value: int, other: int, law: Law, other_law: Law, shared: Shared
 ) -> None:
     size = 100_000
     over, under = forms(value, other, law, other_law)

@@ -69,6 +69,7 @@ def test_the_choice_of_one_person_is_fair_over_secrets(person: str | int) -> Non
     assert fairness(total) > ALPHA
 
 
+@pytest.mark.long
 @pytest.mark.alpha(ALPHA)
 def test_the_choices_of_two_persons_have_nothing_to_do_with_each_other() -> None:
     """Neighbouring whole numbers, under one secret: both keep the same groups as often as chance has it."""

@@ -5,7 +5,7 @@ from itertools import combinations, pairwise, product
 
 import numpy as np
 
-from sfumato.streams.meters import Strategy, meter_of
+from sfumato.streams.strategy_encoder import Strategy, encoder_of
 
 Integers = np.ndarray
 
@@ -33,7 +33,7 @@ def differences(horizon: int, *, times: int, separation: int, each: int, swapped
 def matrix(strategy: Strategy) -> np.ndarray:
     """What a linear strategy measures of each step alone, a column a step; by running it."""
     eye = np.eye(strategy.horizon, dtype=np.int64)
-    return np.stack([meter_of(strategy).measure(row) for row in eye], axis=1)
+    return np.stack([encoder_of(strategy).measure(row) for row in eye], axis=1)
 
 
 def farthest(strategy: Strategy, found: list[np.ndarray]) -> tuple[int, int]:

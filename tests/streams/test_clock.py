@@ -275,6 +275,7 @@ def test_one_event_more_moves_one_step_by_one_and_never_which_steps_are_told(lat
     assert moved(Steps, late=late, wait=wait) == (1, False)
 
 
+@pytest.mark.long
 def test_a_clock_that_events_drive_shows_that_one_came() -> None:
-    """The broken twin must fail, and does: with it, which steps are told hangs on the events."""
+    """The broken twin must fail, and does: with it, which steps are told depends on the events."""
     assert moved(Watermark)[1]

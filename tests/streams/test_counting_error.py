@@ -7,9 +7,9 @@ from sfumato.mechanisms.matrix.steps.buffers import Buffers, buffers_for
 from sfumato.mechanisms.matrix.steps.pattern import ADDED, Pattern
 from sfumato.mechanisms.matrix.steps.toeplitz import Toeplitz
 from sfumato.streams.choice import strategy_for
-from sfumato.streams.meters import Strategy
-from sfumato.streams.readers import spread_of
-from sfumato.streams.spread import lower_bound, root_mean_squared
+from sfumato.streams.reconstruction import spread_of
+from sfumato.streams.strategy_encoder import Strategy
+from sfumato.streams.strategy_error import lower_bound, root_mean_squared
 
 ONE = Pattern(times=1, separation=1, change=ADDED)
 

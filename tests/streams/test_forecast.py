@@ -38,6 +38,7 @@ def test_a_series_that_comes_again_is_forecast_with_its_shape() -> None:
     assert told.weight < 0.5  # many seasons are better than the last one where nothing changes but the noise
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("changes", "epsilon"), [(5.0, 0.1), (40.0, 2.0)])
 @pytest.mark.alpha(2e-9)
 def test_the_interval_covers_the_exact_number_to_come(changes: float, epsilon: float) -> None:

@@ -117,8 +117,8 @@ def test_kill_at_any_step_of_a_stream_of_totals(home: Home, tmp_path: Path, stri
 
 
 def _charges(ledger: Any) -> list[Any]:
-    with ledger.record.reading() as pages:
-        return list(pages.charges())
+    with ledger.record.reading() as transaction:
+        return list(transaction.charges())
 
 
 @pytest.mark.parametrize("where", ["drawn", "renamed", "counted"])

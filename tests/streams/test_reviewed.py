@@ -25,7 +25,7 @@ def vault(unit: Any = UNIT) -> Vault:
 
 
 def full(*_: Any, **__: Any) -> None:
-    raise errors.Refused("the disk is full. Nothing was told.")
+    raise errors.Refused("the disk is full. Nothing was released.")
 
 
 def shown(total: Any) -> tuple[Any, ...]:

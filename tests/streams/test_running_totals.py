@@ -15,8 +15,8 @@ from sfumato.core.documents import canonical, parse
 from sfumato.mechanisms.matrix.steps.pattern import Pattern
 from sfumato.reports.verify import verify
 from sfumato.streams.choice import strategy_for
-from sfumato.streams.meters import meter_of
-from sfumato.streams.readers import reader_of
+from sfumato.streams.reconstruction import reconstruction_of
+from sfumato.streams.strategy_encoder import encoder_of
 from sfumato.streams.stream import GrowthWarning, Stream
 from sfumato.vault import Vault
 from tests.reports.forgeries import signed_anew
@@ -45,7 +45,7 @@ def test_a_stream_is_charged_once_and_before_anything_is_read() -> None:
     assert home.spent == sf.Budget(epsilon=1, delta=1e-7) == total.charged
     for _ in range(5):
         total.add(3)
-    assert repr(total) == "<totals of 'er': 5 of 24 steps told>"
+    assert repr(total) == "<totals of 'er': 5 of 24 steps released>"
     assert home.spent == sf.Budget(epsilon=1, delta=1e-7)
     with pytest.raises(errors.BudgetExceeded, match="Nothing was read"):
         question.open(epsilon=10**6, delta=1e-7)
@@ -124,7 +124,7 @@ def test_after_the_horizon_and_after_the_end_every_call_is_refused() -> None:
 @pytest.mark.parametrize("value", [1.5, "3", True, None, [1]])
 def test_a_step_that_is_no_whole_number_draws_nothing(value: Any) -> None:
     total = stream().running_total().open(epsilon=1, delta=1e-7)
-    with pytest.raises(errors.InvalidInput, match="nothing was told"):
+    with pytest.raises(errors.InvalidInput, match="nothing was released"):
         total.add(value)
     assert total.steps == 0
 
@@ -142,7 +142,7 @@ def test_left_out_steps_count_nothing_and_late_ones_are_refused_or_count_now() -
     total = stream(9).running_total(strategy="increments").open(epsilon=10**5, delta=1e-7)
     assert total.add(4, step=3).step == 3
     assert total.totals == pytest.approx((0, 0, 4), abs=0.5)
-    with pytest.raises(errors.Refused, match="step 2 was told already"):
+    with pytest.raises(errors.Refused, match="step 2 was released already"):
         total.add(1, step=2)
     with pytest.raises(errors.Refused, match="ends after step 9"):
         total.add(1, step=10)
@@ -307,7 +307,7 @@ def test_a_window_of_events_protects_all_that_is_in_it() -> None:
         {"late": "perhaps"},
         {"bounds": (1, 5)},
         {"bounds": 5},
-        {"each": 0},
+        {"max_per_event": 0},
         {"window": 0},
         {"groups": ("A", "A")},
     ],
@@ -337,14 +337,14 @@ def test_a_reader_goes_on_from_its_state(name: str) -> None:
     """Cut anywhere, and read on from a state: the same totals and the same spread as in one go."""
     horizon = 131_008 if name == "doubling" else 256
     strategy = strategy_for(name, horizon=horizon, pattern=ONE, largest=9, pure=False)
-    meter, whole = meter_of(strategy), reader_of(strategy)
+    encoder, whole = encoder_of(strategy), reconstruction_of(strategy)
     steps = [1, 62, 1, 65, 100, 27]
-    numbers = [meter.measure(np.arange(step, dtype=np.int64)) for step in steps]
+    numbers = [encoder.measure(np.arange(step, dtype=np.int64)) for step in steps]
     at_once = whole.read(np.concatenate(numbers), 256)
-    parts, reader = [], reader_of(strategy)
+    parts, reader = [], reconstruction_of(strategy)
     for step, part in zip(steps, numbers, strict=True):
         parts.append(reader.read(part, step))
-        reader = reader_of(strategy, [float.fromhex(one.hex()) for one in reader.state()])
+        reader = reconstruction_of(strategy, [float.fromhex(one.hex()) for one in reader.state()])
     for one, many in zip(at_once, zip(*parts, strict=True), strict=True):
         assert np.concatenate(many) == pytest.approx(one, rel=1e-9)
 
@@ -374,8 +374,8 @@ def test_what_is_read_decides_what_is_best() -> None:
         ({"limit": 3}, "a limit is sf.Limit"),
         ({"groups": "AB"}, "a list of names"),
         ({"groups": [1, 2]}, "a list of names"),
-        ({"limit": sf.Limit(groups=2, rows_per_group=1), "each": 2}, "Leave each out"),
-        ({"each": 4, "bounds": (0, 3)}, "more than the bounds of a step"),
+        ({"limit": sf.Limit(groups=2, rows_per_group=1), "max_per_event": 2}, "Leave max_per_event out"),
+        ({"max_per_event": 4, "bounds": (0, 3)}, "more than the bounds of a step"),
     ],
 )
 def test_declarations_that_mean_nothing_are_refused(said: dict[str, Any], match: str) -> None:

@@ -6,9 +6,9 @@ import pytest
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.mechanisms.matrix.steps.pattern import ADDED, Pattern
 from sfumato.streams.choice import STRATEGIES, strategy_for
-from sfumato.streams.meters import meter_of
 from sfumato.streams.post.measurements import Measured, design, variance_of
 from sfumato.streams.post.smoothing import STRENGTHS, smoothed
+from sfumato.streams.strategy_encoder import encoder_of
 from tests.streams.released import inside, often_enough, released
 
 GROUPS, STEPS = 200, 40
@@ -19,10 +19,10 @@ ONE = Pattern(times=1, separation=1, change=ADDED)
 
 @pytest.mark.parametrize("name", [name for name in STRATEGIES if name != "doubling"])
 @pytest.mark.parametrize("pure", [True, False])
-def test_the_model_is_what_the_meters_measure(name: str, pure: bool) -> None:
+def test_the_model_is_what_the_encoders_measure(name: str, pure: bool) -> None:
     strategy = strategy_for(name, horizon=11, pattern=ONE, largest=200, pure=pure)
     x = np.arange(100, 111, dtype=np.int64)
-    exact = meter_of(strategy).measure(x) / 2.0**strategy.bits
+    exact = encoder_of(strategy).measure(x) / 2.0**strategy.bits
     assert design(strategy, 11) @ x == pytest.approx(exact, abs=2.0 ** (6 - strategy.bits) if strategy.bits else 1e-6)
 
 

@@ -182,7 +182,7 @@ def test_after_a_crash_a_source_is_read_from_its_start_and_each_step_counts_once
 def test_a_gap_before_the_first_item_is_refused() -> None:
     with pytest.raises(InvalidInput, match="next step is 1"):
         list(follow(totals(), [1], first=2))
-    with pytest.raises(InvalidInput, match="no open stream"):
+    with pytest.raises(InvalidInput, match="not an open stream"):
         list(follow(object(), [1]))  # type: ignore[arg-type]
 
 
@@ -202,7 +202,7 @@ def test_a_source_that_is_waited_for() -> None:
 
 
 def test_an_inbox_tells_all_steps_that_ended_also_empty_ones() -> None:
-    inbox = Inbox(totals(each=5), CLOCK)
+    inbox = Inbox(totals(max_per_event=5), CLOCK)
     inbox.put_all([Arrival(at=at(2.5), amount=9), Arrival(at=at(0.5), amount=2), Arrival(at=at(0.6), amount=-4)])
     assert inbox.next_due == at(1)
     assert near(inbox.tell(at(0.9))) == []

@@ -268,9 +268,9 @@ def test_amounts_groups_and_ids_by_their_bytes(spark: Any) -> None:
         [("p", 9, "x"), ("P", 1, "y"), ("q", None, "x"), (None, 1, None), ("q", 1, "z"), ("r", -4, "x")],
         "`wh``o` string collate utf8_lcase, n int, ward string collate utf8_lcase",
     )
-    whole = totals(each=5)
+    whole = totals(max_per_event=5)
     assert near([batch_told(whole, frame, amount="n")]) == [(1, 5 + 1 + 0 + 1 + 1 + 0)]
-    down = totals(each=5, bounds=(-100, 100))
+    down = totals(max_per_event=5, bounds=(-100, 100))
     assert near([batch_told(down, frame, amount="n")]) == [(1, 5 + 1 + 0 + 1 + 1 - 4)]
     assert near([batch_told(totals(), frame)]) == [(1, 6)]
     assert near([batch_told(totals(groups=("x", "y")), frame, group="ward")]) == [(1, [3, 1])]

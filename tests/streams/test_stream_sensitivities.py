@@ -15,7 +15,7 @@ from sfumato.mechanisms.matrix.steps.pattern import ADDED, SWAPPED, Pattern
 from sfumato.mechanisms.matrix.steps.rows import Rows
 from sfumato.mechanisms.matrix.steps.toeplitz import Toeplitz
 from sfumato.mechanisms.matrix.steps.tree import Tree
-from sfumato.streams.meters import Strategy, meter_of
+from sfumato.streams.strategy_encoder import Strategy, encoder_of
 from sfumato.streams.total import RunningTotal
 from tests.streams.patterns import differences, farthest
 
@@ -91,7 +91,7 @@ def test_buffers_with_all_their_rounding_are_moved_no_further_than_claimed(times
         other = base.copy()
         for place in range(start, min(300, start + 9 * times), 9):
             other[place] += 1
-        one, two = (meter_of(said).measure(np.minimum(x, 3)) for x in (base, other))
+        one, two = (encoder_of(said).measure(np.minimum(x, 3)) for x in (base, other))
         worst = max(worst, int(((one - two) ** 2).sum()))
     assert worst <= said.squared(pattern)
     assert worst > 0.9 * said.squared(pattern)  # the claim is not idle

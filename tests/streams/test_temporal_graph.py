@@ -9,9 +9,9 @@ import pytest
 import sfumato as sf
 from sfumato.core import events
 from sfumato.core.units import Unit
-from sfumato.streams.meters import meter_of
 from sfumato.streams.people import People
 from sfumato.streams.people import listed as listed_people
+from sfumato.streams.strategy_encoder import encoder_of
 from sfumato.streams.stream import Stream
 
 pytestmark = pytest.mark.kills
@@ -79,7 +79,7 @@ def test_what_the_stream_measures_moves_no_further_than_it_is_charged_for(strate
     question = stream(unit, 4).running_total(strategy=strategy)
     noise = question.mechanism(epsilon=1, delta=1e-7)
     ways = moved(4, replaced=relation == "replace")
-    measured = np.array([meter_of(noise.strategy).measure(way) for way in ways])
+    measured = np.array([encoder_of(noise.strategy).measure(way) for way in ways])
     charged = noise.loss(question.query.sensitivity(unit, None))
     assert isinstance(charged, events.Gaussian)
     assert farthest(measured)[1] <= charged.l2_squared

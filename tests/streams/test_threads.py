@@ -74,7 +74,7 @@ def test_two_threads_tell_each_step_of_an_inbox_once(monkeypatch: pytest.MonkeyP
 
 def test_threads_that_put_lose_no_event() -> None:
 
-    box = Inbox(totals(horizon=2, each=10**6, bounds=(0, 10**6)), CLOCK)
+    box = Inbox(totals(horizon=2, max_per_event=10**6, bounds=(0, 10**6)), CLOCK)
     held = box._steps._held
 
     class Waiting(dict[Any, Any]):

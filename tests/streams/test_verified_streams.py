@@ -178,7 +178,7 @@ def test_written_rows_are_read_in_time(size: int) -> None:
 
 def test_noise_that_leaves_no_room_is_refused_before_it_is_charged() -> None:
     vault = Vault(unit=EVENT, budget=sf.Budget(epsilon=1, delta=1e-6), name="er")
-    stream = vault.stream(name="er", version="1", horizon=8, bounds=(0, 10**6), each=10**6)
+    stream = vault.stream(name="er", version="1", horizon=8, bounds=(0, 10**6), max_per_event=10**6)
     with pytest.raises(errors.Refused, match="leaves room in 64 bits"):
         stream.running_total(strategy="increments").open(epsilon=Fraction(1, 10**6), delta=1e-9)
     assert vault.spent == sf.Budget.none()

@@ -7,7 +7,7 @@ from sfumato.engines.expressions import (
     AllOf,
     AnyOf,
     Arithmetic,
-    Case,
+    CaseWhen,
     Cast,
     Coalesce,
     Compare,
@@ -102,7 +102,7 @@ def sql(node: Value | Expression) -> str:
             return f"{FUNCTIONS[type(node)]}({sql(node.part)})"
         case Least() | Greatest() | Coalesce():
             return f"{FUNCTIONS[type(node)]}({', '.join(map(sql, node.parts))})"
-        case Case():
+        case CaseWhen():
             branches = " ".join(f"WHEN {sql(each.when)} THEN {sql(each.then)}" for each in node.branches)
             return f"(CASE {branches}{'' if node.otherwise is None else f' ELSE {sql(node.otherwise)}'} END)"
         case Cast():

@@ -23,7 +23,7 @@ from sfumato.tables.clamped import Clamped
 from sfumato.tables.estimators import Reader
 from sfumato.tables.measure import Measure
 from sfumato.tables.measures.association import Association
-from sfumato.tables.measures.average import Average
+from sfumato.tables.measures.average import MeanValue
 from sfumato.tables.measures.proportion import Proportion
 from sfumato.tables.measures.quotient import Quotient
 from sfumato.tables.measures.row_count import RowCount
@@ -55,7 +55,7 @@ XS, YS = np.array([row["x"] for row in TABLE]), np.array([row["y"] for row in TA
 TRUTHS: dict[str, tuple[Measure, float]] = {
     "count": (RowCount(name="it"), ROWS),
     "sum": (Total(name="it", of=X), XS.sum()),
-    "mean": (Average(name="it", of=X), XS.mean()),
+    "mean": (MeanValue(name="it", of=X), XS.mean()),
     "variance": (Variation(name="it", of=X), XS.var()),
     "standard deviation": (Variation(name="it", of=X, root=True), XS.std()),
     "proportion": (Proportion(name="it", condition=GOOD), float((XS > 4).mean())),
@@ -102,6 +102,7 @@ def law_for(name: str, kind: str) -> Law:
     return laws.DiscreteLaplace(scale=scale) if kind == "laplace" else laws.RoundedGaussian(sigma=scale)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["laplace", "gaussian"])
 @pytest.mark.parametrize("name", TRUTHS)
 @pytest.mark.alpha(ALPHA)

@@ -12,7 +12,7 @@ from sfumato.errors import Refused
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.keys import Keys
 from sfumato.tables.measure import Measure
-from sfumato.tables.measures.average import Average
+from sfumato.tables.measures.average import MeanValue
 from sfumato.tables.measures.person_count import PersonCount
 from sfumato.tables.measures.row_count import RowCount
 from sfumato.tables.measures.total import Total
@@ -25,7 +25,7 @@ AGE = Clamped(value=col("age").node, low=Fraction(0), high=Fraction(100))
 CHANGE = Clamped(value=col("change").node, low=Fraction(-3), high=Fraction(1))
 FULL = 2**30
 MANY, ONE = Limit(groups=2, rows_per_group=3), Limit(groups=1, rows_per_group=1)
-NUMBER, MEAN = RowCount(name="n"), Average(name="m", of=AGE)
+NUMBER, MEAN = RowCount(name="n"), MeanValue(name="m", of=AGE)
 
 
 def asked(*measures: Measure, cells: int = 5, number: int | None = None) -> Aggregate:

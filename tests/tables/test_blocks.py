@@ -16,13 +16,22 @@ from sfumato.core.limits import Limit
 from sfumato.core.units import Relation, family, record, user
 from sfumato.engines.expressions import col
 from sfumato.engines.lattice import Lattice
-from sfumato.engines.sufficient_statistics import Everyone, Gauge, Persons, Powers, Products, Rows, Signed, Split
+from sfumato.engines.sufficient_statistics import (
+    Everyone,
+    Gauge,
+    Persons,
+    Powers,
+    Products,
+    RowIndicator,
+    Signed,
+    Split,
+)
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.contribution import Contribution, Move, Reach, contribution, joint_reach
 from sfumato.tables.measure import Measure
 from sfumato.tables.measures.association import Association
-from sfumato.tables.measures.average import Average
+from sfumato.tables.measures.average import MeanValue
 from sfumato.tables.measures.person_count import PersonCount
 from sfumato.tables.measures.proportion import Proportion
 from sfumato.tables.measures.quotient import Quotient
@@ -42,8 +51,8 @@ def lattice(name: str, steps: int) -> Lattice:
 
 
 GAUGES: list[Gauge] = [
-    Rows(height=1),
-    Rows(height=3, condition=GOOD),
+    RowIndicator(height=1),
+    RowIndicator(height=3, condition=GOOD),
     Persons(height=3),
     Split(height=5, condition=GOOD),
     Powers(lattice=lattice("x", 3), degree=1),
@@ -134,7 +143,7 @@ def test_a_gauge_without_a_bound_is_refused() -> None:
 THIRD = Fraction(1, 3)
 # What one row can add: its corners, and the reach that says so. Thirds, so that no number hides behind 1.
 CORNERS: dict[str, tuple[list[tuple[int, ...]], Reach]] = {
-    "rows": ([(1,)], _reach(Rows(height=1))),
+    "rows": ([(1,)], _reach(RowIndicator(height=1))),
     "split": ([(1, 0), (0, 1)], _reach(Split(height=1, condition=GOOD))),
     "both signs": ([(1,), (-1,)], _reach(Signed(lattice=lattice("x", 2), zero=1))),
     "more up than down": ([(3,), (-1,)], _reach(Signed(lattice=lattice("x", 4), zero=1))),
@@ -248,11 +257,11 @@ def kinds(*measures: Measure, number: int | None = None) -> list[str]:
     ("measures", "expected"),
     [
         ((RowCount(name="n"),), ["rows"]),
-        ((RowCount(name="n"), Average(name="m", of=X)), ["powers"]),
+        ((RowCount(name="n"), MeanValue(name="m", of=X)), ["powers"]),
         ((RowCount(name="n"), Total(name="s", of=X)), ["powers"]),
         ((Total(name="s", of=X),), ["signed"]),
         ((Total(name="s", of=X), Total(name="t", of=X)), ["signed"]),
-        ((Average(name="m", of=X), Variation(name="v", of=X), Total(name="s", of=X)), ["powers"]),
+        ((MeanValue(name="m", of=X), Variation(name="v", of=X), Total(name="s", of=X)), ["powers"]),
         ((RowCount(name="n"), Proportion(name="p", condition=GOOD)), ["split"]),
         ((PersonCount(name="p"), RowCount(name="n", condition=GOOD)), ["persons", "rows"]),
         ((Quotient(name="q", over=X, under=Y),), ["signed", "signed"]),
@@ -267,7 +276,7 @@ def test_measures_share_what_they_can(measures: tuple[Measure, ...], expected: l
 def test_every_block_of_a_question_has_the_same_height() -> None:
     every = [
         *(RowCount(name="n"), RowCount(name="g", condition=GOOD), PersonCount(name="p")),
-        *(Average(name="m", of=X), Variation(name="v", of=Y), Proportion(name="q", condition=GOOD)),
+        *(MeanValue(name="m", of=X), Variation(name="v", of=Y), Proportion(name="q", condition=GOOD)),
         Association(name="c", first=X, second=Y, scaled=True),
     ]
     found = blocks_of(every)
@@ -289,7 +298,7 @@ def test_a_sum_is_measured_from_0_in_steps_of_its_larger_bound(low: int, high: i
 
 
 def test_a_public_number_is_for_sums_means_and_variances_alone() -> None:
-    assert kinds(Average(name="m", of=X), Total(name="s", of=X), number=5) == ["everyone"]
-    assert kinds(Average(name="m", of=X), Variation(name="v", of=Y), number=5) == ["everyone", "everyone"]
+    assert kinds(MeanValue(name="m", of=X), Total(name="s", of=X), number=5) == ["everyone"]
+    assert kinds(MeanValue(name="m", of=X), Variation(name="v", of=Y), number=5) == ["everyone", "everyone"]
     with pytest.raises(Refused, match="cannot be asked where every unit counts once"):
         kinds(RowCount(name="n"), number=5)

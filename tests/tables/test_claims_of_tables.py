@@ -69,7 +69,7 @@ def test_a_heat_map_of_cases_has_noise_of_k_over_epsilon(relation: str, records:
 def public_mean(values: Sequence[float]) -> tuple[Aggregate, pa.Table, Any]:
     rows = pa.table({"id": range(len(values)), "sbp": [float(value) for value in values]})
     unit = sf.user("id", relation="replace")
-    asked = table(rows, unit, limit=ONE, bounds={"sbp": (80, 220)}, number=len(values)).mean("sbp")
+    asked = table(rows, unit, limit=ONE, bounds={"sbp": (80, 220)}, n_units=len(values)).mean("sbp")
     assert isinstance(asked.query, Aggregate)
     return asked.query, rows, asked
 
@@ -113,7 +113,7 @@ def test_without_a_public_number_the_mean_is_a_noisy_sum_over_a_noisy_count() ->
     # Both at ε/2 would have the variance 2·(70/(ε/2))²/n² for a mean in the middle, a margin of about 0.42 at 95%.
     assert secret.mean("sbp").preview(epsilon=1, rows=1000).margins["mean"] < Fraction(42, 100)
     with pytest.raises(sf.errors.Refused, match="the number of units is secret under add/remove"):
-        table(rows, sf.user("id", relation="add/remove"), limit=ONE, number=1000)
+        table(rows, sf.user("id", relation="add/remove"), limit=ONE, n_units=1000)
 
 
 # --------------------------------------------------------------------------- S1-06: a table with a known total
@@ -130,7 +130,7 @@ def test_a_two_by_two_table_is_adjusted_to_a_total_for_nothing(relation: str, l1
     visits = table(data, sf.record(relation=relation), keys=TWO_BY_TWO)
     release = visits.group_by("infected", "vaccinated").count().release(epsilon=1)
     assert scale_of(release) == l1
-    spent = visits.gate.spent  # type: ignore[attr-defined]
+    spent = visits._gate.spent  # type: ignore[attr-defined]
     # Under replace the total is public. Under add/remove it is estimated: here by the noisy counts themselves.
     total = 1000 if relation == "replace" else sum(release.values)
     adjusted = whole_table(release, total=total)
@@ -138,7 +138,7 @@ def test_a_two_by_two_table_is_adjusted_to_a_total_for_nothing(relation: str, l1
     assert min(adjusted.values) >= 0
     assert all(isinstance(value, int) for value in adjusted.values)
     assert adjusted.raw.values == release.values
-    assert visits.gate.spent == spent  # type: ignore[attr-defined]
+    assert visits._gate.spent == spent  # type: ignore[attr-defined]
 
 
 # ------------------------------------------------------------------------------------- S2-14: the cost of privacy

@@ -42,7 +42,9 @@ def keys(column: str, *values: str | int | bool) -> Keys:
 
 @pytest.mark.parametrize("unit", [user("ssn", relation="replace"), family(2, "ssn", relation="add/remove")])
 def test_an_unknown_unit_column_is_named(unit) -> None:
-    with pytest.raises(InvalidInput, match=r"column 'ssn', which the table does not have.*id, ticket, urgent"):
+    with pytest.raises(
+        InvalidInput, match=r"column 'ssn' identifies the unit, and the table does not have it.*id, ticket, urgent"
+    ):
         check_columns(count(), SOURCE, unit)
 
 

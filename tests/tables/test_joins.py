@@ -24,7 +24,7 @@ from sfumato.tables.measures.total import Total
 from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
-from sfumato.tables.queries.found_keys import FoundKeys
+from sfumato.tables.queries.partition_selection import PartitionSelection
 from sfumato.tables.queries.quantiles import Quantiles
 from tests.engines.loading import on
 from tests.laws.scenarios import SECRET
@@ -116,7 +116,7 @@ def test_every_engine_joins_as_by_hand(beside: Beside) -> None:
     ((values, rows),) = exact_numbers(median, beside, **asked)
     assert sum(rows) == sum(other[2] is not None for _, other in pairs())
     assert values[0] == 2**30 // 8
-    found = FoundKeys(dataset=VISITS, over=("labs.place",), joins=(ON_PERSON,))
+    found = PartitionSelection(dataset=VISITS, over=("labs.place",), joins=(ON_PERSON,))
     assert exact_numbers(found, beside, **asked) == {("",): 1, ("a",): 1, ("c",): 1, ("é",): 1}
     assert exact_numbers(count, beside, unit=record(relation="replace"), limit=None, secret=SECRET)[0] == 4
 
@@ -156,10 +156,11 @@ def test_what_a_join_brings_along_is_declared_by_its_name() -> None:
         "hospitals.beds": (0, 50),
         "labs.result": (0, 8),
     }
-    assert joined.number is None
+    assert joined.n_units is None
     assert (visits.joins, len(joined.joins)) == ((), 2)
 
 
+@pytest.mark.long
 def test_joined_answers_by_the_public_face() -> None:
     vault, visits, labs, hospitals = world()
     by_region = visits.join(hospitals, on={"hosp": "code"}).group_by("hospitals.region")

@@ -14,8 +14,8 @@ from sfumato.errors import Refused
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys
-from sfumato.tables.queries.found_keys import FoundKeys
 from sfumato.tables.queries.marginals import Marginals
+from sfumato.tables.queries.partition_selection import PartitionSelection
 from sfumato.tables.queries.quantiles import Quantiles
 from sfumato.tables.queries.top import TopGroups
 
@@ -67,8 +67,10 @@ def test_quantiles(
 
 
 @pytest.mark.parametrize(("relation", "unit", "limit", "groups", "rows", "members"), CASES)
-def test_found_keys(relation: str, unit: Unit, limit: Limit | None, groups: int, rows: int, members: int) -> None:
-    query = FoundKeys(dataset=DATA, over=("zip",))
+def test_partition_selection(
+    relation: str, unit: Unit, limit: Limit | None, groups: int, rows: int, members: int
+) -> None:
+    query = PartitionSelection(dataset=DATA, over=("zip",))
     touched = groups * members * (2 if relation == REPLACE else 1)
     assert query.sensitivity(unit, limit) == Sensitivity.of(l0=touched, l1=touched, linf=members)
 
@@ -101,13 +103,13 @@ def test_the_top_and_marginals_move_as_counts_do(
     "query",
     [
         Quantiles(dataset=DATA, of=OF, levels=(Fraction(1, 2),)),
-        FoundKeys(dataset=DATA, over=("zip",)),
+        PartitionSelection(dataset=DATA, over=("zip",)),
         TopGroups(dataset=DATA, by=(keys(2),), choices=1),
         Marginals(dataset=DATA, tables=((keys(2),),)),
     ],
     ids=lambda query: query.KIND,
 )
-def test_a_join_that_lets_people_meet_is_refused(query: Quantiles | FoundKeys | TopGroups | Marginals) -> None:
+def test_a_join_that_lets_people_meet_is_refused(query: Quantiles | PartitionSelection | TopGroups | Marginals) -> None:
     from dataclasses import replace
 
     limit = Limit(groups=1, rows_per_group=1)

@@ -36,18 +36,18 @@ def table(relation: str = "add/remove", **declared: Any) -> Any:
 
 @pytest.mark.parametrize("number", [7, 100])
 def test_a_number_of_units_that_nobody_declared_is_not_signed(number: int) -> None:
-    visits = table("replace", number=3)
+    visits = table("replace", n_units=3)
     query = visits.mean("x").query
     assert query.number == 3
-    asked = Question(query=dataclasses.replace(query, number=number), gate=visits.gate)
+    asked = Question(query=dataclasses.replace(query, number=number), gate=visits._gate)
     with pytest.raises(Refused, match="was not declared"):
         asked.release(epsilon=1)
-    assert visits.gate.spent.epsilon == 0
+    assert visits._gate.spent.epsilon == 0
 
 
 @pytest.mark.parametrize("number", [0, -1])
 def test_a_number_of_units_is_above_0(number: int) -> None:
-    query = table("replace", number=3).mean("x").query
+    query = table("replace", n_units=3).mean("x").query
     with pytest.raises(InvalidInput):
         dataclasses.replace(query, number=number)
 
@@ -73,7 +73,7 @@ def test_a_preview_is_not_smaller_than_the_error_at_the_end_of_the_range(case: s
     visits = table()
     query = visits.agg(**PREVIEWED[case]).query
     rows, words, missed = 2_000, SystemWords(), 0
-    mechanism = Laplace.calibrated(l1=query.sensitivity(visits.gate.unit, LIMIT).l1, epsilon=1)
+    mechanism = Laplace.calibrated(l1=query.sensitivity(visits._gate.unit, LIMIT).l1, epsilon=1)
     margin = query.expected(mechanism.law, Fraction(19, 20), joint=False, rows=rows)["m"]
     exact = [rows * query.blocks[0].height, *([0] * (query.size - 1))]  # the first part is that of the lowest value
     for _ in range(2_000):
@@ -139,14 +139,14 @@ def test_bounds_that_are_no_pair_are_refused() -> None:
 
 def test_a_condition_in_sql_names_joined_columns() -> None:
     visits = table()
-    places = visits.gate.public(pa.table({"k": ["a", "b"], "beds": [1, 2]}), name="places")
+    places = visits._gate.public(pa.table({"k": ["a", "b"], "beds": [1, 2]}), name="places")
     joined = visits.join(places, on="k")
     assert joined.where("places.beds > 1").predicate == joined.where(sf.col("places.beds") > 1).predicate
 
 
 def test_a_public_number_is_not_used_for_what_a_join_leaves() -> None:
-    visits = table("replace", number=3)
-    places = visits.gate.public(pa.table({"k": ["a"]}), name="places")
+    visits = table("replace", n_units=3)
+    places = visits._gate.public(pa.table({"k": ["a"]}), name="places")
     joined = visits.join(places, on="k").mean("x").query
     assert joined.number is None
     with pytest.raises(InvalidInput, match="what a join leaves"):

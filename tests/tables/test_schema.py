@@ -74,7 +74,7 @@ VISITS = Schema(
     edition="2026-10",
     unit="patient_id",
     limit=Limit(groups=3, rows_per_group=5),
-    number=71518,
+    n_units=71518,
     population=100_000,
     columns=(
         ColumnFacts(name="patient_id", type=Type.TEXT),
@@ -178,13 +178,14 @@ def schemas(draw: st.DrawFn) -> Schema:
     unit = draw(st.sampled_from([None, *units]))
     facts: dict[str, Any] = {"population": draw(st.none() | st.integers(10**6, 10**9))}
     if unit is not None:
-        facts["number"] = draw(st.none() | st.integers(1, 10**6))
+        facts["n_units"] = draw(st.none() | st.integers(1, 10**6))
         facts["limit"] = draw(st.none() | st.builds(Limit, groups=st.integers(1, 9), rows_per_group=st.integers(1, 9)))
     return Schema(
         name=draw(st.none() | names), edition=draw(st.none() | names), unit=unit, columns=tuple(found), **facts
     )
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(schema=schemas())
 def test_what_is_written_is_read_again(schema: Schema) -> None:
@@ -231,7 +232,7 @@ def test_a_schema_on_disk(tmp_path: Path) -> None:
         ('column = "patient_id"', 'column = "ssn"', "unit column 'ssn' is not one of the columns"),
         ('column = "patient_id"', 'column = "weight"', "must hold text or whole numbers"),
         ('column = "patient_id"', "column = 7", r"unit\.column must be a text"),
-        ('column = "patient_id"\n', "", "without the column that tells persons apart"),
+        ('column = "patient_id"\n', "", "without the column that identifies persons"),
         ("groups = 3\n", "", "limit needs both"),
         ("groups = 3", "groups = 0", "limit: groups = 0 must be a whole number"),
         ("number = 71518", "number = 100001", "more persons"),

@@ -124,7 +124,7 @@ def test_the_public_number_is_used_under_replace_alone(path: Path) -> None:
     for unit, number in ((ADD, None), (REPLACE, 3)):
         visits = vault(unit).table(path, schema=path.parent / "single.toml")
         assert visits.mean("sbp").query.number == number  # type: ignore[attr-defined]
-    assert vault(REPLACE).table(path, schema=path.parent / "visits.toml").number is None  # more than a row each
+    assert vault(REPLACE).table(path, schema=path.parent / "visits.toml").n_units is None  # more than a row each
 
 
 def test_a_schema_of_other_persons_or_of_none_is_refused(path: Path) -> None:

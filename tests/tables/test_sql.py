@@ -23,7 +23,7 @@ BAND = when(AGE < 40).then("young").otherwise("old")
 def test_the_example_of_the_design() -> None:
     asked = VISITS.sql("SELECT sex, COUNT(*) AS n, AVG(sbp) AS sbp FROM visits GROUP BY sex")
     assert isinstance(asked, Question)
-    assert asked.gate is VISITS.gate
+    assert asked._gate is VISITS._gate
     assert document(asked) == document(VISITS.group_by("sex").agg(n=sf.count(), sbp=sf.mean("sbp")))
     assert VISITS.where("diagnosis = 'ILI'") == VISITS.where(col("diagnosis") == "ILI")
 

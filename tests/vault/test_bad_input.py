@@ -55,7 +55,7 @@ def declared(vault: Vault, data: object = ROWS, **changes: Any) -> Table:
 
 @contextmanager
 def told(error: type[BaseException], words: str) -> Iterator[None]:
-    """This error, with these words, and without a data value in anything that hangs on it."""
+    """This error, with these words, and without a data value in anything that depends on it."""
     with pytest.raises(error, match=words) as caught:
         yield
     said = all_words_of(caught.value)
@@ -118,7 +118,7 @@ def test_what_was_not_declared_is_named_with_how_to_declare_it() -> None:
     for grouped in (lambda: table.group_by("note"), lambda: table.marginals(["note"])):
         with told(errors.NotDeclared, r"'note' are not declared.*Declare keys="):
             grouped()
-    with told(errors.NotDeclared, "cannot be found without a δ.*delta="):
+    with told(errors.NotDeclared, "needs a δ.*delta="):
         table.find_keys("hosp").release(epsilon=1)
     with told(errors.NotDeclared, "a vault needs its unit"):
         sf.Vault(budget=sf.Budget(epsilon=1), name="trial")
@@ -356,7 +356,7 @@ def test_a_corrupt_csv_file(text: str, charged: bool, tmp_path: Path) -> None:
 
 
 def test_a_cell_that_cannot_be_read_does_not_end_a_release(tmp_path: Path) -> None:
-    """If it did, whether there is an answer would tell of one row; the cell is missing."""
+    """If it did, whether there is an answer would reveal something about one row; the cell is missing."""
     path = tmp_path / "visits.csv"
     path.write_text(f"id,day\na,1\nb,{MARKER}\n")  # text where a whole number was declared
     vault = new_vault()

@@ -43,10 +43,10 @@ def fail(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def refused(table: Any) -> None:
-    before = table.gate.spent
+    before = table._gate.spent
     with pytest.raises(Refused, match=ELSEWHERE):
         table.count().release(epsilon="1/100")
-    assert table.gate.spent == before
+    assert table._gate.spent == before
 
 
 def answered(table: Any) -> None:

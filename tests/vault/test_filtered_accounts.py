@@ -8,7 +8,7 @@ import pytest
 
 import sfumato as sf
 from sfumato import errors
-from sfumato.accounting.charged import charged
+from sfumato.accounting.filter_cost import filter_cost
 from sfumato.mechanisms import Gaussian
 from sfumato.reports.particulars import particulars
 from sfumato.reports.verify import verify
@@ -47,7 +47,7 @@ def test_pure_and_gaussian_releases_state_what_the_filter_counted(home: Home, de
         assert account.filter_spent == Fraction(1, 800)  # ε²/2
     second = table.group_by("region").count().release(epsilon="1/5", delta=1e-9)
     assert isinstance(second.statement.mechanism, Gaussian)
-    lost = [charged(each.statement.event, account.order) for each in (first, second)]
+    lost = [filter_cost(each.statement.event, account.order) for each in (first, second)]
     assert second.statement.account.filter_spent == sum(lost)
     assert vault.spent == second.statement.account.spent
     assert vault.spent.delta == CAP.delta
@@ -91,7 +91,7 @@ def test_every_reader_is_told_in_the_measure_of_the_account(home: Home, declare:
     account = release.statement.account
     assert account.filter_spent is not None
     assert account.filter_cap is not None
-    fits = (account.filter_cap - account.filter_spent) // charged(release.statement.event, account.order)
+    fits = (account.filter_cap - account.filter_spent) // filter_cost(release.statement.event, account.order)
     sign = "ρ = " if method == "zcdp" else "ε(α = 20) = "
     for language in ("en", "zh"):
         told = {audience: release.explain(language, audience) for audience in AUDIENCES}

@@ -24,8 +24,8 @@ from sfumato.tables.measures.total import Total
 from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
-from sfumato.tables.queries.found_keys import FoundKeys
 from sfumato.tables.queries.marginals import Marginals
+from sfumato.tables.queries.partition_selection import PartitionSelection
 from sfumato.tables.queries.quantiles import Quantiles
 from sfumato.tables.queries.top import TopGroups
 from sfumato.tables.question_parts import TABLE_QUERIES
@@ -68,7 +68,7 @@ def queries(**changes: Any) -> list[Any]:
         Count(dataset=VISITS, by=(hosp,)),
         Aggregate(dataset=VISITS, measures=(PersonCount(name="persons"),), by=(hosp,)),
         Quantiles(dataset=VISITS, of=day, levels=(Fraction(1, 2),), by=(hosp,)),
-        FoundKeys(dataset=VISITS, over=("hosp",)),
+        PartitionSelection(dataset=VISITS, over=("hosp",)),
         TopGroups(dataset=VISITS, by=(hosp,), choices=1),
         Marginals(dataset=VISITS, tables=((hosp,),)),
     ]

@@ -67,7 +67,7 @@ def test_contents_that_differ_have_digests_that_differ() -> None:
 
 
 def test_private_rows_have_no_digest() -> None:
-    with pytest.raises(InvalidInput, match="a digest of private rows would tell about them"):
+    with pytest.raises(InvalidInput, match="a digest of private rows would reveal something about them"):
         Join(dataset=Dataset(name="labs", edition="1"), on=(("id", "id"),), public=False, content="0" * 32)
 
 

@@ -253,7 +253,7 @@ def test_an_epsilon_that_is_none(vault: Vault, declare: Declare, epsilon: object
 
 
 def test_a_delta_that_promises_nothing(vault: Vault, declare: Declare) -> None:
-    with pytest.raises(errors.InvalidInput, match="promises nothing"):
+    with pytest.raises(errors.InvalidInput, match="guarantees nothing"):
         declare(vault).count().release(epsilon=1, delta=1)
     assert vault.spent == sf.Budget(epsilon=0)
 
@@ -278,7 +278,7 @@ def test_a_question_that_does_not_fit_the_columns_costs_nothing(
 
 def test_a_unit_column_that_is_missing_or_inexact_costs_nothing(declare: Declare) -> None:
     vault = sf.Vault(unit=sf.user("person", relation="replace"), budget=sf.Budget(epsilon=1), name="x")
-    with pytest.raises(errors.InvalidInput, match="which the table does not have"):
+    with pytest.raises(errors.InvalidInput, match="the table does not have it"):
         declare(vault).count().release(epsilon=1)
     floats = pa.table({"person": [1.0, float("nan")]})
     with pytest.raises(errors.Unsupported, match="compare exactly"):
@@ -302,7 +302,7 @@ def test_what_a_vault_holds_is_let_go_with_it() -> None:
     gc.disable()
     try:
         del vault
-        assert table.gate is held()  # a table keeps its vault
+        assert table._gate is held()  # a table keeps its vault
         del table
         assert held() is None
         assert store() is None

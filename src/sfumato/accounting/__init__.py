@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from sfumato.accounting import advanced, optimal, zcdp
 from sfumato.accounting.calibrate import calibrate_rate, calibrate_sigma, calibrate_steps, plan
 from sfumato.accounting.composition import compose, loss_of
-from sfumato.accounting.counted import counted
+from sfumato.accounting.event_counts import event_counts
 from sfumato.accounting.filters import BasicFilter, RDPFilter, ZCDPFilter, open_filter
 from sfumato.accounting.gaussian import classical_sigma, gaussian_delta, gaussian_sigma
 from sfumato.accounting.odometer import BasicOdometer, ZCDPOdometer
@@ -106,7 +106,7 @@ def _rdp_delta(events: Events, epsilon: Exact) -> Fraction:
 
 
 def _equal_steps(events: Events) -> tuple[Approximate, int]:
-    found = counted(events)
+    found = event_counts(events)
     losses = {loss_of(event) for event in found} or {loss_of(Composed(events=()))}
     if len(losses) > 1:
         raise Unsupported(

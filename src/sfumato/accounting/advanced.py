@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from sfumato.accounting.composition import loss_of
-from sfumato.accounting.counted import counted
+from sfumato.accounting.event_counts import event_counts
 from sfumato.core import enclosures
 from sfumato.core.events import PrivacyEvent
 from sfumato.core.exact import Exact, natural, non_negative, positive, probability
@@ -32,7 +32,7 @@ def compose(events: PrivacyEvent | Iterable[PrivacyEvent], *, slack: Exact) -> A
     >>> float(round(total.epsilon, 3)), float(total.delta)
     (12.572, 1.45e-05)
     """
-    room, (plain, drift, squares, own) = _slack(slack), _sums(counted(events))
+    room, (plain, drift, squares, own) = _slack(slack), _sums(event_counts(events))
     return Approximate(epsilon=min(plain, drift + _spread(squares, room)), delta=min(Fraction(1), own + room))
 
 
@@ -54,7 +54,7 @@ def textbook(*, epsilon: Exact, delta: Exact, times: int, slack: Exact) -> Appro
 def epsilon(events: PrivacyEvent | Iterable[PrivacyEvent], *, delta: Exact) -> Fraction:
     """The ε at a total δ: what the events' own δ leave is the slack."""
     asked = probability(delta, "delta")
-    plain, drift, squares, own = _sums(counted(events))
+    plain, drift, squares, own = _sums(event_counts(events))
     if asked < own:
         raise Refused(f"no ε goes with δ = {asked}: the events' own δ add up to {own}. Ask for more than that.")
     if asked == own:
@@ -65,7 +65,7 @@ def epsilon(events: PrivacyEvent | Iterable[PrivacyEvent], *, delta: Exact) -> F
 def delta(events: PrivacyEvent | Iterable[PrivacyEvent], *, epsilon: Exact) -> Fraction:
     """The δ at ε: Σ δᵢ + e^(−(ε − drift)²/(2Σεᵢ²)), rounded up; Σ δᵢ from the plain sum on, and 1 up to the drift."""
     asked = non_negative(epsilon, "epsilon")
-    plain, drift, squares, own = _sums(counted(events))
+    plain, drift, squares, own = _sums(event_counts(events))
     if asked >= plain:
         return min(Fraction(1), own)
     beyond = max(Fraction(0), asked - drift)

@@ -14,20 +14,20 @@ from sfumato.core.events import (
 from sfumato.core.guarantees import GDP, RDP, ZCDP, Approximate, Guarantee, Pure
 from sfumato.errors import Refused
 
-__all__ = ["cost", "promised"]
+__all__ = ["cost", "guarantee_of"]
 
 MOST = 10**7  # steps on samples that are accounted for: whoever checks a certificate does it, who did not choose them
 FINE = 5e-5  # of an ε that calibration found with the same
 
 
-def promised(event: PrivacyEvent, asked: Budget) -> Pure | Approximate:
-    """What a release of one event promises, and is charged, when ``asked`` is the most that it may cost.
+def guarantee_of(event: PrivacyEvent, asked: Budget) -> Pure | Approximate:
+    """The guarantee of a release of one event, which is its charge, when ``asked`` is the most that it may cost.
 
-    Guarantee: an event with an ε and δ of its own promises these. One with a whole curve of them (Gaussian noise)
-    promises what was asked for, if the curve keeps it: δ at that ε is at most the δ asked for. Else it is refused.
+    Guarantee: an event with a single ε and δ guarantees these. One with a whole curve of them (Gaussian noise)
+    guarantees what was asked for, if the curve allows it: δ at that ε is at most the δ asked for. Else it is refused.
 
     >>> from fractions import Fraction
-    >>> promised(Gaussian(l2_squared=Fraction(1), sigma_squared=Fraction(14)), Budget(epsilon=1, delta=1e-5))
+    >>> guarantee_of(Gaussian(l2_squared=Fraction(1), sigma_squared=Fraction(14)), Budget(epsilon=1, delta=1e-5))
     Approximate(epsilon=Fraction(1, 1), delta=Fraction(1, 100000))
     """
     found: Pure | Approximate

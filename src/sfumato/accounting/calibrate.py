@@ -162,5 +162,5 @@ def _shortened(value: float, *, up: bool) -> Fraction:
 def _room(delta: Exact) -> Fraction:
     room = positive(probability(delta, "delta"), "delta")
     if room == 1:
-        raise InvalidInput("delta = 1 promises nothing; nothing was calibrated. Give a delta below 1.")
+        raise InvalidInput("delta = 1 guarantees nothing; nothing was calibrated. Give a delta below 1.")
     return room

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from fractions import Fraction
 
-from sfumato.accounting.counted import counted
+from sfumato.accounting.event_counts import event_counts
 from sfumato.accounting.subsampling import fixed_size, poisson
 from sfumato.core.events import (
     BoundedRange,
@@ -32,7 +32,7 @@ def compose(events: PrivacyEvent | Iterable[PrivacyEvent]) -> Pure | Approximate
     Pure(epsilon=Fraction(1, 1))
     """
     epsilon, delta = Fraction(0), Fraction(0)
-    for event, times in counted(events).items():
+    for event, times in event_counts(events).items():
         each, own = loss_of(event)
         epsilon, delta = epsilon + times * each, delta + times * own
     if delta == 0:
@@ -78,6 +78,6 @@ def stated(guarantee: Guarantee) -> tuple[Fraction, Fraction]:
 
 def _unsupported(kind: str) -> Unsupported:
     return Unsupported(
-        f"{kind} has no ε and δ of its own that could be added up; nothing was accounted. "
+        f"{kind} has no single ε and δ to add up; nothing was accounted. "
         "Convert it at a δ of your choice, or use another accountant."
     )

@@ -94,7 +94,7 @@ class ZCDPFilter:
         return self.rho - self.spent
 
     def guarantee(self, delta: Exact) -> Budget:
-        """What the whole filter promises in (ε, δ), however it was used."""
+        """The (ε, δ) guarantee of the whole filter, however it was used."""
         return Budget(epsilon=ZCDP(rho=self.rho).epsilon_at(delta), delta=delta)
 
     def admits(self, event: PrivacyEvent) -> bool:
@@ -147,7 +147,7 @@ class RDPFilter:
         return self.loss - self.spent
 
     def guarantee(self, delta: Exact) -> Budget:
-        """What the whole filter promises in (ε, δ), however it was used."""
+        """The (ε, δ) guarantee of the whole filter, however it was used."""
         return Budget(epsilon=RDP(curve=((self.order, self.loss),)).epsilon_at(delta), delta=delta)
 
     def admits(self, event: PrivacyEvent) -> bool:
@@ -199,7 +199,7 @@ def _rho(event: PrivacyEvent) -> Fraction:
 def _no_delta(own: Fraction) -> None:
     if own:
         raise Refused(
-            f"this filter holds no δ, and the event brings δ = {decimal_up(own)} of its own; nothing was charged. "
+            f"this filter holds no δ, and the event brings δ = {decimal_up(own)}; nothing was charged. "
             "Charge it to a BasicFilter, or set δ aside and state the event as pure."
         )
 

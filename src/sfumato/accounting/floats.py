@@ -42,7 +42,7 @@ entries, each a rounded angle within an octant (π/2 units), a sine and a cosine
 the last place); the product adds √5: π + 2√2 + √5 < 9."""
 
 PASSES = 8.0
-"""Proven from ``TWIDDLE`` for powers of two from 2^5 on: one transform errs by at most so many units for each of its
+"""Proven from ``TWIDDLE`` for powers of two from 2^5 on: one transform errs by at most this many units for each of its
 log2(size) levels, in the 2-norm and relative to its result. docs/proofs/pld.md, "One transform"."""
 
 
@@ -54,7 +54,7 @@ def transform_error(size: int) -> float:
     """
     levels = size.bit_length() - 1
     if levels < 5 or size != 1 << levels:
-        raise InvalidInput(f"the error of a transform is proven for powers of two from 32 on, and {size} is none.")
+        raise InvalidInput(f"the error of a transform is proven for powers of two from 32 on, and {size} is not one.")
     return PASSES * UNIT * levels
 
 

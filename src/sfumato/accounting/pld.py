@@ -13,12 +13,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from sfumato.accounting import lattice, windows
+from sfumato.accounting import lattice, pld_truncation
 from sfumato.accounting.composition import compose
-from sfumato.accounting.counted import counted
+from sfumato.accounting.event_counts import event_counts
 from sfumato.accounting.floats import ELEMENTARY, Array, float_down, float_up
-from sfumato.accounting.profiles import NUDGE, Pair, gaussian, pair_of
-from sfumato.accounting.windows import PRECISION
+from sfumato.accounting.pld_truncation import PRECISION
+from sfumato.accounting.profiles import NUDGE, DominatingPair, gaussian, pair_of
 from sfumato.core import enclosures
 from sfumato.core.events import (
     BoundedRange,
@@ -63,8 +63,8 @@ def known_epsilon(
     """As :func:`epsilon`, and None where losses lie beyond reach: a search may come by such events and go on."""
     asked = probability(delta, "delta")
     if asked == 0:
-        return _pure(counted(events))
-    bounds = [_epsilon(found, asked, precision) for found in _readings(counted(events))]
+        return _pure(event_counts(events))
+    bounds = [_epsilon(found, asked, precision) for found in _readings(event_counts(events))]
     return min((bound for bound in bounds if bound is not None), default=None)
 
 
@@ -75,7 +75,7 @@ def delta(events: PrivacyEvent | Iterable[PrivacyEvent], *, epsilon: Exact, prec
     0.126937
     """
     asked = non_negative(epsilon, "epsilon")
-    return min(_delta(found, asked, precision) for found in _readings(counted(events)))
+    return min(_delta(found, asked, precision) for found in _readings(event_counts(events)))
 
 
 def _pure(found: Counter[PrivacyEvent]) -> Fraction:
@@ -106,8 +106,8 @@ def _epsilon(found: Counter[PrivacyEvent], asked: Fraction, precision: float) ->
     _above_floor(asked)
     target, value = float_down(asked), 0.0
     for parts in _directions(merged):
-        if not value or not windows.within(parts, value, target):
-            composed = windows.compose(parts, precision, delta=target)
+        if not value or not pld_truncation.within(parts, value, target):
+            composed = pld_truncation.compose(parts, precision, delta=target)
             value = max(value, composed.epsilon(target) if composed else math.inf)
     plain = _plain(found)
     bounds = [Fraction(value)] if math.isfinite(value) else []
@@ -124,7 +124,7 @@ def _delta(found: Counter[PrivacyEvent], asked: Fraction, precision: float) -> F
     if plain is not None and plain.epsilon <= asked:
         return plain.delta
     target = float_down(asked)
-    composed = [windows.compose(parts, precision, epsilon=target) for parts in _directions(merged)]
+    composed = [pld_truncation.compose(parts, precision, epsilon=target) for parts in _directions(merged)]
     return max(LEAST_DELTA, *(Fraction(it.delta(target)) if it else Fraction(1) for it in composed))
 
 
@@ -145,9 +145,9 @@ def _above_floor(asked: Fraction) -> None:
         )
 
 
-def _merged(found: Counter[PrivacyEvent]) -> GDP | list[tuple[Pair, int]]:
+def _merged(found: Counter[PrivacyEvent]) -> GDP | list[tuple[DominatingPair, int]]:
     """The distinct laws with their multiplicities; Gaussians become one, and alone they are exact."""
-    pairs: list[tuple[Pair, int]] = []
+    pairs: list[tuple[DominatingPair, int]] = []
     mu_squared, rho = Fraction(0), Fraction(0)
     shift, excess = Fraction(0), Fraction(0)
     for event, times in found.items():
@@ -181,20 +181,20 @@ def _cover(event: DiscreteGaussian) -> lattice.Smooth | None:
     return lattice.smoothed(squared, event.sigma_squared)
 
 
-def _covering(mu_squared: Fraction, shift: Fraction, excess: Fraction) -> Pair:
+def _covering(mu_squared: Fraction, shift: Fraction, excess: Fraction) -> DominatingPair:
     """A Gaussian, and what the lattice adds: (1 + excess)·δ(ε − shift), for all covered events together."""
     inner = gaussian(mu_squared)
     if not shift:
-        return Pair(remove=inner, add=inner)
+        return DominatingPair(remove=inner, add=inner)
     moved, factor = float_up(shift), math.exp(float_up(excess)) * (1 + 2 * ELEMENTARY)
 
     def profile(epsilon: Array) -> Array:
         return np.minimum(1.0, inner(epsilon - moved - NUDGE * (1 + np.abs(epsilon))) * factor)
 
-    return Pair(remove=profile, add=profile)
+    return DominatingPair(remove=profile, add=profile)
 
 
-def _directions(pairs: Sequence[tuple[Pair, int]]) -> list[list[windows.Law]]:
+def _directions(pairs: Sequence[tuple[DominatingPair, int]]) -> list[list[pld_truncation.Law]]:
     """Both ways that a unit can make a difference, or one of them where they are the same."""
     removing = [(pair.remove, pair.add, times) for pair, times in pairs]
     if all(pair.symmetric for pair, _ in pairs):

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from sfumato.accounting import lattice
-from sfumato.accounting.counted import counted
+from sfumato.accounting.event_counts import event_counts
 from sfumato.accounting.floats import ELEMENTARY, Array, float_down, float_up, normal_down, normal_up
 from sfumato.core.events import (
     BoundedRange,
@@ -30,7 +30,7 @@ from sfumato.core.events import (
 from sfumato.core.guarantees import GDP, RDP, ZCDP, Approximate, Pure
 from sfumato.errors import Unsupported
 
-__all__ = ["NUDGE", "Pair", "Profile", "gaussian", "pair_of", "renyi"]
+__all__ = ["NUDGE", "DominatingPair", "Profile", "gaussian", "pair_of", "renyi"]
 
 Profile = Callable[[Array], Array]
 
@@ -39,7 +39,7 @@ NUDGE = 2.0**-46  # in ε, relative to 1 + |ε|: 16 times that, for sums and pro
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class DominatingPair:
     """What one unit can make of an event: with the unit against without it, and the other way round."""
 
     remove: Profile
@@ -51,7 +51,7 @@ class Pair:
         return self.remove is self.add
 
 
-def pair_of(event: PrivacyEvent) -> Pair:
+def pair_of(event: PrivacyEvent) -> DominatingPair:
     """The profiles of one event.
 
     Guarantee: both are upper bounds for all neighbours that the event admits. Proof: docs/proofs/pld.md
@@ -64,7 +64,7 @@ def pair_of(event: PrivacyEvent) -> Pair:
 
 
 @lru_cache(maxsize=4096)
-def _pair_of(event: PrivacyEvent) -> Pair:
+def _pair_of(event: PrivacyEvent) -> DominatingPair:
     match event:
         case PoissonSampled():
             return _poisson(_inner(event.event), event.rate)
@@ -82,16 +82,16 @@ def _pair_of(event: PrivacyEvent) -> Pair:
             return _both(_response(float_up(event.epsilon), event.categories))
         case Stated():
             return _both(_stated(event.guarantee))
-    raise Unsupported(f"{event.KIND} has no profile of its own; nothing was accounted.")
+    raise Unsupported(f"{event.KIND} has no profile; nothing was accounted.")
 
 
-def _both(profile: Profile) -> Pair:
-    return Pair(remove=profile, add=profile)
+def _both(profile: Profile) -> DominatingPair:
+    return DominatingPair(remove=profile, add=profile)
 
 
-def _inner(event: PrivacyEvent) -> Pair:
+def _inner(event: PrivacyEvent) -> DominatingPair:
     """The pair inside a sample: one event, or Gaussians that make one together."""
-    found = counted(event)
+    found = event_counts(event)
     gaussians = [
         times * part.l2_squared / part.sigma_squared for part, times in found.items() if isinstance(part, Gaussian)
     ]
@@ -222,7 +222,7 @@ def _discrete_gaussian(event: DiscreteGaussian) -> Profile:
     return lambda epsilon: _clipped(inner(epsilon - shift - NUDGE * (1 + np.abs(epsilon))) * factor)
 
 
-def _poisson(inner: Pair, rate: Fraction) -> Pair:
+def _poisson(inner: DominatingPair, rate: Fraction) -> DominatingPair:
     """(1 − q)Q + qP against Q, and Q against that: both from the inner profiles at another ε."""
     if rate == 1:
         return inner
@@ -244,10 +244,10 @@ def _poisson(inner: Pair, rate: Fraction) -> Pair:
         value = weight * inner.add(asked - NUDGE * (1 + np.abs(asked) + np.abs(epsilon)))
         return _clipped(np.where(weight > 0, value, 0.0) * (1 + TINY))
 
-    return Pair(remove=remove, add=add)
+    return DominatingPair(remove=remove, add=add)
 
 
-def _fixed_size(inner: Pair, share: Fraction) -> Profile:
+def _fixed_size(inner: DominatingPair, share: Fraction) -> Profile:
     """At ε ≥ 0 the share times the inner δ at ln(1 + (e^ε − 1)/share); below 0 by exchanging the two laws."""
     kept = float(share)
 

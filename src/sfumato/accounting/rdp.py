@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from sfumato.accounting.composition import loss_of
-from sfumato.accounting.counted import counted
 from sfumato.accounting.elementary import ELEMENTARY
+from sfumato.accounting.event_counts import event_counts
 from sfumato.core.events import (
     BoundedRange,
     DiscreteGaussian,
@@ -54,7 +54,7 @@ def compose(events: PrivacyEvent | Iterable[PrivacyEvent], *, orders: Iterable[E
     wanted = [Fraction(order) for order in orders]
     if any(order <= 1 for order in wanted):
         raise InvalidInput("Rényi orders lie above 1; nothing was accounted.")
-    parts = [(*_without_delta(event), times) for event, times in counted(events).items()]
+    parts = [(*_without_delta(event), times) for event, times in event_counts(events).items()]
     own = sum((times * more for _, more, times in parts), Fraction(0))
 
     def total(order: Fraction) -> Fraction:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sfumato.accounting.composition import loss_of
-from sfumato.accounting.counted import counted
+from sfumato.accounting.event_counts import event_counts
 from sfumato.core.events import (
     BoundedRange,
     DiscreteGaussian,
@@ -42,7 +42,7 @@ def compose(events: PrivacyEvent | Iterable[PrivacyEvent]) -> Concentrated:
     Fraction(1, 2)
     """
     rho, delta = Fraction(0), Fraction(0)
-    for event, times in counted(events).items():
+    for event, times in event_counts(events).items():
         each, own = rho_of(event)
         rho, delta = rho + times * each, delta + times * own
     return Concentrated(rho=rho, delta=min(Fraction(1), delta))
@@ -70,7 +70,7 @@ def rho_of(event: PrivacyEvent) -> tuple[Fraction, Fraction]:
             epsilon, delta = loss_of(event)
             return epsilon**2 / 2, delta
     raise Unsupported(
-        f"{event.KIND} has no ρ of its own; nothing was accounted. "
+        f"{event.KIND} has no ρ; nothing was accounted. "
         'A sampled Gaussian is not concentrated: use method="pld" or "rdp".'
     )
 

@@ -1,4 +1,4 @@
-"""Audit: attacks on what is shipped, and on broken twins that must not survive them.
+"""Audit: attacks on what is shipped, and on deliberately broken mechanisms that must not survive them.
 
 An attack proves a *lower* bound on ε, or that draws do not follow their stated law; either refutes a claim. Attacks
 never prove privacy: where nothing was found, nothing was found.

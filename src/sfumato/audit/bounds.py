@@ -1,19 +1,17 @@
 """From samples of neighbouring outputs to a lower bound on ε that holds with stated confidence."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from sfumato.core.foreign import Array
 
 if TYPE_CHECKING:
-    import numpy as np
+    pass
 
 __all__ = ["epsilon_lower_bound", "exact_epsilon", "gaussian_epsilon", "gaussian_lower_bound"]
 
-Array = Any
 
-
-def epsilon_lower_bound(
-    here: "np.ndarray[Any, Any]", there: "np.ndarray[Any, Any]", *, delta: float, alpha: float
-) -> float:
+def epsilon_lower_bound(here: Array, there: Array, *, delta: float, alpha: float) -> float:
     """Bound ε from below: no (ε, δ) mechanism with a smaller ε gives such samples, but with probability α.
 
     The event S (a half-line or a single value, and which neighbour is the numerator) is chosen on the first half of the
@@ -49,9 +47,7 @@ def epsilon_lower_bound(
     return max(0.0, float(bound[0]))
 
 
-def gaussian_lower_bound(
-    here: "np.ndarray[Any, Any]", there: "np.ndarray[Any, Any]", *, delta: float, alpha: float
-) -> float:
+def gaussian_lower_bound(here: Array, there: Array, *, delta: float, alpha: float) -> float:
     """Bound from below, by its ε at δ, the least Gaussian curve that such samples allow, but with probability α.
 
     A mechanism with the curve of Gaussians μ apart has Φ⁻¹(P(S)) − Φ⁻¹(Q(S)) ≤ μ for every event S. The half-line is

@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, permutations
-from typing import Any
+from typing import Any, Protocol, TypeVar  # what a ladder, or several, takes
 
 from sfumato import laws as error_laws
 from sfumato.audit import laws
@@ -19,23 +19,25 @@ from sfumato.audit.keys import peeled, sets
 from sfumato.audit.ladders import climbed
 from sfumato.audit.networks import around, scaled, some_cells
 from sfumato.audit.verdict import Drawn
-from sfumato.core.rungs import Rungs
+from sfumato.core.foreign import Array
+from sfumato.core.ladder_widths import Rungs
+from sfumato.core.query import Law
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.learning.paradigms.voting import NO_ANSWER, ConfidentMax
 from sfumato.mechanisms import (
     BufferedNoise,
     ChosenCap,
-    CubeNoise,
     DegreeNoise,
     Exponential,
     Gaussian,
     Ladder,
     Ladders,
     Laplace,
+    LInfKNorm,
     MatrixNoise,
     NoisyCells,
+    NoisyLocalSensitivity,
     NoisyMax,
-    NoisyScale,
     NoisyThreshold,
     OptimalSelection,
     PermuteAndFlip,
@@ -54,7 +56,8 @@ from sfumato.streams.noise import SeriesNoise
 
 __all__ = ["DRAWN", "GAP", "half_shown", "noise", "shrunk", "watch_cells"]
 
-Array = Any
+Costly = TypeVar("Costly", Ladder, QuantileChoice, OptimalSelection, RandomizedResponse)
+
 HALF = Fraction(1, 2)
 WEAK = Fraction(7, 10)  # of the noise of broken copies
 SCORES = (0, 1, 2, 4)
@@ -63,10 +66,18 @@ FEW = 1_000  # draws of what is drawn one by one, a millisecond each
 SOME = 4_000
 
 
+class _Adds(Protocol):
+    """A mechanism that adds noise to numbers."""
+
+    def add_noise(self, exact: list[int], words: SystemWords) -> Sequence[int]:
+        """The numbers with noise."""
+        ...
+
+
 def noise(
     name: str,
     kind: str,
-    law: Any,
+    law: Law,
     draw: Callable[[int], Array],
     weak: Callable[[int], Array],
     *,
@@ -98,16 +109,16 @@ def choice(
     name: str,
     kind: str,
     cells: Callable[[], Cells],
-    draw: Callable[[SystemWords], Any],
+    draw: Callable[[SystemWords], object],
     flaw: str,
-    wrong: Callable[[SystemWords], Any],
+    wrong: Callable[[SystemWords], object],
     *,
     delta: float = 0.0,
     draws: int = FEW,
 ) -> Drawn:
     """One of finitely many outcomes, drawn one by one."""
 
-    def repeated(one: Callable[[SystemWords], Any]) -> Callable[[int], Played]:
+    def repeated(one: Callable[[SystemWords], object]) -> Callable[[int], Played]:
         def play(size: int) -> Played:
             words = SystemWords()
             return Played(cells=cells(), draws=_listed([one(words) for _ in range(size)]))
@@ -126,7 +137,7 @@ def choice(
     )
 
 
-def _listed(outcomes: Sequence[Any]) -> Array:
+def _listed(outcomes: Sequence[object]) -> Array:
     import numpy as np
 
     if isinstance(outcomes[0], tuple | bytes):
@@ -136,7 +147,7 @@ def _listed(outcomes: Sequence[Any]) -> Array:
     return np.array(outcomes)
 
 
-def _added(mechanism: Any, numbers_each: int = 1) -> Callable[[int], Array]:
+def _added(mechanism: _Adds, numbers_each: int = 1) -> Callable[[int], Array]:
     """What ``add_noise`` makes of zeros."""
     import numpy as np
 
@@ -151,7 +162,7 @@ def _added(mechanism: Any, numbers_each: int = 1) -> Callable[[int], Array]:
 
 
 def _buffered(mechanism: BufferedNoise) -> Callable[[int], Array]:
-    """The noise of each step, worked out from the totals that a stream of zeros tells."""
+    """The noise of each step, worked out from the totals that a stream of zeros releases."""
     import numpy as np
 
     def draw(size: int) -> Array:
@@ -172,11 +183,11 @@ def _series(mechanism: SeriesNoise) -> Callable[[int], Array]:
     return lambda size: mechanism.drawn(size, SystemWords())
 
 
-def _vectors(mechanism: Any, size: int) -> Array:
+def _vectors(mechanism: LInfKNorm | DegreeNoise, size: int) -> Array:
     """Whole vectors as ``add_noise`` makes them of zeros."""
     import numpy as np
 
-    words, width = SystemWords(), getattr(mechanism, "dimensions", None) or mechanism.nodes
+    words, width = SystemWords(), mechanism.dimensions if isinstance(mechanism, LInfKNorm) else mechanism.nodes
     return np.array([mechanism.add_noise([0] * width, words) for _ in range(size)])
 
 
@@ -197,7 +208,7 @@ def _enumerated(weights: Callable[[Array], Array], width: int, reach: int, code:
     return found / found.sum()
 
 
-def _cube(mechanism: CubeNoise) -> Drawn:
+def _cube(mechanism: LInfKNorm) -> Drawn:
     import numpy as np
 
     def norm(vectors: Array) -> Array:
@@ -235,9 +246,14 @@ def _degrees(mechanism: DegreeNoise) -> Drawn:
 
 
 def _by_shape(
-    name: str, mechanism: Any, norm: Callable[[Array], Array], law: Callable[[float], Array], scale: float, broken: Any
+    name: str,
+    mechanism: LInfKNorm | DegreeNoise,
+    norm: Callable[[Array], Array],
+    law: Callable[[float], Array],
+    scale: float,
+    broken: LInfKNorm | DegreeNoise,
 ) -> Drawn:
-    def play(drawn_from: Any) -> Callable[[int], Played]:
+    def play(drawn_from: LInfKNorm | DegreeNoise) -> Callable[[int], Played]:
         def played(size: int) -> Played:
             vectors = _vectors(drawn_from, size)
             cells = finite(law(scale), [law(scale * times) for times in (0.5, 0.7, 0.9, 1.1, 1.5)])
@@ -430,19 +446,19 @@ def _celled(mechanism: NoisyCells) -> Drawn:
     )
 
 
-def _scaled(mechanism: NoisyScale, hub: tuple[int, int]) -> Drawn:
+def _scaled(mechanism: NoisyLocalSensitivity, hub: tuple[int, int]) -> Drawn:
     """The guide and the count that are shown of one graph."""
     import numpy as np
 
     reach, (least, _) = 800, mechanism.guides
 
     @cache
-    def law(drawn_from: NoisyScale) -> Array:
+    def law(drawn_from: NoisyLocalSensitivity) -> Array:
         return scaled("", drawn_from, hub, hub, epsilon=1.0, shift=mechanism.shift, reach=reach).here(0)
 
     weaker = replace(mechanism, epsilon=mechanism.epsilon / WEAK)
 
-    def play(drawn_from: NoisyScale) -> Callable[[int], Played]:
+    def play(drawn_from: NoisyLocalSensitivity) -> Callable[[int], Played]:
         def played(size: int) -> Played:
             words = SystemWords()
             told = np.array([drawn_from.add_noise(hub, words) for _ in range(size)])
@@ -454,7 +470,7 @@ def _scaled(mechanism: NoisyScale, hub: tuple[int, int]) -> Drawn:
 
     return Drawn(
         name="noisy scale: draws",
-        kind=NoisyScale.KIND,
+        kind=NoisyLocalSensitivity.KIND,
         epsilon=1.0,
         delta=float(mechanism.delta),
         play=play(mechanism),
@@ -498,7 +514,7 @@ def _voted(mechanism: ConfidentMax, weak: ConfidentMax) -> Drawn:
     )
 
 
-def _doubled(mechanism: Any) -> Any:
+def _doubled(mechanism: Costly) -> Costly:
     return replace(mechanism, epsilon=2 * mechanism.epsilon)
 
 
@@ -529,7 +545,7 @@ _LADDERS = Ladders(parts=(Ladder.calibrated(nodes=12, leaves=2, epsilon=HALF),) 
 _STEEPER = Ladders(parts=tuple(_doubled(part) for part in _LADDERS.parts))
 _CAPPED = ChosenCap(caps=(1, 4), choice=HALF, epsilon=HALF, spread=1, doubling=0, moves=(1, 4), numbers=1)
 _CELLS = NoisyCells.calibrated(cells=3, l1=5, epsilon=1, count_step=2, cell_step=3)
-_SCALED = NoisyScale(nodes=65, leaves=None, epsilon=HALF, guide=HALF, delta=Fraction(1, 1000))
+_SCALED = NoisyLocalSensitivity(nodes=65, leaves=None, epsilon=HALF, guide=HALF, delta=Fraction(1, 1000))
 _VOTES = ConfidentMax(questions=9, classes=2, answers=9, threshold=200, check_sigma=Fraction(20), sigma=Fraction(12))
 
 DRAWN: tuple[Drawn, ...] = (
@@ -671,7 +687,7 @@ DRAWN: tuple[Drawn, ...] = (
         _series(replace(_BRANCHES, noise=WEAK * _BRANCHES.noise)),
     ),
     _degrees(DegreeNoise(nodes=3, epsilon=Fraction(1))),
-    _cube(CubeNoise.calibrated(dimensions=2, linf=1, epsilon=1)),
+    _cube(LInfKNorm.calibrated(dimensions=2, linf=1, epsilon=1)),
     _laddered("ladder", _LADDER, _doubled(_LADDER)),
     _laddered("two ladders", _LADDERS, _STEEPER),
     _capped(_CAPPED),

@@ -7,17 +7,21 @@ the largest gap between the two distribution functions (Dvoretzky–Kiefer–Wol
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sfumato import laws
+from sfumato.core.foreign import Array
+from sfumato.core.query import Law
 from sfumato.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 __all__ = ["SCALES", "Cells", "Played", "doubt", "finite", "numbers", "tabled"]
 
-Array = Any
 SCALES = (0.5, 0.7, 0.8, 0.9, 0.95, 1.05, 1.1, 1.25, 1.5, 2.0)  # of the neighbours of a law of noise
 HEATS = (0.0, 0.5, 0.7, 1.4, 2.0, 4.0)  # of the neighbours of a choice: its probabilities to this power
 COARSE = 12  # cells of the mixture over all laws: each costs about half the logarithm of the draws
@@ -27,7 +31,7 @@ REACH = 9  # standard deviations that are cut into cells; what is beyond is one 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Cells:
-    """A stated law in cells, with the neighbours that it is told from. Everything here is public.
+    """A stated distribution in cells, with the neighbours it is compared with. Everything here is public.
 
     ``stated`` are the probabilities of the cells, ``others`` those of the neighbours, and ``place`` says in which cell
     each draw lies.
@@ -60,7 +64,7 @@ def doubt(played: Played) -> float:
     placed = np.asarray(cells.place(np.asarray(played.draws)), dtype=np.int64)
     size = len(placed)
     if not size:
-        raise InvalidInput("there are no draws to look at; nothing was said of their law.")
+        raise InvalidInput("there are no draws to look at; no verdict was given.")
     counts = np.bincount(placed, minlength=len(cells.stated))
     if counts[cells.stated <= 0].any():
         return 0.0
@@ -69,7 +73,7 @@ def doubt(played: Played) -> float:
     return min(1.0, 2 * min(math.exp(min(0.0, -ratio)), 2 * math.exp(-2 * size * gap**2)))
 
 
-def finite(law: Sequence[float] | Array, others: Sequence[Array] | None = None) -> Cells:
+def finite(law: "Sequence[float] | Array", others: Sequence[Array] | None = None) -> Cells:
     """A law on 0, 1, 2, …; its neighbours are sharper and flatter choices, if not said."""
     import numpy as np
 
@@ -80,7 +84,7 @@ def finite(law: Sequence[float] | Array, others: Sequence[Array] | None = None) 
     return Cells(stated=stated, others=tuple(_whole(one) for one in others), place=lambda draws: draws)
 
 
-def tabled(outcomes: Sequence[Any], law: Sequence[float | Fraction]) -> Cells:
+def tabled(outcomes: Sequence[Hashable], law: Sequence[float | Fraction]) -> Cells:
     """A law on a list of outcomes of any kind; one that is not in the list has probability 0."""
     import numpy as np
 
@@ -93,7 +97,7 @@ def tabled(outcomes: Sequence[Any], law: Sequence[float | Fraction]) -> Cells:
     return Cells(stated=stated.stated, others=stated.others, place=place)
 
 
-def numbers(law: Any) -> Cells:
+def numbers(law: Law) -> Cells:
     """A law of noise on whole numbers: discrete Laplace, rounded Gaussian or discrete Gaussian.
 
     Cells are single numbers up to a standard deviation of 16, and a sixteenth of one beyond.
@@ -119,7 +123,7 @@ def numbers(law: Any) -> Cells:
     )
 
 
-def _below(law: Any) -> tuple[float, Callable[[Array, float], Array], float]:
+def _below(law: Law) -> tuple[float, Callable[[Array, float], Array], float]:
     """The scale of a law, P(z ≤ x) for any scale, and the standard deviation."""
     import numpy as np
     from scipy.special import ndtr
@@ -140,7 +144,7 @@ def _below(law: Any) -> tuple[float, Callable[[Array, float], Array], float]:
             return float(law.sigma), lambda at, sigma: ndtr((at + 0.5) / sigma), math.sqrt(law.variance)
         case laws.DiscreteGaussian():
             return math.sqrt(law.sigma_squared), discrete, math.sqrt(law.variance)
-    raise InvalidInput(f"the draws of {type(law).__name__} are not tested by numbers; nothing was said of them.")
+    raise InvalidInput(f"the draws of {type(law).__name__} are not tested by numbers; no verdict was given.")
 
 
 def _log_ratio(counts: Array, cells: Cells) -> float:
@@ -163,10 +167,10 @@ def _log_ratio(counts: Array, cells: Cells) -> float:
     return float(logsumexp(parts))
 
 
-def _whole(law: Any) -> Array:
+def _whole(law: "ArrayLike") -> Array:
     import numpy as np
 
     found = np.asarray(law, dtype=np.float64)
     if (found < 0).any() or not math.isclose(float(found.sum()), 1.0, rel_tol=1e-9):
-        raise InvalidInput("probabilities are not negative and add up to 1; nothing was said of the draws.")
+        raise InvalidInput("probabilities are not negative and add up to 1; no verdict was given.")
     return found

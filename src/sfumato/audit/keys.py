@@ -1,12 +1,12 @@
-"""Attacks on the choice of keys: which of those that nobody declared are shown, and which groups are on top."""
+"""Attacks on the choice of keys: which keys private discovery shows, and which groups are on top."""
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import combinations, permutations, product
 from math import prod
-from typing import Any
 
 from sfumato.audit.verdict import Attack
+from sfumato.core.foreign import Array
 from sfumato.mechanisms.optimal_selection import OptimalSelection
 from sfumato.mechanisms.top import TopChoice
 from sfumato.mechanisms.top_set import TopSet
@@ -19,7 +19,7 @@ Chance = Callable[[int], float]
 def selected(name: str, chance: Chance, *, persons: int, keys: int, epsilon: float, delta: float) -> Attack:
     """Keys that all have ``persons`` persons, and the same with one more person who has all of them."""
 
-    def law(count: int) -> Any:
+    def law(count: int) -> Array:
         shown = chance(count)
         return [prod(shown if one else 1 - shown for one in outcome) for outcome in product((0, 1), repeat=keys)]
 
@@ -35,7 +35,7 @@ def selected(name: str, chance: Chance, *, persons: int, keys: int, epsilon: flo
 
 
 def grown(epsilon: float, delta: float) -> Chance:
-    """A mistake: π(n) = min(e^ε·π(n − 1) + δ, 1), which keeps half of the promise: that a key shown tells little."""
+    """A mistake: π(n) = min(e^ε·π(n − 1) + δ, 1), which keeps half of the guarantee: a shown key tells little."""
     import math
 
     def chance(persons: int) -> float:
@@ -73,8 +73,8 @@ def top_set(name: str, rule: TopSet, *, epsilon: float) -> Attack:
     )
 
 
-def sets(counts: Sequence[int], scale: Fraction, choices: int) -> Any:
-    """The law of all sets of so many, each in proportion to exp((sum of its counts)/scale)."""
+def sets(counts: Sequence[int], scale: Fraction, choices: int) -> Array:
+    """The distribution over all sets of a given size, each in proportion to exp((sum of its counts)/scale)."""
     import numpy as np
 
     sums = np.array([sum(counts[place] for place in chosen) for chosen in combinations(range(len(counts)), choices)])
@@ -82,8 +82,8 @@ def sets(counts: Sequence[int], scale: Fraction, choices: int) -> Any:
     return weights / weights.sum()
 
 
-def peeled(counts: Sequence[int], scale: Fraction, choices: int) -> Any:
-    """The law of all orders of so many choices without replacement, each in proportion to exp(count/scale)."""
+def peeled(counts: Sequence[int], scale: Fraction, choices: int) -> Array:
+    """The distribution over all sequences of choices without replacement, each in proportion to exp(count/scale)."""
     import numpy as np
 
     weights = np.exp((np.array(counts) - max(counts)) / float(scale))

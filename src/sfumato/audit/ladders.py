@@ -1,9 +1,8 @@
 """Attacks on ladders: the exact laws of the wedge count of two small neighbours among many nodes."""
 
-from typing import Any
-
 from sfumato.audit.verdict import Attack
-from sfumato.core.rungs import Rungs
+from sfumato.core.foreign import Array
+from sfumato.core.ladder_widths import Rungs
 from sfumato.mechanisms.ladder import Ladder, Ladders
 
 __all__ = ["climbed", "wedges", "wedges_twice"]
@@ -11,10 +10,10 @@ __all__ = ["climbed", "wedges", "wedges_twice"]
 REACH = 30_000
 
 
-def climbed(count: int, rungs: Rungs, rate: float, *, reach: int = REACH) -> Any:
+def climbed(count: int, rungs: Rungs, rate: float, *, reach: int = REACH) -> Array:
     """The law of what a ladder draws, exp(−rate·t) for each number on rung t, for numbers up to ``reach``.
 
-    >>> from sfumato.core.rungs import WidthSteps
+    >>> from sfumato.core.ladder_widths import WidthSteps
     >>> climbed(0, Rungs.of([WidthSteps(0, 1, 1, 1)]), 1.0, reach=1).round(3).tolist()
     [0.212, 0.576, 0.212]
     """
@@ -31,11 +30,11 @@ def climbed(count: int, rungs: Rungs, rate: float, *, reach: int = REACH) -> Any
 def wedges(name: str, ladder: Ladder, *, rate: float | None = None, still: bool = False) -> Attack:
     """One edge (no wedge, two nodes have one other edge), and a second beside it (one wedge, two other edges).
 
-    ``rate`` is that of a twin; with ``still`` the rungs of a twin stay as wide as the first.
+    ``rate`` is that of a broken one; with ``still`` its rungs stay as wide as the first.
     """
     given = float(ladder.epsilon) / 2 if rate is None else rate
 
-    def law(count: int, total: int) -> Any:
+    def law(count: int, total: int) -> Array:
         rungs, _ = ladder.bounds(total, total)
         return climbed(count, Rungs.of(rungs.runs[:1]) if still else rungs, given)
 
@@ -53,7 +52,7 @@ def wedges(name: str, ladder: Ladder, *, rate: float | None = None, still: bool 
 def wedges_twice(name: str, ladders: Ladders, *, epsilon: float) -> Attack:
     """The same graphs asked twice: both answers together."""
 
-    def law(count: int, total: int) -> Any:
+    def law(count: int, total: int) -> Array:
         import numpy as np
 
         first, second = (

@@ -4,11 +4,11 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import permutations
-from typing import Any
+
+from sfumato.core.foreign import Array
 
 __all__ = ["flipped", "gaussian", "largest", "one_sided", "pattern", "projected", "softmax"]
 
-Array = Any
 SILENT = 10**7  # silent queries before each alarm bring the loss of a sparse vector to its limit
 
 
@@ -52,7 +52,7 @@ def largest(scores: Sequence[int], scale: Fraction) -> Array:
 
 
 def one_sided(best: int, scale: Fraction, *, reach: int = 200) -> Array:
-    """The law of a reported maximum with noise that is never negative: a mistake, for the twin of noisy max."""
+    """The law of a reported maximum with noise that is never negative: a mistake, for the broken noisy max."""
     import numpy as np
 
     values = np.arange(-reach, reach + 1)

@@ -4,19 +4,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import exp
-from typing import Any
 
 from sfumato.audit.laws import flipped
 from sfumato.audit.verdict import Attack
+from sfumato.core.foreign import Array
 from sfumato.mechanisms.chosen_cap import ChosenCap
 from sfumato.mechanisms.exponential import PermuteAndFlip
 from sfumato.mechanisms.noisy_cells import NoisyCells
-from sfumato.mechanisms.noisy_scale import NoisyScale
+from sfumato.mechanisms.noisy_local_sensitivity import NoisyLocalSensitivity
 
 __all__ = ["around", "capped", "guided", "scaled", "some_cells"]
 
 
-def around(centre: int, scale: Fraction, low: int, high: int) -> Any:
+def around(centre: int, scale: Fraction, low: int, high: int) -> Array:
     """The law of a whole number with Laplace noise that is held to [low, high]: what lies beyond is at the ends.
 
     >>> around(0, Fraction(1), -1, 1).round(3).tolist()
@@ -32,15 +32,15 @@ def around(centre: int, scale: Fraction, low: int, high: int) -> Any:
     return law
 
 
-def guided(noise: NoisyScale, guide: int, *, shift: int | None = None) -> Any:
-    """The law of the guide that is shown, from its least value on; ``shift`` is that of a twin."""
+def guided(noise: NoisyLocalSensitivity, guide: int, *, shift: int | None = None) -> Array:
+    """The law of the guide that is shown, from its least value on; ``shift`` is that of a broken one."""
     least, most = noise.guides
     return around(guide + (noise.shift if shift is None else shift), 1 / noise.guide, least, most)
 
 
 def scaled(
     name: str,
-    noise: NoisyScale,
+    noise: NoisyLocalSensitivity,
     here: tuple[int, int],
     there: tuple[int, int],
     *,
@@ -52,10 +52,10 @@ def scaled(
 ) -> Attack:
     """Two graphs by their counts and guides: the law of the guide and the count that are shown.
 
-    ``shift`` is that of a twin; with ``bare`` a twin takes the scale from the exact guide and still shows a noisy one.
+    ``shift`` and ``bare`` break it: ``bare`` takes the scale from the exact guide and still shows a noisy one.
     """
 
-    def law(count: int, guide: int) -> Any:
+    def law(count: int, guide: int) -> Array:
         import numpy as np
 
         least, most = noise.guides
@@ -65,7 +65,7 @@ def scaled(
 
     return Attack(
         name=name,
-        kind=NoisyScale.KIND,
+        kind=NoisyLocalSensitivity.KIND,
         epsilon=epsilon,
         delta=float(noise.delta),
         here=lambda _: law(*here),
@@ -80,12 +80,12 @@ def capped(
 ) -> Attack:
     """A node with as many edges as the largest cap comes: it is in the way of all smaller caps, and counts at each.
 
-    ``scale_at`` is the noise of a twin.
+    ``scale_at`` is the noise of a broken one.
     """
     chooser = PermuteAndFlip(epsilon=mechanism.choice, spread=Fraction(mechanism.spread))
     scales = [(mechanism.scale if scale_at is None else scale_at)(cap) for cap in mechanism.caps]
 
-    def law(in_the_way: Sequence[int], numbers: Sequence[int]) -> Any:
+    def law(in_the_way: Sequence[int], numbers: Sequence[int]) -> Array:
         import numpy as np
 
         chosen = flipped(chooser.exponents(mechanism.scores(in_the_way)))
@@ -108,10 +108,10 @@ def capped(
 
 
 def some_cells(name: str, noise: NoisyCells, *, epsilon: float, scale: Fraction | None = None) -> Attack:
-    """No cell is 1, or the first is: the law of the noisy count and of which cells are shown. ``scale`` is a twin's."""
+    """No cell is 1, or the first is: the law of the noisy count and of which cells are shown. ``scale`` breaks it."""
     drawn = noise if scale is None else replace(noise, scale=scale)
 
-    def law(ones: int) -> Any:
+    def law(ones: int) -> Array:
         import numpy as np
 
         counts = around(drawn.count_step * ones, drawn.scale, -120, 120)

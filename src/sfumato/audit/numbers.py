@@ -4,11 +4,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from secrets import SystemRandom
-from typing import Any, Protocol
+from typing import Protocol
 
 from sfumato import noise
 from sfumato.audit import laws
 from sfumato.audit.verdict import Attack
+from sfumato.core.foreign import Array
 from sfumato.mechanisms import Gaussian, Laplace, NoisyThreshold, QuantileChoice, SparseVector
 
 __all__ = [
@@ -27,7 +28,7 @@ __all__ = [
     "touched",
 ]
 
-Law = Callable[[int], Any]
+Law = Callable[[int], Array]
 
 
 class Additive(Protocol):
@@ -56,7 +57,7 @@ def gaps(run: SparseVector, value: int) -> Law:
     """The gaps of first alarms at a threshold of 0, from an eightieth of the watches asked for: each is opened anew."""
     import numpy as np
 
-    def drawn(size: int) -> Any:
+    def drawn(size: int) -> Array:
         readings = (run.watch(0, words=noise.SystemWords()).check(value) for _ in range(max(100, size // 80)))
         return np.array([reading.gap for reading in readings if reading.gap is not None])
 
@@ -92,7 +93,7 @@ def drawn_gaussian(name: str, mechanism: Gaussian, epsilon: float, delta: float)
 def by_likelihood(
     name: str,
     kind: str,
-    stated: tuple[Any, Any],
+    stated: tuple[Array, Array],
     draws: tuple[Callable[[noise.SystemWords], int], Callable[[noise.SystemWords], int]],
     *,
     share: float,
@@ -109,7 +110,7 @@ def by_likelihood(
     ratio = np.log(here / there)
 
     def outputs(draw: Callable[[noise.SystemWords], int]) -> Law:
-        def drawn(size: int) -> Any:
+        def drawn(size: int) -> Array:
             words = noise.SystemWords()
             return ratio[[draw(words) for _ in range(size)]]
 
@@ -153,7 +154,7 @@ def median(name: str, mechanism: QuantileChoice) -> Attack:
     return Attack(name=name, kind=QuantileChoice.KIND, epsilon=1.0, delta=0.0, here=law(19), there=law(20), exact=True)
 
 
-def choice(name: str, kind: str, epsilon: float, law: Callable[[tuple[int, ...]], Any]) -> Attack:
+def choice(name: str, kind: str, epsilon: float, law: Callable[[tuple[int, ...]], Array]) -> Attack:
     """Three candidates whose scores a unit moves apart as far as it can."""
     return Attack(
         name=name,
@@ -179,7 +180,7 @@ def sparse(name: str, run: SparseVector, *, query_scale: Fraction | None = None,
             query_scale=run.query_scale if query_scale is None else query_scale,
         )
 
-    epsilon = float(run.event.guarantee.epsilon)  # type: ignore[union-attr]
+    epsilon = float(run.event.guarantee.epsilon)  # type: ignore[union-attr]  # its guarantee is pure
     return Attack(
         name=name, kind=SparseVector.KIND, epsilon=epsilon, delta=0.0, here=law(0, 1), there=law(1, 0), exact=True
     )
@@ -190,7 +191,7 @@ def threshold(name: str, rule: NoisyThreshold, keys: int, delta: float) -> Attac
 
     def law(*, present: bool) -> Law:
         event = rule.loss(keys).events[1]
-        shown = float(event.guarantee.delta) if present else 0.0  # type: ignore[union-attr]
+        shown = float(event.guarantee.delta) if present else 0.0  # type: ignore[union-attr]  # it has an approximate guarantee
         return lambda _: [shown, 1 - shown]
 
     return Attack(

@@ -6,10 +6,10 @@ noise the charge needs, a certificate that states less is not believed: the draw
 Over 600 lines because it is one table: every way of a release, attacked as users call it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from fractions import Fraction
 from itertools import permutations, product
-from typing import Any
+from typing import TYPE_CHECKING, Any  # ways to ask, made by their names for what they take
 
 from sfumato import laws as error_laws
 from sfumato.audit.bounds import gaussian_epsilon
@@ -19,6 +19,7 @@ from sfumato.audit.keys import peeled
 from sfumato.audit.ladders import climbed
 from sfumato.audit.verdict import Attack, Drawn
 from sfumato.core.budget import Budget
+from sfumato.core.foreign import Array
 from sfumato.core.limits import Limit
 from sfumato.core.release import Release
 from sfumato.core.units import Unit, edge, event, record, user
@@ -42,9 +43,13 @@ from sfumato.mechanisms import (
 from sfumato.streams.noise import SeriesNoise
 from sfumato.vault import Vault
 
+if TYPE_CHECKING:
+    from sfumato.graphs.graph import Graph
+    from sfumato.learning.paradigms.examples import Teachers
+    from sfumato.tables.table import Table
+
 __all__ = ["PRODUCT", "PRODUCT_BOUNDS", "asked_of", "needed"]
 
-Array = Any
 DELTA = 1e-9
 LARGE = Budget(epsilon=10**6, delta=Fraction(1, 10**6))
 RECORD = record(relation="add/remove")
@@ -92,15 +97,15 @@ def _values(release: Release, exact: int = 0) -> Array:
     return np.array(release.statement.values, dtype=np.float64) - exact
 
 
-def _table(rows: dict[str, list[int]], **declared: Any) -> Any:
+def _table(rows: dict[str, list[int]], **declared: Any) -> "Table":
     import pyarrow as pa
 
     data = pa.table({name: pa.array(column, pa.int64()) for name, column in rows.items()})
     return _vault(RECORD).table(data, name="invented", version="1", **declared)
 
 
-def _grouped(keys: int, rows: int = 0) -> Any:
-    """A table with so many groups, all of them empty or each with some rows of 0."""
+def _grouped(keys: int, rows: int = 0) -> "Table":
+    """A table with a number of groups, all of them empty or each with some rows of 0."""
     held = {"g": [key for key in range(keys) for _ in range(rows)], "x": [0] * (keys * rows)}
     return _table(held, keys={"g": range(keys)}, bounds={"x": (0, 10)}).group_by("g")
 
@@ -147,7 +152,7 @@ def medians(size: int) -> Played:
     import numpy as np
 
     release = _grouped(min(size, 300), ROWS).median("x").release(epsilon=1)
-    steps = release.statement.mechanism.steps
+    steps = release.statement.mechanism.steps  # type: ignore[attr-defined]  # a median is chosen among steps
     other = steps * np.exp(-ROWS / 2)  # each other value is wrong by half of the rows
     chance = 1 / (1 + other)
     return Played(cells=finite([chance, 1 - chance]), draws=(_values(release) != 0).astype(int))
@@ -189,7 +194,7 @@ def selected(size: int) -> Played:
     return Played(cells=finite([1 - chance, chance]), draws=(np.arange(keys) < len(said.found)).astype(int))
 
 
-def _graph(nodes: int) -> Any:
+def _graph(nodes: int) -> "Graph":
     """Two of many nodes know each other; the others have no edge."""
     return _vault(edge(relation="add/remove")).graph([(0, 1)], name="invented", version="1", nodes=nodes)
 
@@ -250,12 +255,12 @@ def _move(release: Release) -> Array:
     """By how much one event in the first step moves the measurements."""
     import numpy as np
 
-    from sfumato.streams.meters import meter_of
+    from sfumato.streams.strategy_encoder import encoder_of
 
-    strategy = release.statement.mechanism.strategy  # type: ignore[attr-defined]
+    strategy = release.statement.mechanism.strategy  # type: ignore[attr-defined]  # the mechanism of a stream has one
     one = np.zeros(HORIZON, dtype=np.int64)
     one[0] = 1
-    moved = meter_of(strategy).measure(one) - meter_of(strategy).measure(0 * one)
+    moved = encoder_of(strategy).measure(one) - encoder_of(strategy).measure(0 * one)
     return np.asarray(moved, dtype=np.float64)
 
 
@@ -295,16 +300,17 @@ def voted(size: int) -> Played:
     return Played(cells=stated(release, l2=(2 * questions) ** 0.5), draws=_values(release) - exact)
 
 
-def _taught() -> Any:
+def _taught() -> "Teachers":
     import numpy as np
 
     examples = _vault(user("id", relation="add/remove")).examples(
         np.zeros((1, 1)), np.zeros(1, dtype=np.int64), name="invented", version="1", ids=[1]
     )
-    return examples.teachers(_always_first, parts=2, classes=2, name="teachers")
+    made: Teachers = examples.teachers(_always_first, parts=2, classes=2, name="teachers")
+    return made
 
 
-def _always_first(_inputs: Any, _targets: Any, _seed: int) -> Callable[[Any], list[int]]:
+def _always_first(_inputs: object, _targets: object, _seed: int) -> Callable[[Sized], list[int]]:
     return lambda questions: [0] * len(questions)
 
 
@@ -327,7 +333,7 @@ def asked_of(kind: type, epsilon: int) -> Any:
     return kind.calibrated(**asked) if hasattr(kind, "calibrated") else kind(**asked)
 
 
-def _outcomes(given: Sequence[Any]) -> Array:
+def _outcomes(given: Sequence[object]) -> Array:
     import numpy as np
 
     held = np.empty(len(given), dtype=object)
@@ -416,7 +422,7 @@ def _inclusion(release: Release, rate: float) -> Cells:
     from scipy.special import ndtr
 
     noise = release.statement.mechanism
-    sigma = float(noise.pitch(release.statement.sensitivity) * WIDTH)  # type: ignore[attr-defined]
+    sigma = float(noise.pitch(release.statement.sensitivity) * WIDTH)  # type: ignore[attr-defined]  # noisy sums have a pitch
     seen = rate * float(ndtr(0.5 / sigma)) + (1 - rate) * float(ndtr(-0.5 / sigma))
 
     def law(chance: float) -> list[float]:
@@ -486,7 +492,7 @@ def canaries(*, present: bool) -> Callable[[int], Array]:
 
 
 def evaluated(size: int) -> Played:
-    """How many held-out units a model gets right, where that is none."""
+    """How many held-out units a model gets right, where it gets none right."""
     import numpy as np
 
     from sfumato.learning.canaries import evaluated as asked
@@ -497,12 +503,18 @@ def evaluated(size: int) -> Played:
 
 
 def rows_of(size: int, rows: int) -> Array:
-    """Counts of groups that all have so many rows."""
+    """Counts of groups that all have the same number of rows."""
     return _values(_grouped(size, rows).count().release(epsilon=1))
 
 
 def _weak(
-    name: str, kind: str, play: Callable[[int], Played], *, delta: float = 0.0, draws: int = KEYS, needs: Any = None
+    name: str,
+    kind: str,
+    play: Callable[[int], Played],
+    *,
+    delta: float = 0.0,
+    draws: int = KEYS,
+    needs: str | None = None,
 ) -> Drawn:
     """Noise alone, and the same with 0.7 of it."""
     return Drawn(
@@ -519,7 +531,7 @@ def _weak(
 
 
 def _fixed(
-    name: str, kind: str, play: Callable[[int], Played], flaw: str, outcome: Any, *, delta: float = 0.0, draws: int
+    name: str, kind: str, play: Callable[[int], Played], flaw: str, outcome: object, *, delta: float = 0.0, draws: int
 ) -> Drawn:
     """A choice, and one that always comes out the same."""
 
@@ -537,7 +549,7 @@ def _local(kind: type) -> Drawn:
     elif hasattr(oracle, "size"):
         wrong = kind(epsilon=2, values=oracle.values, size=oracle.size)
     truth: int | Fraction = Fraction(1) if kind in MEANS else 1
-    name: str = kind.KIND  # type: ignore[attr-defined]
+    name: str = kind.KIND  # type: ignore[attr-defined]  # each way to ask has one
     return Drawn(
         name=f"client: {name.removeprefix('local.').replace('_', ' ')}",
         kind=name,
@@ -558,7 +570,7 @@ def _odds(kind: type) -> Attack:
     def law(place: int) -> list[float]:
         return [float(oracle.probability(one, place)) for one in oracle.outputs()]
 
-    name: str = kind.KIND  # type: ignore[attr-defined]
+    name: str = kind.KIND  # type: ignore[attr-defined]  # each way to ask has one
     return Attack(
         name=f"odds: {name.removeprefix('local.').replace('_', ' ')}",
         kind=name,
@@ -577,7 +589,15 @@ PRODUCT: tuple[Drawn, ...] = (
     _weak("vault: counts of persons", Gaussian.KIND, of_persons, delta=DELTA, draws=1_000),
     _fixed("vault: medians", QuantileChoice.KIND, medians, "the exact median", 0, draws=300),
     _fixed("vault: top groups", TopChoice.KIND, topped, "the exact top", (2, 1), draws=32),
-    _fixed("vault: found keys", NoisyThreshold.KIND, found, "all are shown, exactly", 1, delta=DELTA, draws=2_000),
+    _fixed(
+        "vault: private key discovery",
+        NoisyThreshold.KIND,
+        found,
+        "all are shown, exactly",
+        1,
+        delta=DELTA,
+        draws=2_000,
+    ),
     _fixed("vault: selected keys", OptimalSelection.KIND, selected, "all are shown", 1, delta=DELTA, draws=500),
     _weak("vault: degrees", Laplace.KIND, degrees),
     _weak("vault: degree histogram", Laplace.KIND, histogram),

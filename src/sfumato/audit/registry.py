@@ -1,8 +1,8 @@
-"""The attacks on every shipped mechanism, and the broken twins that the same attacks must refute.
+"""The attacks on every shipped mechanism, and deliberately broken ones that the same attacks must refute.
 
-Three kinds: ε proven on neighbouring inputs, from exact laws or from samples; draws of each mechanism against its law;
-and whole releases of invented data against their certificates. A mechanism whose draws no attack looks at fails the
-suite. Twins are wrong on purpose, in ways that have happened to others.
+Three kinds: ε proven on neighbouring inputs, from exact distributions or from samples; draws of each mechanism against
+its distribution; and whole releases of invented data against their certificates. A mechanism whose draws no attack
+checks fails the suite. The broken mechanisms (``TWINS``) repeat mistakes that have been made elsewhere.
 """
 
 from collections.abc import Iterator
@@ -50,17 +50,17 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.mechanisms import (
     BufferedNoise,
     ChosenCap,
-    CubeNoise,
     DegreeNoise,
     Exponential,
     Gaussian,
     Ladder,
     Ladders,
     Laplace,
+    LInfKNorm,
     MatrixNoise,
     NoisyCells,
+    NoisyLocalSensitivity,
     NoisyMax,
-    NoisyScale,
     NoisyThreshold,
     OptimalSelection,
     PermuteAndFlip,
@@ -93,7 +93,7 @@ _RESPONSE = RandomizedResponse.calibrated(epsilon=1, categories=4)
 HALF = Fraction(1, 2)
 _LAPLACE = Laplace.calibrated(l1=1, epsilon=1)
 _DEGREES = DegreeNoise(nodes=4, epsilon=Fraction(1))
-_CUBE = CubeNoise.calibrated(dimensions=3, linf=1, epsilon=1)
+_CUBE = LInfKNorm.calibrated(dimensions=3, linf=1, epsilon=1)
 # The square root of prefix sums of four counts in quarters, and the same for pure privacy in halves.
 _ROOT = MatrixNoise(
     strategy=((4, 0, 0, 0), (2, 4, 0, 0), (2, 2, 4, 0), (1, 2, 2, 4)),
@@ -124,7 +124,7 @@ _CAPPED = ChosenCap(caps=(1, 4), choice=HALF, epsilon=HALF, spread=1, doubling=0
 _CELLS = NoisyCells.calibrated(cells=3, l1=5, epsilon=1, count_step=2, cell_step=3)
 # Three nodes with 40 common neighbours, two of them linked: one link more makes 40 triangles, and the guide 41.
 _HUBS = (40, 40), (80, 41)
-_SCALED = NoisyScale(nodes=65, leaves=None, epsilon=HALF, guide=HALF, delta=Fraction(1, 1000))
+_SCALED = NoisyLocalSensitivity(nodes=65, leaves=None, epsilon=HALF, guide=HALF, delta=Fraction(1, 1000))
 _ONE = Sensitivity.of(l1=1)
 _ROOT_CLAIM = float(accounted([_ROOT.loss(_ONE)], delta=1e-5))
 _PURE_CLAIM = float(accounted([_PURE.loss(_ONE)], delta=0, method="basic"))
@@ -248,7 +248,7 @@ _BY_HAND: tuple[Attack, ...] = (
     ),
     support(
         "cube noise",
-        CubeNoise.KIND,
+        LInfKNorm.KIND,
         epsilon=1.0,
         here=moved(_CUBE, (0, 0, 0)),
         there=moved(_CUBE, (1, 1, 1)),

@@ -1,17 +1,15 @@
 """Attacks on streams: a unit that counts in some steps, put through the strategy and the noise that run."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from sfumato import noise
 from sfumato.accounting import epsilon as accounted
 from sfumato.audit.verdict import Attack
+from sfumato.core.foreign import Array
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.streams.noise import SeriesNoise
 
 __all__ = ["claimed", "series", "told"]
-
-Array = Any
 
 
 def claimed(mechanism: SeriesNoise, *, delta: float) -> float:
@@ -71,9 +69,9 @@ def told(mechanism: SeriesNoise, values: Sequence[int]) -> Callable[[int], Array
 def _measured(mechanism: SeriesNoise, values: Sequence[int]) -> Array:
     import numpy as np
 
-    from sfumato.streams.meters import meter_of
+    from sfumato.streams.strategy_encoder import encoder_of
 
-    return meter_of(mechanism.strategy).measure(np.array(values, dtype=np.int64))
+    return encoder_of(mechanism.strategy).measure(np.array(values, dtype=np.int64))
 
 
 def _projected(mechanism: SeriesNoise, move: Array, *, moved: bool) -> Array:

@@ -5,13 +5,12 @@ numbers stands, since whole answers and whole noise make whole sums and every co
 """
 
 from collections.abc import Callable
-from typing import Any
 
 from sfumato.audit.verdict import Attack
+from sfumato.core.foreign import Array
 
 __all__ = ["cosets", "float_laplace", "support"]
 
-Array = Any
 Draw = Callable[[int], Array]
 MOST = 100_000  # samples: a coset of one neighbour alone, where there is one, is far more frequent than that
 

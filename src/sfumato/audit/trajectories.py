@@ -32,9 +32,9 @@ __all__ = ["ReconstructionRate", "best_guess", "in_rooms", "read_off", "reconstr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReconstructionRate:
-    """How often the adversary named the right trajectory out of ``candidates``, after so many steps.
+    """How often the adversary named the right trajectory out of ``candidates``, after a number of steps.
 
-    ``epsilon`` and ``delta`` are the promise for a person over the whole stream: at event level that of all steps
+    ``epsilon`` and ``delta`` are the guarantee for a person over the whole stream: at event level that of all steps
     together. Public: outcomes of an experiment on invented people.
     """
 
@@ -132,7 +132,7 @@ def reconstruction(
     import numpy as np
 
     from sfumato.noise import SystemWords
-    from sfumato.streams.meters import meter_of
+    from sfumato.streams.strategy_encoder import encoder_of
 
     ways = in_rooms(np.asarray(trajectories)[:, :steps], rooms)
     if not 2 <= candidates < len(ways) or ways.shape[1] < steps:
@@ -141,7 +141,7 @@ def reconstruction(
     mechanism = query.mechanism(unit, spend, strategy)
     others, listed, words, right = ways[candidates:].sum(axis=0), ways[:candidates], SystemWords(), 0
     exact = [
-        np.stack([meter_of(mechanism.strategy).measure((others + one)[:, room]) for room in range(rooms)], axis=1)
+        np.stack([encoder_of(mechanism.strategy).measure((others + one)[:, room]) for room in range(rooms)], axis=1)
         for one in listed
     ]
     for number in range(tries):
@@ -157,7 +157,7 @@ def reconstruction(
 
 
 def _group(epsilon: float, delta: float, times: int) -> tuple[float, float]:
-    """(ε, δ) for a person who is so many events."""
+    """(ε, δ) for a person with a given number of events."""
     total = times * epsilon
     if total > 50:
         return total, 1.0 if delta else 0.0

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any
 
 from sfumato import noise
 from sfumato.audit import laws
 from sfumato.audit.verdict import Attack
-from sfumato.mechanisms import BufferedNoise, CubeNoise, DegreeNoise, MatrixNoise
+from sfumato.core.foreign import Array
+from sfumato.mechanisms import BufferedNoise, DegreeNoise, LInfKNorm, MatrixNoise
 from sfumato.mechanisms.k_norm import excess
 from sfumato.noise.lattice import sample_geometric
 
@@ -23,7 +23,6 @@ __all__ = [
     "without_volume",
 ]
 
-Array = Any
 Draw = Callable[[int], Array]
 Norm = Callable[[Array], Array]
 
@@ -51,7 +50,7 @@ def degree_vector(name: str, mechanism: DegreeNoise, move: Sequence[int], *, eps
     return _sampled(name, DegreeNoise.KIND, epsilon, moved(mechanism, [0] * mechanism.nodes), move, norm)
 
 
-def cube(name: str, mechanism: CubeNoise, drawn: Draw | None = None) -> Attack:
+def cube(name: str, mechanism: LInfKNorm, drawn: Draw | None = None) -> Attack:
     """An answer of which a unit moves every number by 1."""
     import numpy as np
 
@@ -60,15 +59,15 @@ def cube(name: str, mechanism: CubeNoise, drawn: Draw | None = None) -> Attack:
 
     return _sampled(
         name,
-        CubeNoise.KIND,
-        float(mechanism.event.guarantee.epsilon),  # type: ignore[union-attr]
+        LInfKNorm.KIND,
+        float(mechanism.event.guarantee.epsilon),  # type: ignore[union-attr]  # its guarantee is pure
         drawn or moved(mechanism, [0] * mechanism.dimensions),
         [1] * mechanism.dimensions,
         norm,
     )
 
 
-def without_volume(mechanism: CubeNoise) -> Draw:
+def without_volume(mechanism: LInfKNorm) -> Draw:
     """A mistake: a geometric radius and a uniform point of its cube, as if all cubes held equally many points."""
     import numpy as np
 
@@ -152,7 +151,7 @@ def _sampled(name: str, kind: str, epsilon: float, drawn: Draw, move: Sequence[i
     )
 
 
-def moved(mechanism: CubeNoise | DegreeNoise, exact: Sequence[int]) -> Draw:
+def moved(mechanism: LInfKNorm | DegreeNoise, exact: Sequence[int]) -> Draw:
     """An answer with noise from a shipped mechanism, as often as asked."""
     import numpy as np
 

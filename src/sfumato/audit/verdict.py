@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from typing import Any
 
 from sfumato.audit.bounds import epsilon_lower_bound, exact_epsilon, gaussian_lower_bound
 from sfumato.audit.fit import Played, doubt
+from sfumato.core.foreign import Array
 
 __all__ = ["Attack", "Drawn", "Verdict"]
 
@@ -53,8 +53,8 @@ class Attack:
     kind: str
     epsilon: float
     delta: float
-    here: Callable[[int], Any]
-    there: Callable[[int], Any]
+    here: Callable[[int], Array]
+    there: Callable[[int], Array]
     exact: bool = False
     share: float = 0.9
     curve: bool = False
@@ -115,7 +115,7 @@ class Drawn:
         return Verdict(
             name=self.name,
             kind=self.kind,
-            method=f"{len(played.draws):,} draws, against their law",
+            method=f"{len(played.draws):,} draws, against their distribution",
             epsilon=self.epsilon,
             delta=self.delta,
             proven=None,

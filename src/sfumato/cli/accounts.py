@@ -115,7 +115,7 @@ def allot(
 
     Example: $ sfumato account allot hospital/oncology --rule reserve --share trials=1/2 --share audit=1/4 --reason 2026
     """
-    from sfumato.governance.books import account_line
+    from sfumato.governance.ledger_state import account_line
 
     policy = _policy(rule, [_pair(text) for text in share])
     with opened(ledger) as book:
@@ -147,7 +147,9 @@ def windows(
     every: Annotated[Span, typer.Option(help="How long a window is.")],
     entry: Annotated[Span, typer.Option(help="What one protected entry is: all of a person in one such period.")],
     epsilon: Annotated[str, typer.Option(help="The cap of each window: ε.")],
-    lifetime_epsilon: Annotated[str, typer.Option(metavar="X", help="The most that a person may lose over a life: ε.")],
+    lifetime_epsilon: Annotated[
+        str, typer.Option(metavar="X", help="The privacy budget of a person over a lifetime: ε.")
+    ],
     delta: Annotated[str, typer.Option(help="The δ of each window.")] = "0",
     lifetime_delta: Annotated[str, typer.Option(metavar="X", help="The δ that goes with the lifetime.")] = "0",
     ledger: Where = None,
@@ -174,7 +176,9 @@ def windows(
     if as_json:
         say_json({"account": path, "every": every, "entry": entry})
     else:
-        say_line(f"{path}: each {every} window may lose {cap}, and a person who is there all along {lifetime}.")
+        say_line(
+            f"{path}: the privacy budget is {cap} for each {every} window, and {lifetime} for a person in all of them."
+        )
 
 
 def _policy(rule: str, pairs: Sequence[tuple[str, str]]) -> "Proportional | BaseAndReserve":
@@ -186,7 +190,7 @@ def _policy(rule: str, pairs: Sequence[tuple[str, str]]) -> "Proportional | Base
     for name, text in pairs:
         if not text.isdecimal():
             raise InvalidInput(
-                f"{name}={text} is no number of planned releases; nothing was allotted. Give a whole number."
+                f"{name}={text} is not a number of planned releases; nothing was allotted. Give a whole number."
             )
     return Proportional(planned=tuple((name, int(text)) for name, text in pairs))
 
@@ -194,5 +198,5 @@ def _policy(rule: str, pairs: Sequence[tuple[str, str]]) -> "Proportional | Base
 def _pair(text: str) -> tuple[str, str]:
     name, sign, value = text.partition("=")
     if not (name and sign and value):
-        raise InvalidInput(f"{text!r} is no share; nothing was allotted. Say --share NAME=X.")
+        raise InvalidInput(f"{text!r} is not a share; nothing was allotted. Say --share NAME=X.")
     return name, value

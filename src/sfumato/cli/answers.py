@@ -2,9 +2,10 @@
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.cli.output import harmless
+from sfumato.core.columns import Value
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -20,13 +21,14 @@ def answer_table(release: "Release", confidence: Fraction, *, most: int | None =
     from rich.text import Text
 
     from sfumato.core.exact import decimal_down
+    from sfumato.core.release import shown_columns
 
     percent = f"{decimal_down(100 * confidence)}% interval"
     drawn = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     labels = release.statement.query.labels()
     for name in labels:
         drawn.add_column(Text(harmless(name)))
-    shown = release.shown(confidence)
+    shown = shown_columns(release, confidence)
     cells: list[list[str]] = []
     for name, values, ends in shown:
         drawn.add_column(Text(harmless(name)), justify="right")
@@ -42,7 +44,7 @@ def answer_table(release: "Release", confidence: Fraction, *, most: int | None =
     return drawn
 
 
-def figures(value: Any, ends: tuple[Any, Any]) -> tuple[str, str]:
+def figures(value: Value, ends: tuple[Value, Value]) -> tuple[str, str]:
     """A number and its interval as texts, with as many decimals as the interval's width makes worth reading.
 
     >>> figures(1234, (1228, 1240)), figures(Fraction(1, 3), (0.2, 0.456)), figures(0.5, (-math.inf, 2.0))
@@ -64,10 +66,12 @@ def figures(value: Any, ends: tuple[Any, Any]) -> tuple[str, str]:
     return text(round(middle * step)), f"{text(math.floor(low * step))} to {text(math.ceil(high * step))}"
 
 
-def document(release: "Release", confidence: Fraction) -> dict[str, Any]:
+def document(release: "Release", confidence: Fraction) -> dict[str, object]:
     """The same for programs; what the noise leaves open is null, and so are the ends of what was chosen."""
-    columns: dict[str, dict[str, list[Any] | None]] = {}
-    for name, values, ends in release.shown(confidence):
+    from sfumato.core.release import shown_columns
+
+    columns: dict[str, dict[str, list[Value] | None]] = {}
+    for name, values, ends in shown_columns(release, confidence):
         sides = None if ends is None else [[_plain(end) for end in side] for side in zip(*ends, strict=True)]
         low, high = sides or (None, None)
         columns[name] = {"values": [_plain(value) for value in values], "low": low, "high": high}
@@ -75,12 +79,12 @@ def document(release: "Release", confidence: Fraction) -> dict[str, Any]:
     return {"labels": labels, "columns": columns}
 
 
-def _short(value: Any) -> str:
+def _short(value: Value) -> str:
     """A value that was chosen: names as they are, numbers to six digits."""
     return f"{value:.6g}" if isinstance(value, float | Fraction) else str(value)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Value) -> Value:
     if isinstance(value, float | Fraction):
         return float(value) if math.isfinite(value) else None
     return value

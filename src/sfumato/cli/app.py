@@ -2,7 +2,7 @@
 
 import os
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from typer.core import TyperGroup
@@ -31,7 +31,7 @@ from sfumato.version import __version__
 
 __all__ = ["app", "main"]
 
-HELP = f"""Statistics about people, with a guarantee that can be checked and error bars that are honest.
+HELP = f"""Statistics about people under differential privacy, with a checkable guarantee and honest error bars.
 
 Exit codes: {in_words()}.
 
@@ -45,7 +45,7 @@ class _PlainWords(TyperGroup):
     Anything else is a bug of ours and shows.
     """
 
-    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
+    def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]  # typer hands over a context of its own
         try:
             return super().invoke(ctx)
         except SfumatoError as wrong:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, cast
 from urllib.parse import unquote
 
 import typer
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sfumato.core.release import Release
     from sfumato.core.units import Unit
     from sfumato.governance.ledger import Ledger
+    from sfumato.inference.selected_values import SelectedValues
     from sfumato.vault import Vault
 
 __all__ = [
@@ -36,7 +37,7 @@ __all__ = [
 PICTURES, REPORTS, TABLES = (".svg", ".png", ".html", ".htm"), (".html", ".htm", ".pdf"), (".csv",)
 
 Confidence = Annotated[str, typer.Option(help="How sure the intervals are, such as 0.95.")]
-Foresee = Annotated[bool, typer.Option("--preview", help="Tell the error to expect; reads nothing and spends nothing.")]
+Foresee = Annotated[bool, typer.Option("--preview", help="Show the expected error; reads nothing and spends nothing.")]
 Population = Annotated[
     int | None, typer.Option(min=1, help="A public bound on how many are protected, to judge a δ by.")
 ]
@@ -88,7 +89,7 @@ class FileOptions:
                 )
         if self.save is not None and (self.save.exists() or self.save.is_symlink()):
             raise InvalidInput(
-                f"{self.save} is there already and is not overwritten. Nothing was read and nothing was spent."
+                f"{self.save} already exists and is not overwritten. Nothing was read and nothing was spent."
             )
         named = [file.absolute() for file in self.named]
         if len(set(named)) != len(named):
@@ -172,7 +173,7 @@ class ChargeOptions:
     recipient: Annotated[str | None, typer.Option(metavar="NAME", help="Who gets the answer, such as public.")] = None
     no_ledger: Annotated[
         bool,
-        typer.Option("--no-ledger", help="Keep no ledger although there is one; the charge is remembered by nobody."),
+        typer.Option("--no-ledger", help="Keep no ledger although there is one; the charge is not recorded."),
     ] = False
 
     @property
@@ -234,7 +235,8 @@ class DatedChargeOptions(ChargeOptions):
         first, sign, last = self.reads.partition("/")
         if not (first and sign and last):
             raise InvalidInput(
-                f"{self.reads!r} are no days; nothing was read and nothing was spent. Say 2026-01-01/2026-01-31"
+                f"{self.reads!r} is not a period of days; nothing was read and nothing was spent. "
+                "Say 2026-01-01/2026-01-31"
             )
         return first, last
 
@@ -319,29 +321,30 @@ def _show(
     Rows beyond these are counted by what is public: the labels of a question, or an answer that is released.
     """
     from sfumato.cli.answers import answer_table
+    from sfumato.core.release import shown_columns
     from sfumato.core.units import describe
 
     terminal().print(answer_table(release, level, most=most))
-    rows = len(release.shown(level)[0][1])
+    rows = len(shown_columns(release, level)[0][1])
     if most is not None and rows > most:
         say(f"… and {rows - most:,} more: --csv FILE writes all of them")
     say("")
     for name, column in release.columns.items():
-        if not column.measured and column.rank_margin is not None:
-            say(f"{name}: chosen by rank, which is right within {column.rank_margin:,} rows with 95% confidence")
+        if not column.measured and (margin := cast("SelectedValues", column).rank_margin) is not None:
+            say(f"{name}: chosen by rank, which is right within {margin:,} rows with 95% confidence")
     say(f"protected: {describe(vault.unit)}{beside and f'; {beside}'}")
     say(f"charged: {'nothing, this is the stored answer' if release.repeated else release.charged}")
     if charged:
         say(f"ledger: {vault.name}, which may still ask for {vault.left}")
     else:
-        say("ledger: none; nobody but you remembers this charge, and asking again adds to it")
+        say("ledger: none; this charge is not recorded, and asking again adds to it")
     for file in written:
         say(f"written: {file}")
 
 
 def _document(
     release: "Release", vault: "Vault", level: Fraction, written: list[Path], *, charged: bool
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The same for programs."""
     from sfumato.cli import answers
     from sfumato.core.units import describe

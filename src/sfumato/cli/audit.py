@@ -18,20 +18,20 @@ def audit(
     *,
     samples: Annotated[int, typer.Option(min=1_000, help="Samples for each sampling attack, at most.")] = 400_000,
     confidence: Annotated[float, typer.Option(min=0.5, max=0.999999, help="Of all verdicts together.")] = 0.99,
-    only: Annotated[str, typer.Option(help="Run only the attacks with this in their names, and their twins.")] = "",
+    only: Annotated[str, typer.Option(help="Run only the attacks with this in their names.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
 ) -> None:
-    """Attack what is shipped, and broken twins of it: the ε claimed beside the ε proven by attack.
+    """Attack what is shipped, and deliberately broken mechanisms: the ε claimed beside the ε proven by attack.
 
-    Three kinds of attack. Neighbouring inputs are put through a mechanism, as exact laws or as samples: a proven ε
-    above the claim refutes it. The draws of every mechanism are compared with the law that it states. And invented data
-    goes through whole releases: tables, graphs, streams, reports of clients, training, evaluation; what comes out is
-    compared with what the certificate states. Rows that stand are not proven: these attacks found nothing. Not
-    attacked: the engines that read data, the ledger, and everything that a row does not name.
+    Three kinds of attack. Neighbouring inputs are put through a mechanism, as exact distributions or as samples: a
+    proven ε above the claim refutes it. The draws of every mechanism are compared with the distribution that it states.
+    And invented data goes through whole releases: tables, graphs, streams, reports of clients, training, evaluation;
+    what comes out is compared with what the certificate states. Rows that stand are not proven: these attacks found
+    nothing. Not attacked: the engines that read data, the ledger, and everything that a row does not name.
 
-    The twins are wrong on purpose and must all be refuted, or the attacks are blunt. What may go wrong with the
-    confidence asked for is shared out evenly, so that each verdict holds with more. Where torch is not installed, the
-    rows that need it say so. Exits with 4 if a claim is refuted or a twin gets away.
+    All deliberately broken mechanisms must be refuted, or the attacks are too weak. The confidence asked for is for
+    all verdicts together, so each verdict alone has a higher one. Where torch is not installed, the
+    rows that need it say so. Exits with 4 if a claim is refuted or a broken mechanism is not.
 
     Example: $ sfumato audit --samples 200000
     """
@@ -66,7 +66,7 @@ def _table(verdicts: "list[tuple[Verdict, bool]]") -> None:
     from rich.table import Table
 
     stands = "Shipped. 'nothing found' is no proof: these attacks found nothing"
-    for twins, title in ((False, stands), (True, "Broken twins, which must be refuted")):
+    for twins, title in ((False, stands), (True, "Deliberately broken mechanisms, which must be refuted")):
         table = Table(title=title, title_justify="left", box=None, pad_edge=False)
         for column in ("mechanism", "ε claimed", "δ", "ε proven", "by", "confidence", "verdict"):
             table.add_column(column, justify="right" if column.startswith(("ε", "δ")) else "left")

@@ -247,7 +247,7 @@ def abstain(
 
 @budget.command()
 def withdraw(number: Number, *, by: Self, key: Signer = None, ledger: Where = None, as_json: AsJson = False) -> None:
-    """Take back a request of your own.
+    """Take back your own request.
 
     Example: $ sfumato budget withdraw 2 --as ada
     """

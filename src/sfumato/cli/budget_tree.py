@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.cli.output import one_line
 
@@ -42,7 +42,7 @@ PLAIN = Signs(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Loss:
-    """One kind of loss of a balance; without ``bar`` it is told, and does not decide."""
+    """One kind of loss of a balance; without ``bar`` it is shown, and does not decide."""
 
     letter: str
     spent: Fraction
@@ -280,7 +280,7 @@ def _notes(found: "Overview", signs: Signs) -> Iterable[str]:
         yield f"{number} request{'s wait' if number > 1 else ' waits'} for the board: sfumato budget requests"
 
 
-def document(found: "Overview") -> dict[str, Any]:
+def document(found: "Overview") -> dict[str, object]:
     """All figures, exact, for programs."""
     return {
         "ledger": found.ledger,
@@ -314,7 +314,7 @@ def document(found: "Overview") -> dict[str, Any]:
     }
 
 
-def _standing(level: "Level") -> dict[str, Any]:
+def _standing(level: "Level") -> dict[str, object]:
     from sfumato.core.units import describe
 
     kept = level.balance

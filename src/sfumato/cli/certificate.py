@@ -50,7 +50,7 @@ def explain(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say in plain words what was released, how exact it is and what it promises.
+    """Say in plain words what was released, how exact it is and what it guarantees.
 
     A certificate that does not verify is refused.
 
@@ -85,7 +85,7 @@ def report(
     The ending decides: a web page (.html), or paper (.pdf) where a browser is installed that can print one. A
     certificate that does not verify is refused. An earlier report of the same name is overwritten.
 
-    With a reason and a legal basis the page is a publication and states both. Without, it says on its face that it is
+    With a reason and a legal basis the page is a publication and states both. Without, it is marked as
     a draft.
 
     Example: $ sfumato report sfumato-demo/ili.json -o ili.html

@@ -1,4 +1,4 @@
-"""Where rows are, as a command is told."""
+"""Where rows are, from the options of a command."""
 
 from typing import Annotated
 

@@ -32,7 +32,7 @@ def demo(
 ) -> None:
     """Take the guided tour: three private releases with error bars from a generated hospital network, and a report.
 
-    No real person occurs in the data. The tour spends a budget of its own, derives a share at no cost, shows a heat
+    No real person occurs in the data. The tour spends its own privacy budget, derives a share at no cost, shows a heat
     table and a refusal, and ends with the commands to look at what it wrote. A folder that holds anything but an
     earlier tour is refused.
 

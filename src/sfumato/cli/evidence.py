@@ -84,7 +84,7 @@ def evidence(
     record or a stored answer does not verify; the pack then says where.
 
     With a reason and a legal basis the pack is a publication, states both, and has metadata and the entries of a public
-    registry. Without, it says on its face that it is a draft, and has neither.
+    registry. Without, it is marked as a draft, and has neither.
 
     Example: $ sfumato evidence --all --out evidence --publisher "City Hospital" --licence CC-BY-4.0
     """

@@ -22,7 +22,7 @@ MEANING = {
     Exit.REFUSED: "refused or failed, with the reason",
     Exit.USAGE: "wrong usage",
     Exit.FOUND_WRONG: "a certificate or a ledger does not verify",
-    Exit.REFUTED: "an audit refuted a claim, or a broken twin got away",
+    Exit.REFUTED: "an audit refuted a claim, or missed a deliberately broken mechanism",
     Exit.INTERRUPTED: "stopped from the keyboard",
     Exit.NOT_READ: "whoever read the output went away",
 }

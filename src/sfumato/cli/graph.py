@@ -2,7 +2,7 @@
 
 import dataclasses
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.cli.asked import (
     Confidence,
@@ -56,7 +56,7 @@ def graph(
 
     Protected is one edge, unless --unit says a node with all its edges (--max-degree) or the weight of a pair
     (--bound). Where edges or weights are protected the nodes are public and must be declared with --nodes; rows with
-    others do not count. A ledger is kept as by sfumato query: with --account, and else by nobody but you
+    others do not count. A ledger is kept as by sfumato query: with --account, and otherwise not
     (--no-ledger, where there is one). All options are checked before anything is read. Pictures, reports and tables
     replace earlier ones of the same name.
 
@@ -79,8 +79,8 @@ def graph(
     files.check()
     if files.plot is not None and question in CHOSEN:
         raise InvalidInput(
-            f"{question} is chosen and not measured, so there is no error to draw; nothing was read and nothing was "
-            "spent. Leave --plot out."
+            f"{question} is chosen by the exponential mechanism, so there is no error to draw; nothing was read and "
+            "nothing was spent. Leave --plot out."
         )
     if preview and files.named:
         raise InvalidInput("a preview has no answer to write; nothing was read and nothing was spent. Leave one out.")
@@ -137,7 +137,7 @@ def _foresee(found: "Preview", *, as_json: bool) -> None:
         say(str(found))
         say(f"protected: {describe(found.unit)}")
         return
-    amounts: dict[str, Any] = {
+    amounts: dict[str, object] = {
         column: {"each": str(margin), "all": str(found.joint_margins[column])}
         for column, margin in found.margins.items()
     }

@@ -1,9 +1,9 @@
-"""The public facts about a graph, as a command is told: its nodes, their blocks, and what is protected."""
+"""The public facts about a graph, from the options of a command: its nodes, their blocks, and what is protected."""
 
 import csv
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 
@@ -22,7 +22,7 @@ PROTECTED = {
     "node": "one node with all its edges; edges beyond the cap are left out before anything is counted",
     "weight": "the weight of one pair and nothing larger: whoever is in several pairs is protected less",
 }
-"""What is told beside the unit of an answer."""
+"""What is shown beside the unit of an answer."""
 WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 READ = (".parquet", ".pq", ".csv", ".tsv", ".txt", ".txt.gz", ".edges", ".edges.gz", ".edgelist", ".edgelist.gz")
 ENDINGS = (".gz", ".csv", ".tsv", ".txt", ".edges", ".edgelist", ".parquet", ".pq", ".duckdb", ".db")
@@ -77,7 +77,7 @@ def unit_of(kind: str, relation: str, *, max_degree: int | None, bound: str | No
 
 
 def nodes_of(text: str | None, unit: "Unit", names: str | None) -> "int | Sequence[int] | Sequence[str] | None":
-    """The public nodes: so many, a range, or those that a file lists; ``names`` says that they are texts or numbers.
+    """The public nodes: their number, a range, or those that a file lists; ``names`` says whether they are texts.
 
     >>> from sfumato.core.units import edge
     >>> nodes_of("400", edge(relation="replace"), None), nodes_of("1..3", edge(relation="replace"), "text")
@@ -95,7 +95,7 @@ def nodes_of(text: str | None, unit: "Unit", names: str | None) -> "int | Sequen
             return None
         raise NotDeclared(
             "where edges or weights are protected, the nodes are public and must be declared: a number that was read "
-            f"off the edges would tell about them. {NOTHING} {NAMES}"
+            f"off the edges would reveal something about them. {NOTHING} {NAMES}"
         )
     listed = _range(text)
     if listed is not None:
@@ -104,7 +104,7 @@ def nodes_of(text: str | None, unit: "Unit", names: str | None) -> "int | Sequen
         return listed if ".." in text else len(listed)
     file = Path(text)
     if not file.is_file():
-        raise InvalidInput(f"{text!r} is no number of nodes, no range and no file. {NOTHING} {NAMES}")
+        raise InvalidInput(f"{text!r} is not a number of nodes, a range or a file. {NOTHING} {NAMES}")
     return as_called(_column(file, "node"), names)
 
 
@@ -134,7 +134,7 @@ def as_called(names: "Sequence[str]", kind: str | None = None) -> "tuple[int, ..
     """
     whole = all(WHOLE.fullmatch(name) for name in names)
     if kind == "whole" and not whole:
-        raise InvalidInput(f"--names whole, and a name in the list is no whole number. {NOTHING} Say --names text.")
+        raise InvalidInput(f"--names whole, and a name in the list is not a whole number. {NOTHING} Say --names text.")
     return tuple(map(int, names)) if whole and kind != "text" else tuple(names)
 
 
@@ -167,13 +167,13 @@ def _column(file: Path, column: str) -> list[str]:
     try:
         text = file.read_text("utf-8-sig")
     except UnicodeDecodeError:
-        raise InvalidInput(f"{file.name} is no text in UTF-8. {NOTHING}") from None
+        raise InvalidInput(f"{file.name} is not text in UTF-8. {NOTHING}") from None
     if file.suffix.lower() != ".csv":
         if column != "node":
-            raise InvalidInput(f"{file.name} is no CSV file with the columns node and block. {NOTHING}")
+            raise InvalidInput(f"{file.name} is not a CSV file with the columns node and block. {NOTHING}")
         lines = (line.strip() for line in text.splitlines())
         return [line for line in lines if line and not line.startswith("#")]
-    rows: list[dict[str, Any]] = list(csv.DictReader(text.splitlines()))
+    rows = list(csv.DictReader(text.splitlines()))
     if not rows or any(not row.get(column) for row in rows):
         raise InvalidInput(f"{file.name} has no column {column!r}, or a row without a value in it. {NOTHING}")
     return [str(row[column]).strip() for row in rows]

@@ -47,14 +47,14 @@ class GraphOptions:
         str | None,
         typer.Option(
             metavar="NODES",
-            help="The public nodes: so many (400, called 0 to 399), a range (1..400), or a file with a name on each "
+            help="The public nodes: a number (400, called 0 to 399), a range (1..400), or a file with a name on each "
             "line or with a column node (.csv).",
             rich_help_panel=DATA,
         ),
     ] = None
     names: Annotated[
         Literal["whole", "text"] | None,
-        typer.Option(help="How nodes are called, where the list does not tell.", rich_help_panel=DATA),
+        typer.Option(help="How nodes are called, where the list does not say.", rich_help_panel=DATA),
     ] = None
     unit: Annotated[
         Literal["edge", "node", "weight"], typer.Option(help="What is protected.", rich_help_panel=DATA)
@@ -101,7 +101,7 @@ class QuestionOptions:
         int | None, typer.Option(help="stars: how many leaves. 2 if not given.", rich_help_panel=ABOUT)
     ] = None
     hold_to: Annotated[
-        int | None, typer.Option(help="stars: count them among so many edges of each node.", rich_help_panel=ABOUT)
+        int | None, typer.Option(help="stars: count at most this many edges of each node.", rich_help_panel=ABOUT)
     ] = None
     direction: Annotated[
         Literal["total", "out", "in"] | None,

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TAKES", "check_options", "question_of"]
 
+Options = dict[str, Any]  # options of a command by name, each of the type that the command declares
+
 CAP = ("choose_cap", "least_cap")
 TAKES: dict[str, tuple[str, ...]] = {
     "edges": CAP,
@@ -35,7 +37,7 @@ TAKES: dict[str, tuple[str, ...]] = {
 """The options of each question, besides those that all have."""
 
 
-def check_options(question: str, given: Mapping[str, object]) -> dict[str, Any]:
+def check_options(question: str, given: Mapping[str, object]) -> Options:
     """The options that were said; one that does not go with the question is refused.
 
     >>> check_options("stars", {"leaves": 3, "damping": None})
@@ -53,7 +55,7 @@ def check_options(question: str, given: Mapping[str, object]) -> dict[str, Any]:
     return said
 
 
-def question_of(graph: "Graph", question: str, said: dict[str, Any], *, delta: bool) -> "Question":
+def question_of(graph: "Graph", question: str, said: Options, *, delta: bool) -> "Question":
     """Build the question; nothing is read. ``delta`` says that a δ may be spent."""
     match question:
         case "edges":
@@ -63,7 +65,7 @@ def question_of(graph: "Graph", question: str, said: dict[str, Any], *, delta: b
         case "degree-sequence":
             if graph.shape.nodes is None and "length" not in said:
                 raise NotDeclared(
-                    f"how many nodes there are is secret, so the answer needs a length of its own. {NOTHING} Say "
+                    f"how many nodes there are is secret, so the answer needs a declared length. {NOTHING} Say "
                     "--length 1000: the largest 1000 degrees, with zeros where there are fewer."
                 )
             return graph.degree_sequence(**said)
@@ -95,16 +97,16 @@ def question_of(graph: "Graph", question: str, said: dict[str, Any], *, delta: b
             return graph.ergm_statistics()
         case "synthetic":
             return graph.synthetic()
-    raise Unsupported(f"{question!r} is no question to a graph. {NOTHING} Ask for {', '.join(TAKES)}.")
+    raise Unsupported(f"{question!r} is not a question to a graph. {NOTHING} Ask for {', '.join(TAKES)}.")
 
 
-def _triangles(graph: "Graph", said: dict[str, Any]) -> "Question":
+def _triangles(graph: "Graph", said: Options) -> "Question":
     if isinstance(graph.unit, Node):
         _refuse(said, "way", "share", reason="where nodes are protected there is one way to count triangles")
     return graph.triangles(**_spelt(said))
 
 
-def _stars(graph: "Graph", said: dict[str, Any]) -> "Question":
+def _stars(graph: "Graph", said: Options) -> "Question":
     """With noise that fits the graph where that goes: no node is protected, no cap is set, and no edge points."""
     held, leaves = said.pop("hold_to", None), said.pop("leaves", 2)
     if isinstance(graph.unit, Node) or held is not None or "direction" in said or graph.shape.directed:
@@ -113,12 +115,12 @@ def _stars(graph: "Graph", said: dict[str, Any]) -> "Question":
     return graph.local_stars(leaves, **_spelt(said))
 
 
-def _spelt(said: dict[str, Any]) -> dict[str, Any]:
+def _spelt(said: Options) -> Options:
     """The same options with the way as the library calls it."""
     return said | ({"way": said["way"].replace("-", " ")} if "way" in said else {})
 
 
-def _communities(graph: "Graph", said: dict[str, Any]) -> "Question":
+def _communities(graph: "Graph", said: Options) -> "Question":
     from sfumato.graphs.queries.communities import MOST_NODES_LISTED
 
     files: list[Path] = said.pop("partition", [])
@@ -130,7 +132,7 @@ def _communities(graph: "Graph", said: dict[str, Any]) -> "Question":
     return graph.communities(partitions=[blocks_of(file, graph, "--partition") for file in files], **said)
 
 
-def _blocks(graph: "Graph", said: dict[str, Any], *, delta: bool) -> "Question":
+def _blocks(graph: "Graph", said: Options, *, delta: bool) -> "Question":
     _need(said, "blocks", "the public block of each node", "--blocks FILE, a CSV file with the columns node and block")
     blocks = blocks_of(said["blocks"], graph, "--blocks")
     known, parts = set(blocks.values()), {}
@@ -138,7 +140,7 @@ def _blocks(graph: "Graph", said: dict[str, Any], *, delta: bool) -> "Question":
         name, sign, listed = text.partition("=")
         inside = listed.split("+")
         if not (name and sign and set(inside) <= known):
-            raise InvalidInput(f"--part {text} is no NAME=BLOCK+BLOCK of the blocks in the file. {NOTHING}")
+            raise InvalidInput(f"--part {text} is not NAME=BLOCK+BLOCK of the blocks in the file. {NOTHING}")
         parts[name] = inside
     return graph.block_edges(blocks, parts or None, gaussian=delta)
 

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Iterator
-from typing import Any, get_type_hints
+from typing import Any, get_type_hints  # a dataclass of options
 
 __all__ = ["grouped"]
 
@@ -31,7 +31,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     }
 
     @functools.wraps(command)
-    def run(**said: Any) -> None:
+    def run(**said: object) -> None:
         made = {
             name: group(**{field.name: said.pop(field.name) for field in dataclasses.fields(group)})
             for name, group in groups.items()

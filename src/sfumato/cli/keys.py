@@ -20,7 +20,7 @@ keys = typer.Typer(
 def new(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the key.")], *, as_json: AsJson = False
 ) -> None:
-    """Make an Ed25519 key: FILE, readable by you alone, and FILE.pub to hand around.
+    """Make an Ed25519 key: FILE, readable by you alone, and FILE.pub to share.
 
     Neither is ever overwritten: whoever loses a key can no longer sign as the same publisher.
 
@@ -31,13 +31,13 @@ def new(
     public = Path(f"{file}.pub")
     for taken in (file, public):
         if taken.exists() or taken.is_symlink():
-            raise InvalidInput(f"{taken} is there already and was not overwritten. Choose a new file.")
+            raise InvalidInput(f"{taken} already exists and was not overwritten. Choose a new file.")
     key = SigningKey.new()
     key.save(file)
     if as_json:
         say_json({"key": str(file), "public_key_file": str(public), "public_key": key.public_text})
         return
-    say(f"key:        {file} (keep it secret)\npublic key: {public} (hand it around)\n{key.public_text}")
+    say(f"key:        {file} (keep it secret)\npublic key: {public} (share it)\n{key.public_text}")
 
 
 @keys.command("show")

@@ -75,7 +75,7 @@ def init(
 ) -> None:
     """Make an empty ledger: its database, its key, its anchor, and the settings file that names the three.
 
-    The anchor is what a restored backup is told by, so it belongs on another disk and in no backup of the database.
+    The anchor detects a restored backup, so it belongs on another disk and in no backup of the database.
     Without --anchor it lies beside the database, where it protects against less. A settings file whose address holds a
     password is readable by you alone; PGPASSFILE keeps the password out of it.
 
@@ -159,7 +159,7 @@ def verify(
 def show_head(*, out: Out = None, ledger: Where = None, as_json: AsJson = False) -> None:
     """Print the signed head of the record, to be published: later it holds the record to what it is today.
 
-    It tells the number of entries, the sums of all charges and a digest, and nothing about anybody's data.
+    It states the number of entries, the sums of all charges and a digest, and nothing about anybody's data.
 
     Example: $ sfumato ledger head -o head.json
     """
@@ -218,7 +218,7 @@ def recover(
         ),
     ] = None,
     charge_epsilon: Annotated[
-        str | None, typer.Option(metavar="X", help="ε to charge to every balance, if the lost entries tell no more.")
+        str | None, typer.Option(metavar="X", help="ε to charge to every balance, if the lost entries charge no more.")
     ] = None,
     charge_delta: Annotated[str, typer.Option(metavar="X", help="δ to charge beside it.")] = "0",
     ledger: Where = None,
@@ -246,7 +246,7 @@ def recover(
     ) as book:
         number, entry = [(row.number, row.entry) for row in book.rows() if row.kind == Recovered.KIND][-1]
     if not isinstance(entry, Recovered):
-        raise InvalidInput(f"entry {number} is no recovery; look at it: sfumato ledger export")
+        raise InvalidInput(f"entry {number} is not a recovery; look at it: sfumato ledger export")
     if as_json:
         gap = {"epsilon": str(entry.gap.epsilon), "delta": str(entry.gap.delta)}
         say_json({"entry": number, "lost": entry.lost, "charged": gap})
@@ -279,7 +279,7 @@ def population(
     who = unit_of(unit, relation)
     with opened(ledger) as book:
         book.declare_population(name, unit=who, cap=cap, reason=reason, method=method, order=order)
-    _declared(f"the population {name!r} may lose {cap} in all", {"population": name}, as_json=as_json)
+    _declared(f"the population {name!r} has a privacy budget of {cap} in all", {"population": name}, as_json=as_json)
 
 
 @ledger.command()
@@ -306,7 +306,9 @@ def dataset(
     with opened(ledger) as book:
         book.declare_dataset(Dataset(name=name, edition=version), population=population, cap=cap)
     about = {"dataset": name, "version": version, "population": population}
-    _declared(f"{name!r} version {version!r} is about {population!r}; it may lose {cap}", about, as_json=as_json)
+    _declared(
+        f"{name!r} version {version!r} is about {population!r}; its privacy budget is {cap}", about, as_json=as_json
+    )
 
 
 @ledger.command()
@@ -319,7 +321,7 @@ def terms(
     """Declare what a dataset may be used for: purposes, legal grounds, consent, recipients, sites, the last day.
 
     A release outside them is refused. New terms end what the board approved under older ones. This checks declarations
-    against declarations; it is no legal advice.
+    against declarations; it is not legal advice.
 
     Example: $ sfumato ledger terms visits-terms.toml
     """
@@ -371,7 +373,7 @@ def _verify_export(file: Path, heads: "list[SignedHead]", key: str | None, *, as
     try:
         found = tuple(check_record(rows(), heads=tuple(heads), key=trusted))
     except UnicodeDecodeError:
-        raise InvalidInput(f"{file} is no export of a ledger; nothing was verified.") from None
+        raise InvalidInput(f"{file} is not an export of a ledger; nothing was verified.") from None
     if end == 0:
         raise InvalidInput(f"{file} holds no entry; nothing was verified.")
     if as_json:
@@ -405,7 +407,7 @@ def _exported(line: str, file: Path, number: int) -> "Row":
         return Row(int(str(whole["number"])), kind, body, str(whole["previous"]), str(whole["digest"]))
     except SfumatoError:
         raise InvalidInput(
-            f"{file}: line {number} is no entry of a ledger; nothing was verified. Get one: sfumato ledger export"
+            f"{file}: line {number} is not an entry of a ledger; nothing was verified. Get one: sfumato ledger export"
         ) from None
 
 
@@ -441,7 +443,7 @@ def _signer(text: str) -> "tuple[str, SigningKey | None]":
 
 def _write(out: Path, lines: "Iterator[str]") -> int:
     if out.exists() or out.is_symlink():
-        raise InvalidInput(f"{out} is there already and was not overwritten. Name another file with -o.")
+        raise InvalidInput(f"{out} already exists and was not overwritten. Name another file with -o.")
     number = 0
     with out.open("x", encoding="utf-8") as file:
         for line in lines:

@@ -3,7 +3,7 @@
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -58,7 +58,7 @@ def harmless(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""Spell out line breaks too, where a line is told of what somebody named: a name must not add a line of its own.
+    r"""Spell out line breaks too, where a line holds a name that somebody chose: a name must not add a line.
 
     >>> print(one_line("visits\nrequest 9 is approved"))
     visits\nrequest 9 is approved
@@ -77,7 +77,7 @@ def say(text: str, *, error: bool = False) -> None:
 
 
 def terminal(*, quiet: bool = False) -> "Console":
-    """Where tables and steps are printed; a reader that goes away is told to the program, which ends with its code."""
+    """Where tables and steps are printed; if the reader goes away, the program ends with the code for that."""
     from rich.console import Console
 
     class Terminal(Console):
@@ -97,7 +97,7 @@ def say_paragraphs(text: str) -> None:
         say(text)
 
 
-def say_json(found: Any) -> None:
+def say_json(found: object) -> None:
     """Print a result for programs; what a terminal could mistake for a command is escaped by JSON itself."""
     text = json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False)
     typer.echo("".join(sign if sign == "\n" or sign.isprintable() else json.dumps(sign)[1:-1] for sign in text))

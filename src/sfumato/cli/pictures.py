@@ -19,7 +19,7 @@ def plot(
     kind: Annotated[
         Kind,
         typer.Option(
-            help="intervals: the numbers; noise: the law of the error; belief: what an attacker can come to believe; "
+            help="intervals: the numbers; noise: the error distribution; belief: what an attacker can come to believe; "
             "frontier: the error at other ε."
         ),
     ] = "intervals",
@@ -41,7 +41,7 @@ def plot(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Draw a release: its numbers with their error, the law of the noise, belief, or the frontier of ε and error.
+    """Draw a release: its numbers with their error, the noise distribution, belief, or the frontier of ε and error.
 
     The ending decides what is written: a drawing (.svg, .png), or a page that opens offline and can be pointed at
     (.html). Needs the plots extra. A certificate that does not verify is refused.

@@ -129,7 +129,7 @@ def run(
     """Make every release of an adopted plan that is due: its period is over (by UTC) and its data is there.
 
     Each period is charged once and has one answer, wherever a run was cut off and however many run at once. Data that
-    comes late is released when it comes; what is missing is told and waited for. Derived figures are computed from
+    comes late is released when it comes; what is missing is reported and waited for. Derived figures are computed from
     stored releases and cost nothing. A budget that is used up stops the run with the numbers. While the plan states no
     reason or no legal_basis, every result says that it is a draft.
 
@@ -180,7 +180,7 @@ def status(file: File, *, until: Until = None, ledger: Where = None, as_json: As
 
 
 def _pass(ready: "Runner", out: Path, until: date | None, told: set[tuple[str, str, str]], *, as_json: bool) -> bool:
-    """Make what is due and tell it, also where something stops it; what is missing is told once. Whether any failed."""
+    """Make what is due and report it, even if something stops it; report what is missing once. Whether any failed."""
     from sfumato.runner import Fate
 
     new: list[StepOutcome] = []
@@ -298,4 +298,4 @@ def _day(text: str | None) -> date | None:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise InvalidInput(f"--until {text} is no day; nothing was done. Write it as 2026-03-31.") from None
+        raise InvalidInput(f"--until {text} is not a day; nothing was done. Write it as 2026-03-31.") from None

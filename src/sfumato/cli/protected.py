@@ -1,4 +1,4 @@
-"""Who is protected and how much may be lost, as commands are told."""
+"""Who is protected and how much privacy loss is allowed, from the options of commands."""
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -51,4 +51,4 @@ def unit_of(text: str, relation: str) -> "Unit":
             return units.node(max_degree=int(more), relation=relation)
         case "weight" if more:
             return units.weight(bound=more, relation=relation)
-    raise InvalidInput(f"{text!r} is no unit; nothing was done. Say {FORMS}.")
+    raise InvalidInput(f"{text!r} is not a unit; nothing was done. Say {FORMS}.")

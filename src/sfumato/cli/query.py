@@ -39,9 +39,9 @@ def query(
         ),
     ] = None,
     groups: Annotated[
-        int | None, typer.Option(min=1, help="At most so many groups of a person count, if the schema does not say …")
+        int | None, typer.Option(min=1, help="At most this many groups of a person count, if the schema does not say …")
     ] = None,
-    rows: Annotated[int | None, typer.Option(min=1, help="… with at most so many rows in each.")] = None,
+    rows: Annotated[int | None, typer.Option(min=1, help="… with at most this many rows in each.")] = None,
     unit_relation: Annotated[Literal["add/remove", "replace"], typer.Option(help=RELATION)] = "add/remove",
     confidence: Confidence = "0.95",
     files: FileOptions,
@@ -54,7 +54,7 @@ def query(
     The schema says who is protected and how much of each person counts; one without a unit column is refused, unless
     --unit says it. With --account the charge counts in the ledger (--ledger, else SFUMATO_LEDGER, else ./ledger.toml),
     whose key signs; the same question again gives the stored answer at no cost. Without, no ledger is kept: the charge
-    is printed and remembered by nobody but you, and asking again is another charge; where there is a ledger (here,
+    is printed and not recorded, and asking again is another charge; where there is a ledger (here,
     beside the data, or in SFUMATO_LEDGER) that needs --no-ledger. All options are checked before anything is read. The
     picture and the report replace earlier ones of the same name.
 
@@ -94,8 +94,8 @@ def _limit(groups: int | None, rows: int | None) -> "Limit | None":
 
     if (groups is None) is not (rows is None):
         raise InvalidInput(
-            "--groups and --rows go together: at most so many groups of a person, with so many rows in each. Nothing "
-            "was read and nothing was spent."
+            "--groups and --rows go together: the most groups of a person that count, and the most rows in each. "
+            "Nothing was read and nothing was spent."
         )
     return None if groups is None or rows is None else Limit(groups=groups, rows_per_group=rows)
 
@@ -120,7 +120,7 @@ def _unit(facts: "Schema", said: str | None, relation: str) -> "Unit":
         )
     if facts.unit is not None and isinstance(unit, Record):
         raise Refused(
-            f"the schema says that persons are told apart by {facts.unit!r}, and --unit record would protect single "
+            f"the schema says that {facts.unit!r} identifies persons, and --unit record would protect single "
             f"rows, which is less than {describe(user(facts.unit, relation=relation))}. Nothing was read and nothing "
             "was spent. Leave --unit out."
         )

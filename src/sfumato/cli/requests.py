@@ -1,7 +1,7 @@
 """Requests to the board on a terminal and for programs: how each stands, and who is still needed."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.cli.output import one_line
 
@@ -38,7 +38,7 @@ def needed(asked: "Proposal", minutes: "Minutes") -> list[str]:
     return missing
 
 
-def document(asked: "Proposal", minutes: "Minutes") -> dict[str, Any]:
+def document(asked: "Proposal", minutes: "Minutes") -> dict[str, object]:
     """A request for programs."""
     decision = minutes.decision(asked.number)
     return {

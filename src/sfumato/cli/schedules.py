@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.cli.output import one_line, say, say_line, terminal
 from sfumato.errors import InvalidInput
@@ -45,7 +45,7 @@ def show(read: "PlanFile", found: "Schedule") -> None:
     )
 
 
-def document(read: "PlanFile", found: "Schedule") -> dict[str, Any]:
+def document(read: "PlanFile", found: "Schedule") -> dict[str, object]:
     """The same for programs; amounts and margins are exact fractions in text."""
     delta = found.plan.cap.delta or DELTA
     return {
@@ -94,7 +94,7 @@ def _level(read: "PlanFile", name: str) -> Fraction:
 
 
 def _margins(read: "PlanFile", found: "Schedule", line: "ScheduledLine") -> dict[str, Fraction]:
-    """The margin that all numbers of a release keep together, by column; empty where it hangs on the data."""
+    """The joint margin of all numbers of a release, by column; empty where it depends on the data."""
     from sfumato.governance.plans import Accounting
     from sfumato.runner.figures import expected_margin
 

@@ -37,7 +37,7 @@ def draft(
     from sfumato.tables.schema_draft import draft as drafted
 
     if out is not None and (out.exists() or out.is_symlink()):
-        raise InvalidInput(f"{out} is there already and was not overwritten. Name another file with -o.")
+        raise InvalidInput(f"{out} already exists and was not overwritten. Name another file with -o.")
     text = drafted(source_of(data, table))
     if out is not None:
         with out.open("x", encoding="utf-8") as file:

@@ -1,7 +1,7 @@
 """Streams on the command line: a building to watch, and running totals of events in a file."""
 
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,6 +9,8 @@ from sfumato.cli import stream_total
 from sfumato.cli.output import AsJson, say_json, terminal
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from rich.console import Console, Group
 
     from sfumato.demo.live_chart import Point
@@ -26,7 +28,7 @@ MOST_STEPS, MOST_PEOPLE = 9_600, 20_000
 FRAME = 0.03  # seconds between two steps on a terminal
 BEAT = 12  # steps between two lines where there is no terminal: three hours
 WIDE, NARROW, LEAST = 110, 20, 72  # of charts, in columns
-PROMISES = {
+GUARANTEES = {
     "event level": "hides one quarter of an hour of one person; many of them together are hidden less",
     "user level": "hides a person with all their quarters of an hour",
 }
@@ -85,7 +87,7 @@ def _animate(console: "Console", watched: "WatchedBuilding", seen: "list[Moment]
 
 
 def _line(moment: "Moment") -> str:
-    """One step as a line: what is true, and what was told with its margin."""
+    """One step as a line: the true value, and the released one with its margin."""
     told = "  ".join(
         f"{name} {point.released:,.0f} ±{point.margin:,.0f}"
         for name, point in (("event", moment.event), ("user", moment.user))
@@ -105,7 +107,7 @@ def _charts(console: "Console", watched: "WatchedBuilding", seen: "list[Moment]"
     beside = console.width >= WIDE
     room = max(NARROW, min(LEAST, (console.width // 2 if beside else console.width) - 10))
     drawn = []
-    for name in PROMISES:
+    for name in GUARANTEES:
         points = [_point(moment, name) for moment in seen]
         raised = watched.raised if name == "user level" else []
         lines = chart(points, top=watched.people, steps=watched.steps, width=room, alarms=raised)
@@ -130,10 +132,10 @@ def _sum_up(console: "Console", watched: "WatchedBuilding", seen: "list[Moment]"
     from sfumato.demo.watched_building import ALARMS, clock_time
 
     vaults = {"event level": watched.event_level, "user level": watched.user_level}
-    for name, promise in PROMISES.items():
+    for name, guarantee in GUARANTEES.items():
         vault, off = vaults[name], _error([_point(moment, name) for moment in seen])
         charges = [vault.spent.epsilon] if name == "event level" else _shares(vault.spent.epsilon)
-        console.print(f"\n{name}: {promise}", style="bold", soft_wrap=True)
+        console.print(f"\n{name}: {guarantee}", style="bold", soft_wrap=True)
         console.print(f"  off by {off:,.1f} people on average, and margins of {_margin(seen, name):,.0f}")
         console.print(f"  spent {spent_bar(charges, vault.budget, width=30)}, all of it before the first step")
     if watched.warning is not None:
@@ -145,7 +147,7 @@ def _sum_up(console: "Console", watched: "WatchedBuilding", seen: "list[Moment]"
     )
 
 
-def _shares(spent: Any) -> list[Any]:
+def _shares(spent: "Fraction") -> "list[Fraction]":
     """The series and the alarms, which cost half as much."""
     return [spent * 2 / 3, spent / 3]
 

@@ -45,7 +45,7 @@ File = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepOptions:
-    """The steps of time that are told."""
+    """The steps of time that are released."""
 
     start: Annotated[
         str, typer.Option(metavar="TIME", help="When step 1 begins, such as 2026-01-01T00:00Z.", rich_help_panel=DATA)
@@ -87,9 +87,13 @@ class EventOptions:
     amount: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="What an event counts; 1 if not given.", rich_help_panel=DATA)
     ] = None
-    each: Annotated[
-        int, typer.Option(min=1, help="The most that one event counts, or a person's in a step.", rich_help_panel=DATA)
-    ] = 1
+    max_per_event: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="The most that one event counts, or a person's in a step; 1 if not given.", rich_help_panel=DATA
+        ),
+    ] = None
+    each: Annotated[int | None, typer.Option("--each", min=1, hidden=True)] = None  # its name up to 0.2
     most: Annotated[
         int, typer.Option("--most", min=1, help="The public largest number of a step, held to.", rich_help_panel=DATA)
     ] = 1_000_000
@@ -120,9 +124,9 @@ def total(
 ) -> None:
     """Total the events of a file, step by step, and print each total with its margin.
 
-    Steps are told for all of the time that is said, whatever the file holds. Rows without a readable time, before the
-    start or after the last step are dropped without a word. Protected is one event, unless --person names the column
-    of persons: then a person with all their events, of which so many count as --limit and --each say.
+    Steps are released for the whole declared time, whatever the file holds. Rows without a readable time, before the
+    start or after the last step are dropped silently. Protected is one event, unless --person names the column
+    of persons: then a person with all their events, which count as far as --limit and --max-per-event allow.
     A ledger is kept as by sfumato query.
 
     Example: $ sfumato stream total arrivals.csv --start 2026-01-01T00:00Z --every 1h --steps 24 --epsilon 1
@@ -134,7 +138,7 @@ def total(
     from sfumato.laws.margins import level_of
     from sfumato.streams.sources import Clock, Columns, GrowingFile, Inbox
 
-    level, person = level_of(confidence), events.person
+    level, person, most = level_of(confidence), events.person, _most(events)
     Budget.asked(epsilon=spend.epsilon, delta=spend.delta)
     clock = Clock(start=_moment(steps.start, events.zone), every=_length(steps.every))
     columns = Columns(time=events.times, person=person, amount=events.amount, zone=_zone(events.zone))
@@ -170,8 +174,8 @@ def total(
             version=events.version,
             horizon=steps.steps,
             bounds=(0, events.most),
-            each=events.each if person is None else 1,  # of persons the limit says it
-            limit=None if person is None else _limit(events.limit, steps.steps, events.each),
+            max_per_event=most if person is None else 1,  # of persons the limit says it
+            limit=None if person is None else _limit(events.limit, steps.steps, most),
             separation=events.separation,
         ).running_total()
         with warnings.catch_warnings(record=True) as heard:
@@ -185,7 +189,7 @@ def total(
         inbox = Inbox(running, clock)
         inbox.put_all(source.poll())
         for _ in inbox.tell(clock.begins(steps.steps + 1)):
-            pass  # all that is told is in the release
+            pass  # everything released is in the release
         release = running.close()
         beside = "one event and nothing larger" if person is None else "a person with all their events"
         failed = deliver(
@@ -206,17 +210,29 @@ def _foresee(question: "TotalQuestion", spend: SpendOptions, confidence: str, st
     say(f"the widest margin is ±{max(margins):,.1f}; each with confidence {confidence}")
 
 
-def _limit(limit: int | None, steps: int, each: int) -> "Limit":
+def _most(events: EventOptions) -> int:
+    """How much one event counts at most, by the option or by its old name."""
+    from sfumato.core.deprecation import GONE
+
+    if events.each is None:
+        return 1 if events.max_per_event is None else events.max_per_event
+    if events.max_per_event is not None:
+        raise InvalidInput(f"--each is the old name of --max-per-event, and both were given. {NOTHING} Leave it out.")
+    say(f"sfumato: --each is now --max-per-event. The old name goes in sfumato {GONE}.", error=True)
+    return events.each
+
+
+def _limit(limit: int | None, steps: int, most: int) -> "Limit":
     from sfumato.core.limits import Limit
 
-    return Limit(groups=steps if limit is None else limit, rows_per_group=each)
+    return Limit(groups=steps if limit is None else limit, rows_per_group=most)
 
 
 def _moment(text: str, zone: str | None) -> datetime:
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
-        raise InvalidInput(f"{text!r} is no time. {NOTHING} Say --start 2026-01-01T00:00Z.") from None
+        raise InvalidInput(f"{text!r} is not a time. {NOTHING} Say --start 2026-01-01T00:00Z.") from None
     if found.utcoffset() is None:
         found = found.replace(tzinfo=_zone(zone))
     return found
@@ -230,7 +246,7 @@ def _zone(name: str | None) -> tzinfo | None:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise InvalidInput(f"{name!r} is no zone of time. {NOTHING} Say one such as Europe/Zurich.") from None
+        raise InvalidInput(f"{name!r} is not a time zone. {NOTHING} Say one such as Europe/Zurich.") from None
 
 
 def _length(text: str) -> timedelta:
@@ -241,5 +257,5 @@ def _length(text: str) -> timedelta:
     """
     found = LENGTH.fullmatch(text)
     if found is None:
-        raise InvalidInput(f"{text!r} is no length of time. {NOTHING} Say --every 15min, 1h, 1d or 1w.")
+        raise InvalidInput(f"{text!r} is not a length of time. {NOTHING} Say --every 15min, 1h, 1d or 1w.")
     return int(found[1]) * timedelta(seconds=SECONDS[found[2]])

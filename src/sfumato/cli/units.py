@@ -1,7 +1,7 @@
 """The same statistic with another unit protected."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
 import typer
 
@@ -11,6 +11,7 @@ from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
     from sfumato.core.budget import Budget
+    from sfumato.core.exact import Exact
     from sfumato.core.limits import Limit
     from sfumato.core.units import Unit
     from sfumato.reports.comparison import Comparison
@@ -38,11 +39,11 @@ def units(
         typer.Option(min=1, max=MOST, help="Edges of a graph: an edge beside a node of at most this degree."),
     ] = None,
     events: Annotated[
-        int | None, typer.Option(min=1, max=MOST, help="Events: one beside a person of whom at most so many count.")
+        int | None, typer.Option(min=1, max=MOST, help="Events: one beside a person of whom at most this many count.")
     ] = None,
-    groups: Annotated[int | None, typer.Option(min=1, help="Rows: at most so many groups of a person count …")] = None,
-    rows: Annotated[int | None, typer.Option(min=1, max=MOST, help="… with at most so many rows in each.")] = None,
-    family: Annotated[int | None, typer.Option(min=2, max=MOST, help="Also any so many persons together.")] = None,
+    groups: Annotated[int | None, typer.Option(min=1, help="Rows: the most groups of a person that count …")] = None,
+    rows: Annotated[int | None, typer.Option(min=1, max=MOST, help="… and the most rows in each.")] = None,
+    family: Annotated[int | None, typer.Option(min=2, max=MOST, help="Also this many persons together.")] = None,
     lang: Language = "en",
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also draw it: .svg, .png or .html. Needs the plots extra.")
@@ -99,13 +100,21 @@ def units(
         say(f"written: {written}")
 
 
+class _Spend(TypedDict, total=False):
+    """How much the first unit spends, or which error to reach."""
+
+    epsilon: "Exact | None"
+    delta: "Exact"
+    margin: int | None
+
+
 def _declared(
     *,
     max_degree: int | None,
     events: int | None,
     limit: "Limit | None",
     family: int | None,
-    asked: "dict[str, object]",
+    asked: _Spend,
     confidence: str,
 ) -> "list[Comparison]":
     """The comparisons that follow from options alone, all under add/remove."""
@@ -129,7 +138,7 @@ def _declared(
         wanted.append((row_counts(limit), rows))
     if wanted and asked["epsilon"] is None and asked.get("margin") is None:
         raise InvalidInput("say how much the first unit spends, --epsilon, or which error to reach, --margin.")
-    return [compare(statistic, cases, confidence=confidence, **asked) for statistic, cases in wanted]  # type: ignore[arg-type]
+    return [compare(statistic, cases, confidence=confidence, **asked) for statistic, cases in wanted]
 
 
 def _limit(groups: int | None, rows: int | None) -> "Limit | None":
@@ -139,7 +148,7 @@ def _limit(groups: int | None, rows: int | None) -> "Limit | None":
         return None
     if groups is None or rows is None:
         raise InvalidInput(
-            "--groups and --rows go together: at most so many groups of a person, with so many rows in each."
+            "--groups and --rows go together: the most groups of a person that count, and the most rows in each."
         )
     return Limit(groups=groups, rows_per_group=rows)
 

@@ -52,12 +52,12 @@ class Budget:
         """What a release asks for: ε above 0, δ below 1."""
         wanted = cls(epsilon=positive(epsilon, "epsilon"), delta=delta)
         if wanted.epsilon > MOST_EPSILON:
-            raise InvalidInput(f"epsilon above {MOST_EPSILON} promises nothing; nothing was done. Give a smaller one.")
+            raise InvalidInput(f"epsilon above {MOST_EPSILON} guarantees nothing; nothing was done. Give less.")
         for number in (wanted.epsilon, wanted.delta):
             if number.denominator > MOST_PARTS:
-                raise InvalidInput("epsilon or delta is written with absurdly many digits; nothing was done.")
+                raise InvalidInput("epsilon or delta has too many digits; nothing was done.")
         if wanted.delta == 1:
-            raise InvalidInput("delta = 1 promises nothing; nothing was done. Give a delta below 1.")
+            raise InvalidInput("delta = 1 guarantees nothing; nothing was done. Give a delta below 1.")
         return wanted
 
     def judged(self, population: int | None) -> "Budget":

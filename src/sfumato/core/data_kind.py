@@ -7,14 +7,14 @@ works on all of them (reading certificates, explaining, drawing, a vault) asks t
 import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeGuard, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeAlias, TypeGuard, TypeVar, runtime_checkable
 
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, Query, ReleasedQuery
 from sfumato.core.stored import Stored
 from sfumato.errors import InvalidInput
 
-__all__ = ["DataKind", "DataStore", "announce", "kinds", "register"]
+__all__ = ["DataKind", "DataStore", "SomeStore", "announce", "kinds", "register"]
 
 Asked = TypeVar("Asked", bound=Query, contravariant=True)
 
@@ -23,9 +23,9 @@ Asked = TypeVar("Asked", bound=Query, contravariant=True)
 class DataKind:
     """One kind of data. Public: all of it; it holds no data.
 
-    ``declarations`` are the classes that can be written into certificates: queries, mechanisms and laws of its own.
-    ``messages`` is the import name of the package whose folder ``messages`` holds its catalogue (``….en.toml``,
-    ``….zh-Hans.toml``), or None.
+    ``declarations`` are the classes that can be written into certificates: its queries, mechanisms and error
+    distributions. ``messages`` is the import name of the package whose folder ``messages`` holds its catalogue
+    (``….en.toml``, ``….zh-Hans.toml``), or None.
     ``plots`` maps the name of a plot to ``module:function``, imported when it is first drawn. ``store`` is the
     ``module:class`` that makes the store of a vault from its setting (:class:`sfumato.gate.setting.Setting`), imported
     when a vault is made; None where a vault keeps none of this kind.
@@ -46,7 +46,7 @@ class DataKind:
                     f"the {what} of {self.name!r} is at {place!r}, which is not module:function; the kind was not made."
                 )
 
-    def opened(self, setting: Any) -> Any:
+    def opened(self, setting: object) -> Any:  # of the class that it names, which is above core
         """The store of one vault, which ``setting`` describes; None where a vault keeps none of this kind."""
         if self.store is None:
             return None
@@ -119,6 +119,9 @@ class DataStore(Protocol[Asked]):
         """
         return {}
 
-    def read(self, query: Asked) -> Any:
+    def read(self, query: Asked) -> object:
         """Read the data, after the charge. Sensitive: the result is exact and must meet noise before anyone sees it."""
         ...
+
+
+SomeStore: TypeAlias = DataStore[Any]  # of some kind: ``answers`` says which queries it takes

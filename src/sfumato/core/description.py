@@ -19,14 +19,13 @@ __all__ = [
     "Form",
     "Joined",
     "Listed",
-    "Measured",
+    "MeasuredColumn",
     "OneLine",
     "Paragraph",
     "Phrase",
     "Range",
-    "Run",
-    "Spaced",
     "Word",
+    "WordRun",
     "phrase",
     "plain",
 ]
@@ -64,7 +63,7 @@ class Joined:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class WordRun:
     """Several words, one directly after the other."""
 
     parts: tuple["Word", ...]
@@ -77,14 +76,7 @@ class OneLine:
     word: "Word"
 
 
-@dataclass(frozen=True, slots=True)
-class Spaced:
-    """A word that follows Chinese signs: with a space before it where it starts with a letter or a figure."""
-
-    word: "Word"
-
-
-Word = str | Phrase | Counted | Listed | Joined | Run | OneLine | Spaced
+Word = str | Phrase | Counted | Listed | Joined | WordRun | OneLine
 Paragraph = tuple[str, ...]
 """Keys of messages, said one after the other and filled from the figures of the release."""
 
@@ -142,14 +134,14 @@ PLACES = frozenset(
         "held_back",  # what was cut off
         "listed",  # what a public list leaves out
         "patient_limit",  # what of a person counts, in the words for patients
-        "manager_limit",  # what was not counted, where managers are told
+        "manager_limit",  # what was not counted, for managers
         "again",  # what several of them cost; else words for any release
     }
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class MeasuredColumn:
     """What a computed column is: in words, whether it counts rows or persons, and what it can be at all."""
 
     words: Word
@@ -177,11 +169,11 @@ class Description:
     protected unit in them, where that is not the unit itself; ``together`` is the key for several such units.
     ``paragraphs`` says at each place of a text (:data:`PLACES`) what this release says there in its own words,
     ``facts`` the same for the list of facts, by their names. ``measured`` are columns that were computed, ``ranges``
-    what values were held to, ``aside`` names columns that are told elsewhere than among the margins. ``counts`` says
-    that all numbers count rows or persons, ``once`` that each of a public number of units counts exactly once.
+    what values were held to, ``aside`` names columns that are described elsewhere than among the margins. ``counts``
+    says that all numbers count rows or persons, ``once`` that each of a public number of units counts exactly once.
     ``height`` is by how much one row moves the numbers that were drawn.
-    ``plot`` is the picture of the answer; ``scattered`` says why no one law of noise can be drawn, where that is so.
-    ``glance`` are figures that stand first, each with the key of its words, where they are not margins.
+    ``plot`` is the picture of the answer; ``scattered`` says why no single noise distribution can be drawn, where that
+    is so. ``glance`` are figures that stand first, each with the key of its words, where they are not margins.
     """
 
     form: Form
@@ -194,7 +186,7 @@ class Description:
     together: str | None = None
     paragraphs: Mapping[str, tuple[Paragraph, ...]] = field(default_factory=dict)
     facts: Mapping[str, Word] = field(default_factory=dict)
-    measured: Mapping[str, Measured] = field(default_factory=dict)
+    measured: Mapping[str, MeasuredColumn] = field(default_factory=dict)
     ranges: tuple[Range, ...] = ()
     aside: tuple[str, ...] = ()
     counts: bool = True

@@ -10,11 +10,11 @@ import dataclasses
 import json
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from fractions import Fraction
 from functools import cache
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 from sfumato.errors import InvalidInput, Unsupported
 
@@ -26,7 +26,16 @@ MOST_BITS = 13_000  # of each part of a rational: its text is read up to 4,000 s
 _PLAIN = frozenset({type(None), bool, int, str})
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
+Hint = Any  # a type as a field is declared with it: a class, a union or a generic alias
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
+
 Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
+
+
+def _kept(function: Callable[Given, Found]) -> Callable[Given, Found]:
+    """``functools.cache``, with the types of the arguments: mypy does not take every class for hashable."""
+    return cache(function)  # type: ignore[return-value]  # arguments need not be known as hashable
 
 
 @runtime_checkable
@@ -44,25 +53,25 @@ def encode(value: object) -> Json:
     '1/2'
     """
     if type(value) in _PLAIN:
-        return value  # type: ignore[return-value]
+        return value  # type: ignore[return-value]  # mypy does not narrow by the exact type
     match value:
         case None | bool() | int() | str():
             return value.value if isinstance(value, Enum) else value
         case Fraction():
             if max(value.numerator.bit_length(), value.denominator.bit_length()) > MOST_BITS:
-                raise InvalidInput("a number has so many digits that it could not be read again; nothing was written.")
+                raise InvalidInput("a number has too many digits to be read again; nothing was written.")
             return f"{value.numerator}/{value.denominator}"
         case Enum():
             return encode(value.value)
         case tuple() | list():
             return [encode(item) for item in value]
-        case _ if (names := _names(type(value))) is not None:  # type: ignore[arg-type]
+        case _ if (names := _names(type(value))) is not None:
             body = {name: encode(getattr(value, name)) for name in names}
-            return {"kind": value.KIND, "version": value.VERSION, **body}  # type: ignore[attr-defined]
+            return {"kind": value.KIND, "version": value.VERSION, **body}  # type: ignore[attr-defined]  # what has names has both
     raise InvalidInput(f"a {type(value).__name__} cannot be written into a document; nothing was written.")
 
 
-def check_types(document: Any, path: str = "document") -> None:
+def check_types(document: object, path: str = "document") -> None:
     """Refuse a document with a field that is not of exactly the type it is declared with, however deep.
 
     What was made in Python was never read: a text in place of an enumeration, or a fraction in place of a whole number,
@@ -78,7 +87,7 @@ def check_types(document: Any, path: str = "document") -> None:
     Traceback (most recent call last):
     sfumato.errors.InvalidInput: document.rows[1] is not of the type that it must have; nothing was done.
     """
-    hints, _ = _hints(type(document))  # type: ignore[arg-type]
+    hints, _ = _hints(type(document))
     for name, hint in hints.items():
         _check_type(getattr(document, name), hint, f"{path}.{name}")
 
@@ -120,7 +129,7 @@ def parse(text: str) -> Json:
 
     def whole(token: str) -> Json:
         if len(token) > MOST_DIGITS:
-            raise InvalidInput("the document holds a whole number of absurd length; it was not read.")
+            raise InvalidInput("the document holds a whole number with too many digits; it was not read.")
         return int(token)
 
     try:
@@ -136,24 +145,24 @@ def parse(text: str) -> Json:
     return value
 
 
-def by_kind(classes: Iterable[type]) -> dict[str, type]:
+def by_kind(classes: Iterable[type[Document]]) -> dict[str, type[Document]]:
     """Document classes by their kind; two of one kind are refused."""
-    found: dict[str, type] = {}
+    found: dict[str, type[Document]] = {}
     for cls in classes:
-        if cls.KIND in found:  # type: ignore[attr-defined]
-            raise InvalidInput(f"two declarations share the kind {cls.KIND!r}")  # type: ignore[attr-defined]
-        found[cls.KIND] = cls  # type: ignore[attr-defined]
+        if cls.KIND in found:
+            raise InvalidInput(f"two declarations share the kind {cls.KIND!r}")
+        found[cls.KIND] = cls
     return found
 
 
 class Registry:
     """The explicit list of document classes that a reader knows, by kind."""
 
-    def __init__(self, classes: Iterable[type]) -> None:
+    def __init__(self, classes: Iterable[type[Document]]) -> None:
         self._listed = by_kind(classes)
 
     @property
-    def _classes(self) -> dict[str, type]:
+    def _classes(self) -> dict[str, type[Document]]:
         return self._listed
 
     @property
@@ -165,14 +174,14 @@ class Registry:
         """Whether the class of a document is listed: not one made from it, which could say anything of itself."""
         return type(document) is self._classes.get(getattr(type(document), "KIND", ""))
 
-    def decode(self, body: Json, path: str = "document") -> Any:
+    def decode(self, body: Json, path: str = "document") -> Any:  # a document of the class that its kind names
         """Read one document, checking kind, version and every field; ``path`` is what errors call it."""
         if not isinstance(body, dict):
             raise InvalidInput(f"{path} is not a document (an object with kind and version); it was not read.")
         cls = self._class(body, path)
         hints, optional = _hints(cls)
         # A field that an older version did not have yet takes its default.
-        older = int(str(body["version"])) < cls.VERSION  # type: ignore[attr-defined]
+        older = int(str(body["version"])) < cls.VERSION
         for name in body:
             if name not in hints and name not in ("kind", "version"):
                 raise InvalidInput(f"{path}.{name} is not a field of {body['kind']!r}; the document was not read.")
@@ -188,12 +197,12 @@ class Registry:
         except InvalidInput as wrong:
             raise InvalidInput(f"{path}: {wrong}") from None
 
-    def _class(self, body: Mapping[str, Json], path: str) -> type:
+    def _class(self, body: Mapping[str, Json], path: str) -> type[Document]:
         kind, version = body.get("kind"), body.get("version")
         if not isinstance(kind, str) or kind not in self._classes:
             raise Unsupported(f"{path}.kind = {kind!r} is unknown; known are {', '.join(sorted(self._classes))}.")
         cls = self._classes[kind]
-        newest: int = cls.VERSION  # type: ignore[attr-defined]
+        newest = cls.VERSION
         if isinstance(version, bool) or not isinstance(version, int) or version < 1:
             raise InvalidInput(f"{path}.version = {version!r} is not a version number; the document was not read.")
         if version > newest:
@@ -203,7 +212,7 @@ class Registry:
             )
         return cls
 
-    def _value(self, value: Json, hint: Any, path: str) -> Any:
+    def _value(self, value: Json, hint: Hint, path: str) -> object:
         plain, options = _options(hint)
         if type(value) in plain:
             return value
@@ -229,10 +238,10 @@ class Registry:
         raise InvalidInput(f"{path} has the wrong type; the document was not read.")
 
 
-def _check_type(value: Any, hint: Any, path: str) -> None:
+def _check_type(value: object, hint: Hint, path: str) -> None:
     _, options = _options(hint)
     if any(type(value) is option for option, _ in options):
-        if _names(type(value)) is not None:  # type: ignore[arg-type]
+        if _names(type(value)) is not None:
             check_types(value, path)
         return
     for option, inner in options:
@@ -243,20 +252,20 @@ def _check_type(value: Any, hint: Any, path: str) -> None:
                     for place, (item, each) in enumerate(zip(value, hints, strict=True)):
                         _check_type(item, each, f"{path}[{place}]")
                 return
-        if _names(type(value)) is not None and _meets(value, option):  # type: ignore[arg-type]
+        if _names(type(value)) is not None and _meets(value, option):
             check_types(value, path)
             return
     raise InvalidInput(f"{path} is not of the type that it must have; nothing was done.")
 
 
-@cache
-def _bare(hint: Any) -> frozenset[type]:
+@_kept
+def _bare(hint: Hint) -> frozenset[type]:
     """The types of a hint that have nothing inside to look at."""
     return frozenset(option for option, _ in _options(hint)[1] if option in (*_PLAIN, Fraction))
 
 
-@cache
-def _options(hint: Any) -> tuple[frozenset[type], tuple[tuple[Any, tuple[Any, ...]], ...]]:
+@_kept
+def _options(hint: Hint) -> tuple[frozenset[type], tuple[tuple[Hint, tuple[Hint, ...]], ...]]:
     """The types that a field may have, each with the types inside a tuple; first those that are taken as they are."""
     options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
     plain: list[type] = [types.NoneType] if types.NoneType in options else []  # before an enumeration refuses it
@@ -268,7 +277,7 @@ def _options(hint: Any) -> tuple[frozenset[type], tuple[tuple[Any, tuple[Any, ..
     return frozenset(plain), inside
 
 
-@cache
+@_kept
 def _names(cls: type) -> tuple[str, ...] | None:
     """The fields of a class of documents; None for any other class."""
     if not (hasattr(cls, "KIND") and hasattr(cls, "VERSION")):
@@ -276,15 +285,15 @@ def _names(cls: type) -> tuple[str, ...] | None:
     return tuple(field.name for field in dataclasses.fields(cls))
 
 
-@cache
-def _hints(cls: type) -> tuple[Mapping[str, Any], frozenset[str]]:
+@_kept
+def _hints(cls: type) -> tuple[Mapping[str, Hint], frozenset[str]]:
     """The fields of a class of documents with their types, and those that have a default."""
     fields, hints = dataclasses.fields(cls), typing.get_type_hints(cls)
     optional = frozenset(field.name for field in fields if field.default is not dataclasses.MISSING)
     return {field.name: hints[field.name] for field in fields}, optional
 
 
-def _meets(document: object, option: Any) -> bool:
+def _meets(document: object, option: Hint) -> bool:
     """Whether a document is of a class, or has all that a Protocol asks for; looked up on the class, nothing is run."""
     if getattr(option, "_is_protocol", False):
         asked = {*vars(option), *vars(option).get("__annotations__", {})}

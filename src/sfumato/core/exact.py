@@ -40,7 +40,7 @@ def rational(value: Exact, name: str) -> Fraction:
     if isinstance(value, int | Fraction):
         return Fraction(value)
     if isinstance(value, str | Decimal) and not _short(value):
-        raise InvalidInput(f"{name} is a number of absurd length; nothing was done. Give fewer digits.")
+        raise InvalidInput(f"{name} has too many digits; nothing was done. Give fewer digits.")
     if not (value.is_finite() if isinstance(value, Decimal) else isinstance(value, str) or math.isfinite(value)):
         raise InvalidInput(f"{name} = {value} is not a finite number; nothing was done. Give a finite {name}.")
     try:

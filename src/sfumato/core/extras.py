@@ -1,14 +1,14 @@
 """Optional parts: imported when used, and named with the command that installs them when absent."""
 
 import importlib
-from typing import Any
+from types import ModuleType
 
 from sfumato.errors import MissingExtra
 
 __all__ = ["need"]
 
 
-def need(module: str, command: str) -> Any:
+def need(module: str, command: str) -> ModuleType:
     """Import an optional module, or say how to get it.
 
     >>> need("json", "never shown").loads("1")

@@ -1,4 +1,4 @@
-"""Guarantees: what a release promises about one unit, in the five languages of the field.
+"""Guarantees: how much a release can reveal about one unit, in the five definitions of the field.
 
 Each guarantee answers three questions, rounded outward: δ at a given ε, ε at a given δ, and what becomes of it for
 a group of k units. Replacing a unit is removing one and adding one, so an add/remove guarantee read under *replace*
@@ -37,7 +37,7 @@ class Guarantee(Protocol):
         ...
 
     def group(self, size: int) -> "Guarantee":
-        """The same promise for any ``size`` units together."""
+        """The same guarantee for any ``size`` units together."""
         ...
 
 
@@ -120,11 +120,11 @@ class Pure:
         return self.approximate().epsilon_at(delta)
 
     def group(self, size: int) -> "Pure":
-        """The promise for k units is kε."""
+        """The guarantee for k units is kε."""
         return Pure(epsilon=natural(size, "group size") * self.epsilon)
 
     def approximate(self) -> Approximate:
-        """The same promise, written with δ = 0."""
+        """The same guarantee, written with δ = 0."""
         return Approximate(epsilon=self.epsilon, delta=Fraction(0))
 
     def zcdp(self) -> "ZCDP":
@@ -209,7 +209,7 @@ class ZCDP:
         return _settled(_near(self.rho, asked), lambda order: _renyi_epsilon(order, self.rho * order, asked))
 
     def group(self, size: int) -> "ZCDP":
-        """The promise for k units is k²ρ."""
+        """The guarantee for k units is k²ρ."""
         return ZCDP(rho=natural(size, "group size") ** 2 * self.rho)
 
 
@@ -248,7 +248,7 @@ class GDP:
         if self.delta_at(0) <= asked:
             return Fraction(0)
         if asked <= enclosures.normal_cdf(-_DEEPEST).high:
-            raise Refused(f"a δ below e^(−{_DEEPEST}²/2) is not worked out; nothing was done. Ask for a larger δ.")
+            raise Refused(f"a δ below e^(−{_DEEPEST}²/2) is not supported; nothing was done. Ask for a larger δ.")
         high = Fraction(1)
         while self.delta_at(high) > asked:
             high *= 2
@@ -259,7 +259,7 @@ class GDP:
         return high
 
     def group(self, size: int) -> "GDP":
-        """The promise for k units is kμ."""
+        """The guarantee for k units is kμ."""
         return GDP(mu=natural(size, "group size") * self.mu)
 
 

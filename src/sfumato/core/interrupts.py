@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from enum import Enum
+from types import FrameType
 from typing import Final, Literal, TypeVar
 
 from sfumato.errors import Refused
@@ -78,9 +79,9 @@ def signals() -> Iterator[list[int]]:
         yield arrived
         return
 
-    def note(number: int, frame: object) -> None:
+    def note(number: int, frame: FrameType | None) -> None:
         arrived.append(number)
-        before(number, frame)  # type: ignore[arg-type]
+        before(number, frame)
 
     signal.signal(signal.SIGINT, note)
     try:

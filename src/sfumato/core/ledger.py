@@ -137,17 +137,17 @@ def check_next(number: int, place: int, holder: str, last: tuple[int, str | None
     ``last`` is the place that was taken last, and by whom. False says that this very state took the place before.
     """
     if type(place) is not int or place < 0 or not holder:
-        raise InvalidInput("a place in a count is a whole number from 0, with a holder; nothing was told.")
+        raise InvalidInput("a place in a count is a whole number from 0, with a holder; nothing was released.")
     at = -1 if last is None else last[0]
     if place > at + 1:
         raise LedgerError(
             f"state {place} does not follow the ledger's count of charge {number}, which is at {at}: the ledger was "
-            "restored from a backup that is older than the state. Nothing was resumed and nothing was told. Bring the "
-            "newer ledger back."
+            "restored from a backup that is older than the state. Nothing was resumed and nothing was released. Bring "
+            "the newer ledger back."
         )
     if last is not None and place <= at and (place, holder) != last:
         raise Refused(
             f"state {place} of charge {number} is older than the ledger's count, or another copy of it has gone on; "
-            "nothing was resumed, nothing was told, and the charge counts. Go on with the newest state."
+            "nothing was resumed, nothing was released, and the charge counts. Go on with the newest state."
         )
     return place > at

@@ -27,7 +27,7 @@ def exact_multiplier(*, epsilon: Exact, delta: Exact) -> Fraction:
     """
     asked, room = positive(epsilon, "epsilon"), _room(delta)
     if room < GDP(mu=min(asked, Fraction(1)) / 200).delta_at(asked):  # 200 standard deviations out: the δ stated there
-        raise Refused("a δ that small is not worked out, and no σ was given. Ask for a larger δ.")
+        raise Refused("a δ that small is not supported, and no σ was given. Ask for a larger δ.")
     return least_decimal(lambda times: over(GDP(mu=1 / times).delta_at(asked), room), digits=DIGITS)
 
 
@@ -52,5 +52,5 @@ def classical_multiplier(*, epsilon: Exact, delta: Exact) -> Fraction:
 def _room(delta: Exact) -> Fraction:
     room = positive(probability(delta, "delta"), "delta")
     if room == 1:
-        raise InvalidInput("delta = 1 promises nothing; no σ was given. Give a delta below 1.")
+        raise InvalidInput("delta = 1 guarantees nothing; no σ was given. Give a delta below 1.")
     return room

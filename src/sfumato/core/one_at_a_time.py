@@ -4,12 +4,11 @@ import os
 import threading
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 __all__ = ["one_at_a_time"]
 
 _turn = threading.Lock()
-_held: dict[Hashable, tuple[Any, int]] = {}  # the lock of each thing, and how many are after it
+_held: dict[Hashable, tuple["threading.RLock", int]] = {}  # the lock of each thing, and how many are after it
 
 
 @contextmanager

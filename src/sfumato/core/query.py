@@ -1,4 +1,4 @@
-"""The vocabulary of the spine: dataset, query, mechanism and law, as small Protocols that any area can meet."""
+"""The vocabulary of the architecture: dataset, query, mechanism and law, as small Protocols that any area can meet."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +16,8 @@ from sfumato.core.units import Unit
 from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from sfumato.core.columns import ResultColumn
+    from sfumato.core.release import Release
     from sfumato.core.statement import Statement
 
 __all__ = ["Answer", "Dataset", "DrawnMechanism", "Fitted", "Law", "Mechanism", "Query", "ReleasedQuery", "check_name"]
@@ -85,7 +87,7 @@ class Query(Protocol):
         """How far one unit, held to ``limit``, can move the answer."""
         ...
 
-    def columns(self, release: Any) -> Mapping[str, Any]:
+    def columns(self, release: "Release") -> "Mapping[str, ResultColumn]":
         """The columns of the answer as figures with intervals, by name: post-processing of the release."""
         ...
 
@@ -98,9 +100,9 @@ class Query(Protocol):
         ...
 
     def expected(self, law: "Law", confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
-        """The margin to expect of each column that can be told beforehand, from public facts alone.
+        """The margin to expect of each column where it is known beforehand, from public facts alone.
 
-        ``rows`` is how many rows a group is expected to have, for columns whose error hangs on that.
+        ``rows`` is how many rows a group is expected to have, for columns whose error depends on that.
         """
         ...
 
@@ -141,7 +143,7 @@ class Law(Protocol):
 
 @runtime_checkable
 class Mechanism(Protocol):
-    """What is added to an exact answer: its loss for the accountant, its law for the reader.
+    """What is added to an exact answer: its loss for the accountant, its error distribution for the reader.
 
     One that draws its whole answer at once is a :class:`DrawnMechanism`; those of sessions draw step by step.
     """
@@ -163,7 +165,7 @@ class Mechanism(Protocol):
 class DrawnMechanism(Mechanism, Protocol):
     """A mechanism that draws one answer from what was read: what a release needs, whatever the kind of data."""
 
-    def draw(self, exact: Any, words: Any) -> Answer:
+    def draw(self, exact: Any, words: Any) -> Answer:  # each takes what its own query reads, and random words
         """The answer; ``words`` are random bits (:class:`sfumato.noise.Words`). Sensitive: ``exact``."""
         ...
 

@@ -5,11 +5,12 @@ The query is a declaration without data; the gate alone can answer it. Asking fo
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, field
 from fractions import Fraction
 from typing import Protocol
 
 from sfumato.core.budget import Budget
+from sfumato.core.deprecation import withdrawn
 from sfumato.core.exact import Exact, decimal_down, decimal_up
 from sfumato.core.limits import Limit
 from sfumato.core.query import Mechanism, Query
@@ -96,12 +97,17 @@ class Gate(Protocol):
         ...
 
 
+@withdrawn(gate="release, preview and epsilon_for")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A query and the gate that can answer it."""
+    """A query, and behind it the gate that can answer it."""
 
     query: Query
-    gate: Gate
+    gate: InitVar[Gate]
+    _gate: Gate = field(init=False, repr=False)
+
+    def __post_init__(self, gate: Gate) -> None:
+        object.__setattr__(self, "_gate", gate)
 
     def release(
         self,
@@ -122,7 +128,7 @@ class Question:
         ``reads`` are the first and the last day of the data, where the account has windows of time.
         """
         spend = Budget.asked(epsilon=epsilon, delta=delta)
-        return self.gate.release(self.query, spend, fresh=fresh, idempotency=idempotency, reads=reads)
+        return self._gate.release(self.query, spend, fresh=fresh, idempotency=idempotency, reads=reads)
 
     def preview(
         self,
@@ -137,7 +143,7 @@ class Question:
         ``rows`` is how many rows you expect in a group: the error of a mean, a share or a variance depends on it.
         """
         spend = Budget.asked(epsilon=epsilon, delta=delta)
-        return self.gate.preview(self.query, spend, confidence=confidence, rows=rows)
+        return self._gate.preview(self.query, spend, confidence=confidence, rows=rows)
 
     def epsilon_for(
         self,
@@ -154,7 +160,7 @@ class Question:
         ``rows`` is how many rows you expect in a group, for means, shares and variances; ``column`` says which column
         is meant where there are several.
         """
-        return self.gate.epsilon_for(
+        return self._gate.epsilon_for(
             self.query, margin=margin, confidence=confidence, joint=joint, delta=delta, rows=rows, column=column
         )
 

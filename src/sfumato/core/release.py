@@ -1,22 +1,27 @@
-"""Releases: noisy numbers with the law of their error, a certificate, and the way to explain themselves."""
+"""Releases: noisy numbers with their error distribution, a certificate, and explanations."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sfumato.core.budget import Budget
 from sfumato.core.certificate import Certificate
+from sfumato.core.columns import AnswerFigure, AnswerRatio, ResultColumn, Value
+from sfumato.core.deprecation import withdrawn
 from sfumato.core.exact import Exact, probability
 from sfumato.core.extras import need
+from sfumato.core.foreign import Chart, Frame
 from sfumato.core.statement import Statement
 from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Presenter", "Release", "only_release"]
+__all__ = ["Presenter", "Release", "delivered_again", "only_release", "presenter_of", "shown_columns"]
+
+Columns = list[tuple[str, Sequence[Value], Sequence[tuple[Value, Value]] | None]]
 
 
 class Presenter(Protocol):
@@ -26,11 +31,16 @@ class Presenter(Protocol):
         """Put the release into plain language."""
         ...
 
-    def plot(self, release: "Release", kind: str, language: str, theme: str, column: str | None) -> Any:
+    def plot(self, release: "Release", kind: str, language: str, theme: str, column: str | None) -> Chart:
         """Draw the release."""
         ...
 
-    def map(self, release: "Release", areas: str | Path | Mapping[str, Any], **asked: Any) -> Any:
+    def map(
+        self,
+        release: "Release",
+        areas: str | Path | Mapping[str, object],
+        **asked: Any,  # names, each of a text or None
+    ) -> Chart:
         """Draw the release by area."""
         ...
 
@@ -42,15 +52,16 @@ class Presenter(Protocol):
         """A small table for notebooks."""
         ...
 
-    def figure(self, release: "Release") -> Any:
+    def figure(self, release: "Release") -> AnswerFigure:
         """The release as a figure that can be computed with (:class:`sfumato.inference.Figure`)."""
         ...
 
-    def explain_figure(self, figure: Any, language: str, audience: str) -> str:
+    def explain_figure(self, figure: ResultColumn, language: str, audience: str) -> str:
         """Put figures that were computed from releases into plain language."""
         ...
 
 
+@withdrawn(presenter="explain, plot, map, report and figure", shown="columns, interval and to_arrow")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
     """What leaves the vault.
@@ -63,7 +74,11 @@ class Release:
     certificate: Certificate
     charged: Budget
     repeated: bool
-    presenter: Presenter
+    presenter: InitVar[Presenter]
+    _presenter: Presenter = field(init=False, repr=False)
+
+    def __post_init__(self, presenter: Presenter) -> None:
+        object.__setattr__(self, "_presenter", presenter)
 
     @property
     def values(self) -> tuple[int, ...]:
@@ -71,25 +86,25 @@ class Release:
         return self.statement.values
 
     @property
-    def columns(self) -> Mapping[str, Any]:
+    def columns(self) -> Mapping[str, ResultColumn]:
         """The columns of the answer as figures with intervals, by name; they cost nothing."""
         return self.statement.query.columns(self)
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> Any:  # a figure of the class that the query says, above core
         """One column of the answer, as a figure with intervals."""
         columns = self.columns
         if name not in columns:
             raise InvalidInput(f"this release has no column {name!r}; it has {', '.join(columns)}.")
         return columns[name]
 
-    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Any, Any]]:
+    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Value, Value]]:
         """Low and high for each number; with ``joint`` all of them hold at once with this confidence.
 
         Covers the privacy noise: the exact figure *under the limit* lies inside. What the limit cut off, sampling and
         errors in the data are not covered.
         """
         if self.statement.query.measure is None:
-            return self._only().interval(confidence, joint=joint)  # type: ignore[no-any-return]
+            return self._only().interval(confidence, joint=joint)
         level = probability(confidence, "confidence")
         if level in (0, 1):
             raise InvalidInput(f"confidence = {level} has no interval; give one between 0 and 1, such as 0.95.")
@@ -100,8 +115,8 @@ class Release:
         """The labels, the numbers and their intervals as an Arrow table."""
         import pyarrow as pa
 
-        columns: dict[str, Sequence[Any]] = {**self.statement.query.labels()}
-        for name, values, ends in self.shown(confidence):
+        columns: dict[str, Sequence[Value]] = {**self.statement.query.labels()}
+        for name, values, ends in self._shown(confidence):
             columns[name] = values
             if ends is None:
                 continue
@@ -111,9 +126,7 @@ class Release:
             columns["high" if alone else f"{name}_high"] = highs
         return pa.table({name: _plain(column) for name, column in columns.items()})
 
-    def shown(
-        self, confidence: Exact = Fraction(19, 20)
-    ) -> list[tuple[str, Sequence[Any], Sequence[tuple[Any, Any]] | None]]:
+    def _shown(self, confidence: Exact = Fraction(19, 20)) -> Columns:
         """Each column of the answer: its name, its numbers and their intervals; none where they were chosen."""
         if self.statement.query.measure is not None:
             return [(self.statement.query.measure, self.values, self.interval(confidence))]
@@ -122,7 +135,7 @@ class Release:
             for name, column in self.columns.items()
         ]
 
-    def _only(self) -> Any:
+    def _only(self) -> ResultColumn:
         columns = self.columns
         if not columns:
             raise InvalidInput("this release has no columns of numbers; nothing was computed.")
@@ -134,12 +147,12 @@ class Release:
         (column,) = columns.values()
         return column
 
-    def to_pandas(self, confidence: Exact = Fraction(19, 20)) -> Any:
+    def to_pandas(self, confidence: Exact = Fraction(19, 20)) -> Frame:
         """The same table for pandas, which must be installed."""
         need("pandas", "pip install pandas")
         return self.to_arrow(confidence).to_pandas()
 
-    def to_polars(self, confidence: Exact = Fraction(19, 20)) -> Any:
+    def to_polars(self, confidence: Exact = Fraction(19, 20)) -> Frame:
         """The same table for Polars, which must be installed."""
         return need("polars", "pip install polars").from_arrow(self.to_arrow(confidence))
 
@@ -147,29 +160,29 @@ class Release:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def explain(self, language: str = "en", audience: str = "public") -> str:
-        """Say in plain words what was released, how exact it is and what it promises.
+        """Say in plain words what was released, how exact it is and what it guarantees.
 
         ``language`` is ``en`` or ``zh``; ``audience`` is ``public``, ``patient``, ``clinician``, ``manager`` or
         ``board``, an ethics board.
         """
-        return self.presenter.explain(self, language, audience)
+        return self._presenter.explain(self, language, audience)
 
     def plot(
         self, kind: str = "intervals", *, column: str | None = None, language: str = "en", theme: str = "light"
-    ) -> Any:
+    ) -> Chart:
         """Draw the release as an Altair chart; needs the ``plots`` extra.
 
-        ``kind`` is ``intervals`` (the numbers with their error), ``noise`` (the law of the error), ``belief`` (what an
-        attacker can come to believe) or ``frontier`` (the error at other ε); of networks also ``degrees`` and
+        ``kind`` is ``intervals`` (the numbers with their error), ``noise`` (the error distribution), ``belief`` (what
+        an attacker can come to believe) or ``frontier`` (the error at other ε); of networks also ``degrees`` and
         ``matrix``. The ``intervals`` of a stream are its series with bands, or its alarms over time. ``theme`` is
         ``light`` or ``dark``.
         ``column`` picks one where the answer has several; without it, ``intervals`` draws them side by side.
         """
-        return self.presenter.plot(self, kind, language, theme, column)
+        return self._presenter.plot(self, kind, language, theme, column)
 
     def map(
         self,
-        areas: str | Path | Mapping[str, Any],
+        areas: str | Path | Mapping[str, object],
         *,
         key: str | None = None,
         property: str | None = None,
@@ -177,7 +190,7 @@ class Release:
         column: str | None = None,
         language: str = "en",
         theme: str = "light",
-    ) -> Any:
+    ) -> Chart:
         """Draw the numbers by area, and beside them how exact they are, as an Altair chart; needs the ``plots`` extra.
 
         ``areas`` is a TopoJSON or GeoJSON file of your own, or what one holds. ``key`` is the key column that names
@@ -185,7 +198,7 @@ class Release:
         several objects of a topology, and ``column`` one of several columns.
         """
         asked = {"key": key, "property": property, "object": object, "column": column}
-        return self.presenter.map(self, areas, **asked, language=language, theme=theme)
+        return self._presenter.map(self, areas, **asked, language=language, theme=theme)
 
     def report(
         self, path: str | Path, *, languages: Sequence[str] = ("en", "zh"), reason: str = "", legal_basis: str = ""
@@ -195,43 +208,43 @@ class Release:
         ``reason`` says why this ε and no smaller one, ``legal_basis`` on which ground it may be published; both are
         decisions of people. With both, the page is a publication and states them; without, it says that it is a draft.
         """
-        return self.presenter.report(self, Path(path), languages, reason, legal_basis)
+        return self._presenter.report(self, Path(path), languages, reason, legal_basis)
 
     @property
-    def figure(self) -> Any:
+    def figure(self) -> AnswerFigure:
         """The release as a :class:`~sfumato.inference.Figure`: to add, subtract, divide, pick from and add up.
 
         Figures cost nothing and carry the error of the noise along. ``a + b``, ``a - b``, ``2 * a`` and ``a / b`` on
         releases are short for the same on their figures.
         """
-        return self.presenter.figure(self)
+        return self._presenter.figure(self)
 
-    def __add__(self, other: object) -> Any:
+    def __add__(self, other: object) -> AnswerFigure:
         return self.figure + other
 
-    def __radd__(self, other: object) -> Any:
+    def __radd__(self, other: object) -> AnswerFigure:
         return other + self.figure
 
-    def __sub__(self, other: object) -> Any:
+    def __sub__(self, other: object) -> AnswerFigure:
         return self.figure - other
 
-    def __rsub__(self, other: object) -> Any:
+    def __rsub__(self, other: object) -> AnswerFigure:
         return other - self.figure
 
-    def __mul__(self, factor: object) -> Any:
+    def __mul__(self, factor: object) -> AnswerFigure:
         return self.figure * factor
 
-    def __rmul__(self, factor: object) -> Any:
+    def __rmul__(self, factor: object) -> AnswerFigure:
         return factor * self.figure
 
-    def __truediv__(self, other: object) -> Any:
+    def __truediv__(self, other: object) -> AnswerFigure | AnswerRatio:
         return self.figure / other
 
     def _repr_html_(self) -> str:
-        return self.presenter.html(self)
+        return self._presenter.html(self)
 
 
-def _plain(column: Sequence[Any]) -> list[Any]:
+def _plain(column: Sequence[Value]) -> list[Value]:
     """Numbers as Arrow takes them: fractions as doubles."""
     if any(isinstance(value, Fraction) for value in column):
         return [float(value) for value in column]
@@ -248,3 +261,18 @@ def only_release(given: object) -> Release:
     if not isinstance(given, Release):
         raise InvalidInput(f"post-processing takes releases and was given {type(given).__name__}; nothing was done.")
     return given
+
+
+def shown_columns(release: Release, confidence: Exact = Fraction(19, 20)) -> Columns:
+    """Each column of an answer: its name, its numbers and their intervals; none where they were chosen."""
+    return release._shown(confidence)
+
+
+def presenter_of(release: Release) -> Presenter:
+    """Whoever turns a release into words and pictures."""
+    return release._presenter
+
+
+def delivered_again(release: Release) -> Release:
+    """A stored answer as it is handed out once more, for nothing."""
+    return replace(release, presenter=release._presenter, charged=Budget.none(), repeated=True)

@@ -1,4 +1,4 @@
-"""The least number at which a function has come down to 0: a whole number, or a decimal of so many digits.
+"""The least number at which a function has come down to 0: a whole number, or a decimal with a given number of digits.
 
 The sign of the function decides, so it must be exact; its size only says where to look next. :func:`over` makes such a
 function of two rationals, and a plain yes or no can be written ``0.5 - holds(n)``.
@@ -45,7 +45,7 @@ def least_whole(excess: Callable[[int], float], *, near: int = 1) -> int:
 def around_decimal(
     excess: Callable[[Fraction], float], *, digits: int, near: Fraction = Fraction(1)
 ) -> tuple[Fraction, Fraction]:
-    """The last decimal of so many digits at which ``excess``, which falls, is above 0, and the first where it is not.
+    """The last decimal with this many digits at which the falling ``excess`` is above 0, and the first where it is not.
 
     Assumes: it is above 0 for some number above 0, and not above 0 for some larger one. The search begins ``near``.
 
@@ -67,7 +67,7 @@ def around_decimal(
 
 
 def least_decimal(excess: Callable[[Fraction], float], *, digits: int, near: Fraction = Fraction(1)) -> Fraction:
-    """The least decimal of so many digits at which ``excess`` is not above 0; as :func:`around_decimal`.
+    """The least decimal with this many digits at which ``excess`` is not above 0; as :func:`around_decimal`.
 
     >>> float(least_decimal(lambda x: Fraction(2, 3) - x, digits=4))
     0.6667

@@ -63,6 +63,6 @@ class Statement:
     account: Account
     values: tuple[int, ...]
     found: tuple[tuple[str | int | bool, ...], ...] = ()
-    """Keys that nobody declared and that the mechanism let through; one for each row of the answer."""
+    """Keys that the mechanism selected (private key discovery); one for each row of the answer."""
     derived: tuple[Dataset, ...] = ()
     """Private datasets of which the steward vouches that each row depends on the rows of one unit only."""

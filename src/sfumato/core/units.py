@@ -292,7 +292,7 @@ def _relation(relation: str | Relation | None, unit: str) -> Relation:
 
 def _column(column: str | None, unit: str) -> str:
     if column is None:
-        raise NotDeclared(f"{unit}(...) needs the column that tells persons apart, e.g. {unit}('patient_id', …).")
+        raise NotDeclared(f"{unit}(...) needs the column that identifies persons, e.g. {unit}('patient_id', …).")
     if not isinstance(column, str) or not column:
         raise InvalidInput(f"the column of {unit}(...) must be a non-empty name; nothing was done.")
     return column

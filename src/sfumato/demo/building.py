@@ -4,7 +4,7 @@ One step is a quarter of an hour, and :data:`DAY` of them are a day. Everybody h
 they come and go, and days on which they stay away. While they are in, they tend to stay where they are (a Markov chain
 over the rooms), and whether they step out follows an AR(1) process, so that a person's steps are strongly correlated.
 On some days most of those who are in meet in room 0. These are the shapes that make a series of counts dangerous: the
-steps of one person resemble each other, so many small hints about them add up.
+steps of one person resemble each other, and many small hints about them add up.
 
 The true numbers of this building may be shown: nobody lives in it.
 """

@@ -17,7 +17,7 @@ The hospital network in it is generated: no real person occurs.
 """
 REASON = (
     "a tour of generated data: ε = 1/2 keeps regions apart and shows an error that can be seen. "
-    "演示所用数据均为生成：ε = 1/2 足以区分各地区，误差也清晰可见。"
+    "演示所用数据均由程序生成：ε = 1/2 足以区分各地区，误差也清晰可见。"
 )
 LEGAL_BASIS = (
     "none is needed: the data are generated, and no real person occurs in them. "

@@ -10,6 +10,7 @@ import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from rich.console import Console
 from rich.padding import Padding
@@ -30,6 +31,9 @@ from sfumato.engines.expressions import col
 from sfumato.errors import BudgetExceeded
 from sfumato.inference import Ratio
 from sfumato.vault import Vault
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 __all__ = ["FOLDER", "Tour", "tour"]
 
@@ -73,9 +77,9 @@ def tour(
         rows = network.generate(place, patients=patients, seed=seed)
 
     told.step(
-        "A vault and its budget",
-        "Protected is a patient, with all of their visits, present or absent (add/remove). All releases together may "
-        "cost ε = 2 and δ = 1e-6; then the vault stops.",
+        "A vault and its privacy budget",
+        "Protected is a patient, with all of their visits, present or absent (add/remove). The privacy budget "
+        "for all releases together is ε = 2 and δ = 1e-6; then the vault stops.",
     )
     vault = Vault(
         unit=user("patient_id", relation="add/remove"),
@@ -90,7 +94,7 @@ def tour(
     told.step(
         "What would it be worth?",
         "Patients seen for influenza-like illness (ILI), by region, at ε = 1/2. However often someone came, they count "
-        "once in a region, and in at most 3 regions: so little can one person move the numbers.",
+        "once in a region, and in at most 3 regions: so one person can move the numbers only a little.",
     )
     ill = seen.where(col("diagnosis") == "ILI").group_by("region").count()
     told.say(str(ill.preview(epsilon=HALF)))
@@ -112,12 +116,12 @@ def tour(
         "The first over the second: which share of the patients came for ILI. Nothing is read for it, so nothing is "
         "charged; its error follows from the noise of both.",
     )
-    share = ili / everyone
+    share = cast("Ratio", ili / everyone)
     told.show(share_table(share, width=told.bars))
 
     told.step(
         "The third release: a heat table",
-        "Patients seen, by region and diagnosis, at ε = 1/2. Here a patient may count in 12 cells, and for so many a "
+        "Patients seen, by region and diagnosis, at ε = 1/2. Here a patient may count in 12 cells, for which a "
         "small δ buys narrower noise (Gaussian in place of Laplace):",
     )
     cells = (
@@ -131,7 +135,7 @@ def tour(
     told.show(heat(map_of_cells, width=console.width - INDENT))
     told.margins(map_of_cells)
 
-    told.step("The same question again", "Asking twice must not wear the noise away.")
+    told.step("The same question again", "Asking twice must not average the noise away.")
     again = ill.release(epsilon=HALF)
     same = "the same numbers" if again.values == ili.values else "other numbers"
     told.say(f"The stored answer came back: {same}, charged {again.charged}.")
@@ -196,8 +200,8 @@ class _Telling:
         """Print without breaking the line, so that a command can be copied."""
         self.console.print(f"{'':{INDENT}}{words}", soft_wrap=True, markup=False, highlight=False)
 
-    def show(self, drawn: object) -> None:
-        self.console.print(Padding(drawn, (1, 0, 1, INDENT), expand=False))  # type: ignore[arg-type]
+    def show(self, drawn: "RenderableType") -> None:
+        self.console.print(Padding(drawn, (1, 0, 1, INDENT), expand=False))
 
     def release(self, question: Question, *, delta: Fraction = Fraction(0)) -> Release:
         with self.console.status("Charging, counting and adding noise…"):
@@ -208,7 +212,7 @@ class _Telling:
         level = Fraction(19, 20)
         self.say(
             f"Charged {_amount(release.charged)}. Of 100 such releases, on average at least 95 have a given number "
-            f"within ±{law.margin(level)} of the exact one (as far as the limit lets rows in), and all {numbers} at "
+            f"within ±{law.margin(level)} of the exact one (counting rows within the limit), and all {numbers} at "
             f"once within ±{law.margin(level, numbers=numbers)}. {closing}".rstrip()
         )
 

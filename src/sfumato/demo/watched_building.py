@@ -1,6 +1,6 @@
 """The scenario behind ``sfumato stream demo``: a generated building, watched at event level and at user level.
 
-Three streams run over the same steps. Two tell how many people were in the building, on average over the last hour:
+Three streams run over the same steps. Two count how many people were in the building, on average over the last hour:
 one protects a person's single quarter of an hour, the other a person with all of theirs. The third raises an alarm when
 the hall is crowded, and protects a person with everything.
 """
@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypedDict
 
 from sfumato.core.budget import Budget
 from sfumato.core.exact import Exact, natural
@@ -28,7 +29,7 @@ DELTA = Fraction(1, 10**6)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """What was told at a step, beside what is true of the generated building."""
+    """What was released at a step, beside what is true of the generated building."""
 
     step: int
     event: Point
@@ -50,6 +51,14 @@ def clock_time(step: int) -> str:
     day, quarter = divmod(step - 1, DAY)
     hours, minutes = divmod(15 * (quarter + 1), 60)
     return f"day {day + 1} {hours:02}:{minutes:02}"
+
+
+class _Said(TypedDict):
+    """What is said of each stream."""
+
+    horizon: int
+    version: str
+    bounds: tuple[int, int]
 
 
 class WatchedBuilding:
@@ -75,17 +84,17 @@ class WatchedBuilding:
             budget=Budget(epsilon=spend.epsilon * Fraction(3, 2), delta=DELTA),
             name="building, user level",
         )
-        said = {"horizon": steps, "version": "demo", "bounds": (0, people)}
+        said: _Said = {"horizon": steps, "version": "demo", "bounds": (0, people)}
         self.warning: str | None = None
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always", GrowthWarning)
             self._event, self._user = (
-                vault.stream(name="people in the building", **said).running_total().open(epsilon=epsilon, delta=DELTA)  # type: ignore[arg-type]
+                vault.stream(name="people in the building", **said).running_total().open(epsilon=epsilon, delta=DELTA)
                 for vault in (self.event_level, self.user_level)
             )
         if heard:
             self.warning = str(heard[0].message)
-        hall = self.user_level.stream(name="people in the hall", **said)  # type: ignore[arg-type]
+        hall = self.user_level.stream(name="people in the hall", **said)
         self._alarms = hall.alarms(threshold=self.threshold, alarms=ALARMS).open(epsilon=spend.epsilon / 2)
         self.raised: list[int] = []
         self.twin: Building = building(people=people, steps=steps, seed=seed)
@@ -116,6 +125,6 @@ class WatchedBuilding:
 
 
 def _mean(stream: RunningTotals, wide: int, true: float) -> Point:
-    """The mean of the last steps: a difference of totals that were told, which costs nothing."""
+    """The mean of the last steps: a difference of released totals, which costs nothing."""
     told = stream.window(wide)
     return Point(true=true, released=float(told) / wide, margin=told.margin / wide)

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sfumato.engines.dialect import Dialect
 from sfumato.engines.expressions.doubles import FAR, NEAR, SPECK
 from sfumato.engines.expressions.grammar import Arithmetic, Value
 from sfumato.engines.expressions.types import Sign, Type
 from sfumato.engines.operands import Operand, any_of, double, whole
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
 
 __all__ = [
     "absolute",
@@ -40,7 +43,7 @@ def total(node: Arithmetic, parts: Sequence[Operand], dialect: Dialect) -> Opera
     rest = iter(parts)
     numbers = parts[0].type is Type.NUMBER
 
-    def added(part: Value) -> Any:
+    def added(part: Value) -> ir.Value:
         if isinstance(part, Arithmetic) and part.sign in ADDING:
             return ADDING[part.sign](added(part.left), added(part.right))
         one = next(rest)
@@ -92,7 +95,7 @@ def floor(part: Operand) -> Operand:
     return Operand(type=Type.NUMBER, value=value, missing=part.missing, held=part.held)
 
 
-def extreme(which: Any, parts: Sequence[Operand]) -> Operand:
+def extreme(which: ir.Value, parts: Sequence[Operand]) -> Operand:
     """``ibis.least`` or ``ibis.greatest`` of operands; missing where one is, so their rules for null never apply."""
     values = [part.value for part in parts]
     return Operand(
@@ -126,32 +129,32 @@ def truth_to_whole(part: Operand) -> Operand:
     return Operand(type=Type.WHOLE, value=ibis.cases((part.value, whole(1)), else_=whole(0)), missing=part.missing)
 
 
-def _any_missing(parts: Sequence[Operand]) -> Any:
+def _any_missing(parts: Sequence[Operand]) -> ir.Value:
     return any_of([part.missing for part in parts])
 
 
-def _ready(part: Operand) -> Any:
+def _ready(part: Operand) -> ir.Value:
     return part.value if part.held else _held(part.value)
 
 
-def _held(value: Any) -> Any:
+def _held(value: ir.Value) -> ir.Value:
     return (_between(value, -FAR, FAR) + double(NEAR)) - double(NEAR)
 
 
-def _between(value: Any, low: float, high: float) -> Any:
+def _between(value: ir.Value, low: float, high: float) -> ir.Value:
     import ibis
 
     return ibis.greatest(ibis.least(value, double(high)), double(low))
 
 
-def _reversible(value: Any) -> Any:
+def _reversible(value: ir.Value) -> ir.Value:
     """At least -(2^63 - 1), so that the opposite fits 64 bits."""
     import ibis
 
     return ibis.greatest(value, whole(-MOST))
 
 
-def _saturated(value: Any, dialect: Dialect) -> Any:
+def _saturated(value: ir.Value, dialect: Dialect) -> ir.Value:
     import ibis
 
     low, high = dialect.wide_constant(LEAST), dialect.wide_constant(MOST)

@@ -1,7 +1,9 @@
 """Bounded totals in the engine: each person's share is limited before anything is added up.
 
-At most so many groups of a person are kept, and the person's sums in each are held to the limit. What is kept hangs on
-the person's own rows and a secret alone, so the bound is exact for every secret. Proof: docs/proofs/bounded_totals.md
+A limited number of groups of each person is kept, and the person's sums in each are held to the limit. What is kept
+depends on the person's own rows and a secret alone, so the bound is exact for every secret.
+
+Proof: docs/proofs/bounded_totals.md
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import count
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.engines.compile import value
 from sfumato.engines.contribution_limits import KeyColumn, KeyValue, Share, kept_rows
@@ -87,7 +89,7 @@ def totals_by_cell(
     return pairs.group_by([*side, "cell"]).aggregate(**{name: dialect.total(pairs[name]) for name in parts})
 
 
-def placed(rows: ir.Table, lattices: Sequence[Lattice]) -> tuple[ir.Table, dict[Lattice, Any]]:
+def placed(rows: ir.Table, lattices: Sequence[Lattice]) -> tuple[ir.Table, dict[Lattice, ir.Value]]:
     """The rows with the lattice point of each value beside them.
 
     Value and place are made columns one after the other, so that the parts of a gauge name them instead of repeating
@@ -103,7 +105,7 @@ def placed(rows: ir.Table, lattices: Sequence[Lattice]) -> tuple[ir.Table, dict[
     return rows, {lattice: rows[name] for lattice, name in names.items()}
 
 
-def _named(parts: Sequence[Sequence[Any]], prefix: str) -> list[list[str]]:
+def _named(parts: Sequence[Sequence[ir.Value]], prefix: str) -> list[list[str]]:
     """A running name for each of several columns, grouped as they are."""
     names, place = [], 0
     for some in parts:
@@ -112,5 +114,5 @@ def _named(parts: Sequence[Sequence[Any]], prefix: str) -> list[list[str]]:
     return names
 
 
-def _flat(parts: Sequence[Sequence[Any]]) -> list[Any]:
+def _flat(parts: Sequence[Sequence[ir.Value]]) -> list[ir.Value]:
     return [part for some in parts for part in some]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.engines import arithmetic
 from sfumato.engines.dialect import Dialect
@@ -19,7 +19,7 @@ from sfumato.engines.expressions import (
     AllOf,
     AnyOf,
     Arithmetic,
-    Case,
+    CaseWhen,
     Cast,
     Coalesce,
     Compare,
@@ -97,7 +97,7 @@ class _Compiler:
 
     # ----------------------------------------------------------------------------------------------------- predicates
 
-    def predicate(self, expression: Expression) -> Any:
+    def predicate(self, expression: Expression) -> ir.Value:
         match expression:
             case Not():
                 return ~self.predicate(expression.part)
@@ -123,44 +123,44 @@ class _Compiler:
             case StartsWith():
                 return self._starts(self.operand(expression.part), expression.prefix)
 
-    def _missing(self, part: Operand) -> Any:
+    def _missing(self, part: Operand) -> ir.Value:
         import ibis
 
         return ibis.literal(FALSE) if part.missing is None else part.missing
 
-    def _compared(self, left: Operand, how: Operator, right: Operand) -> Any:
+    def _compared(self, left: Operand, how: Operator, right: Operand) -> ir.Value:
         left, right = _alike([left, right])
         return self._where_present(
             [left, right], lambda mine, other: OPERATORS[how](self._key(left, mine), self._key(right, other))
         )
 
-    def _among(self, part: Operand, constants: Sequence[Literal]) -> Any:
+    def _among(self, part: Operand, constants: Sequence[Literal]) -> ir.Value:
         others = [constant(one) for one in constants]
         if part.type is Type.NUMBER:
             others = [arithmetic.to_number(other) for other in others]
         keys = [self._key(other, other.value) for other in others]
         return self._where_present([part], lambda mine: self._key(part, mine).isin(keys))
 
-    def _starts(self, part: Operand, prefix: str) -> Any:
+    def _starts(self, part: Operand, prefix: str) -> ir.Value:
         """Bytes from the prefix up to what follows it: UTF-8 never ends in the last byte, so that is the next one."""
         first = prefix.encode()
         past = first[:-1] + bytes([first[-1] + 1])
         low, high = self.dialect.bytes_constant(first), self.dialect.bytes_constant(past)
 
-        def within(mine: Any) -> Any:
+        def within(mine: ir.Value) -> ir.Value:
             key = self.dialect.bytes_of(mine)
             return (key >= low) & (key < high)
 
         return self._where_present([part], within)
 
-    def _where_present(self, parts: Sequence[Operand], holds: Any) -> Any:
+    def _where_present(self, parts: Sequence[Operand], holds: ir.Value) -> ir.Value:
         """Whether a comparison holds and nothing in it is missing."""
         if all(part.plain is not None or part.missing is None for part in parts):
             return holds(*(part.nullable() for part in parts)).fill_null(FALSE)
         missing = any_of([part.missing for part in parts])
-        return ~missing & holds(*(part.value for part in parts))  # type: ignore[operator]
+        return ~missing & holds(*(part.value for part in parts))  # type: ignore[operator]  # some part can be missing, as was asked above
 
-    def _key(self, part: Operand, found: Any) -> Any:
+    def _key(self, part: Operand, found: ir.Value) -> ir.Value:
         """What is compared: of text its bytes, so that no collation decides."""
         return self.dialect.bytes_of(found) if part.type is Type.TEXT else found
 
@@ -188,7 +188,7 @@ class _Compiler:
                 return arithmetic.extreme(ibis.greatest, _alike([self.operand(part) for part in node.parts]))
             case Coalesce():
                 return self._coalesced(_alike([self.operand(part) for part in node.parts]))
-            case Case():
+            case CaseWhen():
                 return self._case(node)
             case Cast():
                 return self._cast(self.operand(node.part), node.to)
@@ -225,10 +225,10 @@ class _Compiler:
             held=all(part.held for part in parts),
         )
 
-    def _present(self, part: Operand) -> Any:
+    def _present(self, part: Operand) -> ir.Value:
         return ~self._missing(part)
 
-    def _case(self, node: Case) -> Operand:
+    def _case(self, node: CaseWhen) -> Operand:
         import ibis
 
         asked = [self.predicate(branch.when) for branch in node.branches]

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.core.limits import Limit
 from sfumato.engines.compile import predicate, value
-from sfumato.engines.dialect import Dialect
+from sfumato.engines.dialect import Dialect, PublicValue
 from sfumato.engines.dialects import dialect_of
 from sfumato.engines.expressions import Expression, Named, Type, Value, columns_of
 from sfumato.engines.keyed_hash import md5
@@ -31,7 +31,7 @@ __all__ = ["Kept", "KeyColumn", "KeyValue", "Share", "kept_rows"]
 KeyValue = str | int | bool | date
 TYPES = {str: Type.TEXT, int: Type.WHOLE, bool: Type.TRUTH, date: Type.DATE}
 PRIME = 2**31 - 1  # products of two smaller numbers fit 64 bits on every engine
-FEW = 16  # up to so many groups, rows beyond a person's reach are dropped before they are ranked
+FEW = 16  # up to this many groups, rows beyond a person's reach are dropped before they are ranked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class KeyColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """How much of each person counts: the column that tells persons apart, the limit, and the secret of the marks."""
+    """How much of each person counts: the column that identifies persons, the limit, and the secret of the marks."""
 
     column: str
     limit: Limit
@@ -88,7 +88,7 @@ def kept_rows(
 ) -> Kept:
     """The rows that count, each with the number of its cell in the product of ``keys``, the last key fastest.
 
-    Guarantee: with a share, the rows of a person lie in at most ``groups`` cells, which hang on that person's own rows
+    Guarantee: with a share, the rows of a person lie in at most ``groups`` cells, which depend on that person's rows
     and the secret alone. ``world`` names a column that tells several datasets in one table apart; each is treated as if
     it were alone. The marks do not see it.
     """
@@ -116,7 +116,7 @@ class _Plan:
 
     def begun(self, rows: ir.Table, raw: Iterable[str]) -> ir.Table:
         """The columns that are needed, keys and person among them; rows of nobody are gone."""
-        made: dict[str, Any] = {}
+        made: dict[str, ir.Value] = {}
         for place, key in enumerate(self.keys):
             own = rows[key.column] if key.value is None and not isinstance(key.values[0], date) else None
             made[self.name(f"key{place}")] = value(key.value or Named(column=key.column), rows) if own is None else own
@@ -173,7 +173,7 @@ class _Plan:
         return rows.filter(rows[mark] < whole(groups))
 
     def _reach(self, rows: ir.Table, groups: int, side: Sequence[str]) -> ir.Table:
-        """For each person the mark up to which at least ``groups`` groups lie, if the person has so many."""
+        """For each person the mark up to which at least ``groups`` groups lie, if the person has that many."""
         import ibis
 
         person = self.name("person")
@@ -186,13 +186,13 @@ class _Plan:
         furthest = ibis.greatest(*(found[name] for name in least)) if groups > 1 else found["least0"]
         return found.select(*side, person, **{self.name("own"): self._own(found[person]), self.name("reach"): furthest})
 
-    def _mark(self, own: Any, rows: ir.Table) -> Any:
+    def _mark(self, own: ir.Value, rows: ir.Table) -> ir.Value:
         """A person's number and a group's weight, mixed: below ``PRIME``, and nothing on the way beyond 64 bits."""
         shift = _number(self._secret, "shift") % PRIME
         mixed = (own * rows[self.name("weight")] + whole(shift)) % whole(PRIME)
         return mixed * mixed % whole(PRIME)
 
-    def _own(self, person: Any) -> Any:
+    def _own(self, person: ir.Value) -> ir.Value:
         """The number of a person: of whole numbers a line modulo a prime, of text the head of its keyed md5."""
         if person.type().is_integer():
             slope, start = 1 + _number(self._secret, "slope") % (PRIME - 1), _number(self._secret, "start") % PRIME
@@ -200,7 +200,7 @@ class _Plan:
         return _head(f"{len(self._secret)}:{self._secret}", person, self.dialect)
 
     def _public(self, key: KeyColumn, place: int, *, marked: bool) -> ir.Table:
-        columns: dict[str, tuple[Type, Sequence[Any]]] = {
+        columns: dict[str, tuple[Type, Sequence[PublicValue]]] = {
             self.name(f"key{place}"): (TYPES[type(key.values[0])], key.values),
             self.name(f"code{place}"): (Type.WHOLE, range(len(key.values))),
         }
@@ -227,7 +227,7 @@ def _number(secret: str, text: str) -> int:
     return int(digest[:30], 16)
 
 
-def _head(secret: str, text: Any, dialect: Dialect) -> Any:
+def _head(secret: str, text: ir.Value, dialect: Dialect) -> ir.Value:
     """The first 28 bits of the md5 of a secret and a text, as a whole number; the same on every engine."""
     import ibis
 

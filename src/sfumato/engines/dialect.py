@@ -8,16 +8,18 @@ another one in silence.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.engines.expressions import Type
 
 if TYPE_CHECKING:
+    import ibis.expr.datatypes as dt
     import ibis.expr.types as ir
+    from ibis.backends import BaseBackend
 
 __all__ = ["Dialect", "PublicColumns", "PublicValue", "builtin", "doubled"]
 
@@ -54,41 +56,41 @@ class Dialect(ABC):
         """What the engine calls one of our types."""
 
     @abstractmethod
-    def cast(self, column: str, kind: Type, dtype: Any) -> str:
+    def cast(self, column: str, kind: Type, dtype: dt.DataType) -> str:
         """A quoted column of an Ibis type as one of ours; it never raises, and text compares bytewise."""
 
     # Expressions of Ibis
 
     @abstractmethod
-    def bytes_of(self, text: Any) -> Any:
+    def bytes_of(self, text: ir.Value) -> ir.Value:
         """A text as its UTF-8 bytes, which compare the same everywhere, whatever collation a column or server has."""
 
     @abstractmethod
-    def bytes_constant(self, value: bytes) -> Any:
+    def bytes_constant(self, value: bytes) -> ir.Value:
         """Constant bytes."""
 
     @abstractmethod
-    def wide(self, value: Any) -> Any:
+    def wide(self, value: ir.Value) -> ir.Value:
         """A 64-bit whole number as one that holds the product of any two."""
 
     @abstractmethod
-    def wide_constant(self, value: int) -> Any:
+    def wide_constant(self, value: int) -> ir.Value:
         """A constant to compare wide numbers with."""
 
     @abstractmethod
-    def total(self, column: Any) -> Any:
+    def total(self, column: ir.Value) -> ir.Value:
         """The sum of 64-bit whole numbers, as a whole number of up to 38 digits, which Ibis calls a decimal."""
 
     @abstractmethod
-    def travels_as_text(self, dtype: Any) -> bool:
+    def travels_as_text(self, dtype: dt.DataType) -> bool:
         """Whether the engine or its driver could round numbers of this type on the way out."""
 
     @abstractmethod
-    def ordered(self, digits: Any) -> Any:
+    def ordered(self, digits: ir.Value) -> ir.Value:
         """Hexadecimal digits as something that orders bytewise."""
 
     @abstractmethod
-    def number_of(self, digits: Any) -> Any:
+    def number_of(self, digits: ir.Value) -> ir.Value:
         """Seven hexadecimal digits as a whole number."""
 
     @abstractmethod
@@ -103,33 +105,39 @@ class Dialect(ABC):
     # Tables of an Ibis connection
 
     @abstractmethod
-    def tried_cast_fails(self, held: Any, made: Any) -> bool:
+    def tried_cast_fails(self, held: dt.DataType, made: dt.DataType) -> bool:
         """Whether a cast that only tries, from one type of Ibis to another, can still stop a query."""
 
     @abstractmethod
-    def connection(self, engine: Any) -> object:
+    def connection(self, engine: BaseBackend) -> object:
         """The connection itself, which other backends of Ibis may share."""
 
     @abstractmethod
-    def session(self, engine: Any) -> AbstractContextManager[object]:
+    def session(self, engine: BaseBackend) -> AbstractContextManager[object]:
         """Settings under which a query means what is tested, in one state of the data where the engine knows such.
 
         The connection is as before afterwards.
         """
 
     @abstractmethod
-    def columns(self, engine: Any, query: str) -> dict[str, Any]:
+    def columns(self, engine: BaseBackend, query: str) -> dict[str, dt.DataType]:
         """Names and Ibis types of a query, as the engine works them out without reading a row."""
 
     @abstractmethod
-    def stored(self, engine: Any, name: Sequence[str]) -> Iterable[Hashable]:
+    def stored(self, engine: BaseBackend, name: Sequence[str]) -> Iterable[Hashable]:
         """What the tables are known by that a name can mean, under whatever name they are declared."""
 
     @abstractmethod
     def check_stored(
-        self, engine: Any, name: Sequence[str], label: str, *, unit: Sequence[str] = (), columns: Sequence[str] = ()
+        self,
+        engine: BaseBackend,
+        name: Sequence[str],
+        label: str,
+        *,
+        unit: Sequence[str] = (),
+        columns: Sequence[str] = (),
     ) -> None:
-        """Refuse a name that does not stand for stored rows, or that lacks ``columns``: others tell of other rows.
+        """Refuse a name that does not stand for stored rows, or that lacks ``columns``: others describe other rows.
 
         The columns of the ``unit`` must be the stored ones.
         """
@@ -141,18 +149,16 @@ def doubled(name: str, sign: str) -> str:
 
 
 @cache
-def builtin(name: str, takes: tuple[str, ...], gives: str) -> Any:
+def builtin(name: str, takes: tuple[str, ...], gives: str) -> Callable[..., ir.Value]:
     """A function that an engine has and Ibis does not; each is pinned by a test on its engine."""
     import ibis
 
-    def unary(value):  # type: ignore[no-untyped-def]
-        ...
+    def unary(value: object) -> None: ...
 
-    def binary(value, other):  # type: ignore[no-untyped-def]
-        ...
+    def binary(value: object, other: object) -> None: ...
 
-    def ternary(value, one, two):  # type: ignore[no-untyped-def]
-        ...
+    def ternary(value: object, one: object, two: object) -> None: ...
 
     of = (unary, binary, ternary)[len(takes) - 1]
-    return ibis.udf.scalar.builtin(of, name=name, signature=(takes, gives))
+    made: Callable[..., ir.Value] = ibis.udf.scalar.builtin(of, name=name, signature=(takes, gives))
+    return made

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.engines.dialects import dialect_of
 from sfumato.engines.expressions import Type
@@ -208,6 +208,6 @@ def _each_once(pairs: ir.Table) -> ir.Table:
     return pairs.distinct()
 
 
-def _number(rows: ir.Table, where: Any = None) -> int:
-    counted: Any = brought_out(rows.aggregate(many=rows.count(where=where)))["many"][0]
+def _number(rows: ir.Table, where: ir.Value = None) -> int:
+    counted: ir.Value = brought_out(rows.aggregate(many=rows.count(where=where)))["many"][0]
     return int(counted)

@@ -1,4 +1,4 @@
-"""Rows of a PostgreSQL table that rows are added to: those from a moment on, told apart by a key."""
+"""Rows of a PostgreSQL table that rows are added to: those from a moment on, identified by a key."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from sfumato.core.interrupts import FAILED, attempt
 from sfumato.engines.dialects.postgres import POSTGRES
 from sfumato.engines.sources.databases import DatabaseTable
 from sfumato.engines.sources.postgres_tables import PostgresTable
 from sfumato.errors import EngineFailed, InvalidInput, SfumatoError, Unsupported
+
+if TYPE_CHECKING:
+    from ibis.backends import BaseBackend
 
 __all__ = ["check_polled", "rows_since"]
 
@@ -29,7 +32,7 @@ SELECT EXISTS (
     AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indnkeyatts = 1
     AND (c.relkind = 'p' OR NOT EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhparent = c.oid)))
 """
-ENCODINGS = ("UTF8", "LATIN1")  # others can hold what is no text, and reading it would be an error
+ENCODINGS = ("UTF8", "LATIN1")  # others can hold bytes that are not text, and reading them would be an error
 
 Row = tuple[int, dict[str, str | None]]
 Made = TypeVar("Made")
@@ -73,10 +76,10 @@ def rows_since(
             yield from found
 
 
-def _begun(origin: PostgresTable, session: ExitStack, check: Callable[[Any], None]) -> Any:
-    """A session whose table was checked; what the check refuses is told, since it looks at no row."""
+def _begun(origin: PostgresTable, session: ExitStack, check: Callable[[BaseBackend], None]) -> BaseBackend:
+    """A session whose table was checked; a refusal of the check names its reason, since it looks at no row."""
 
-    def begun() -> tuple[Any] | SfumatoError:
+    def begun() -> tuple[BaseBackend] | SfumatoError:
         try:
             engine = session.enter_context(origin.session())
             check(engine)
@@ -91,11 +94,12 @@ def _begun(origin: PostgresTable, session: ExitStack, check: Callable[[Any], Non
 
 
 def _answered(origin: PostgresTable, step: Callable[[], Made]) -> Made:
-    """Take a step of the engine. Whatever it raises may tell of a row, and ends here; a real Ctrl-C goes on."""
+    """Take a step of the engine. Whatever it raises may reveal a row, and ends here; a real Ctrl-C goes on."""
     made = attempt(step)
     if made is FAILED:
         raise EngineFailed(
-            f"PostgreSQL did not answer for {origin.label}; nothing more was told. {origin.advice} Then go on polling."
+            f"PostgreSQL did not answer for {origin.label}; nothing more was released. {origin.advice} "
+            "Then go on polling."
         )
     return made
 
@@ -105,40 +109,40 @@ def _relation(origin: PostgresTable) -> str:
 
 
 def _check(
-    engine: Any, origin: PostgresTable, key: str, time: str, columns: Sequence[str], whole: Sequence[str]
+    engine: BaseBackend, origin: PostgresTable, key: str, time: str, columns: Sequence[str], whole: Sequence[str]
 ) -> None:
     """What the table declares: public, and the same for all rows."""
     (encoding,) = engine.con.execute("SHOW server_encoding").fetchone()
     if encoding not in ENCODINGS:
         raise InvalidInput(
-            f"the database of {origin.label} is in {encoding}, which can hold what is no text; nothing was told. Poll "
-            f"a database in {' or '.join(ENCODINGS)}."
+            f"the database of {origin.label} is in {encoding}, which can hold bytes that are not text; nothing was "
+            f"released. Poll a database in {' or '.join(ENCODINGS)}."
         )
     held = origin.held(engine)
     for name in (key, time, *columns):
         if name not in held:
-            raise InvalidInput(f"{origin.label} has no column {name!r}; nothing was told.")
+            raise InvalidInput(f"{origin.label} has no column {name!r}; nothing was released.")
     for name in (key, *whole):
         if not held[name].is_integer():
-            raise InvalidInput(f"column {name!r} of {origin.label} must hold whole numbers; nothing was told.")
+            raise InvalidInput(f"column {name!r} of {origin.label} must hold whole numbers; nothing was released.")
     for name in columns:
         if held[name].is_json():
             raise InvalidInput(
                 f"column {name!r} of {origin.label} is of a type whose values cannot all be written down; nothing was "
-                "told. Poll columns of texts and numbers."
+                "released. Poll columns of texts and numbers."
             )
     if not held[time].is_timestamp() or held[time].timezone is None:
-        raise InvalidInput(f"column {time!r} of {origin.label} must be a timestamptz; nothing was told.")
+        raise InvalidInput(f"column {time!r} of {origin.label} must be a timestamptz; nothing was released.")
     if engine.con.execute(UNIQUE, (_relation(origin), key)).fetchone() != (True,):
         raise InvalidInput(
-            f"column {key!r} of {origin.label} must be declared unique and not null; nothing was told. Where two rows "
-            "share a key, one could take the place of the other. Make it the primary key, and poll a table, not a view "
-            "or one that others inherit from."
+            f"column {key!r} of {origin.label} must be declared unique and not null; nothing was released. Where two "
+            "rows share a key, one could take the place of the other. Make it the primary key, and poll a table, not a "
+            "view or one that others inherit from."
         )
 
 
 def _page(
-    engine: Any, relation: str, since: datetime, key: str, time: str, columns: Sequence[str], after: int | None
+    engine: BaseBackend, relation: str, since: datetime, key: str, time: str, columns: Sequence[str], after: int | None
 ) -> list[Row]:
     """The next rows in the order of their keys, ``ROWS`` of them unless they are the last."""
     number, moment, *names = (POSTGRES.quoted(name) for name in (key, time, *columns))

@@ -1,7 +1,7 @@
 """Two tables of one engine beside each other, row by row where some columns are equal.
 
 Before two private tables are joined, each is held to a number of rows a person. Without that the rows of one person
-multiply: ten thousand here and ten thousand there make a hundred million, and how long that takes tells whether the
+multiply: ten thousand here and ten thousand there make a hundred million, and how long that takes reveals whether the
 person is there. Which rows are taken depends on the person's own rows and a secret alone, so no person changes what is
 taken of another. Proof: docs/proofs/bounded_totals.md
 """
@@ -9,7 +9,7 @@ taken of another. Proof: docs/proofs/bounded_totals.md
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.engines.dialects import dialect_of
 from sfumato.engines.expressions import Type
@@ -65,7 +65,7 @@ def few_rows(
     return marked.filter(marked[f"{prefix}place"] < whole(most)).drop(*order, f"{prefix}place")
 
 
-def _parts(known: Operand) -> list[Any]:
+def _parts(known: Operand) -> list[ir.Value]:
     """What a value is hashed by: itself or, if it is a number, two whole ones; null where it is missing."""
     import ibis
 

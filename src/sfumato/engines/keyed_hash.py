@@ -8,7 +8,7 @@ first twelve hexadecimal digits of md5 of the secret and that text. Why md5: doc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.engines.dialect import Dialect, builtin
 from sfumato.errors import Unsupported
@@ -30,19 +30,19 @@ def keyed_hash(secret: str, parts: Sequence[ir.Value], dialect: Dialect, *, miss
     """
     import ibis
 
-    text: Any = ibis.literal(f"{len(secret)}:{secret}")
+    text: ir.Value = ibis.literal(f"{len(secret)}:{secret}")
     for place, part in enumerate(parts):
         written = _written(part, last=place == len(parts) - 1)
         text = text + (ibis.coalesce(written, "-") if missing else written)
     return dialect.ordered(md5(text).substr(0, DIGITS))
 
 
-def md5(text: Any) -> Any:
+def md5(text: ir.Value) -> ir.Value:
     """The hexadecimal digits of the md5 of a text, which every engine knows."""
     return builtin("md5", ("string",), "string")(text)
 
 
-def _written(part: Any, *, last: bool) -> Any:
+def _written(part: ir.Value, *, last: bool) -> ir.Value:
     """One part as text that tells where it ends and of which type it is."""
     import ibis
 
@@ -58,6 +58,6 @@ def _written(part: Any, *, last: bool) -> Any:
     if dtype.is_date():
         return ibis.literal("d") + part.cast("string") + ";"
     raise Unsupported(
-        f"a column of type {dtype} cannot tell persons or groups apart: its values do not compare exactly on every "
+        f"a column of type {dtype} cannot identify persons or groups: its values do not compare exactly on every "
         "engine. Use text, whole numbers, truth values or dates."
     )

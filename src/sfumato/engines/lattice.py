@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.core.exact import natural
 from sfumato.engines.expressions import Value
@@ -52,7 +52,7 @@ def check_range(low: Fraction, high: Fraction) -> None:
         )
 
 
-def on_lattice(lattice: Lattice, given: Any) -> ir.IntegerValue:
+def on_lattice(lattice: Lattice, given: ir.Value) -> ir.IntegerValue:
     """The number of the lattice point that is nearest to a value, as 64 bits; null where that is missing.
 
     Guarantee: a whole number from 0 to ``steps``, whatever the row holds; a function of that row alone. Doubles are
@@ -63,14 +63,14 @@ def on_lattice(lattice: Lattice, given: Any) -> ir.IntegerValue:
     low, high = float(lattice.low), float(lattice.high)
     scale = float(lattice.steps / (lattice.high - lattice.low))
     above = _held(given.cast("float64"), low, high) - double(low)
-    # A product too small for a double raises on PostgreSQL, and then a failure would tell what a row holds.
+    # A product too small for a double raises on PostgreSQL, and then a failure would reveal what a row holds.
     above = ibis.ifelse(above < double((high - low) * TINY), double(0.0), above)
     place = (above * double(scale) + double(0.5)).floor()
     return _held(place, 0.0, float(lattice.steps)).cast("int64")
 
 
-def _held(number: Any, low: float, high: float) -> Any:
-    """Into a range; null stays null, because a comparison with it is none and the last branch is taken."""
+def _held(number: ir.Value, low: float, high: float) -> ir.Value:
+    """Into a range; null stays null, because a comparison with it is null and the last branch is taken."""
     import ibis
 
     return ibis.ifelse(number < double(low), double(low), ibis.ifelse(number > double(high), double(high), number))

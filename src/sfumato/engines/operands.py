@@ -11,7 +11,7 @@ import datetime
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.engines.expressions.doubles import held
 from sfumato.engines.expressions.literals import Date, Literal, Number, Text, Truth, Whole
@@ -19,6 +19,7 @@ from sfumato.engines.expressions.types import Type
 from sfumato.errors import Unsupported
 
 if TYPE_CHECKING:
+    import ibis.expr.datatypes as dt
     import ibis.expr.types as ir
 
 __all__ = [
@@ -54,9 +55,9 @@ class Operand:
     """
 
     type: Type
-    value: Any
+    value: ir.Value
     missing: ir.BooleanValue | None
-    plain: Any = None
+    plain: ir.Value = None
     held: bool = False
 
     def nullable(self) -> ir.Value:
@@ -70,7 +71,7 @@ class Operand:
         return ibis.cases((self.missing, ibis.null(DTYPES[self.type])), else_=self.value)
 
 
-def kind_of(dtype: Any) -> Type:
+def kind_of(dtype: dt.DataType) -> Type:
     """What the grammar takes a column for. A timestamp without zone is its date; one with a zone is refused."""
     if dtype.is_string():
         return Type.TEXT
@@ -89,7 +90,7 @@ def column(table: ir.Table, name: str) -> Operand:
     """A column as an operand: widened, NaN and days outside the calendar made missing."""
     import ibis
 
-    found: Any = table[name]
+    found: ir.Value = table[name]
     kind = kind_of(found.type())
     match kind:
         case Type.NUMBER:
@@ -108,7 +109,7 @@ def column(table: ir.Table, name: str) -> Operand:
         case Type.TEXT | Type.TRUTH:
             plain, gone = found, found.isnull()
         case _:
-            raise Unsupported(f"column {name!r} has a type that the grammar does not know; nothing was released.")
+            raise Unsupported(f"column {name!r} has a type that is not supported; nothing was released.")
     return Operand(type=kind, value=ibis.coalesce(plain, harmless(kind)), missing=gone, plain=plain)
 
 
@@ -130,7 +131,7 @@ def constant(given: Literal) -> Operand:
             return Operand(type=Type.TEXT, value=ibis.literal(given.value), missing=None)
 
 
-def harmless(kind: Type) -> Any:
+def harmless(kind: Type) -> ir.Value:
     """A value of a type that stands where one is missing, and troubles no operation."""
     import ibis
 
@@ -146,14 +147,14 @@ def harmless(kind: Type) -> Any:
     return ibis.literal("")
 
 
-def double(value: float) -> Any:
+def double(value: float) -> ir.Value:
     """A double constant, read from text by the engine: bare digits would be a decimal in some, with its own rules."""
     import ibis
 
     return ibis.literal(repr(value)).cast("float64")
 
 
-def whole(value: int) -> Any:
+def whole(value: int) -> ir.Value:
     """A 64-bit constant; bare digits may be narrower, or wider at the ends of the range."""
     import ibis
 
@@ -172,7 +173,7 @@ def all_of(conditions: Sequence[ir.BooleanValue]) -> ir.BooleanValue:
     return joined
 
 
-def _joined(how: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:
+def _joined(how: Callable[[ir.Value, ir.Value], ir.Value], parts: Sequence[ir.Value]) -> ir.Value:
     """Joined as a balanced tree: engines and their printers recurse, and a thousand parts in a row are too deep."""
     if len(parts) < 2:
         return parts[0] if parts else None

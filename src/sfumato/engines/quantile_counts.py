@@ -1,6 +1,6 @@
 """Rows by cell and lattice value, for quantiles: each person's share is limited before anything is counted.
 
-At most so many groups of a person are kept, those with the smallest keyed hash, and in each at most so many rows: a
+A limited number of groups of a person is kept, those with the smallest keyed hash, and in each a limit on rows: a
 person's values in a group are put in the order of their own keyed hashes, and rows count until there are enough.
 Other people's rows never decide what is kept. Proof: docs/proofs/quantiles.md
 """
@@ -64,8 +64,8 @@ def rows_by_value(
     """The plan: columns ``cell``, ``value`` and ``total`` (and ``world``), one row for each pair that occurs.
 
     Guarantee: with a share, a person adds at most ``rows_per_group`` rows to each of at most ``groups`` cells; which
-    they are hangs on that person's own rows and the secret alone. ``world`` names a column that tells several datasets
-    in one table apart; each is counted as if it were alone.
+    they are depends on that person's own rows and the secret alone. ``world`` names a column that separates several
+    datasets in one table; each is counted as if it were alone.
     """
     told = ~Term(lattice.value).isnull()  # rows without a value must not take a place of those that have one
     where = told if where is None else where & told

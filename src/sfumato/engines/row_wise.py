@@ -35,7 +35,7 @@ def not_row_wise(label: str, why: str) -> Refused:
 def not_the_stored_unit(label: str, column: str) -> Refused:
     """The refusal of a source in which a step decides what tells units apart: one person could become many."""
     return Refused(
-        f"the column {column!r}, which tells the protected units apart, is not the stored column of that name in "
+        f"the column {column!r}, which identifies the protected units, is not the stored column of that name in "
         f"{label}: a step computed or renamed it, one person could count as many, and no limit would hold. Nothing was "
         "read and nothing was spent. Leave the stored column as it is, and declare the unit by its name. If the column "
         "gives all rows of one protected unit one value of their own, the steward may declare derived=True, which "

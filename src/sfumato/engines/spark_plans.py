@@ -6,11 +6,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from sfumato.core.foreign import Frame
 from sfumato.engines.logged_folders import LOGS, METADATA, SNAPSHOT, log_beside, one_of_each_folder
 from sfumato.engines.row_wise import not_row_wise, not_the_stored_unit
 from sfumato.engines.stored_files import local_path, named_twice
 
 __all__ = ["check_spark_frame"]
+
+Java = Any  # an object of Spark's own machine: py4j states no types, and takes every name
 
 STEPS = ("Project", "Filter", "SubqueryAlias", "View", "LocalRelation", "Range", "OneRowRelation")
 # Files that state their types; of others Spark may have read them off the rows, or read the same text as anything.
@@ -48,11 +51,11 @@ WRITTEN = (*NUMBERS, "boolean", "binary", "date", "string")  # of these, every v
 ORC_SETTINGS = ("orc.force.positional.evolution", "orc.skip.corrupt.data")
 PLACES = "_col"  # what Hive calls columns that have a place and no name
 TOO_FINE = "timestamp in milliseconds"  # Spark multiplies them, and some have no place in 64 bits then
-HIDDEN_COLUMN = "a hidden column, which tells where a row is stored and not what it holds"
+HIDDEN_COLUMN = "a hidden column, which says where a row is stored and not what it holds"
 EXPRESSIONS = frozenset(ROW_WISE.split())
 
 
-def check_spark_frame(frame: Any, label: str, *, unit: Sequence[str] = ()) -> None:
+def check_spark_frame(frame: Frame, label: str, *, unit: Sequence[str] = ()) -> None:
     """Refuse a frame whose plan has a step that is not known to be row-wise; nothing is run.
 
     What this kind of session does not let us see is refused too.
@@ -72,7 +75,7 @@ def check_spark_frame(frame: Any, label: str, *, unit: Sequence[str] = ()) -> No
             raise not_the_stored_unit(label, name)
 
 
-def _keeps(node: Any, name: str) -> bool:
+def _keeps(node: Java, name: str) -> bool:
     """Whether a column is the one that is stored under this name, as it is; for a plan of listed steps.
 
     A column keeps its number through a plan until a step computes or renames it. One that is not there at all is for
@@ -94,7 +97,7 @@ def _keeps(node: Any, name: str) -> bool:
     return any(_same(each, part) and each.name() == name for each in _each(node.output())) and not _read_as(node, name)
 
 
-def _read_as(leaf: Any, name: str) -> bool:
+def _read_as(leaf: Java, name: str) -> bool:
     """Whether another column is read than the one that files have under this name: one that is known by a number."""
     if _kind(leaf) != "LogicalRelation":
         return False
@@ -102,15 +105,15 @@ def _read_as(leaf: Any, name: str) -> bool:
     return any(each.metadata().contains("parquet.field.id") for each in columns)
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(one: Java, other: Java) -> bool:
     return bool(one.exprId().equals(other.exprId()))
 
 
-def _kind(part: Any) -> str:
+def _kind(part: Java) -> str:
     return str(part.getClass().getSimpleName())
 
 
-def _odd(node: Any) -> str | None:
+def _odd(node: Java) -> str | None:
     """The first step of a plan, or part of a column, that is not on the list; None where there is none."""
     kind = _kind(node)
     wrong = None if kind in STEPS else _odd_leaf(node, kind)
@@ -125,7 +128,7 @@ def _odd(node: Any) -> str | None:
     return next((odd for below in _each(node.children()) if (odd := _odd(below))), None)
 
 
-def _odd_part(part: Any) -> str | None:
+def _odd_part(part: Java) -> str | None:
     kind = part.getClass().getSimpleName()
     if kind not in EXPRESSIONS or part.getClass().getPackageName() != "org.apache.spark.sql.catalyst.expressions":
         return f"a column by {kind}"
@@ -136,15 +139,15 @@ def _odd_part(part: Any) -> str | None:
     if kind == "Cast" and not _widens(part):
         return "a cast that may fail on a row"
     if kind in EXTRACTING and not _is_plain_time(part):
-        return "an hour, minute or second in a zone of its own"
+        return "an hour, minute or second in another time zone"
     return next((odd for below in _each(part.children()) if (odd := _odd_part(below))), None)
 
 
-def _widens(cast: Any) -> bool:
+def _widens(cast: Java) -> bool:
     """Whether a cast has a place for every value: to a wider number, or of a number, a truth value or a day to text.
 
     Days and times are not cast into one another, although Spark takes that for a cast to something wider: of a day far
-    off there is no time.
+    off there is not a time.
     """
     held, made = cast.child().dataType(), cast.dataType()
     if held.sameType(made) or _type(held) == "void":
@@ -154,25 +157,25 @@ def _widens(cast: Any) -> bool:
     return _type(held) in NUMBERS and _type(made) in NUMBERS and bool(cast.canUpCast(held, made))
 
 
-def _is_plain_time(part: Any) -> bool:
+def _is_plain_time(part: Java) -> bool:
     """Whether a part of a time is taken where no zone has a say."""
     zone = part.timeZoneId()
     utc = bool(zone.isDefined()) and str(zone.get()) in ("UTC", "Etc/UTC")
     return _type(part.child().dataType()) == "timestamp_ntz" or utc
 
 
-def _type(of: Any) -> str:
+def _type(of: Java) -> str:
     """What a type is called, without its digits or collation."""
     return str(of.typeName()).partition("(")[0].partition(" ")[0]
 
 
-def _is_hidden(column: Any) -> bool:
+def _is_hidden(column: Java) -> bool:
     """Whether a column is made by the reader of the files, and is in none of them."""
     facts = column.metadata()
     return any(facts.contains(name) for name in HIDDEN) or str(column.name()).lower().startswith(NUMBERED)
 
 
-def _odd_leaf(node: Any, kind: str) -> str | None:
+def _odd_leaf(node: Java, kind: str) -> str | None:
     """Why a leaf of a plan is not read: it is no file that states its types, and no table of a known connector."""
     if kind == "DataSourceV2Relation":
         return None if _is_table_of_connector(node) else "a table of a connector that is not known"
@@ -186,7 +189,7 @@ def _odd_leaf(node: Any, kind: str) -> str | None:
     return _odd_options(held) or _odd_folders(held) or _odd_files(held) or _odd_types(held)
 
 
-def _odd_options(held: Any) -> str | None:
+def _odd_options(held: Java) -> str | None:
     """An option or a setting of Hadoop by which a row could be passed over, fail, or be read as something else."""
     for option in _each(held.options().keys().toSeq()):
         if str(option).lower() not in (*OPTIONS, *TABLE_OPTIONS):
@@ -199,7 +202,7 @@ def _is_on(setting: str | None) -> bool:
     return setting is not None and str(setting).lower() != "false"
 
 
-def _odd_folders(held: Any) -> str | None:
+def _odd_folders(held: Java) -> str | None:
     """Columns that are read off the names of folders: one person's folder can change the type that all of them get."""
     if not held.partitionSchema().size() or _kind(held.location()) in DECLARING:
         return None
@@ -209,23 +212,23 @@ def _odd_folders(held: Any) -> str | None:
     )
 
 
-def _odd_session(plan: Any, session: Any) -> str | None:
+def _odd_session(plan: Java, session: Java) -> str | None:
     """Whether a file is read under the settings of another session than the one whose settings are ours."""
     held = [leaf.relation() for leaf in _leaves(plan) if _kind(leaf) == "LogicalRelation"]
     return None if all(each.sparkSession().equals(session) for each in held) else "a table of another session"
 
 
-def _odd_cache(plan: Any) -> str | None:
+def _odd_cache(plan: Java) -> str | None:
     """Whether Spark would read what it has kept: rows of another day, or that other settings made."""
     kept = any(_kind(leaf) == "InMemoryRelation" for leaf in _leaves(plan))
     return "rows that Spark has cached, which may be others than those stored (unpersist them)" if kept else None
 
 
-def _leaves(plan: Any) -> Iterator[Any]:
+def _leaves(plan: Java) -> Iterator[Java]:
     return _each(plan.collectLeaves())
 
 
-def _is_table_of_connector(node: Any) -> bool:
+def _is_table_of_connector(node: Java) -> bool:
     table = node.table()
     if str(table.getClass().getName()) not in CONNECTORS or node.options().size() > 0:
         return False
@@ -239,7 +242,7 @@ def _is_table_of_connector(node: Any) -> bool:
     return True
 
 
-def _odd_files(held: Any) -> str | None:
+def _odd_files(held: Java) -> str | None:
     """Whether a file is read twice, or although a log says that it does not count."""
     location = held.location()
     kind = _kind(location)
@@ -262,24 +265,24 @@ def _odd_files(held: Any) -> str | None:
     return "files of a folder whose log says which of them count" if logged else None
 
 
-def _files(held: Any) -> Iterator[Any]:
+def _files(held: Java) -> Iterator[Java]:
     """The files as a query lists them: those of each partition, so that one of two partitions is there twice."""
     none = getattr(getattr(_machine(), "scala.collection.immutable.Nil$"), "MODULE$")
     for folder in _each(held.location().listFiles(none, none)):
         yield from _each(folder.files())
 
 
-def _machine() -> Any:
+def _machine() -> Java:
     from pyspark import SparkContext
 
     return getattr(SparkContext._active_spark_context, "_jvm", None)
 
 
-def _odd_types(held: Any) -> str | None:
+def _odd_types(held: Java) -> str | None:
     """Whether a column is not read as its files state it.
 
-    A reader that converts can fail on a row, and where it opens only what a filter leaves, that tells of that row. What
-    files state is the same for all rows: public.
+    A reader that converts can fail on a row, and where it opens only what a filter leaves, that reveals something about
+    that row. What files state is the same for all rows: public.
     """
     wanted = {str(each.name()): _stated(each.dataType()) for each in _each(held.dataSchema())}
     folders = {str(name).lower() for name in held.partitionSchema().fieldNames()}
@@ -299,7 +302,7 @@ def _odd_types(held: Any) -> str | None:
     return f"a column {missing[0]!r} that no file has" if missing else None
 
 
-def _columns(held: Any) -> Iterator[tuple[tuple[str, str], ...]]:
+def _columns(held: Java) -> Iterator[tuple[tuple[str, str], ...]]:
     """The columns with their types that files state, once for all files that state the same."""
     settings = held.sparkSession().sessionState().newHadoopConfWithOptions(held.options())
     spark, seen = _machine().org.apache.spark.sql.execution.datasources, set[str]()
@@ -322,28 +325,28 @@ def _columns(held: Any) -> Iterator[tuple[tuple[str, str], ...]]:
             yield tuple((str(name), _in_orc(part)) for name, part in stated)
 
 
-def _footer(settings: Any, path: Any) -> Any:
+def _footer(settings: Java, path: Java) -> Java:
     """What a Parquet file states by itself, whatever its writer has noted beside."""
     parquet = _machine().org.apache.parquet
     rows = parquet.format.converter.ParquetMetadataConverter.SKIP_ROW_GROUPS
     return parquet.hadoop.ParquetFileReader.readFooter(settings, path, rows).getFileMetaData().getSchema()
 
 
-def _in_parquet(column: Any, part: Any) -> str:
+def _in_parquet(column: Java, part: Java) -> str:
     return TOO_FINE if "TIMESTAMP(MILLIS" in str(part) else _stated(column.dataType())
 
 
-def _in_orc(part: Any) -> str:
+def _in_orc(part: Java) -> str:
     """As Spark calls a type; timestamps have seconds in 64 bits there, which Spark multiplies."""
     return "timestamp in seconds" if "timestamp" in str(part) else str(part)
 
 
-def _stated(kind: Any) -> str:
+def _stated(kind: Java) -> str:
     """A type in Spark's words; files know of no collation."""
     return "string" if _type(kind) == "string" else str(kind.catalogString())
 
 
-def _has_log(held: Any, files: Sequence[str]) -> bool:
+def _has_log(held: Java, files: Sequence[str]) -> bool:
     """Whether a folder above some files, or above where all files were looked for, has a log; asked through Hadoop."""
     machine, settings = _machine(), held.sparkSession().sessionState().newHadoopConf()
     paths = [machine.org.apache.hadoop.fs.Path(machine.java.net.URI(file)).getParent() for file in _of_folders(files)]
@@ -365,6 +368,6 @@ def _of_folders(files: Sequence[str]) -> list[str]:
     return list({file.rpartition("/")[0]: file for file in files}.values())
 
 
-def _each(several: Any) -> Iterator[Any]:
+def _each(several: Java) -> Iterator[Java]:
     """The members of a list of Scala."""
     return (several.apply(place) for place in range(several.size()))

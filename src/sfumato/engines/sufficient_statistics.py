@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sfumato.engines.compile import predicate
 from sfumato.engines.expressions import Expression, columns_of
@@ -20,11 +20,11 @@ from sfumato.engines.operands import double, whole
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["Everyone", "Gauge", "Persons", "Powers", "Products", "Rows", "Signed", "Split"]
+__all__ = ["Everyone", "Gauge", "Persons", "Powers", "Products", "RowIndicator", "Signed", "Split"]
 
 ROOM = 2.0**-40  # what a scaled share gives away, so that rounding of doubles cannot carry it above the limit
-Columns = list[Any]
-Places = Mapping[Lattice, Any]
+Columns = list["ir.Value"]
+Places = Mapping[Lattice, "ir.Value"]
 
 
 class Gauge(Protocol):
@@ -57,7 +57,10 @@ class _Measured:
     """The columns of a gauge follow from its values and its condition."""
 
     __slots__ = ()
-    lattices: tuple[Lattice, ...]
+    if TYPE_CHECKING:  # some state it, others work it out
+
+        @property
+        def lattices(self) -> tuple[Lattice, ...]: ...
 
     @property
     def columns(self) -> frozenset[str]:
@@ -71,7 +74,10 @@ class _Simplex(_Measured):
     """Parts that are not negative and add up to at most ``height`` a row; a person's are scaled down to the limit."""
 
     __slots__ = ()
-    height: int
+    if TYPE_CHECKING:  # some state it, others work it out
+
+        @property
+        def height(self) -> int: ...
 
     def of_record(self, row: Columns) -> Columns:
         return row
@@ -89,14 +95,14 @@ class _Simplex(_Measured):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows(_Simplex):
+class RowIndicator(_Simplex):
     """``height`` for each row that meets a condition."""
 
     height: int
     condition: Expression | None = None
 
     @property
-    def lattices(self) -> tuple[Lattice, ...]:  # type: ignore[override]
+    def lattices(self) -> tuple[Lattice, ...]:
         """None."""
         return ()
 
@@ -113,7 +119,7 @@ class Split(_Simplex):
     condition: Expression
 
     @property
-    def lattices(self) -> tuple[Lattice, ...]:  # type: ignore[override]
+    def lattices(self) -> tuple[Lattice, ...]:
         """None."""
         return ()
 
@@ -137,12 +143,12 @@ class Powers(_Simplex):
     missing: bool = False
 
     @property
-    def height(self) -> int:  # type: ignore[override]
+    def height(self) -> int:
         """What the parts of one row add up to."""
         return int(self.lattice.steps**self.degree)
 
     @property
-    def lattices(self) -> tuple[Lattice, ...]:  # type: ignore[override]
+    def lattices(self) -> tuple[Lattice, ...]:
         """The one value."""
         return (self.lattice,)
 
@@ -169,7 +175,7 @@ class Products(_Simplex):
     degree: int
 
     @property
-    def height(self) -> int:  # type: ignore[override]
+    def height(self) -> int:
         """What the parts of one row add up to at most."""
         return int(self._product >> self.dropped)
 
@@ -183,7 +189,7 @@ class Products(_Simplex):
         return int((self.first.steps * self.second.steps) ** self.degree)
 
     @property
-    def lattices(self) -> tuple[Lattice, ...]:  # type: ignore[override]
+    def lattices(self) -> tuple[Lattice, ...]:
         """Both values."""
         return (self.first, self.second)
 
@@ -214,7 +220,7 @@ class Signed(_Measured):
         return max(0, self.lattice.steps - self.zero)
 
     @property
-    def lattices(self) -> tuple[Lattice, ...]:  # type: ignore[override]
+    def lattices(self) -> tuple[Lattice, ...]:
         """The one value."""
         return (self.lattice,)
 
@@ -240,7 +246,7 @@ class Persons(_Measured):
     height: int
 
     @property
-    def lattices(self) -> tuple[Lattice, ...]:  # type: ignore[override]
+    def lattices(self) -> tuple[Lattice, ...]:
         """None."""
         return ()
 
@@ -275,7 +281,7 @@ class Everyone(_Measured):
         return int(self.lattice.steps**self.degree)
 
     @property
-    def lattices(self) -> tuple[Lattice, ...]:  # type: ignore[override]
+    def lattices(self) -> tuple[Lattice, ...]:
         """The one value."""
         return (self.lattice,)
 
@@ -296,7 +302,7 @@ class Everyone(_Measured):
         return [part(held) for part in bernstein(self.lattice.steps, self.degree)[1:]]
 
 
-def bernstein(steps: int, degree: int) -> list[Callable[[Any], Any]]:
+def bernstein(steps: int, degree: int) -> list[Callable[[ir.Value], ir.Value]]:
     """The parts of a lattice point that are not negative and add up to steps^degree, the lowest first.
 
     >>> [part(3) for part in bernstein(10, 1)], [part(3) for part in bernstein(10, 2)]
@@ -311,12 +317,12 @@ def bernstein(steps: int, degree: int) -> list[Callable[[Any], Any]]:
     ]
 
 
-def _present(place: Any, part: Callable[[Any], Any]) -> Any:
+def _present(place: ir.Value, part: Callable[[ir.Value], ir.Value]) -> ir.Value:
     """A part of a lattice point; 0 where that is missing."""
     return part(place).fill_null(whole(0))
 
 
-def _if(table: ir.Table, condition: Expression | None, height: int) -> Any:
+def _if(table: ir.Table, condition: Expression | None, height: int) -> ir.Value:
     import ibis
 
     if condition is None:
@@ -324,7 +330,7 @@ def _if(table: ir.Table, condition: Expression | None, height: int) -> Any:
     return ibis.ifelse(predicate(condition, table), whole(height), whole(0))
 
 
-def _sum(parts: Sequence[Any]) -> Any:
+def _sum(parts: Sequence[ir.Value]) -> ir.Value:
     total = parts[0]
     for part in parts[1:]:
         total = total + part

@@ -1,4 +1,5 @@
-"""Edge lists as plain text: the ends of an edge on a line, parted by blanks; a line that starts with # or % is none.
+"""Edge lists as plain text: the ends of an edge on a line, separated by blanks; lines that start with # or % are
+skipped.
 
 The form in which public collections of networks are handed around, plain or as gzip. Sensitive: every line.
 """
@@ -8,17 +9,19 @@ import re
 from array import array
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from sfumato.engines.expressions import Type
 from sfumato.errors import EngineFailed, InvalidInput
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow as pa
     from numpy.typing import NDArray
 
 __all__ = ["check_text", "columns_of_text", "is_text_list"]
 
+Names: TypeAlias = "NDArray[np.int64] | pa.Array"  # whole numbers, or texts
 ENDINGS = (".txt", ".edges", ".edgelist")
 PACKED = b"\x1f\x8b"  # how gzip begins
 COMMENTS = (b"#", b"%")
@@ -57,9 +60,7 @@ def check_text(path: Path) -> None:
         )
 
 
-def columns_of_text(
-    path: Path, kind: Type, *, weighted: bool
-) -> "tuple[NDArray[np.int64] | Any, NDArray[np.int64] | Any, NDArray[np.float64] | None]":
+def columns_of_text(path: Path, kind: Type, *, weighted: bool) -> "tuple[Names, Names, NDArray[np.float64] | None]":
     """The first two entries of each line as names, and the third as a weight; called after the charge and never shown.
 
     A line without two names of the right kind does not count, whatever stands in other lines; a third entry that is no
@@ -72,7 +73,7 @@ def columns_of_text(
     return head, tail, None if weights is None else np.frombuffer(weights, dtype=np.float64)
 
 
-def _whole(path: Path, weights: "array[float] | None") -> tuple[Any, Any]:
+def _whole(path: Path, weights: "array[float] | None") -> "tuple[Names, Names]":
     import numpy as np
 
     whole = WHOLE.fullmatch
@@ -86,7 +87,7 @@ def _whole(path: Path, weights: "array[float] | None") -> tuple[Any, Any]:
     return np.frombuffer(head, dtype=np.int64), np.frombuffer(tail, dtype=np.int64)
 
 
-def _texts(path: Path, weights: "array[float] | None") -> tuple[Any, Any]:
+def _texts(path: Path, weights: "array[float] | None") -> "tuple[Names, Names]":
     import pyarrow as pa
 
     head: list[str] = []

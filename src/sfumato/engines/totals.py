@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any  # numbers and texts as an engine gives them
 
 from sfumato.engines.dialects import dialect_of
 

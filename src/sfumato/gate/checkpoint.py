@@ -1,7 +1,7 @@
-"""Sessions that outlive their process: every state is written down before anything that follows from it is told.
+"""Sessions that outlive their process: every state is stored before anything that follows from it is released.
 
-Order of a step: measure and draw, write the sealed state, move the stream's counter, tell. A crash before the counter
-moved leaves nothing told; after it, the state on disk has what was drawn. Proof: docs/proofs/streams.md
+Order of a step: measure and draw, write the sealed state, move the stream's counter, release. A crash before the
+counter moved leaves nothing told; after it, the state on disk has what was drawn. Proof: docs/proofs/streams.md
 """
 
 import contextlib
@@ -9,24 +9,25 @@ import os
 import secrets
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn, Self, SupportsIndex
+from typing import ClassVar, NoReturn, Self, SupportsIndex
 
+from sfumato.core.budget import Budget
 from sfumato.core.documents import Json
 from sfumato.core.query import Query
 from sfumato.core.release import Release
 from sfumato.core.units import Unit
 from sfumato.errors import Refused
-from sfumato.gate.sealed import read_sealed, remove_sealed, write_sealed
+from sfumato.gate.sealed import SealedState, read_sealed, remove_sealed, write_sealed
 from sfumato.gate.session import Opened, SessionGate
 
 __all__ = ["Checkpointed"]
 
 FAILED = (
-    "rows of this {what} could not be read, and that ended it: this version of its data is closed. Nothing was told, "
-    "and the charge counts. Check what its rows are made from, then declare it as a new version."
+    "rows of this {what} could not be read, and that ended it: this version of its data is closed. Nothing was "
+    "released, and the charge counts. Check what its rows are made from, then declare it as a new version."
 )
 
 
@@ -60,11 +61,11 @@ class Checkpointed(ABC):
         return self._gate.unit
 
     @property
-    def charged(self) -> Any:
+    def charged(self) -> Budget:
         """What the whole stream cost, charged when it was opened."""
         return self._opened.charged
 
-    def uninterrupted(self) -> contextlib.AbstractContextManager[Any]:
+    def uninterrupted(self) -> contextlib.AbstractContextManager[object]:
         """Hold the stream for several calls: while it is held no other thread tells anything from it.
 
         For what asks where the stream is and then goes on from there.
@@ -77,7 +78,8 @@ class Checkpointed(ABC):
         return self._failed
 
     def fail(self) -> bool:
-        """End the stream for good: rows of a step could not be read, and whether others can could tell what they hold.
+        """End the stream for good: rows of a step could not be read, and whether others can could reveal what they
+        hold.
 
         The charge is kept, this version of the data is closed, and no state of the stream goes on. False if the data
         was closed already: of those that fail at once, one may tell so.
@@ -118,7 +120,7 @@ class Checkpointed(ABC):
         return self
 
     def save(self) -> None:
-        """Write the state down, then move the stream's counter: only after both may anything be told.
+        """Store the state, then move the stream's counter: only after both may anything be released.
 
         Without a file there is no count; whether the charge still stands is asked all the same.
         """
@@ -130,7 +132,7 @@ class Checkpointed(ABC):
 
     @contextlib.contextmanager
     def _unbroken(self) -> Iterator[None]:
-        """A step that is told whole, or ends the stream: half a step must never be the start of another one."""
+        """A step that is released whole, or ends the stream: half a step must never be the start of another one."""
         try:
             yield
         except BaseException:
@@ -139,7 +141,7 @@ class Checkpointed(ABC):
 
     def _released(self, query: Query, values: tuple[int, ...]) -> Release:
         """End the stream: sign and store what it told. The state is gone then, for nothing can go on from it."""
-        self.save()  # a stream that a copy has overtaken does not know all that was told
+        self.save()  # a stream that a copy has overtaken does not know all that was released
         release = self._gate.close(self._opened, query, values)
         if self._path is not None:
             remove_sealed(self._path)
@@ -162,8 +164,8 @@ class Checkpointed(ABC):
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise Refused(
-            f"an open {self.WHAT} is not copied: two of them would tell from one charge. Nothing was copied. To go on "
-            "in another process, open it with a file for its state and resume it there."
+            f"an open {self.WHAT} is not copied: two of them would release from one charge. Nothing was copied. To go "
+            "on in another process, open it with a file for its state and resume it there."
         )
 
     def _header(self) -> dict[str, Json]:
@@ -179,15 +181,15 @@ class Checkpointed(ABC):
     def _check_usable(self) -> None:
         if self._process != os.getpid():
             raise Refused(
-                f"this {self.WHAT} runs in another process, and a forked copy would tell from the same charge; nothing "
-                "was told. Go on where it was opened."
+                f"this {self.WHAT} runs in another process, and a forked copy would release from the same charge; "
+                "nothing was released. Go on where it was opened."
             )
         if self._failed:
             raise Refused(FAILED.format(what=self.WHAT))
         if self._done and not self._closed and self._path is not None:
-            raise Refused(f"this {self.WHAT} stopped within a step; nothing was told. Resume it from {self._path}.")
+            raise Refused(f"this {self.WHAT} stopped within a step; nothing was released. Resume it from {self._path}.")
         if self._done:
-            raise Refused(f"this {self.WHAT} is closed; nothing was told. Open another one, with a new budget.")
+            raise Refused(f"this {self.WHAT} is closed; nothing was released. Open another one, with a new budget.")
 
     def _body(self) -> bytes | None:
         """What of the state is bytes, if anything; its size is public. Sensitive."""
@@ -202,5 +204,5 @@ class Checkpointed(ABC):
         """All that is needed to go on. Sensitive."""
 
     @abstractmethod
-    def _restore(self, state: Mapping[str, Any]) -> None:
+    def _restore(self, state: SealedState) -> None:
         """Go on from that."""

@@ -75,7 +75,7 @@ class Counters:
         if known not in (None, State.RESERVED):
             raise Refused(
                 f"the {self._what} under this idempotency key was closed; nothing was read and nothing was spent. What "
-                f"it told is kept: ask for it again, or open another {self._what} under another key."
+                f"it released is kept: ask for it again, or open another {self._what} under another key."
             )
         return known is not None
 

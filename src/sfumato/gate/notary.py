@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Generic, TypeVar
 
-from sfumato.accounting.basic import cost, promised
+from sfumato.accounting.basic import cost, guarantee_of
 from sfumato.core.budget import Budget
 from sfumato.core.certificate import Certificate
 from sfumato.core.documents import canonical, encode
@@ -70,7 +70,7 @@ class Notary:
     ) -> Priced[Noise]:
         """Loss, guarantee, charge and canonical question, from public facts alone."""
         event = mechanism.loss(sensitivity)
-        guarantee = promised(event, spend)
+        guarantee = guarantee_of(event, spend)
         charge = cost(guarantee)
         parts = (query, self.unit, limit, charge, mechanism, *([tuple(derived)] if derived else []))
         return Priced(

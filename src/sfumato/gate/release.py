@@ -6,19 +6,18 @@ deliver. No row is read and no noise is drawn before the charge counts.
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from fractions import Fraction
-from typing import Any
 
 from sfumato.core.budget import Budget
-from sfumato.core.data_kind import DataStore
+from sfumato.core.data_kind import SomeStore
 from sfumato.core.documents import check_types
 from sfumato.core.exact import Exact, natural, non_negative
 from sfumato.core.interrupts import FAILED, attempt, check_outside
 from sfumato.core.query import Answer, Dataset, DrawnMechanism, Query, ReleasedQuery
 from sfumato.core.question import Preview
-from sfumato.core.release import Release
+from sfumato.core.release import Release, delivered_again
 from sfumato.core.stored import Stored
 from sfumato.errors import EngineFailed, InvalidInput, LedgerError, Refused, Unsupported
 from sfumato.gate.notary import Notary, Priced, now
@@ -42,7 +41,7 @@ class ReleaseGate:
     """
 
     notary: Notary
-    stores: Sequence[DataStore[Any]]
+    stores: Sequence[SomeStore]
     watched: Callable[[str], AbstractContextManager[None]] = field(default=_unwatched)
 
     def preview(self, query: Query, spend: Budget, *, confidence: Exact, rows: int | None) -> Preview:
@@ -136,7 +135,7 @@ class ReleaseGate:
 
     def _answered(
         self,
-        store: DataStore[Any],
+        store: SomeStore,
         priced: Priced[DrawnMechanism],
         private: Sequence[Dataset],
         *,
@@ -154,7 +153,7 @@ class ReleaseGate:
         if closed is not None:
             raise Refused(
                 f"{closed.name!r} was closed after its engine failed: whether another question fails could tell "
-                "what a row holds. Nothing was read and nothing was spent. Mend the data and declare a new version."
+                "what a row holds. Nothing was read and nothing was spent. Repair the data and declare a new version."
             )
         store.check_fit(query)
         stored = store.stored(query)
@@ -162,8 +161,8 @@ class ReleaseGate:
             if ledger.shut(dataset, what):
                 raise Refused(
                     f"what {dataset.name!r} reads was closed under another name, after its engine failed: whether "
-                    "another question fails could tell what a row holds. Nothing was read and nothing was spent. Mend "
-                    "the data and declare a new version."
+                    "another question fails could reveal what a row holds. Nothing was read and nothing was spent. "
+                    "Mend the data and declare a new version."
                 )
         reservation = ledger.reserve(
             priced.charge,
@@ -189,7 +188,7 @@ class ReleaseGate:
         if answer is None or self._closed(private, stored):
             raise Refused(
                 f"what {query.dataset.name!r} reads was closed meanwhile, after its engine failed. The charge of "
-                f"{reservation.cost} is kept; no number was released. Mend the data and declare a new version."
+                f"{reservation.cost} is kept; no number was released. Repair the data and declare a new version."
             )
         try:
             return self.notary.stored(priced, reservation, query, answer, issued=issued)
@@ -199,7 +198,7 @@ class ReleaseGate:
                 raise
             return given  # another process finished the same request first: its answer is the one that counts
 
-    def _noisy(self, store: DataStore[Any], query: Query, mechanism: DrawnMechanism) -> Answer | None:
+    def _noisy(self, store: SomeStore, query: Query, mechanism: DrawnMechanism) -> Answer | None:
         """Read and draw; None where that failed. Exact numbers, and an engine's words that may quote data, end here.
 
         A real Ctrl-C is no failure of the engine: it ends in ``KeyboardInterrupt``, the charge counts and the data stay
@@ -221,9 +220,9 @@ class ReleaseGate:
     def _stored(self, question: str, private: Sequence[Dataset]) -> Release | None:
         """The answer that was given before, at no cost."""
         stored = self.notary.ledger.stored(question, private)
-        return None if stored is None else replace(stored, charged=Budget.none(), repeated=True)
+        return None if stored is None else delivered_again(stored)
 
-    def _store(self, query: Query) -> tuple[DataStore[Any], ReleasedQuery]:
+    def _store(self, query: Query) -> tuple[SomeStore, ReleasedQuery]:
         """The store that answers a query, once it has been checked."""
         for store in self.stores:
             if store.answers(query):

@@ -7,9 +7,9 @@ import contextlib
 import fcntl
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from sfumato.core.documents import Json, canonical, parse
 from sfumato.core.signature import SigningKey
@@ -17,6 +17,7 @@ from sfumato.errors import InvalidInput, Refused
 
 __all__ = ["charge_of", "derived_secret", "locked", "read_sealed", "remove_sealed", "write_sealed"]
 
+SealedState = Mapping[str, Any]  # JSON that this code wrote and sealed: it opens only as it was written
 MAGIC = b"sfumato stream state 1\n"
 BODIED = b"sfumato bodied state 1\n"  # as long as the other: the header begins at the same place
 PIECE = 1 << 28  # bytes of a body that are sealed at once
@@ -69,7 +70,7 @@ def write_sealed(
             os.close(folder)
     except OSError as wrong:
         raise Refused(
-            f"the state of the {what} was not written to {path}: {wrong.strerror}. Nothing was told; the charge "
+            f"the state of the {what} was not written to {path}: {wrong.strerror}. Nothing was released; the charge "
             f"counts. Make room and resume the {what}."
         ) from None
 
@@ -84,7 +85,7 @@ def _beside(path: Path) -> Path:
     return path.with_name(f"{path.name}.new")
 
 
-def read_sealed(path: Path, secret: bytes, *, what: str = "stream") -> tuple[Any, Any, bytes]:
+def read_sealed(path: Path, secret: bytes, *, what: str = "stream") -> tuple[SealedState, SealedState, bytes]:
     """The header, the state and the body of a file; one that was changed, or sealed with another key, is refused."""
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -102,19 +103,20 @@ def read_sealed(path: Path, secret: bytes, *, what: str = "stream") -> tuple[Any
         body = _opened_pieces(secret, nonce, memoryview(data)[end:])
     except (InvalidTag, ValueError):
         raise Refused(
-            f"{path} is no state of a {what} that was sealed with the key of this vault, or it was changed; nothing "
+            f"{path} is not a state of a {what} that was sealed with the key of this vault, or it was changed; nothing "
             f"was resumed. Open the vault with the key that the {what} was started with."
         ) from None
-    return parse(head.decode()), parse(plain.rstrip(b" ").decode()), body
+    header, state = parse(head.decode()), parse(plain.rstrip(b" ").decode())
+    return cast("SealedState", header), cast("SealedState", state), body
 
 
 def charge_of(path: Path, *, what: str = "stream") -> int:
     """The number of the charge that a file says it belongs to; whether that is true, :func:`read_sealed` says."""
     try:
-        header: Any = parse(_opened(path)[1].decode())
+        header = cast("SealedState", parse(_opened(path)[1].decode()))
         return int(header["charge"])
     except (InvalidInput, KeyError, TypeError, ValueError):
-        raise Refused(f"{path} is no state of a {what}; nothing was resumed and nothing was spent.") from None
+        raise Refused(f"{path} is not a state of a {what}; nothing was resumed and nothing was spent.") from None
 
 
 def _opened(path: Path) -> tuple[bytes, bytes, int]:
@@ -139,7 +141,7 @@ def locked(path: Path, *, what: str = "stream") -> Iterator[int]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise Refused(f"the {what} of {path} is running elsewhere; nothing was read, told or spent.") from None
+            raise Refused(f"the {what} of {path} is running elsewhere; nothing was read, released or spent.") from None
         yield file
     finally:
         os.close(file)

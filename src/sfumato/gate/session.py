@@ -1,7 +1,7 @@
 """What is opened, advanced and closed (streams, training runs, evaluators): charged as a whole, then read."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, TypeVar, runtime_checkable
 
@@ -11,7 +11,7 @@ from sfumato.core.interrupts import check_outside
 from sfumato.core.ledger import Reservation
 from sfumato.core.limits import Limit
 from sfumato.core.query import Mechanism, Query
-from sfumato.core.release import Release
+from sfumato.core.release import Release, delivered_again
 from sfumato.core.units import Unit
 from sfumato.errors import NotDeclared, Refused, Unsupported
 from sfumato.gate.counters import Counters
@@ -121,7 +121,7 @@ class SessionGate:
         release = self._found(priced, partial(self.counters.told, number=charge), idempotency)
         if release is None:
             raise NotDeclared(f"no {self.what} like this was closed here; nothing was spent. Resume it, or open one.")
-        return replace(release, charged=Budget.none(), repeated=True)
+        return delivered_again(release)
 
     def close(self, opened: Opened, query: Query, values: tuple[int, ...]) -> Release:
         """Sign and store what a session told, then deliver it."""
@@ -145,7 +145,7 @@ class SessionGate:
     def fail(self, opened: Opened) -> bool:
         """Close the data of a session whose engine failed; False if it was closed already, which is then all to tell.
 
-        Whether another one fails could tell what a row holds, and so could how many of those under way fail.
+        Whether another one fails could reveal what a row holds, and so could how many of those under way fail.
         """
         return self.notary.ledger.close([opened.query.dataset], {})
 

@@ -26,7 +26,7 @@ def alone(place: Path, *, beside: Path) -> Iterator[None]:
     except OSError as wrong:
         raise LedgerError(
             f"a file beside the ledger {beside.name} cannot be used: {wrong.strerror}. Nothing was read and nothing "
-            "was spent. Mend its folder and try again."
+            "was spent. Repair its folder and try again."
         ) from None
     _files.add(file)
     try:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar  # what was worked out is of the type that its key stands for
 
 from sfumato.core.documents import Registry, canonical, encode, parse
 from sfumato.core.signature import SigningKey, signature_holds
@@ -91,6 +91,9 @@ def _read(text: str) -> SignedHead:
     return read
 
 
+Known = TypeVar("Known")
+
+
 class _Recent:
     """The last few things that were worked out: the same head is read before and after each charge.
 
@@ -103,14 +106,15 @@ class _Recent:
         self._new: dict[object, Any] = {}
         self._old: dict[object, Any] = {}
 
-    def get(self, key: object, work: Callable[[], Any]) -> Any:
+    def get(self, key: object, work: Callable[[], Known]) -> Known:
         """What is known, or else is worked out."""
         for known in (self._new, self._old):
             if key in known:
-                return known[key]
+                found: Known = known[key]
+                return found
         return self.put(key, value=work())
 
-    def put(self, key: object, *, value: Any) -> Any:
+    def put(self, key: object, *, value: Known) -> Known:
         """Know this from now on."""
         if len(self._new) >= self.HALF:
             self._old, self._new = self._new, {}
@@ -225,7 +229,7 @@ class FileAnchor:
         except OSError as wrong:
             raise LedgerError(
                 f"the anchor {self.path} cannot be used: {wrong.strerror}. Nothing was read and nothing was delivered; "
-                "what the record holds counts. Mend the anchor's store and try again."
+                "what the record holds counts. Repair the anchor's store and try again."
             ) from None
 
 

@@ -8,7 +8,7 @@ fixed beforehand (docs/proofs/filters.md).
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from sfumato.accounting.charged import charged, reading
+from sfumato.accounting.filter_cost import filter_cost, reading
 from sfumato.accounting.filters import BasicFilter, RDPFilter, ZCDPFilter
 from sfumato.core import enclosures
 from sfumato.core.budget import Budget
@@ -100,7 +100,7 @@ class Balance:
         if event is None:
             raise self._untold()
         try:
-            return charged(event, self.order)
+            return filter_cost(event, self.order)
         except Unsupported:
             raise self._untold() from None
         except Refused as refusal:
@@ -155,9 +155,9 @@ class Balance:
         Fraction(3, 2)
         """
         if amount.epsilon == 0 and amount.delta == 0:
-            raise InvalidInput(f"a raise of {self.name!r} by nothing is none; nothing was changed.")
+            raise InvalidInput(f"a raise of {self.name!r} by nothing changes nothing; nothing was changed.")
         if self.cap.delta + amount.delta >= 1:
-            raise InvalidInput(f"{self.name!r} would have a δ of 1, which promises nothing; nothing was changed.")
+            raise InvalidInput(f"{self.name!r} would have a δ of 1, which guarantees nothing; nothing was changed.")
         cap = self.cap + amount
         if self.rho is not None:
             return replace(self, cap=cap, rho=max(self.rho, ZCDPFilter.within(cap).rho))

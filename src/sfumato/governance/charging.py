@@ -6,15 +6,15 @@ from sfumato.core.budget import Budget
 from sfumato.core.query import Dataset
 from sfumato.core.units import Unit
 from sfumato.errors import InvalidInput, LedgerError, NotDeclared, Refused
-from sfumato.governance.books import (
-    Books,
+from sfumato.governance.entries import Reserved
+from sfumato.governance.ledger_state import (
+    LedgerState,
     account_line,
     dataset_line,
     lifetime_line,
     population_line,
     window_line,
 )
-from sfumato.governance.entries import Reserved
 from sfumato.governance.terms import check_unit, levels_of
 from sfumato.governance.time_windows import WindowCharge
 
@@ -22,7 +22,7 @@ __all__ = ["approvals_of", "check_charge", "lines_of", "standing_lines"]
 
 
 def lines_of(
-    books: Books,
+    books: LedgerState,
     path: str,
     *,
     unit: Unit,
@@ -34,7 +34,7 @@ def lines_of(
     return (*standing_lines(books, path, unit=unit, datasets=datasets), *_windows(books, path, cost, reads))
 
 
-def standing_lines(books: Books, path: str, *, unit: Unit, datasets: Sequence[Dataset]) -> tuple[str, ...]:
+def standing_lines(books: LedgerState, path: str, *, unit: Unit, datasets: Sequence[Dataset]) -> tuple[str, ...]:
     """Those of them that do not depend on which days are read."""
     lines = [account_line(level) for level in levels_of(path)]
     editions = [(dataset, books.edition(dataset)) for dataset in datasets]
@@ -55,7 +55,7 @@ def standing_lines(books: Books, path: str, *, unit: Unit, datasets: Sequence[Da
         if edition.closed:
             raise Refused(
                 f"{dataset.name!r} version {dataset.edition!r} was closed after its engine failed. Nothing was "
-                "read and nothing was spent. Mend the data and declare a new version."
+                "read and nothing was spent. Repair the data and declare a new version."
             )
         lines += [dataset_line(dataset.name), population_line(edition.population)]
     for line in lines:
@@ -66,7 +66,13 @@ def standing_lines(books: Books, path: str, *, unit: Unit, datasets: Sequence[Da
 
 
 def approvals_of(
-    books: Books, datasets: Sequence[Dataset], *, purpose: str | None, recipient: str | None, at: str, cost: Budget
+    books: LedgerState,
+    datasets: Sequence[Dataset],
+    *,
+    purpose: str | None,
+    recipient: str | None,
+    at: str,
+    cost: Budget,
 ) -> tuple[int, ...]:
     """The approvals that a release of these datasets rests on; refused where it may not be made."""
     government = books.government()
@@ -75,7 +81,7 @@ def approvals_of(
     return tuple(number for number in found if number is not None)
 
 
-def check_charge(books: Books, entry: Reserved) -> None:
+def check_charge(books: LedgerState, entry: Reserved) -> None:
     """Refuse a charge that leaves out a balance, or that terms and board did not allow when it was entered."""
     lines = lines_of(
         books, entry.account.name, unit=entry.unit, datasets=entry.datasets, cost=entry.cost, reads=entry.reads
@@ -89,7 +95,7 @@ def check_charge(books: Books, entry: Reserved) -> None:
         raise LedgerError("a charge rests on other approvals than those in force; it was not entered.")
 
 
-def _windows(books: Books, path: str, cost: Budget, reads: tuple[str, str] | None) -> list[str]:
+def _windows(books: LedgerState, path: str, cost: Budget, reads: tuple[str, str] | None) -> list[str]:
     """The windows that a charge counts in, and the lifetimes, for every level that has windows."""
     if reads is not None and (type(reads) is not tuple or [type(day) for day in reads] != [str, str]):
         raise InvalidInput("reads must be the first and the last day of the data, as text; nothing was read or spent.")

@@ -1,14 +1,15 @@
 """A board, the terms of a dataset, and reasons for ε, as people write them down: TOML, strict to read."""
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import fields
 from datetime import date
 from decimal import Decimal
 from enum import Enum
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar  # values of a TOML file, each checked below
 
+from sfumato.core.foreign import TomlTable
 from sfumato.core.signature import read_public_key
 from sfumato.errors import InvalidInput, NotDeclared, SfumatoError
 from sfumato.governance.board import Board, Committee, Community, Reasons
@@ -120,40 +121,40 @@ def _body(place: Path, kind: str, known: tuple[str, ...]) -> dict[str, Any]:
     return body
 
 
-def _known(body: Mapping[str, Any], known: Iterable[str]) -> None:
+def _known(body: TomlTable, known: Iterable[str]) -> None:
     for name in body:
         if name not in known:
             raise InvalidInput(f"{name!r} is an unknown field; nothing was declared. Known are {', '.join(known)}.")
 
 
-def _needed(body: Mapping[str, Any], name: str) -> Any:
+def _needed(body: TomlTable, name: str) -> Any:
     if name not in body:
         raise NotDeclared(f"{name} is missing; nothing was declared. Say {name} = …")
     return body[name]
 
 
-def _text(body: Mapping[str, Any], name: str) -> str:
+def _text(body: TomlTable, name: str) -> str:
     text = _needed(body, name)
     if not isinstance(text, str):
         raise InvalidInput(f"{name} must be a text in quotes; nothing was declared.")
     return text
 
 
-def _quorum(body: Mapping[str, Any]) -> int:
+def _quorum(body: TomlTable) -> int:
     quorum = _needed(body, "quorum")
     if type(quorum) is not int or abs(quorum) > MOST:
         raise InvalidInput("quorum must be a whole number, such as 2; nothing was declared.")
     return quorum
 
 
-def _names(body: Mapping[str, Any], name: str) -> tuple[str, ...]:
+def _names(body: TomlTable, name: str) -> tuple[str, ...]:
     names = _needed(body, name)
     if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
         raise InvalidInput(f'{name} must be a list of texts, such as ["ada", "ben"]; nothing was declared.')
     return tuple(names)
 
 
-def _tables(body: Mapping[str, Any], name: str, known: tuple[str, ...]) -> list[dict[str, Any]]:
+def _tables(body: TomlTable, name: str, known: tuple[str, ...]) -> list[TomlTable]:
     parts = body.get(name, [])
     if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
         raise InvalidInput(f"{name} must be tables, each under [[{name}]]; nothing was declared.")
@@ -162,7 +163,7 @@ def _tables(body: Mapping[str, Any], name: str, known: tuple[str, ...]) -> list[
     return parts
 
 
-def _word(body: Mapping[str, Any], name: str, words: type[Word]) -> Word:
+def _word(body: TomlTable, name: str, words: type[Word]) -> Word:
     said = _text(body, name)
     for word in words:
         if word.value == said:
@@ -171,7 +172,7 @@ def _word(body: Mapping[str, Any], name: str, words: type[Word]) -> Word:
     raise InvalidInput(f"{name} = {said!r} is unknown; nothing was declared. Say one of {choices}.")
 
 
-def _keys(body: Mapping[str, Any], place: Path) -> tuple[tuple[str, str], ...]:
+def _keys(body: TomlTable, place: Path) -> tuple[tuple[str, str], ...]:
     """The public key of each person; a file is looked for beside the one that names it."""
     named = body["keys"]
     if not isinstance(named, dict) or not all(isinstance(text, str) for text in named.values()):

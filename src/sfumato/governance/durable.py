@@ -22,17 +22,17 @@ from sfumato.core.stored import Stored
 from sfumato.core.units import Unit
 from sfumato.errors import LedgerError, NotDeclared, Refused
 from sfumato.governance.balances import Balance
-from sfumato.governance.books import (
+from sfumato.governance.charging import approvals_of, lines_of, standing_lines
+from sfumato.governance.entries import Advanced, Committed, DataClosed, DatasetClosed, Released, Reserved, Started
+from sfumato.governance.ledger_state import (
     Charge,
     admit,
     question_key,
     request_of,
 )
-from sfumato.governance.charging import approvals_of, lines_of, standing_lines
-from sfumato.governance.entries import Advanced, Committed, DataClosed, DatasetClosed, Released, Reserved, Started
-from sfumato.governance.pages import Pages
 from sfumato.governance.signed_record import account_in
 from sfumato.governance.terms import after
+from sfumato.governance.transaction import Transaction
 
 if TYPE_CHECKING:
     from sfumato.governance.ledger import Ledger
@@ -77,23 +77,23 @@ class DurableLedger:
 
     def left_for(self, datasets: Sequence[Dataset]) -> Budget:
         """What may still be asked for of these datasets: the least over all balances that would be charged."""
-        with self.ledger.record.reading() as pages:
-            lines = standing_lines(pages, self.path, unit=self.unit, datasets=datasets)
-            found = [pages.balance(line) for line in lines]
+        with self.ledger.record.reading() as transaction:
+            lines = standing_lines(transaction, self.path, unit=self.unit, datasets=datasets)
+            found = [transaction.balance(line) for line in lines]
         rooms = [balance.left for balance in found if balance is not None]
         return Budget(epsilon=min(room.epsilon for room in rooms), delta=min(room.delta for room in rooms))
 
     def answer(self, question: str) -> str | None:
         """The certificate that answers a canonical question, if it was asked before."""
-        with self.ledger.record.reading() as pages:
-            number = pages.answer(question_key(question))
-            return None if number is None else certificate_at(pages, number, question)
+        with self.ledger.record.reading() as transaction:
+            number = transaction.answer(question_key(question))
+            return None if number is None else certificate_at(transaction, number, question)
 
     def answer_of(self, reservation: Reservation) -> str | None:
         """The certificate that a charge was committed with: what a retry hands out."""
-        with self.ledger.record.reading() as pages:
-            charge = pages.known(reservation.number)
-            return None if charge.answer is None else certificate_at(pages, charge.answer, None)
+        with self.ledger.record.reading() as transaction:
+            charge = transaction.known(reservation.number)
+            return None if charge.answer is None else certificate_at(transaction, charge.answer, None)
 
     def given(self, reservation: Reservation) -> Release | None:
         """The answer that a charge was settled with; None while it is open."""
@@ -106,8 +106,8 @@ class DurableLedger:
         """
         text = self.answer(key)
         if text is not None:
-            with self.ledger.record.reading() as pages:
-                self._permitted(pages, datasets, self.ledger.record.time(pages), Budget.none())
+            with self.ledger.record.reading() as transaction:
+                self._permitted(transaction, datasets, self.ledger.record.time(transaction), Budget.none())
         return self._read(text)
 
     @contextmanager
@@ -153,11 +153,11 @@ class DurableLedger:
             check_name(idempotency, "an idempotency key")
         asked = tuple(sorted(set(datasets), key=lambda each: (each.name, each.edition)))
         with self.ledger.record.writing() as writing:
-            pages, at = writing.pages, writing.time()
-            lines = lines_of(pages, self.path, unit=self.unit, datasets=asked, cost=cost, reads=reads)
+            transaction, at = writing.transaction, writing.time()
+            lines = lines_of(transaction, self.path, unit=self.unit, datasets=asked, cost=cost, reads=reads)
             entry = Reserved(
                 at=at,
-                account=self._statement(account_in(pages, self.path)),
+                account=self._statement(account_in(transaction, self.path)),
                 unit=self.unit,
                 datasets=asked,
                 lines=lines,
@@ -168,18 +168,18 @@ class DurableLedger:
                 expires=None if lasts is None else after(at, lasts),
                 purpose=self.purpose,
                 recipient=self.recipient,
-                approvals=self._permitted(pages, asked, at, cost),
+                approvals=self._permitted(transaction, asked, at, cost),
                 reads=reads,
                 question=None if question is None else question_key(question),
-                losses=self._losses(pages, lines, event),
+                losses=self._losses(transaction, lines, event),
             )
-            known = None if idempotency is None else pages.charge_named(idempotency)
+            known = None if idempotency is None else transaction.charge_named(idempotency)
             if known is not None:
-                number, account = known.number, _same(pages, known, entry)
+                number, account = known.number, _same(transaction, known, entry)
                 writing.confirm()
             else:
-                admit(pages, entry)
-                balance = account_in(pages, self.path)
+                admit(transaction, entry)
+                balance = account_in(transaction, self.path)
                 account = self._statement(balance.moved(cost, dict(entry.losses).get(balance.name), times=1, charges=1))
                 number = writing.append(replace(entry, account=account)).head.number
         return Reservation(number=number, cost=cost, account=account)
@@ -187,14 +187,14 @@ class DurableLedger:
     def start(self, reservation: Reservation) -> None:
         """Say, durably, that rows are read from now on for a queued charge."""
         with self.ledger.record.writing() as writing:
-            charge = writing.pages.reserved(reservation.number)
+            charge = writing.transaction.reserved(reservation.number)
             if not charge.started:
                 writing.append(Started(at=writing.time(), charge=charge.number))
 
     def charge_named(self, idempotency: str) -> Charge | None:
         """The charge that was made under an idempotency key, if there is one."""
-        with self.ledger.record.reading() as pages:
-            return pages.charge_named(idempotency)
+        with self.ledger.record.reading() as transaction:
+            return transaction.charge_named(idempotency)
 
     def named(self, idempotency: str) -> State | None:
         """What became of the charge under an idempotency key; None if there is none."""
@@ -203,11 +203,11 @@ class DurableLedger:
 
     def again(self, number: int, question: str) -> Reservation:
         """The open charge of a question, by its number, for a stream that goes on; charges nothing."""
-        with self.ledger.record.reading() as pages:
-            if pages.known(number).state is not State.RESERVED:
+        with self.ledger.record.reading() as transaction:
+            if transaction.known(number).state is not State.RESERVED:
                 raise Refused(
                     f"what charge {number} pays for was closed; nothing was read and nothing was spent. What a stream "
-                    "told is kept: ask for released(…)."
+                    "released is kept: ask for released(…)."
                 )
         return self._made_for(number, question)
 
@@ -216,8 +216,8 @@ class DurableLedger:
         return self.given(self._made_for(number, question))
 
     def _made_for(self, number: int, question: str) -> Reservation:
-        with self.ledger.record.reading() as pages:
-            row = pages.row(number)
+        with self.ledger.record.reading() as transaction:
+            row = transaction.row(number)
             entry = None if row is None else row.entry
         named = entry.question if isinstance(entry, Reserved) and entry.account.name == self.path else None
         if not isinstance(entry, Reserved) or named != question_key(question):
@@ -233,29 +233,31 @@ class DurableLedger:
         """
         # Not waited for: the record is durable, and the next who opens the ledger anchors its end.
         with self.ledger.record.writing(durable=False) as writing:
-            charge, at = self._running(writing.pages, reservation, datasets)
+            charge, at = self._running(writing.transaction, reservation, datasets)
             last = None if charge.place is None else (charge.place, charge.holder)
             if check_next(charge.number, place, holder, last):
                 writing.append(Advanced(at=at, charge=charge.number, place=place, holder=holder))
 
     def check_running(self, reservation: Reservation, *, datasets: Sequence[Dataset] = ()) -> None:
         """Refuse what :meth:`advance` would refuse of a stream that has no count; writes nothing."""
-        with self.ledger.record.reading() as pages:
-            self.ledger.record.check_anchor(pages)
-            self._running(pages, reservation, datasets)
+        with self.ledger.record.reading() as transaction:
+            self.ledger.record.check_anchor(transaction)
+            self._running(transaction, reservation, datasets)
 
-    def _running(self, pages: Pages, reservation: Reservation, datasets: Sequence[Dataset]) -> tuple[Charge, str]:
+    def _running(
+        self, transaction: Transaction, reservation: Reservation, datasets: Sequence[Dataset]
+    ) -> tuple[Charge, str]:
         """The open charge of a stream that may go on, and the time."""
-        charge, at = pages.reserved(reservation.number), self.ledger.record.time(pages)
-        editions = [pages.edition(dataset) for dataset in datasets]
+        charge, at = transaction.reserved(reservation.number), self.ledger.record.time(transaction)
+        editions = [transaction.edition(dataset) for dataset in datasets]
         if not charge.started or any(edition is None or edition.closed for edition in editions):
-            raise Refused(f"what charge {charge.number} pays for may not be read; nothing was told.")
-        if pages.government().recovered > charge.number:
+            raise Refused(f"what charge {charge.number} pays for may not be read; nothing was released.")
+        if transaction.government().recovered > charge.number:
             raise Refused(
                 f"entries of this ledger were lost after charge {charge.number}, and nobody knows how far its "
-                "stream had gone; nothing was told, and the charge counts. Open another stream."
+                "stream had gone; nothing was released, and the charge counts. Open another stream."
             )
-        self._permitted(pages, datasets, at, Budget.none())
+        self._permitted(transaction, datasets, at, Budget.none())
         return charge, at
 
     def commit(self, reservation: Reservation, key: str, release: Release) -> None:
@@ -272,7 +274,7 @@ class DurableLedger:
         """The same for an answer of any kind, by the text of its certificate."""
         # Not waited for: what must outlive a crash of the machine is the charge, and that was anchored durably.
         with self.ledger.record.writing(durable=False) as writing:
-            charge = writing.pages.reserved(reservation.number)
+            charge = writing.transaction.reserved(reservation.number)
             if not charge.started:
                 raise LedgerError(f"charge {charge.number} is queued and was never started; nothing was stored.")
             at = writing.time()
@@ -281,7 +283,7 @@ class DurableLedger:
     def release(self, reservation: Reservation) -> None:
         """Give a charge back: one that was queued and never started, so that no row was read for it."""
         with self.ledger.record.writing(durable=False) as writing:
-            charge = writing.pages.reserved(reservation.number)
+            charge = writing.transaction.reserved(reservation.number)
             if charge.started:
                 raise Refused(
                     f"rows may have been read for charge {charge.number}: it counts. Nothing was changed. "
@@ -292,9 +294,9 @@ class DurableLedger:
     def close(self, datasets: Sequence[Dataset], stored: Mapping[Dataset, Stored]) -> bool:
         """Let no row of these versions, nor under other names declared before, be read any more; False if closed."""
         with self.ledger.record.writing() as writing:
-            first = not any(_shut(writing.pages, dataset, what) for dataset, what in stored.items())
+            first = not any(_shut(writing.transaction, dataset, what) for dataset, what in stored.items())
             for dataset in datasets:
-                edition = writing.pages.edition(dataset)
+                edition = writing.transaction.edition(dataset)
                 first = first and not (edition is not None and edition.closed)
                 if edition is not None and not edition.closed:
                     writing.append(DatasetClosed(at=writing.time(), dataset=dataset))
@@ -305,22 +307,26 @@ class DurableLedger:
 
     def closed(self, dataset: Dataset) -> bool:
         """Whether a version was closed."""
-        with self.ledger.record.reading() as pages:
-            edition = pages.edition(dataset)
+        with self.ledger.record.reading() as transaction:
+            edition = transaction.edition(dataset)
         return edition is not None and edition.closed
 
     def shut(self, dataset: Dataset, stored: Stored) -> bool:
         """Whether the rows of a version were closed under another name since the ledger knows the version."""
-        with self.ledger.record.reading() as pages:
-            return _shut(pages, dataset, stored)
+        with self.ledger.record.reading() as transaction:
+            return _shut(transaction, dataset, stored)
 
-    def _permitted(self, pages: Pages, datasets: Sequence[Dataset], at: str, cost: Budget) -> tuple[int, ...]:
-        return approvals_of(pages, datasets, purpose=self.purpose, recipient=self.recipient, at=at, cost=cost)
+    def _permitted(
+        self, transaction: Transaction, datasets: Sequence[Dataset], at: str, cost: Budget
+    ) -> tuple[int, ...]:
+        return approvals_of(transaction, datasets, purpose=self.purpose, recipient=self.recipient, at=at, cost=cost)
 
     @staticmethod
-    def _losses(pages: Pages, lines: Sequence[str], event: PrivacyEvent | None) -> tuple[tuple[str, Fraction], ...]:
+    def _losses(
+        transaction: Transaction, lines: Sequence[str], event: PrivacyEvent | None
+    ) -> tuple[tuple[str, Fraction], ...]:
         """What an event counts against each line that a filter keeps; what a filter cannot hold is refused."""
-        found = ((line, pages.balance(line)) for line in lines)
+        found = ((line, transaction.balance(line)) for line in lines)
         lost = ((line, None if balance is None else balance.lost(event)) for line, balance in found)
         return tuple((line, loss) for line, loss in lost if loss is not None)
 
@@ -338,34 +344,34 @@ class DurableLedger:
         )
 
 
-def _shut(pages: Pages, dataset: Dataset, stored: Stored) -> bool:
-    closed = pages.government().closed
+def _shut(transaction: Transaction, dataset: Dataset, stored: Stored) -> bool:
+    closed = transaction.government().closed
     last = max((closed.get(name, 0) for name in stored.names), default=0)
-    return last > 0 and pages.declared(dataset) < last
+    return last > 0 and transaction.declared(dataset) < last
 
 
-def _same(pages: Pages, known: Charge, asked: Reserved) -> Account:
+def _same(transaction: Transaction, known: Charge, asked: Reserved) -> Account:
     """The account of a charge that is asked for again under its idempotency key."""
     if known.request != request_of(asked):
         raise Refused(
             f"the idempotency key of charge {known.number} is used for another request; nothing was read and nothing "
-            "was spent. Give each request a key of its own."
+            "was spent. Give each request its own key."
         )
     if known.state in (State.RELEASED, State.EXPIRED):
         raise LedgerError(
             f"charge {known.number} under this idempotency key is {known.state.value}; nothing was read and nothing "
             "more was spent. Ask again with a new key."
         )
-    row = pages.row(known.number)
+    row = transaction.row(known.number)
     entry = None if row is None else row.entry
     if not isinstance(entry, Reserved):
         raise LedgerError(f"charge {known.number} is not in the record; nothing was read and nothing was spent.")
     return entry.account
 
 
-def certificate_at(pages: Pages, number: int, question: str | None) -> str:
+def certificate_at(transaction: Transaction, number: int, question: str | None) -> str:
     """The certificate that an entry of the record stores, checked against its digest and, if said, its question."""
-    row = pages.row(number)
+    row = transaction.row(number)
     entry = None if row is None or row.digest != row.expected else row.entry
     if not isinstance(entry, Committed) or question not in (None, entry.question):
         raise LedgerError(f"entry {number} is not the answer that the books say it is; nothing was delivered.")

@@ -1,7 +1,7 @@
 """What the record holds: one document for each thing that happened, never changed afterwards.
 
 The record is the ledger. Balances, open charges and stored answers are worked out from these entries and from nothing
-else (:mod:`sfumato.governance.books`); a new kind of entry is added to :data:`ENTRIES` and to ``apply`` there.
+else (:mod:`sfumato.governance.ledger_state`); a new kind of entry is added to :data:`ENTRIES` and to ``apply`` there.
 """
 
 import hashlib
@@ -116,7 +116,7 @@ class DatasetDeclared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetClosed:
-    """No row of this version is read any more: its engine failed, and failing again could tell what a row holds."""
+    """No row of this version is read any more: its engine failed, and failing again could reveal what a row holds."""
 
     KIND: ClassVar[str] = "ledger.dataset_closed"
     VERSION: ClassVar[int] = 1
@@ -399,13 +399,13 @@ class Row:
 
     @property
     def entry(self) -> Entry:
-        """The entry; a body that is none is an error that names the row."""
+        """The entry; a body that is not an entry is an error that names the row."""
         try:
             read: Entry = ENTRIES.decode(parse(self.body), f"entry {self.number}")
         except SfumatoError as wrong:
             raise LedgerError(f"entry {self.number} of the record cannot be read: {wrong}") from None
         if not isinstance(read, Entry):
-            raise LedgerError(f"entry {self.number} of the record is no entry, but {read.KIND!r}.")
+            raise LedgerError(f"entry {self.number} of the record is not an entry, but {read.KIND!r}.")
         return read
 
 

@@ -23,7 +23,7 @@ from sfumato.governance.board import (
     Vote,
     Withdrawal,
 )
-from sfumato.governance.books import account_line, asked_for, dataset_line, lifetime_line, touched, window_line
+from sfumato.governance.decision_state import Adopted, DecisionState
 from sfumato.governance.entries import (
     AccountOpened,
     Acted,
@@ -34,7 +34,7 @@ from sfumato.governance.entries import (
     TermsDeclared,
     WindowsDeclared,
 )
-from sfumato.governance.government import Adopted, Government
+from sfumato.governance.ledger_state import account_line, asked_for, dataset_line, lifetime_line, touched, window_line
 from sfumato.governance.policies import BaseAndReserve, Proportional
 from sfumato.governance.terms import after, check_cap, levels_of, people
 from sfumato.governance.time_windows import TimeWindows, WindowStanding
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from sfumato.governance.balances import Balance
     from sfumato.governance.consent import Terms
     from sfumato.governance.minutes import Minutes
-    from sfumato.governance.pages import Pages
     from sfumato.governance.plans import Schedule
+    from sfumato.governance.transaction import Transaction
 
 __all__ = ["Governed"]
 
@@ -56,9 +56,9 @@ LASTS = timedelta(days=14)
 class _Now:
     """What an entry is made from: the time that it will bear, and what was decided before it."""
 
-    pages: "Pages"
+    transaction: "Transaction"
     at: str
-    government: Government
+    government: DecisionState
 
 
 class Governed(ABC):
@@ -67,11 +67,11 @@ class Governed(ABC):
     identifier: str
 
     @abstractmethod
-    def _enter(self, make: "Callable[[Pages, str], Sequence[Entry]]") -> None:
+    def _enter(self, make: "Callable[[Transaction, str], Sequence[Entry]]") -> None:
         """Enter what ``make`` returns, in one transaction, and anchor it."""
 
     @abstractmethod
-    def government(self) -> Government:
+    def government(self) -> DecisionState:
         """What was decided and declared so far."""
 
     @abstractmethod
@@ -95,7 +95,7 @@ class Governed(ABC):
         if not by.strip() or not reason.strip():
             raise NotDeclared("seating a board needs who does it and why: by='…', reason='…'. Nothing was changed.")
 
-        def make(_: "Pages", at: str) -> list[Entry]:
+        def make(_: "Transaction", at: str) -> list[Entry]:
             return [BoardSeated(at=at, board=board, by=by, reason=reason, proposal=proposal)]
 
         self._enter(make)
@@ -103,8 +103,8 @@ class Governed(ABC):
     def declare_terms(self, terms: "Terms") -> None:
         """Declare what a dataset may be used for; new terms end the approvals that older ones had."""
 
-        def make(pages: "Pages", at: str) -> list[Entry]:
-            known = pages.government().terms.get(terms.dataset)
+        def make(transaction: "Transaction", at: str) -> list[Entry]:
+            known = transaction.government().terms.get(terms.dataset)
             return [] if known is not None and known[0] == terms else [TermsDeclared(at=at, terms=terms)]
 
         self._enter(make)
@@ -135,10 +135,10 @@ class Governed(ABC):
             nonlocal number
             number = len(now.government.sitting().proposals) + 1
             if account is not None:
-                asked_for(now.pages, account)
+                asked_for(now.transaction, account)
             for dataset in datasets if action is Action.DATASET else ():
-                asked_for(now.pages, dataset_line(dataset))  # people and cap are fixed before anybody votes
-            named = (*datasets, *sorted(touched(now.pages, account) - set(datasets)))
+                asked_for(now.transaction, dataset_line(dataset))  # people and cap are fixed before anybody votes
+            named = (*datasets, *sorted(touched(now.transaction, account) - set(datasets)))
             where = {site for dataset in named for site in now.government.sites_of(dataset)}
             return Proposal(
                 number=number,
@@ -183,8 +183,8 @@ class Governed(ABC):
         board unlocks. A share of nothing is refused: an account without a cap cannot be opened.
         """
 
-        def make(pages: "Pages", at: str) -> list[Entry]:
-            above = asked_for(pages, path)
+        def make(transaction: "Transaction", at: str) -> list[Entry]:
+            above = asked_for(transaction, path)
             if above.name != account_line(path):
                 raise NotDeclared(f"there is no account {path!r} to share out; nothing was changed.")
             if above.filter_cap is not None:
@@ -198,7 +198,7 @@ class Governed(ABC):
                 below = f"{path}/{share.account}"
                 levels_of(below)
                 check_cap(share.budget, reason)
-                if pages.balance(account_line(below)) is not None:
+                if transaction.balance(account_line(below)) is not None:
                     raise Refused(f"the account {below!r} is open already; nothing was changed.")
                 made.append(
                     AccountOpened(at=at, path=below, unit=above.unit, cap=share.budget, rho=None, reason=reason)
@@ -218,11 +218,11 @@ class Governed(ABC):
                 "Declare lifetime=…"
             )
 
-        def make(pages: "Pages", at: str) -> list[Entry]:
-            above = asked_for(pages, path)
+        def make(transaction: "Transaction", at: str) -> list[Entry]:
+            above = asked_for(transaction, path)
             if above.name != account_line(path) or people(above.unit) != people(windows.unit):
-                raise Refused(f"{path!r} is no account with the unit of these windows; no window was opened.")
-            if path in pages.government().windows:
+                raise Refused(f"{path!r} is not an account with the unit of these windows; no window was opened.")
+            if path in transaction.government().windows:
                 raise Refused(f"{path!r} has windows already; nothing was changed.")
             if above.charges:
                 raise Refused(
@@ -247,14 +247,14 @@ class Governed(ABC):
     def adopt_plan(self, account: str, schedule: "Schedule") -> int:
         """Record a plan for an account; a board must have approved this very plan for it. The entry's number."""
 
-        def make(pages: "Pages", at: str) -> list[Entry]:
-            balance = asked_for(pages, account)
+        def make(transaction: "Transaction", at: str) -> list[Entry]:
+            balance = asked_for(transaction, account)
             unit = schedule.plan.unit
             if balance.name != account_line(account) or not _same_people(balance.unit, unit):
-                raise Refused(f"{account!r} is no account with the unit of this plan; nothing was changed.")
+                raise Refused(f"{account!r} is not an account with the unit of this plan; nothing was changed.")
             if not _bears(balance, schedule):
                 raise Refused(
-                    f"the plan promises {schedule.guarantee}, and {account!r} has a cap of {balance.cap}; nothing was "
+                    f"the plan needs {schedule.guarantee}, and {account!r} has a cap of {balance.cap}; nothing was "
                     "changed. Plan for less, or request a raise."
                 )
             return [PlanAdopted(at=at, account=account, schedule=schedule)]
@@ -267,10 +267,10 @@ class Governed(ABC):
         return self.government().plans
 
     def _act(self, act: Callable[[_Now], BoardEntry], key: SigningKey | None) -> None:
-        def make(pages: "Pages", at: str) -> list[Entry]:
-            government = pages.government()
+        def make(transaction: "Transaction", at: str) -> list[Entry]:
+            government = transaction.government()
             government.sitting()
-            done = act(_Now(pages, at, government))
+            done = act(_Now(transaction, at, government))
             return [Acted(at=at, act=done, signature=government.signed(done, key))]
 
         self._enter(make)

@@ -18,7 +18,7 @@ from sfumato.core.units import Unit, describe
 from sfumato.errors import LedgerError, NotDeclared, Refused
 from sfumato.governance.anchor import FileAnchor, SignedHead
 from sfumato.governance.balances import Balance
-from sfumato.governance.books import Charge, account_line, dataset_line, population_line
+from sfumato.governance.decision_state import DecisionState, agreed
 from sfumato.governance.durable import DurableLedger
 from sfumato.governance.entries import (
     AccountOpened,
@@ -32,11 +32,11 @@ from sfumato.governance.entries import (
     Row,
 )
 from sfumato.governance.governed import Governed
-from sfumato.governance.government import Government, agreed
-from sfumato.governance.pages import Pages
+from sfumato.governance.ledger_state import Charge, account_line, dataset_line, population_line
 from sfumato.governance.signed_record import SignedRecord, account_in, system_clock
 from sfumato.governance.store import Store
 from sfumato.governance.terms import check_cap, check_unit, filter_of, levels_of, people, written
+from sfumato.governance.transaction import Transaction
 from sfumato.governance.verify import LedgerFinding, check
 
 __all__ = ["Ledger"]
@@ -70,10 +70,10 @@ class Ledger(Governed):
         with _closed_on_error(store):
             store.create()
             record = SignedRecord(store, place, signing, secrets.token_hex(16), clock)
-            with store.writing() as pages:
-                at = record.time(pages)
-                pages.append(LedgerOpened(at=at, identifier=record.identifier, key=signing.public_text))
-                first = record.head(pages)
+            with store.writing() as transaction:
+                at = record.time(transaction)
+                transaction.append(LedgerOpened(at=at, identifier=record.identifier, key=signing.public_text))
+                first = record.head(transaction)
             place.create(first)
         return cls(record)
 
@@ -90,9 +90,9 @@ class Ledger(Governed):
         ledger = cls.unchecked(url, key=key, anchor=anchor, clock=clock)
         record = ledger.record
         with _closed_on_error(record.store):
-            with record.reading() as pages:
-                record.check_anchor(pages, tail=True)
-                head = record.head(pages)
+            with record.reading() as transaction:
+                record.check_anchor(transaction, tail=True)
+                head = record.head(transaction)
             # A process may have been killed between the record and the anchor.
             record.anchor.advance(head, durable=True)
         return ledger
@@ -123,9 +123,9 @@ class Ledger(Governed):
         record = ledger.record
         with _closed_on_error(record.store):
             last = record.anchor.readable()
-            with record.store.writing() as pages:
-                totals = pages.end()
-                lost, least = record.gap(pages, totals, last)
+            with record.store.writing() as transaction:
+                totals = transaction.end()
+                lost, least = record.gap(transaction, totals, last)
                 if charge is None and least is None:
                     raise NotDeclared(
                         f"the anchor {anchor} is lost, so nobody knows what the lost entries charged; nothing was "
@@ -145,8 +145,8 @@ class Ledger(Governed):
                 entry = replace(
                     entry, approvals=tuple((name, agreed(record.identifier, entry, signer)) for name, signer in given)
                 )
-                pages.append(entry, after=totals.number + lost)
-                head = record.head(pages)
+                transaction.append(entry, after=totals.number + lost)
+                head = record.head(transaction)
             if last is None:
                 record.anchor.set_aside()
                 record.anchor.create(head)
@@ -178,15 +178,15 @@ class Ledger(Governed):
         check_cap(cap, reason)
         kept = filter_of(cap, method, order)
 
-        def make(pages: Pages, at: str) -> list[Entry]:
-            if pages.balance(account_line(path)) is not None:
+        def make(transaction: Transaction, at: str) -> list[Entry]:
+            if transaction.balance(account_line(path)) is not None:
                 raise Refused(f"the account {path!r} is open already; nothing was changed.")
             for level in levels[:-1]:
-                above = account_in(pages, level)
+                above = account_in(transaction, level)
                 if people(above.unit) != people(unit):
                     raise Refused(
                         f"{level!r} protects {describe(above.unit)} and {path!r} would protect {describe(unit)}: their "
-                        "losses do not add up. Nothing was changed. Open a tree of its own for each unit."
+                        "losses do not add up. Nothing was changed. Open a separate tree for each unit."
                     )
             return [AccountOpened(at=at, path=path, unit=unit, cap=cap, reason=reason, **kept)]
 
@@ -207,8 +207,8 @@ class Ledger(Governed):
         check_cap(cap, reason)
         kept = filter_of(cap, method, order)
 
-        def make(pages: Pages, at: str) -> list[Entry]:
-            if pages.balance(population_line(name)) is not None:
+        def make(transaction: Transaction, at: str) -> list[Entry]:
+            if transaction.balance(population_line(name)) is not None:
                 raise Refused(f"the population {name!r} is declared already; nothing was changed.")
             return [PopulationDeclared(at=at, name=name, unit=unit, cap=cap, reason=reason, **kept)]
 
@@ -218,10 +218,10 @@ class Ledger(Governed):
         """Declare a version of a dataset; said again it changes nothing, said differently it is refused."""
         check_cap(cap, "declared")
 
-        def make(pages: Pages, at: str) -> list[Entry]:
-            if pages.balance(population_line(population)) is None:
+        def make(transaction: Transaction, at: str) -> list[Entry]:
+            if transaction.balance(population_line(population)) is None:
                 raise NotDeclared(f"the population {population!r} is not declared; nothing was changed. Declare it.")
-            balance, about = pages.balance(dataset_line(dataset.name)), pages.population(dataset.name)
+            balance, about = transaction.balance(dataset_line(dataset.name)), transaction.population(dataset.name)
             if balance is not None and balance.cap != cap:
                 raise Refused(
                     f"the dataset {dataset.name!r} has a cap of {balance.cap}, which all its versions share; nothing "
@@ -232,7 +232,7 @@ class Ledger(Governed):
                     f"{dataset.name!r} is about {about!r}, and a new version is about the same people; nothing was "
                     "changed."
                 )
-            if pages.edition(dataset) is not None:
+            if transaction.edition(dataset) is not None:
                 return []
             return [DatasetDeclared(at=at, dataset=dataset, population=population, cap=cap)]
 
@@ -240,8 +240,8 @@ class Ledger(Governed):
 
     def declare_version(self, dataset: Dataset) -> None:
         """Declare a new version of a dataset that is known: its people and its cap are those of the others."""
-        with self.record.reading() as pages:
-            about, balance = pages.population(dataset.name), pages.balance(dataset_line(dataset.name))
+        with self.record.reading() as transaction:
+            about, balance = transaction.population(dataset.name), transaction.balance(dataset_line(dataset.name))
         if about is None or balance is None:
             raise NotDeclared(f"the dataset {dataset.name!r} is not declared; nothing was changed. Declare it first.")
         self.declare_dataset(dataset, population=about, cap=balance.cap)
@@ -259,24 +259,24 @@ class Ledger(Governed):
 
         ``purpose`` and ``recipient`` are what its releases are for and who gets them; datasets with terms ask for them.
         """
-        with self.record.reading() as pages:
-            check_unit(account_in(pages, path), unit)
+        with self.record.reading() as transaction:
+            check_unit(account_in(transaction, path), unit)
         return DurableLedger(self, path, unit, reader, purpose, recipient)
 
     def balance(self, path: str) -> Balance:
         """How an account stands."""
-        with self.record.reading() as pages:
-            return account_in(pages, path)
+        with self.record.reading() as transaction:
+            return account_in(transaction, path)
 
     def balances(self) -> list[Balance]:
         """How every account, dataset and population stands."""
-        with self.record.reading() as pages:
-            return pages.balances()
+        with self.record.reading() as transaction:
+            return transaction.balances()
 
     def charge(self, number: int) -> Charge:
         """A charge and what became of it."""
-        with self.record.reading() as pages:
-            return pages.known(number)
+        with self.record.reading() as transaction:
+            return transaction.known(number)
 
     def reprice(self, number: int, *, cost: Budget, reason: str, event: PrivacyEvent | None = None) -> None:
         """Count a past charge at what it really cost, after a claim was corrected; never at less than before.
@@ -287,10 +287,10 @@ class Ledger(Governed):
         if not reason.strip():
             raise NotDeclared("a new price is a correction: say in reason='…' of what. Nothing was changed.")
 
-        def make(pages: Pages, at: str) -> list[Entry]:
+        def make(transaction: Transaction, at: str) -> list[Entry]:
             losses = []
-            for line, loss in pages.known(number).losses:
-                balance = pages.balance(line)
+            for line, loss in transaction.known(number).losses:
+                balance = transaction.balance(line)
                 now = None if balance is None or event is None else balance.lost(event)
                 room = Fraction(0) if balance is None else balance.filter_left or Fraction(0)
                 losses.append((line, loss + room if now is None else max(loss, now)))
@@ -306,22 +306,22 @@ class Ledger(Governed):
         done = []
         with self.record.writing() as writing:
             at = writing.time()
-            for stale in writing.pages.stale(at):
+            for stale in writing.transaction.stale(at):
                 writing.append(Expired(at=at, charge=stale.number, counted=stale.started))
                 done.append(stale.number)
         return tuple(done)
 
     def head(self) -> SignedHead:
         """The signed head of the record, to be published."""
-        with self.record.reading() as pages:
-            return self.record.head(pages)
+        with self.record.reading() as transaction:
+            return self.record.head(transaction)
 
     def verify(self, *heads: SignedHead) -> tuple[LedgerFinding, ...]:
         """Everything that is wrong with the record, its books and its anchor, held to published ``heads`` too."""
         anchored = self.record.anchor.readable()
-        with self.record.reading() as pages:
+        with self.record.reading() as transaction:
             known = heads if anchored is None else (*heads, anchored)
-            found = tuple(check(pages, heads=known, key=self.record.key.public_text))
+            found = tuple(check(transaction, heads=known, key=self.record.key.public_text))
         if anchored is None:
             found = (
                 *found,
@@ -331,8 +331,8 @@ class Ledger(Governed):
 
     def export(self) -> list[str]:
         """The bodies of the record, in order."""
-        with self.record.reading() as pages:
-            return [row.body for row in pages.rows()]
+        with self.record.reading() as transaction:
+            return [row.body for row in transaction.rows()]
 
     def close(self) -> None:
         """Give the database's connections back."""
@@ -355,8 +355,8 @@ class Ledger(Governed):
                     f"there is no ledger at {store.name}; nothing was done. Make one: sfumato ledger init"
                 )
             store.upgrade()
-            with store.reading() as pages:
-                first = pages.row(1)
+            with store.reading() as transaction:
+                first = transaction.row(1)
                 opened = None if first is None else first.entry
             if not isinstance(opened, LedgerOpened):
                 raise LedgerError(f"the record of {store.name} does not begin with its opening; nothing was done.")
@@ -364,19 +364,19 @@ class Ledger(Governed):
                 raise LedgerError(f"{store.name} is signed with another key than this one; nothing was done.")
         return cls(SignedRecord(store, FileAnchor(anchor), signing, opened.identifier, clock))
 
-    def government(self) -> Government:
+    def government(self) -> DecisionState:
         """What was decided and declared so far."""
-        with self.record.reading() as pages:
-            return pages.government()
+        with self.record.reading() as transaction:
+            return transaction.government()
 
     def rows(self) -> Iterator[Row]:
         """The rows of the record, in order."""
-        with self.record.reading() as pages:
-            yield from pages.rows()
+        with self.record.reading() as transaction:
+            yield from transaction.rows()
 
-    def _enter(self, make: Callable[[Pages, str], Sequence[Entry]]) -> None:
+    def _enter(self, make: Callable[[Transaction, str], Sequence[Entry]]) -> None:
         with self.record.writing() as writing:
-            for entry in make(writing.pages, writing.time()):
+            for entry in make(writing.transaction, writing.time()):
                 writing.append(entry)
 
 

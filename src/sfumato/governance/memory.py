@@ -107,7 +107,7 @@ class MemoryLedger:
             after = self._filter.after(cost, self._account)
             if max(after.spent.epsilon.denominator, after.spent.delta.denominator) > MOST_PARTS:
                 raise LedgerError(
-                    f"the charges of {self._account!r} have so many different denominators that their sum could not "
+                    f"the charges of {self._account!r} have too many different denominators: their sum could not "
                     "be written down any more. Nothing was read and nothing was spent. Ask with fewer digits."
                 )
             self._filter = after
@@ -158,7 +158,7 @@ class MemoryLedger:
         """Refuse to go on with a stream whose charge is settled, or whose dataset was closed."""
         self._check_process()
         if self._states[reservation.number] is not State.RESERVED or self._closed.intersection(datasets):
-            raise Refused("this charge is settled, or its dataset was closed; nothing was told.")
+            raise Refused("this charge is settled, or its dataset was closed; nothing was released.")
 
     def commit(self, reservation: Reservation, key: str, release: Release) -> None:
         """Store the answer and settle its charge in one step, before it is delivered."""

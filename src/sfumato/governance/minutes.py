@@ -155,7 +155,7 @@ class Minutes:
     def opened(self, dataset: str, since: int = 0) -> tuple[Proposal, ...]:
         """The approvals of a dataset that hold: none while a veto stands, and none from before the last veto.
 
-        ``since`` leaves out what was proposed among the first so many entries.
+        ``since`` leaves out what was proposed among the first ``since`` entries.
         """
         if self.vetoes(dataset):
             return ()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from sfumato.core.budget import Budget
 from sfumato.governance.balances import Balance
 from sfumato.governance.board import moment
-from sfumato.governance.books import (
+from sfumato.governance.ledger_state import (
     Charge,
     account_line,
     dataset_line,
@@ -54,7 +54,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Windows:
-    """The windows of an account that were charged, what each may lose, and what a whole life has lost."""
+    """The windows of an account that were charged, the budget of each, and the loss over a whole life."""
 
     account: str
     every: str
@@ -81,12 +81,12 @@ class Overview:
 
 def overview(ledger: "Ledger") -> Overview:
     """How a ledger stands now."""
-    with ledger.record.reading() as pages:
-        end, government = pages.end(), pages.government()
+    with ledger.record.reading() as transaction:
+        end, government = transaction.end(), transaction.government()
         now = written(max(ledger.record.clock(), moment(end.at)))
-        balances = {balance.name: balance for balance in pages.balances()}
-        held = _open(pages.unsettled())
-        editions = pages.editions()
+        balances = {balance.name: balance for balance in transaction.balances()}
+        held = _open(transaction.unsettled())
+        editions = transaction.editions()
     minutes = None if government.minutes is None else government.minutes.at(now)
     levels = {name: _level(name, balance, held) for name, balance in balances.items()}
 
@@ -131,8 +131,8 @@ def overview(ledger: "Ledger") -> Overview:
 
 def minutes_now(ledger: "Ledger") -> "Minutes":
     """The minutes of the board at this moment: what has expired by now is decided as expired."""
-    with ledger.record.reading() as pages:
-        end, minutes = pages.end(), pages.government().sitting()
+    with ledger.record.reading() as transaction:
+        end, minutes = transaction.end(), transaction.government().sitting()
     return minutes.at(written(max(ledger.record.clock(), moment(end.at))))
 
 

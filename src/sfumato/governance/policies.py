@@ -73,7 +73,7 @@ class BaseAndReserve:
 
     Guarantee: base shares and reserve sum to the cap exactly; unlocked parts never exceed the reserve.
     Assumes: whoever calls hands over only those ``unlocks`` for which the board's approval is on record
-    (:meth:`sfumato.governance.board.Minutes.unlocks` returns exactly those).
+    (:meth:`sfumato.governance.minutes.Minutes.unlocks` returns exactly those).
 
     >>> rule = BaseAndReserve(base=(("epidemiology", Fraction(1, 2)), ("oncology", Fraction(1, 4))))
     >>> rule.reserve, str(rule.reserved(Budget(epsilon=8))), str(rule.allowed("oncology", Budget(epsilon=8), ()))

@@ -19,6 +19,7 @@ from sfumato.errors import InvalidInput, Refused, SfumatoError
 from sfumato.governance.anchor import SignedHead
 from sfumato.governance.board import Decision, Proposal, Veto, VetoLifted, Vote, Withdrawal
 from sfumato.governance.consent import Terms
+from sfumato.governance.decision_state import GOVERNING, DecisionState
 from sfumato.governance.entries import (
     AccountOpened,
     Acted,
@@ -36,7 +37,6 @@ from sfumato.governance.entries import (
     Row,
     TermsDeclared,
 )
-from sfumato.governance.government import GOVERNING, Government
 
 if TYPE_CHECKING:
     from sfumato.governance.ledger import Ledger
@@ -213,7 +213,7 @@ class Trail:
     @classmethod
     def read(cls, rows: Iterable[Row], head: SignedHead) -> "Trail":
         """Walk over a record up to ``head``; time and memory grow linearly with it."""
-        walk = _Walk(government=Government(ledger=head.head.ledger))
+        walk = _Walk(government=DecisionState(ledger=head.head.ledger))
         for row in rows:
             if row.number > head.head.number:
                 break  # written after the head was signed: it is not held by it
@@ -265,7 +265,7 @@ class _Charge:
 class _Walk:
     """What is known so far, on the way through the record."""
 
-    government: Government
+    government: DecisionState
     populations: dict[Dataset, tuple[str, Place]] = field(default_factory=dict)
     opened: dict[str, ProvenanceLine] = field(default_factory=dict)
     terms: dict[str, Place] = field(default_factory=dict)
@@ -297,7 +297,7 @@ class _Walk:
     def _entered(self, place: Place, entry: Entry) -> None:
         match entry:
             case LedgerOpened():
-                self.government = Government(ledger=entry.identifier)
+                self.government = DecisionState(ledger=entry.identifier)
             case AccountOpened():
                 name = f"account {entry.path}"
                 self.opened[name] = ProvenanceLine(name=name, cap=entry.cap, reason=entry.reason, opened=place)

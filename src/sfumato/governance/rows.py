@@ -9,7 +9,7 @@ from collections import namedtuple
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache, lru_cache, wraps
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast  # what drivers and databases hand over
 
 import sqlalchemy as sa
 
@@ -20,8 +20,8 @@ from sfumato.core.query import Dataset
 from sfumato.core.units import Unit
 from sfumato.errors import LedgerError, SfumatoError
 from sfumato.governance.balances import Balance
-from sfumato.governance.books import Charge, Edition, Totals
 from sfumato.governance.entries import ENTRIES, Row
+from sfumato.governance.ledger_state import Charge, Edition, Totals
 
 __all__ = [
     "ANSWER",
@@ -51,9 +51,12 @@ __all__ = [
 ]
 
 TABLES = sa.MetaData()
+Cursor = Any  # of SQLite or of psycopg, which takes more than the common interface of drivers has
+Connection = Any  # of the same
+TableRow = Any  # a named tuple of what a database holds, to which anybody may have written
 
 
-def _table(name: str, *columns: str, **typed: Any) -> sa.Table:
+def _table(name: str, *columns: str, **typed: type[sa.types.TypeEngine[Any]]) -> sa.Table:
     """A table as statements need it; the migrations make it."""
     return sa.Table(
         name, TABLES, *(sa.Column(one, sa.Text) for one in columns), *(sa.Column(n, t) for n, t in typed.items())
@@ -89,7 +92,7 @@ KEYS = {
 }
 
 
-def run(cursor: Any, statement: str, values: tuple[Any, ...] = ()) -> None:
+def run(cursor: Cursor, statement: str, values: tuple[object, ...] = ()) -> None:
     """Give a statement to the driver: every one of a charge comes through here."""
     if on_sqlite(cursor):
         cursor.execute(statement, values)
@@ -99,12 +102,12 @@ def run(cursor: Any, statement: str, values: tuple[Any, ...] = ()) -> None:
         cursor.execute(statement, prepare=False)  # may be several in one, which cannot be prepared
 
 
-def commit(connection: Any) -> None:
+def commit(connection: Connection) -> None:
     """End a transaction and wait for the disk."""
     connection.commit()
 
 
-def on_sqlite(cursor: Any) -> bool:
+def on_sqlite(cursor: Cursor) -> bool:
     """Whether this is a cursor of SQLite."""
     return isinstance(cursor, sqlite3.Cursor)
 
@@ -116,10 +119,10 @@ def columns(table: sa.Table) -> tuple[str, ...]:
 
 
 @cache
-def named(table: sa.Table) -> Callable[[Sequence[Any]], Any]:
+def named(table: sa.Table) -> Callable[[Sequence[object]], TableRow]:
     """What makes a row with names out of a plain one."""
-    row: Any = namedtuple(table.name, columns(table))  # type: ignore[misc]
-    make: Callable[[Sequence[Any]], Any] = row._make
+    row: Any = namedtuple(table.name, columns(table))  # type: ignore[misc]  # the names are those of a table
+    make: Callable[[Sequence[object]], TableRow] = row._make
     return make
 
 
@@ -131,7 +134,7 @@ def chosen(table: sa.Table, some: str) -> str:
 
 @lru_cache(maxsize=256)
 def added(table: sa.Table, rows: int = 1) -> str:
-    """An INSERT of so many rows."""
+    """An INSERT of a number of rows."""
     names = columns(table)
     values = ", ".join([f"({', '.join(['?'] * len(names))})"] * rows)
     return f"INSERT INTO {table.name} ({', '.join(names)}) VALUES {values}"  # noqa: S608 - ours
@@ -148,11 +151,11 @@ def kept(table: sa.Table, rows: int = 1) -> str:
 Kept = TypeVar("Kept")
 
 
-def _readable(read: Callable[[Any], Kept]) -> Callable[[Any], Kept]:
+def _readable(read: Callable[[TableRow], Kept]) -> Callable[[TableRow], Kept]:
     """Read a row of the books; one that holds something else than a ledger wrote is an error of the ledger's."""
 
     @wraps(read)
-    def held(row: Any) -> Kept:
+    def held(row: TableRow) -> Kept:
         try:
             return read(row)
         except SfumatoError:
@@ -187,7 +190,7 @@ def _budget(epsilon: str, delta: str) -> Budget:
     return Budget(epsilon=_part(epsilon), delta=_part(delta))
 
 
-def row_of(row: Any) -> Row:
+def row_of(row: TableRow) -> Row:
     """A row of the record, from that of the database; bytes in the place of a text are never taken for it."""
     texts = (row.kind, row.body, row.previous, row.digest)
     kind, body, previous, digest = (text if type(text) is str else repr(text) for text in texts)
@@ -212,17 +215,15 @@ def _lines_text(lines: tuple[str, ...]) -> str:
 
 @lru_cache(maxsize=4096)
 def _lines(text: str) -> tuple[str, ...]:
-    lines: Any = parse(text)
-    return tuple(lines)
+    return tuple(cast("list[str]", parse(text)))
 
 
 @lru_cache(maxsize=4096)
 def _losses(text: str) -> tuple[tuple[str, Fraction], ...]:
-    losses: Any = parse(text)
-    return tuple((str(line), _part(loss)) for line, loss in losses)
+    return tuple((str(line), _part(loss)) for line, loss in cast("list[tuple[str, str]]", parse(text)))
 
 
-def balance_row(balance: Balance) -> dict[str, Any]:
+def balance_row(balance: Balance) -> dict[str, object]:
     """A balance as a row."""
     return {
         "name": balance.name,
@@ -241,7 +242,7 @@ def balance_row(balance: Balance) -> dict[str, Any]:
 
 
 @_readable
-def balance_of(row: Any) -> Balance:
+def balance_of(row: TableRow) -> Balance:
     """A balance from its row."""
     return Balance(
         name=row.name,
@@ -259,26 +260,26 @@ def balance_of(row: Any) -> Balance:
 
 
 @_readable
-def totals_of(row: Any) -> Totals:
+def totals_of(row: TableRow) -> Totals:
     """The head and the sums, from their row."""
     epsilon, delta = _part(row.epsilon), _part(row.delta)
     return Totals(number=row.number, digest=row.digest, at=row.at, epsilon=epsilon, delta=delta, governed=row.governed)
 
 
-def totals_row(totals: Totals) -> dict[str, Any]:
+def totals_row(totals: Totals) -> dict[str, object]:
     """The head and the sums as a row."""
     values = {"one": 1, "number": totals.number, "digest": totals.digest, "at": totals.at}
     return values | {"epsilon": _text(totals.epsilon), "delta": _text(totals.delta), "governed": totals.governed}
 
 
 @_readable
-def edition_of(row: Any) -> Edition:
+def edition_of(row: TableRow) -> Edition:
     """A declared version, from its row."""
     dataset = Dataset(name=row.name, edition=row.edition)
     return Edition(dataset=dataset, population=row.population, closed=bool(row.closed))
 
 
-def charge_row(charge: Charge) -> dict[str, Any]:
+def charge_row(charge: Charge) -> dict[str, object]:
     """A charge as a row."""
     return {
         "number": charge.number,
@@ -299,7 +300,7 @@ def charge_row(charge: Charge) -> dict[str, Any]:
 
 
 @_readable
-def charge_of(row: Any) -> Charge:
+def charge_of(row: TableRow) -> Charge:
     """A charge from its row."""
     return Charge(
         number=row.number,

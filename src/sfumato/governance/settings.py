@@ -8,7 +8,7 @@ import os
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any  # values of a TOML file, each checked
 
 from sfumato.core.signature import SigningKey
 from sfumato.errors import InvalidInput, LedgerError, NotDeclared
@@ -87,7 +87,7 @@ class Settings:
         try:
             descriptor = os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if secret else 0o644)
         except FileExistsError:
-            raise LedgerError(f"{self.file} is there already and was not overwritten. Choose another place.") from None
+            raise LedgerError(f"{self.file} already exists and was not overwritten. Choose another place.") from None
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
 

@@ -14,11 +14,11 @@ from sfumato.core.signature import SigningKey
 from sfumato.errors import LedgerError, NotDeclared, Refused
 from sfumato.governance.anchor import FileAnchor, Head, SignedHead
 from sfumato.governance.balances import Balance
-from sfumato.governance.books import Totals, account_line
 from sfumato.governance.entries import Entry
-from sfumato.governance.pages import Pages
+from sfumato.governance.ledger_state import Totals, account_line
 from sfumato.governance.store import Store
 from sfumato.governance.terms import levels_of, written
+from sfumato.governance.transaction import Transaction
 
 __all__ = ["SignedRecord", "Writing", "account_in", "system_clock"]
 
@@ -33,24 +33,24 @@ def system_clock() -> datetime:
 
 @dataclass(slots=True)
 class Writing:
-    """One transaction of a record: its pages, and the head that is anchored when it ends."""
+    """One transaction of a record, and the head that is anchored when it ends."""
 
     record: "SignedRecord"
-    pages: Pages
+    transaction: Transaction
     head: SignedHead | None = field(default=None, init=False)
 
     def time(self) -> str:
         """The time of the next entry."""
-        return self.record.time(self.pages)
+        return self.record.time(self.transaction)
 
     def append(self, entry: Entry) -> SignedHead:
         """Append an entry."""
-        self.pages.append(entry)
+        self.transaction.append(entry)
         return self.confirm()
 
     def confirm(self) -> SignedHead:
         """Have the head of the record anchored when the transaction ends, also where nothing was appended."""
-        self.head = self.record.head(self.pages)
+        self.head = self.record.head(self.transaction)
         return self.head
 
 
@@ -68,23 +68,23 @@ class SignedRecord:
     identifier: str
     clock: Callable[[], datetime] = system_clock
 
-    def reading(self) -> AbstractContextManager[Pages]:
+    def reading(self) -> AbstractContextManager[Transaction]:
         """A transaction that reads."""
         return self.store.reading()
 
     @contextmanager
     def writing(self, *, durable: bool = True) -> Iterator[Writing]:
         """A transaction that appends; its head is anchored after it, and with ``durable`` waited for."""
-        with self.store.writing() as pages:
-            self.check_anchor(pages)
-            writing = Writing(self, pages)
+        with self.store.writing() as transaction:
+            self.check_anchor(transaction)
+            writing = Writing(self, transaction)
             yield writing
         if writing.head is not None:
             self.anchor.advance(writing.head, durable=durable)
 
-    def head(self, pages: Pages) -> SignedHead:
+    def head(self, transaction: Transaction) -> SignedHead:
         """The signed head of the record as it is now."""
-        totals = pages.end()
+        totals = transaction.end()
         head = Head(
             ledger=self.identifier,
             number=totals.number,
@@ -95,9 +95,9 @@ class SignedRecord:
         )
         return SignedHead.sign(head, self.key)
 
-    def time(self, pages: Pages) -> str:
+    def time(self, transaction: Transaction) -> str:
         """The time of an entry, never before that of the one before; a clock that was set back is refused."""
-        now, totals = self.clock(), pages.totals()
+        now, totals = self.clock(), transaction.totals()
         if totals is None:
             return written(now)
         last = datetime.fromisoformat(totals.at)
@@ -109,7 +109,7 @@ class SignedRecord:
             )
         return written(max(now, last))
 
-    def check_anchor(self, pages: Pages, *, tail: bool = False) -> None:
+    def check_anchor(self, transaction: Transaction, *, tail: bool = False) -> None:
         """Refuse a record that does not hold what was anchored; with ``tail`` also check what came after it."""
         last = self.anchor.last()
         if last is None:
@@ -122,10 +122,10 @@ class SignedRecord:
                 f"the anchor {self.anchor.path} is not signed for this ledger; nothing was read and nothing was "
                 "spent. Open the ledger with its own anchor."
             )
-        totals = pages.end()
+        totals = transaction.end()
         if not tail and (totals.number, totals.digest) == (last.head.number, last.head.digest):
             return
-        row = pages.row(last.head.number)
+        row = transaction.row(last.head.number)
         if row is None:
             raise LedgerError(
                 f"the record ends at entry {totals.number} and its anchor is at entry {last.head.number}: the database "
@@ -139,20 +139,20 @@ class SignedRecord:
             )
         if tail:
             number, digest = row.number, row.digest
-            for later in pages.rows(row.number):
+            for later in transaction.rows(row.number):
                 if later.number != number + 1 or later.previous != digest or later.digest != later.expected:
                     raise LedgerError(f"entry {later.number} of the record was edited or moved; nothing was done.")
                 number, digest = later.number, later.digest
             if (number, digest) != (totals.number, totals.digest):
                 raise LedgerError("the head in the books is not the end of the record; nothing was done.")
 
-    def gap(self, pages: Pages, totals: Totals, last: SignedHead | None) -> tuple[int, Budget | None]:
+    def gap(self, transaction: Transaction, totals: Totals, last: SignedHead | None) -> tuple[int, Budget | None]:
         """How many entries are lost, and the most that they can have charged to any balance, if that is known."""
         if last is None:
             return 0, None
         if not last.holds(self.key.public_text) or last.head.ledger != self.identifier:
             raise LedgerError(f"the anchor {self.anchor.path} is not signed for this ledger; nothing was changed.")
-        row = pages.row(last.head.number)
+        row = transaction.row(last.head.number)
         if row is not None and row.digest == last.head.digest:
             if self._ran_ahead(totals):
                 return 0, Budget.none()  # nothing is lost: an entry was made by a clock that ran ahead
@@ -168,13 +168,13 @@ class SignedRecord:
         return self.clock() < datetime.fromisoformat(totals.at) - SKEW
 
 
-def account_in(pages: Pages, path: str) -> Balance:
+def account_in(transaction: Transaction, path: str) -> Balance:
     """How an account stands; one that is not open, at any level, is refused."""
     for level in levels_of(path):
-        balance = pages.balance(account_line(level))
+        balance = transaction.balance(account_line(level))
         if balance is None:
             raise NotDeclared(
                 f"the account {level!r} is not open; nothing was read and nothing was spent. Have it opened: "
                 f"sfumato account open {level}"
             )
-    return balance  # type: ignore[return-value]
+    return balance  # type: ignore[return-value]  # a path has a level, and each was open

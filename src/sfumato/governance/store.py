@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
@@ -23,12 +22,12 @@ from sfumato.core.extras import need
 from sfumato.errors import InvalidInput, LedgerError
 from sfumato.governance import rows
 from sfumato.governance.alone import alone
-from sfumato.governance.books import Totals
+from sfumato.governance.decision_state import DecisionState
 from sfumato.governance.entries import START
-from sfumato.governance.government import Government
+from sfumato.governance.ledger_state import Totals
 from sfumato.governance.migrations import migrate, newest, present
-from sfumato.governance.pages import Pages
 from sfumato.governance.rows import HEAD, chosen
+from sfumato.governance.transaction import Transaction
 
 __all__ = ["Store", "shown"]
 
@@ -61,9 +60,9 @@ class Store:
         self._process = 0
         self._forked: list[sa.Engine] = []
         self._engine: sa.Engine | None = None
-        self._decided: dict[int, Government] = {}
+        self._decided: dict[int, DecisionState] = {}
         self._turn = threading.Lock()
-        driver: Any = self.url.get_dialect().import_dbapi()
+        driver = self.url.get_dialect().import_dbapi()
         self._errors: tuple[type[Exception], ...] = (SQLAlchemyError, driver.Error)
         self._apart = sa.create_engine(self.url, poolclass=sa.NullPool, connect_args=_given(self.url))
 
@@ -90,9 +89,9 @@ class Store:
             if present(connection) is not None:
                 raise LedgerError(f"{self.name} holds a ledger already; nothing was changed. Open it instead.")
             migrate(connection)
-            pages = Pages(connection.connection.cursor())
-            pages.put_totals(Totals(number=0, digest=START, at="", epsilon=Fraction(0), delta=Fraction(0)))
-            pages.flush()
+            transaction = Transaction(connection.connection.cursor())
+            transaction.put_totals(Totals(number=0, digest=START, at="", epsilon=Fraction(0), delta=Fraction(0)))
+            transaction.flush()
 
     def upgrade(self) -> None:
         """Bring an older ledger to the tables of this code; a newer one is refused."""
@@ -128,24 +127,24 @@ class Store:
                 transaction.commit()
 
     @contextmanager
-    def reading(self) -> Iterator[Pages]:
+    def reading(self) -> Iterator[Transaction]:
         """One consistent view of the record and its books."""
         with self._failing("nothing was changed"), self._begun(_begin(lite=self.lite)) as cursor:
-            yield Pages(cursor, self._decided)
+            yield Transaction(cursor, self._decided)
             cursor.connection.commit()
 
     @contextmanager
-    def writing(self) -> Iterator[Pages]:
+    def writing(self) -> Iterator[Transaction]:
         """The one writer, until the block ends: all that it wrote is durable then, or nothing is."""
         begin = _begin(lite=self.lite, writes=True)
         if not self.lite:
             begin += "; " + chosen(HEAD, "WHERE one = 1 FOR UPDATE")
         self._connected()  # a forked process has a turn of its own
         with self._failing("nothing was changed"), self._turn, self._begun(begin) as cursor:
-            pages = Pages(cursor, self._decided)
-            pages.locked()
-            yield pages
-            pages.flush()
+            transaction = Transaction(cursor, self._decided)
+            transaction.locked()
+            yield transaction
+            transaction.flush()
             with self._failing("whether it was written is not known: if it was, it counts"):
                 rows.commit(cursor.connection)
 
@@ -183,7 +182,7 @@ class Store:
             connection.close()  # which lets go
 
     @contextmanager
-    def _begun(self, begin: str) -> Iterator[Any]:
+    def _begun(self, begin: str) -> Iterator[rows.Cursor]:
         """The driver's cursor in a transaction, which is rolled back when the block fails."""
         connection, cursor = self._answering(begin)
         try:
@@ -197,15 +196,15 @@ class Store:
         finally:
             connection.close()
 
-    def _answering(self, begin: str) -> tuple[sa.PoolProxiedConnection, Any]:
+    def _answering(self, begin: str) -> tuple[sa.PoolProxiedConnection, rows.Cursor]:
         """A connection that has begun; one that its server dropped while nobody used it is replaced, once."""
         engine = self._connected()
         connection = engine.raw_connection()
-        cursor: Any = connection.cursor()
+        cursor: rows.Cursor = connection.cursor()
         try:
             rows.run(cursor, begin)
         except self._errors as wrong:
-            gone = engine.dialect.is_disconnect(wrong, connection.dbapi_connection, None)  # type: ignore[arg-type]
+            gone = engine.dialect.is_disconnect(wrong, connection.dbapi_connection, None)  # type: ignore[arg-type]  # an error of the driver
             if not gone:
                 connection.close()
                 raise
@@ -243,7 +242,7 @@ class Store:
             reason = (str(cause or "").strip() or type(wrong).__name__).splitlines()[0]
             raise LedgerError(
                 f"the ledger {self.name} cannot be used: {reason}. No row was read and no answer was delivered; "
-                f"{outcome}. Mend the database and try again."
+                f"{outcome}. Repair the database and try again."
             ) from None
 
 
@@ -278,17 +277,17 @@ def _address(url: str | Path) -> URL:
     return address.set(drivername="postgresql+psycopg")
 
 
-def _given(url: URL) -> dict[str, Any]:
+def _given(url: URL) -> dict[str, object]:
     return {"timeout": PATIENCE} if url.get_backend_name() == "sqlite" else {"autocommit": True}
 
 
 def _engine(url: URL) -> sa.Engine:
-    """The connections; each is told when a transaction begins, since drivers begin one after the first SELECT."""
+    """The connections; each begins its transactions explicitly, since drivers begin one after the first SELECT."""
     lite = url.get_backend_name() == "sqlite"
     engine = sa.create_engine(url, connect_args=_given(url), pool_size=4, max_overflow=4, pool_timeout=PATIENCE)
 
     @sa.event.listens_for(engine, "connect")
-    def durable(connection: Any, _: object) -> None:
+    def durable(connection: rows.Connection, _: object) -> None:
         if lite:
             connection.isolation_level = None
             for setting in ("journal_mode=WAL", "synchronous=FULL"):

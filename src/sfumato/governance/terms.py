@@ -38,16 +38,16 @@ def levels_of(path: str) -> tuple[str, ...]:
     check_name(path, "the path of an account")
     parts = path.split("/")
     if parts[0].partition(" ")[0] in ("account", "dataset", "population", "window", "lifetime") and " " in parts[0]:
-        raise InvalidInput(f"{path!r} reads like the name of a balance; nothing was done. Call the account otherwise.")
+        raise InvalidInput(f"{path!r} reads like the name of a balance; nothing was done. Choose another name.")
     if any(not part or part != part.strip() for part in parts):
         raise InvalidInput(
-            f"{path!r} is no path of an account; nothing was done. Write institution/department/project."
+            f"{path!r} is not the path of an account; nothing was done. Write institution/department/project."
         )
     return tuple("/".join(parts[: depth + 1]) for depth in range(len(parts)))
 
 
 def check_cap(cap: Budget, reason: str) -> None:
-    """Refuse a cap that promises nothing, or that nobody gave a reason for."""
+    """Refuse a cap that guarantees nothing, or that has no reason."""
     if not isinstance(cap, Budget) or cap.epsilon == 0 or cap.delta == 1:
         raise InvalidInput("cap must be a Budget with epsilon above 0 and delta below 1; nothing was changed.")
     if not reason.strip():
@@ -62,7 +62,7 @@ def filter_of(cap: Budget, method: str, order: Exact | None = None) -> FilterCap
     """
     if method not in METHODS:
         raise InvalidInput(
-            f'method = {method!r} is no filter of an account; nothing was changed. Use "basic", "zcdp" or "rdp".'
+            f'method = {method!r} is not a filter of an account; nothing was changed. Use "basic", "zcdp" or "rdp".'
         )
     if order is not None and method != "rdp":
         raise InvalidInput(f"method = {method!r} keeps to no order; nothing was changed. Leave order out.")
@@ -85,7 +85,7 @@ def filter_of(cap: Budget, method: str, order: Exact | None = None) -> FilterCap
 
 
 def people(unit: Unit) -> Unit:
-    """A unit without the column that tells it: tables name it differently, and the people are the same."""
+    """A unit without the column that identifies it: tables name it differently, and the people are the same."""
     return replace(unit, column="") if isinstance(unit, User | Family) else unit
 
 
@@ -107,7 +107,7 @@ def after(at: str, lasts: timedelta) -> str:
     try:
         return written(datetime.fromisoformat(at) + lasts)
     except OverflowError:
-        raise InvalidInput(f"{lasts.days} days from {at} is no day of a calendar; nothing was done.") from None
+        raise InvalidInput(f"{lasts.days} days from {at} is not a calendar day; nothing was done.") from None
 
 
 def written(time: datetime) -> str:

@@ -64,7 +64,7 @@ class TimeWindows:
     """A budget for each window of time, for an event unit that is a (person, period) entry lying in one window.
 
     Guarantee: every window that a release reads is charged its whole cost, so one (person, period) entry loses at most
-    ``cap``. That is *not* a promise to the person: :meth:`standing` states the lifetime loss, by group privacy over
+    ``cap``. That is *not* a guarantee for the person: :meth:`standing` states the lifetime loss, by group privacy over
     the entries that each release read and basic composition over the releases.
     Assumes: an entry is all that one person did in one period of ``stretch``; charges state all days that were read.
 
@@ -90,7 +90,7 @@ class TimeWindows:
     def __post_init__(self) -> None:
         if not isinstance(self.unit, Event):
             raise Refused(
-                f"a budget for each window needs a unit that lies in one window, and {describe(self.unit)} lives on: "
+                f"a budget for each window needs a unit that lies in one window, and {describe(self.unit)} does not: "
                 "its loss adds up over all of them, and a new month gives nothing back. No window was opened. "
                 "Use one cap for the whole time, or protect (person, period) entries with an event unit and say so."
             )

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any  # books by keys and of values of four kinds
 
 from sfumato.errors import SfumatoError
 from sfumato.governance.anchor import SignedHead
-from sfumato.governance.books import MemoryBooks, admit, apply
 from sfumato.governance.charging import check_charge
 from sfumato.governance.entries import START, Entry, LedgerOpened, Recovered, Reserved, Row
-from sfumato.governance.pages import Pages
+from sfumato.governance.ledger_state import MemoryLedgerState, admit, apply
+from sfumato.governance.transaction import Transaction
 
 __all__ = ["LedgerFinding", "check", "check_record"]
 
@@ -25,13 +25,15 @@ class LedgerFinding:
         return f"entry {self.entry}: {self.problem}" if self.entry else self.problem
 
 
-def check(pages: Pages, *, heads: tuple[SignedHead, ...], key: str | None = None) -> Iterator[LedgerFinding]:
+def check(
+    transaction: Transaction, *, heads: tuple[SignedHead, ...], key: str | None = None
+) -> Iterator[LedgerFinding]:
     """Everything that is wrong with a ledger and its books, in the order of the record: see :func:`check_record`."""
-    return check_record(pages.rows(), heads=heads, key=key, kept=pages)
+    return check_record(transaction.rows(), heads=heads, key=key, kept=transaction)
 
 
 def check_record(
-    rows: Iterable[Row], *, heads: tuple[SignedHead, ...], key: str | None = None, kept: Pages | None = None
+    rows: Iterable[Row], *, heads: tuple[SignedHead, ...], key: str | None = None, kept: Transaction | None = None
 ) -> Iterator[LedgerFinding]:
     """Everything that is wrong with a record, in its order; an auditor needs no more than its export and the heads.
 
@@ -39,7 +41,7 @@ def check_record(
     the reader trusts; without it the one that the record states. ``kept`` are the books of the database, if they are
     to follow from it too. Time and memory grow linearly with the record.
     """
-    books, readable = MemoryBooks(), True
+    books, readable = MemoryLedgerState(), True
     number, digest, trusted = 0, START, key
     wanted = list(heads)
     for row in rows:
@@ -89,7 +91,7 @@ def _given_up(head: SignedHead, row: Row, entry: Entry | None) -> bool:
     return isinstance(entry, Recovered) and row.number - entry.lost <= head.head.number < row.number
 
 
-def _entered(books: MemoryBooks, row: Row, entry: Entry | None) -> str | None:
+def _entered(books: MemoryLedgerState, row: Row, entry: Entry | None) -> str | None:
     """Enter a row into the replayed books; what keeps it from being entered, if anything does."""
     try:
         entry = row.entry if entry is None else entry
@@ -126,15 +128,15 @@ def _safe(row: Row) -> Entry | None:
         return None
 
 
-def _compared(replayed: MemoryBooks, pages: Pages) -> Iterator[LedgerFinding]:
+def _compared(replayed: MemoryLedgerState, transaction: Transaction) -> Iterator[LedgerFinding]:
     """Where the kept books differ from the replayed ones, which are used up: a row is taken off when it was seen."""
-    if pages.totals() != replayed.head:
+    if transaction.totals() != replayed.head:
         yield LedgerFinding(entry=0, problem="the head in the books is not the end of the record")
     tables: tuple[tuple[str, dict[Any, Any], Iterable[tuple[Any, Any]]], ...] = (
-        ("balance", replayed.kept, ((balance.name, balance) for balance in pages.balances())),
-        ("dataset", replayed.editions, ((edition.dataset, edition) for edition in pages.editions())),
-        ("charge", replayed.charges, ((charge.number, charge) for charge in pages.charges())),
-        ("answer", replayed.answers, pages.answers()),
+        ("balance", replayed.kept, ((balance.name, balance) for balance in transaction.balances())),
+        ("dataset", replayed.editions, ((edition.dataset, edition) for edition in transaction.editions())),
+        ("charge", replayed.charges, ((charge.number, charge) for charge in transaction.charges())),
+        ("answer", replayed.answers, transaction.answers()),
     )
     for what, expected, found in tables:
         differ = [name for name, value in found if expected.pop(name, None) != value]

@@ -110,7 +110,7 @@ def canonical(labels: Sequence[object]) -> tuple[int, ...]:
 
 
 def all_partitions(nodes: int, most: int) -> Iterator[tuple[int, ...]]:
-    """Every partition of the nodes into at most so many blocks, each once.
+    """Every partition of the nodes into at most a given number of blocks, each once.
 
     >>> list(all_partitions(3, 2))
     [(0, 0, 0), (0, 0, 1), (0, 1, 0), (0, 1, 1)]

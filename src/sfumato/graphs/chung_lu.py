@@ -1,8 +1,9 @@
 """A compiled sampler of graphs with given expected degrees. Nothing private is read here."""
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -36,11 +37,14 @@ def chung_lu(degrees: "NDArray[np.float64]", seed: int) -> "tuple[NDArray[np.int
 
 
 @lru_cache(maxsize=1)
-def _loop() -> Any:
-    return need("numba", "pip install 'sfumato[graphs]'").njit(cache=True)(_pairs)
+def _loop() -> Callable[..., int]:
+    compiled: Callable[..., int] = need("numba", "pip install 'sfumato[graphs]'").njit(cache=True)(_pairs)
+    return compiled
 
 
-def _pairs(degrees: Any, counter: Any, head: Any, tail: Any) -> int:
+def _pairs(
+    degrees: "NDArray[np.float64]", counter: "NDArray[np.uint64]", head: "NDArray[np.int64]", tail: "NDArray[np.int64]"
+) -> int:
     """Fill in the edges as far as there is room, and give how many there are."""
     n, total, found = len(degrees), degrees.sum(), 0
     for i in range(n - 1):

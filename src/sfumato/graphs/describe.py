@@ -41,7 +41,8 @@ def network(
     ``cap`` is how many links of each node count, ``corners`` in how many triangles a node does, ``flow`` which part of
     all rank a link passes on, ``leaves`` are those of a star, ``bound`` is the largest weight that counts. ``sentence``
     says that a sentence of its own tells what was released, since a table of numbers tells it badly, and ``named`` how
-    exact names are that were chosen. The question is told ``by`` its columns, and columns ``aside`` have no margin.
+    exact names are that were chosen. The question is described ``by`` its columns, and columns ``aside`` have no
+    margin.
     """
     kind = query.KIND.removeprefix("query.")
     words = words or kind
@@ -95,7 +96,7 @@ def _numbers(query: "GraphQuery", said: "Statement") -> int:
 def _levels(said: "Statement") -> Iterator[tuple[str, Word]]:
     """What the release costs one link, and what a node with its links: the two levels at which a graph is protected.
 
-    A node with so many links is as many links; where nodes are protected, one link alone moves the answer less.
+    A node with k links counts as k links; where nodes are protected, one link alone moves the answer less.
     """
     if isinstance(said.unit, Node):
         one_edge = getattr(said.query, "one_edge", None)

@@ -1,9 +1,10 @@
 """Graphs: the handle that an analyst builds questions with; it holds public facts and no edges."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, field
 from fractions import Fraction
 
+from sfumato.core.deprecation import withdrawn
 from sfumato.core.exact import Exact, non_negative, rational
 from sfumato.core.query import Dataset
 from sfumato.core.question import Gate, Question
@@ -34,6 +35,7 @@ from sfumato.graphs.synthetic import SyntheticGraph
 __all__ = ["Graph"]
 
 
+@withdrawn(gate="the vault that declared the graph")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graph:
     """A graph behind a gate.
@@ -51,7 +53,8 @@ class Graph:
     3
     """
 
-    gate: Gate
+    gate: InitVar[Gate]
+    _gate: Gate = field(init=False, repr=False)
     dataset: Dataset
     unit: Unit
     shape: Shape
@@ -59,6 +62,9 @@ class Graph:
     """The public names of the nodes, where they are not 0, 1, …."""
     bound: Fraction | None = None
     """The largest weight, where edges have weights."""
+
+    def __post_init__(self, gate: Gate) -> None:
+        object.__setattr__(self, "_gate", gate)
 
     def edges(self, *, choose_cap: bool = False, least_cap: int | None = None) -> Question:
         """Ask for the number of edges; under a node unit, of those that its degree cap leaves.
@@ -96,7 +102,7 @@ class Graph:
         if length is None:
             if self.shape.nodes is None:
                 raise NotDeclared(
-                    "how many nodes there are is secret, so the answer needs a length of its own; nothing was done. "
+                    "how many nodes there are is secret, so the answer needs a declared length; nothing was done. "
                     "Say degree_sequence(length=1000): the largest 1000 degrees, with zeros where there are fewer."
                 )
             length = self.shape.nodes
@@ -142,7 +148,7 @@ class Graph:
         )
 
     def stars(self, leaves: int = 2, *, max_degree: int | None = None, direction: str = "total") -> Question:
-        """Ask how many stars with so many leaves there are; two leaves make a wedge.
+        """Ask how many stars with ``leaves`` leaves there are; two leaves make a wedge.
 
         ``max_degree`` counts them in the graph projected to this public cap: fewer stars, and far less noise.
         """
@@ -198,7 +204,7 @@ class Graph:
         return self.question(Triangles(dataset=self.dataset, shape=self.shape, way=_way(way, given), share=given))
 
     def local_stars(self, leaves: int = 2, *, way: str | None = None, share: Exact | None = None) -> Question:
-        """Ask how many stars with so many leaves there are, with noise that fits the graph: as :meth:`triangles`."""
+        """Ask how many stars with ``leaves`` leaves there are, with noise that fits the graph: as :meth:`triangles`."""
         given = _share(share)
         return self.question(
             LocalStars(dataset=self.dataset, shape=self.shape, leaves=leaves, way=_way(way, given), share=given)
@@ -344,7 +350,7 @@ class Graph:
     def question(self, query: GraphQuery) -> Question:
         """A query at this graph's gate; one that does not go with the unit is refused here."""
         query.sensitivity(self.unit, None)
-        return Question(query=query, gate=self.gate)
+        return Question(query=query, gate=self._gate)
 
     def _places(self, names: Sequence[str | int]) -> list[int]:
         """Where some nodes stand."""

@@ -6,9 +6,10 @@ All counts are whole numbers of 64 bits. Nodes are ranked by falling degree: ran
 """
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["Ranked", "common_neighbours", "hub_pairs", "ranked", "top_pairs", "triangles"]
+
+Whole: TypeAlias = "NDArray[np.int64]"
+Short: TypeAlias = "NDArray[np.int32]"
+Result = TypeVar("Result")
 
 prange = range  # numba's parallel range once the loops are compiled
 CHUNKS = 64
@@ -71,8 +76,7 @@ def common_neighbours(graph: Adjacency, left: "ArrayLike", right: "ArrayLike") -
     [1, 1]
     """
     one, two = (np.ascontiguousarray(ends, dtype=np.int64) for ends in (left, right))
-    found: NDArray[np.int64] = _loops().common(graph.indptr, graph.indices, one, two)
-    return found
+    return _loops().common(graph.indptr, graph.indices, one, two)
 
 
 def hub_pairs(known: Ranked, low: int, high: int) -> "NDArray[np.int64]":
@@ -113,13 +117,13 @@ def top_pairs(known: Ranked) -> list[tuple[int, int]]:
 class _Loops:
     """The loops below, compiled."""
 
-    by_degree: Any
-    upward: Any
-    triangles: Any
-    common: Any
-    hub_lists: Any
-    hub_pairs: Any
-    top_pairs: Any
+    by_degree: Callable[[Whole], tuple[Short, Short, Whole]]
+    upward: Callable[[Whole, Short, Short, Short], tuple[Whole, Short]]
+    triangles: Callable[[Whole, Short, int], np.int64]
+    common: Callable[..., Whole]
+    hub_lists: Callable[[Whole, Short, Short, int], tuple[Whole, Short]]
+    hub_pairs: Callable[..., Whole]
+    top_pairs: Callable[..., list[tuple[int, int]]]
 
 
 @lru_cache(maxsize=1)
@@ -131,10 +135,10 @@ def _loops() -> _Loops:
     plain = numba.njit(cache=True)
     one_at_a_time = threading.Lock()  # not every threading layer of numba lets two threads in
 
-    def several(loop: Any) -> Any:
-        compiled = numba.njit(cache=True, parallel=True)(loop)
+    def several(loop: Callable[..., Result]) -> Callable[..., Result]:
+        compiled: Callable[..., Result] = numba.njit(cache=True, parallel=True)(loop)
 
-        def alone(*arrays: Any) -> Any:
+        def alone(*arrays: object) -> Result:
             with one_at_a_time:
                 return compiled(*arrays)
 
@@ -151,7 +155,7 @@ def _loops() -> _Loops:
     )
 
 
-def _by_degree(indptr: Any) -> Any:
+def _by_degree(indptr: Whole) -> tuple[Short, Short, Whole]:
     """Sort the nodes by falling degree, by counting; nodes of one degree stay in order."""
     n = len(indptr) - 1
     most = 0
@@ -175,7 +179,7 @@ def _by_degree(indptr: Any) -> Any:
     return order, rank, degrees
 
 
-def _upward(indptr: Any, indices: Any, order: Any, rank: Any) -> Any:
+def _upward(indptr: Whole, indices: Short, order: Short, rank: Short) -> tuple[Whole, Short]:
     """For each rank, the neighbours of a smaller rank."""
     n = len(order)
     start = np.zeros(n + 1, np.int64)
@@ -200,7 +204,7 @@ def _upward(indptr: Any, indices: Any, order: Any, rank: Any) -> Any:
     return start, up
 
 
-def _triangles(start: Any, up: Any, chunks: int) -> Any:
+def _triangles(start: Whole, up: Short, chunks: int) -> np.int64:
     """Mark what is above v, and count the marks above each node above v: every triangle once, from its last node."""
     n = len(start) - 1
     totals = np.zeros(chunks, np.int64)
@@ -220,10 +224,11 @@ def _triangles(start: Any, up: Any, chunks: int) -> Any:
             for p in range(first, last):
                 marked[up[p]] = 0
         totals[chunk] = total
-    return totals.sum()
+    found: np.int64 = totals.sum()
+    return found
 
 
-def _common(indptr: Any, indices: Any, left: Any, right: Any) -> Any:
+def _common(indptr: Whole, indices: Short, left: Whole, right: Whole) -> Whole:
     """Walk both rows side by side."""
     shared = np.zeros(len(left), np.int64)
     for k in prange(len(left)):
@@ -239,7 +244,7 @@ def _common(indptr: Any, indices: Any, left: Any, right: Any) -> Any:
     return shared
 
 
-def _hub_lists(indptr: Any, indices: Any, order: Any, high: int) -> Any:
+def _hub_lists(indptr: Whole, indices: Short, order: Short, high: int) -> tuple[Whole, Short]:
     """For each node, its neighbours of a rank below ``high``, by rank."""
     n = len(indptr) - 1
     start = np.zeros(n + 1, np.int64)
@@ -260,17 +265,17 @@ def _hub_lists(indptr: Any, indices: Any, order: Any, high: int) -> Any:
 
 
 def _hub_pairs(
-    indptr: Any,
-    indices: Any,
-    order: Any,
-    rank: Any,
-    degrees: Any,
-    start: Any,
-    hubs: Any,
+    indptr: Whole,
+    indices: Short,
+    order: Short,
+    rank: Short,
+    degrees: Whole,
+    start: Whole,
+    hubs: Short,
     low: int,
     high: int,
     chunks: int,
-) -> Any:
+) -> Whole:
     """Walk the wedges from each rank to the smaller ones, and keep the best S for each number of common neighbours."""
     most = degrees[low]
     best = np.full((chunks, most + 1), -1, np.int64)
@@ -302,13 +307,13 @@ def _hub_pairs(
             for p in range(indptr[v], indptr[v + 1]):
                 if rank[indices[p]] < i:
                     beside[rank[indices[p]]] = 0
-    found = best[0].copy()
+    found: Whole = best[0].copy()
     for chunk in range(1, chunks):
         found = np.maximum(found, best[chunk])
     return found
 
 
-def _top_pairs(indptr: Any, indices: Any, order: Any, rank: Any, degrees: Any) -> Any:
+def _top_pairs(indptr: Whole, indices: Short, order: Short, rank: Short, degrees: Whole) -> list[tuple[int, int]]:
     """The first two nodes, and each node with the first that is no neighbour of it, while that can be larger."""
     n = len(order)
     beside = np.zeros(n, np.uint8)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from sfumato.core.rungs import Rungs, WidthSteps
+from sfumato.core.ladder_widths import Rungs, WidthSteps
 from sfumato.graphs.kernels import Ranked, hub_pairs, top_pairs
 from sfumato.mechanisms.ladder import star_width
 
@@ -44,7 +44,7 @@ class Front:
         return max(min(t + shared, (t + total) // 2) for shared, total in self.pairs)
 
     def covers(self, shared: int, total: int) -> bool:
-        """Whether a pair with at most so many could not raise LS(t) for any t: it would first do so at S − 2a."""
+        """Whether a pair with at most this many could not raise LS(t) for any t: it would first do so at S − 2a."""
         return self.at(total - 2 * shared) >= total - shared
 
     def rungs(self, nodes: int) -> Rungs:

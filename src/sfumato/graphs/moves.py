@@ -33,7 +33,7 @@ class DegreeMoves:
 
 
 def check_unit(unit: Unit, shape: Shape) -> None:
-    """Refuse a unit that is none of a graph, or that its public facts contradict.
+    """Refuse a unit that no graph has, or that the public facts of this graph contradict.
 
     >>> from sfumato.core.units import user
     >>> check_unit(user("id", relation="replace"), Shape(nodes=3))

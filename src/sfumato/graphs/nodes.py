@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard, cast
 
 from sfumato.core.exact import natural
 from sfumato.engines.expressions import Type
@@ -14,11 +14,12 @@ from sfumato.graphs.projection import mixed
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow as pa
     from numpy.typing import NDArray
 
 __all__ = ["Names", "Nodes", "column_of", "nodes_of"]
 
-Names = Any  # a NumPy array of 64-bit numbers, or an Arrow array of text; no value is missing
+Names: TypeAlias = "NDArray[np.int64] | pa.Array"  # whole numbers of 64 bits, or texts; no value is missing
 LEAST, MOST = -(2**63), 2**63 - 1
 
 
@@ -100,7 +101,8 @@ def nodes_in(*columns: Names) -> Nodes:
     if all(isinstance(column, np.ndarray) for column in columns):
         numbers: list[int] = np.unique(np.concatenate(columns)).tolist()
         return Nodes(count=len(numbers), names=tuple(numbers))
-    texts: list[str] = sorted({name for column in columns for name in column.unique().to_pylist()})
+    written = cast("tuple[pa.Array, ...]", columns)
+    texts: list[str] = sorted({name for column in written for name in column.unique().to_pylist()})
     return Nodes(count=len(texts), names=tuple(texts))
 
 
@@ -118,13 +120,14 @@ def column_of(names: Iterable[object]) -> Names:
         return pa.array(listed, pa.large_string())
     if not all(map(_whole, listed)):
         raise InvalidInput("names of nodes are all whole numbers or all texts; nothing was done.")
-    if not all(LEAST <= name <= MOST for name in listed):  # type: ignore[operator]
+    whole = cast("list[int]", listed)  # of any library
+    if not all(LEAST <= name <= MOST for name in whole):
         raise InvalidInput("a node is called by a whole number of more than 64 bits; nothing was done. Use texts.")
     import numpy as np
 
-    return np.array([int(name) for name in listed], dtype=np.int64)  # type: ignore[call-overload]
+    return np.array([int(name) for name in whole], dtype=np.int64)
 
 
 def _whole(name: object) -> TypeGuard[Integral]:
-    """Whether something is a whole number, of Python or of NumPy; a truth value is none."""
+    """Whether something is a whole number, of Python or of NumPy; a truth value is not."""
     return not isinstance(name, bool) and isinstance(name, Integral)

@@ -131,8 +131,8 @@ def ranks(
     """The rank of every node, in units of 2⁻⁶², by :func:`steps_for` steps. Sensitive.
 
     ``restart`` are the nodes that v restarts at, all alike; none means all nodes. ``loops`` is the weight of a loop
-    that every node is given. A node without a way out restarts. With ``edge_flow`` no edge passes on more than so many
-    units, and what does not fit, or has no way out, is lost.
+    that every node is given. A node without a way out restarts. With ``edge_flow`` no edge passes on more than that,
+    and what does not fit, or has no way out, is lost.
 
     >>> [round(rank / 2**62, 6) for rank in ranks(Adjacency.of_pairs(2, [0], [1]), Fraction(1, 2)).tolist()]
     [0.5, 0.5]

@@ -56,7 +56,7 @@ def order_of(
 
 
 def mixed(numbers: "NDArray[np.uint64]") -> "NDArray[np.uint64]":
-    """A bijection of 64-bit numbers that leaves no pattern; only the fairness of the order hangs on it."""
+    """A bijection of 64-bit numbers that leaves no pattern; only the fairness of the order depends on it."""
     import numpy as np
 
     numbers = numbers + np.uint64(0x9E3779B97F4A7C15)

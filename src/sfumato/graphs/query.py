@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from sfumato.core.query import ReleasedQuery
 from sfumato.core.release import Release
@@ -11,7 +11,7 @@ from sfumato.errors import InvalidInput
 from sfumato.graphs.adjacency import Adjacency
 from sfumato.graphs.shape import Shape
 from sfumato.inference.figure import Figure
-from sfumato.inference.form import Form, Noise
+from sfumato.inference.linear_combination import LinearCombination, Noise
 
 __all__ = ["MOST_NUMBERS", "GraphQuery", "check_size", "raw_figure"]
 
@@ -34,7 +34,7 @@ class GraphQuery(ReleasedQuery, Protocol):
         """The degree cap that the graph is projected to before :meth:`exact` sees it."""
         ...
 
-    def exact(self, graph: Adjacency) -> Any:
+    def exact(self, graph: Adjacency) -> object:
         """What is asked, of the graph itself. Sensitive: it must meet noise before anyone sees it."""
         ...
 
@@ -54,7 +54,7 @@ def raw_figure(release: Release, measure: str) -> Figure:
     labels: Mapping[str, Sequence[str | int | bool]] = said.query.labels()
     return Figure(
         forms=tuple(
-            Form(Fraction(value), {Noise(said.identifier, place, said.law): Fraction(1)})
+            LinearCombination(Fraction(value), {Noise(said.identifier, place, said.law): Fraction(1)})
             for place, value in enumerate(said.values)
         ),
         labels={name: tuple(column) for name, column in labels.items()},

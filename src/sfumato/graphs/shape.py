@@ -55,7 +55,7 @@ class Shape:
         return top
 
     def check_direction(self, direction: Direction) -> None:
-        """Refuse what is no direction, and degrees in or out of an undirected graph."""
+        """Refuse anything but a direction, and degrees in or out of an undirected graph."""
         if type(direction) is not Direction:
             raise InvalidInput("a direction is one of Direction; nothing was done. Ask with the methods of a graph.")
         if not self.directed and direction is not Direction.TOTAL:

@@ -1,14 +1,14 @@
 """Where a graph comes from: an edge list in a file, a frame or a database, pairs, a matrix, another library.
 
-Which rows count is told row by row: one without both its ends, with a node that is not of the graph, or with a weight
-that is not a number above 0, does not. Sensitive: every row. No error shows a name or an edge.
+Which rows count is decided row by row: one without both its ends, with a node that is not of the graph, or with a
+weight that is not a number above 0, does not. Sensitive: every row. No error shows a name or an edge.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol  # graphs of libraries that may not be installed
 
 from sfumato.engines.edge_lists import columns_in_memory
 from sfumato.engines.expressions import Type
@@ -20,6 +20,7 @@ from sfumato.graphs.nodes import Names, Nodes, column_of, nodes_in
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow as pa
     from numpy.typing import NDArray
 
 __all__ = ["WEIGHT_STEPS", "EdgeTable", "Edges", "Ends", "edges_of", "graph_of"]
@@ -35,7 +36,7 @@ class Ends:
     head: Names
     tail: Names
     weight: "NDArray[np.float64] | None" = None
-    nodes: Names | None = None
+    nodes: "Names | None" = None
 
 
 class Edges(Protocol):
@@ -210,7 +211,7 @@ def graph_of(edges: Edges, *, nodes: Nodes | None, directed: bool, bound: Fracti
     head, tail = (_placed(column, nodes) for column in (ends.head, ends.tail))
     counts, levels = (head >= 0) & (tail >= 0), None
     if ends.weight is not None and bound is not None:
-        with np.errstate(all="ignore"):  # a warning would tell what a weight is
+        with np.errstate(all="ignore"):  # a warning would reveal what a weight is
             counts &= ends.weight > 0
             part = np.clip(ends.weight[counts] / float(bound), 0.0, 1.0)
         levels = np.rint(part * WEIGHT_STEPS).astype(np.int64)
@@ -229,7 +230,7 @@ def _kind(column: Names) -> Type:
     return Type.WHOLE if isinstance(column, np.ndarray) else Type.TEXT
 
 
-def _plain(column: Any) -> Names:
+def _plain(column: "pa.Array | pa.ChunkedArray") -> Names:
     """An Arrow column without missing values as names."""
     import numpy as np
     import pyarrow as pa
@@ -255,9 +256,9 @@ def _array(data: Any, weight: str | None) -> Ends:
     return Ends(head=head, tail=tail)
 
 
-def _pairs(data: Iterable[Any], weight: str | None) -> Ends:
+def _pairs(data: Collection[object], weight: str | None) -> Ends:
     rows, width = [tuple(row) for row in data if isinstance(row, list | tuple)], 2 if weight is None else 3
-    if len(rows) != len(data) or any(len(row) != width for row in rows):  # type: ignore[arg-type]
+    if len(rows) != len(data) or any(len(row) != width for row in rows):
         raise InvalidInput(f"a list of edges holds tuples of {width}; nothing was done.")
     return Ends(
         head=column_of(row[0] for row in rows),
@@ -312,7 +313,7 @@ def _as(nodes: Names, names: Iterable[object]) -> Names:
 
 
 def _numbers(values: Iterable[object]) -> "NDArray[np.float64]":
-    """Weights from Python; what is no number becomes none, and its row will not count."""
+    """Weights from Python; a value that is not a number becomes missing, and its row will not count."""
     import numpy as np
 
     def number(value: object) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import NoneType
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, TypeGuard, cast
 
 from sfumato.core.exact import Exact, positive
 from sfumato.core.limits import Limit
@@ -23,7 +23,7 @@ from sfumato.graphs.moves import check_unit
 from sfumato.graphs.node_level.by_chosen_cap import ByChosenCap
 from sfumato.graphs.nodes import Nodes, nodes_of
 from sfumato.graphs.projection import projected
-from sfumato.graphs.pushed import counted, engine_counts, is_counted
+from sfumato.graphs.pushdown import counted, engine_counts, is_counted
 from sfumato.graphs.queries.by_ladder import CountWay
 from sfumato.graphs.queries.top import Way
 from sfumato.graphs.query import GraphQuery
@@ -31,6 +31,9 @@ from sfumato.graphs.shape import Direction, Shape
 from sfumato.graphs.source import Edges, EdgeTable, edges_of, graph_of
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from sfumato.graphs.adjacency import Adjacency
 
 __all__ = ["GraphStore"]
@@ -53,7 +56,7 @@ class _Holding:
     derived: bool = False
     turn: threading.Lock = field(default_factory=threading.Lock)
     read: "dict[int | None, Adjacency]" = field(default_factory=dict)
-    keys: Any = None
+    keys: "NDArray[np.uint64] | None" = None
 
     @property
     def called(self) -> tuple[str, ...] | tuple[int, ...]:
@@ -67,7 +70,7 @@ class _Holding:
                 whole, nodes = graph_of(self.edges, nodes=self.nodes, directed=self.shape.directed, bound=self.bound)
                 self.read[None], self.keys = whole, nodes.keys(secret)
             if cap is not None and cap not in self.read:
-                self.read[cap] = projected(self.read[None], self.keys, cap)
+                self.read[cap] = projected(self.read[None], cast("NDArray[np.uint64]", self.keys), cap)
             return self.read[cap]
 
 
@@ -123,7 +126,7 @@ class GraphStore:
         if dataset in self._holdings:
             raise Refused(
                 f"{name!r} version {version!r} is declared already, and stored answers would be mixed with those of "
-                "other edges. Nothing was done. Give the new state of the data a version of its own."
+                "other edges. Nothing was done. Give the new state of the data a new version."
             )
         if not isinstance(directed, bool):
             raise InvalidInput("directed is True or False; nothing was done.")
@@ -187,7 +190,7 @@ class GraphStore:
         edges = self._holdings[query.dataset].edges
         return {query.dataset: edges.rows.stored} if isinstance(edges, EdgeTable) else {}
 
-    def read(self, query: GraphQuery) -> Any:
+    def read(self, query: GraphQuery) -> object:
         """Read the graph, project it where the unit has a cap, and compute. Sensitive: the result is exact.
 
         Where the engine counts and the question allows it, no edge is read here.
@@ -235,7 +238,7 @@ def _check_parts(part: object) -> None:
             for inner in part:
                 _check_parts(inner)
     elif type(part) in (*QUERIES, Dataset):
-        for each in dataclasses.fields(part):  # type: ignore[arg-type]
+        for each in dataclasses.fields(part):  # type: ignore[arg-type]  # queries are dataclasses
             _check_parts(getattr(part, each.name))
     elif type(part) not in PLAIN:
         raise Unsupported(

@@ -21,8 +21,8 @@ from sfumato.graphs.describe import network
 from sfumato.graphs.moves import check_unit
 from sfumato.graphs.pairs import pair_count, places
 from sfumato.graphs.shape import Shape
-from sfumato.inference.chosen import Chosen
 from sfumato.inference.derived import Derived
+from sfumato.inference.selected_values import SelectedValues
 from sfumato.mechanisms.noisy_cells import MOST_CELLS, NoisyCells
 from sfumato.mechanisms.norms import known
 
@@ -92,7 +92,7 @@ class SyntheticGraph:
         head, tail = ends_of(self.shape, list(release.values[2:]))
         called = self.called or range(self.shape.nodes or 0)
         return {
-            name: Chosen(chosen=tuple(called[end] for end in ends), labels={}, measure=name, sources=(release,))
+            name: SelectedValues(chosen=tuple(called[end] for end in ends), labels={}, measure=name, sources=(release,))
             for name, ends in (("source", head.tolist()), ("target", tail.tolist()))
         }
 
@@ -183,7 +183,7 @@ def graph_of(release: Release) -> Adjacency:
     """The synthetic graph of a release, to compute with; public, and no more is charged for anything done with it."""
     said = only_release(release).statement
     if not isinstance(said.query, SyntheticGraph):
-        raise InvalidInput("this release is no synthetic graph; nothing was done.")
+        raise InvalidInput("this release is not a synthetic graph; nothing was done.")
     shape = said.query.shape
     head, tail = ends_of(shape, list(said.values[2:]))
     return Adjacency.of_pairs(shape.nodes or 0, head, tail, directed=shape.directed)

@@ -1,6 +1,6 @@
 """Inference: releases in, figures out. What is here can be handed releases alone, and costs nothing."""
 
-from sfumato.inference.adjusted import Adjusted, non_negative, rising, rising_medians, whole_table
+from sfumato.inference.consistency import Adjusted, non_negative, rising, rising_medians, whole_table
 from sfumato.inference.figure import Figure, figure
 from sfumato.inference.hierarchy import consistent
 from sfumato.inference.ratio import Ratio

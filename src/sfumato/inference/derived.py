@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core import enclosures
+from sfumato.core.columns import Value
 from sfumato.core.exact import Exact, probability
 from sfumato.core.extras import need
-from sfumato.core.release import Release
+from sfumato.core.foreign import Frame
+from sfumato.core.release import Release, presenter_of
 from sfumato.errors import InvalidInput
-from sfumato.inference.form import Form
+from sfumato.inference.linear_combination import LinearCombination
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,24 +26,38 @@ class Derived:
 
     __slots__ = ()
 
-    labels: Mapping[str, tuple[Label, ...]]
-    measure: str
-    sources: tuple[Release, ...]
+    if TYPE_CHECKING:  # most state these, and some take them from another figure
+
+        @property
+        def labels(self) -> Mapping[str, tuple[Label, ...]]:
+            """What each number is about."""
+            ...
+
+        @property
+        def measure(self) -> str:
+            """What the numbers are called."""
+            ...
+
+        @property
+        def sources(self) -> tuple[Release, ...]:
+            """The releases that they were computed from."""
+            ...
+
     measured: ClassVar[bool] = True
     """Whether the numbers carry noise of a known law, and so have intervals."""
 
     @property
-    def values(self) -> tuple[Any, ...]:
+    def values(self) -> tuple[Value, ...]:
         """The numbers as they were computed."""
         raise NotImplementedError
 
     def explain(self, language: str = "en", audience: str = "public") -> str:
-        """Say in plain words what was computed from which releases, how exact it is and what is promised."""
+        """Say in plain words what was computed from which releases, how exact it is and what is guaranteed."""
         if not self.sources:
             raise InvalidInput("a figure of constants alone has nothing to explain.")
-        return self.sources[0].presenter.explain_figure(self, language, audience)
+        return presenter_of(self.sources[0]).explain_figure(self, language, audience)
 
-    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Any, Any]]:
+    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Value, Value]]:
         """Low and high for each number; with ``joint`` all of them hold at once with this confidence."""
         raise NotImplementedError
 
@@ -65,18 +81,18 @@ class Derived:
         import pyarrow as pa
 
         lows, highs = zip(*self.interval(confidence), strict=True)
-        columns: dict[str, Sequence[Any]] = {**self.labels}
+        columns: dict[str, Sequence[Value]] = {**self.labels}
         whole = all(isinstance(value, int) for value in (*self.values, *lows, *highs))
         for name, column in ((self.measure, self.values), ("low", lows), ("high", highs)):
             columns[name] = column if whole else [float(value) for value in column]
         return pa.table({name: list(column) for name, column in columns.items()})
 
-    def to_pandas(self, confidence: Exact = Fraction(19, 20)) -> Any:
+    def to_pandas(self, confidence: Exact = Fraction(19, 20)) -> Frame:
         """The same table for pandas, which must be installed."""
         need("pandas", "pip install pandas")
         return self.to_arrow(confidence).to_pandas()
 
-    def to_polars(self, confidence: Exact = Fraction(19, 20)) -> Any:
+    def to_polars(self, confidence: Exact = Fraction(19, 20)) -> Frame:
         """The same table for Polars, which must be installed."""
         return need("polars", "pip install polars").from_arrow(self.to_arrow(confidence))
 
@@ -101,7 +117,7 @@ def joined(left: tuple[Release, ...], right: tuple[Release, ...]) -> tuple[Relea
     return (*left, *(release for release in right if release.statement.identifier not in seen))
 
 
-def level_of(confidence: Exact, forms: Sequence[Form]) -> Fraction:
+def level_of(confidence: Exact, forms: Sequence[LinearCombination]) -> Fraction:
     """The confidence that each of several numbers needs so that all hold at once.
 
     Numbers without a common noise are independent: the root of the level. Others share their doubt equally.

@@ -9,7 +9,7 @@ from sfumato.core.exact import Exact, rational
 from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput
 from sfumato.inference.derived import Derived, Label, joined, level_of
-from sfumato.inference.form import Form, Noise
+from sfumato.inference.linear_combination import LinearCombination, Noise
 
 if TYPE_CHECKING:
     from sfumato.inference.ratio import Ratio
@@ -28,7 +28,7 @@ class Figure(Derived):
     their noise independently. What limits cut off is not covered, as in the releases.
     """
 
-    forms: tuple[Form, ...]
+    forms: tuple[LinearCombination, ...]
     labels: Mapping[str, tuple[Label, ...]]
     measure: str
     sources: tuple[Release, ...]
@@ -40,10 +40,10 @@ class Figure(Derived):
 
     @property
     def method(self) -> str:
-        """How the law of the error was found."""
+        """How the error distribution was computed."""
         if all(len(form.noises) < 2 for form in self.forms):
-            return "the law of the noise itself"
-        return "convolution of the laws of the noise, rounded outward"
+            return "the noise distribution itself"
+        return "convolution of the noise distributions, rounded outward"
 
     def interval(
         self, confidence: Exact = Fraction(19, 20), *, joint: bool = False
@@ -108,7 +108,7 @@ class Figure(Derived):
             raise InvalidInput("nothing can be divided by 0; nothing was computed.")
         return self * (1 / divisor)
 
-    def _mapped(self, change: Callable[[Form], Form]) -> "Figure":
+    def _mapped(self, change: Callable[[LinearCombination], LinearCombination]) -> "Figure":
         return Figure(
             forms=tuple(change(form) for form in self.forms),
             labels=self.labels,
@@ -151,7 +151,7 @@ def figure(given: Release | Figure) -> Figure:
         return column
     return Figure(
         forms=tuple(
-            Form(Fraction(value), {Noise(said.identifier, place, said.law): Fraction(1)})
+            LinearCombination(Fraction(value), {Noise(said.identifier, place, said.law): Fraction(1)})
             for place, value in enumerate(said.values)
         ),
         labels={name: tuple(column) for name, column in said.query.labels().items()},

@@ -12,7 +12,7 @@ from sfumato.core.release import Release
 from sfumato.errors import InvalidInput
 from sfumato.inference.derived import Label, joined
 from sfumato.inference.figure import Figure, figure
-from sfumato.inference.form import Form
+from sfumato.inference.linear_combination import LinearCombination
 
 __all__ = ["consistent"]
 
@@ -25,7 +25,7 @@ Cell = tuple[Label, ...]
 class _Node:
     """A cell of one level with its own number, and the cells of the next level inside it."""
 
-    form: Form
+    form: LinearCombination
     variance: float
     children: list["_Node"] = field(default_factory=list)
 
@@ -84,11 +84,11 @@ def _attach(upper: Figure, lower: Figure, above: dict[Cell, _Node], below: dict[
         raise InvalidInput("a cell of the upper level has no cells below it; nothing was adjusted.")
 
 
-def _leaves(roots: list[_Node]) -> dict[int, Form]:
+def _leaves(roots: list[_Node]) -> dict[int, LinearCombination]:
     """The least-squares estimate of each leaf: once up the tree, once down."""
-    best: dict[int, tuple[Form, float]] = {}
+    best: dict[int, tuple[LinearCombination, float]] = {}
 
-    def up(node: _Node) -> tuple[Form, float]:
+    def up(node: _Node) -> tuple[LinearCombination, float]:
         if node.children:
             parts = [up(child) for child in node.children]
             total, variance = parts[0][0], sum(one for _, one in parts)
@@ -101,9 +101,9 @@ def _leaves(roots: list[_Node]) -> dict[int, Form]:
             best[id(node)] = node.form, node.variance
         return best[id(node)]
 
-    found: dict[int, Form] = {}
+    found: dict[int, LinearCombination] = {}
 
-    def down(node: _Node, form: Form) -> None:
+    def down(node: _Node, form: LinearCombination) -> None:
         if not node.children:
             found[id(node)] = form
             return
@@ -120,10 +120,10 @@ def _leaves(roots: list[_Node]) -> dict[int, Form]:
     return found
 
 
-def _sums(one: Figure, finest: Figure, leaves: dict[Cell, Form]) -> tuple[Form, ...]:
+def _sums(one: Figure, finest: Figure, leaves: dict[Cell, LinearCombination]) -> tuple[LinearCombination, ...]:
     """The cells of a level as sums of leaves, so that all levels add up exactly."""
     places = [list(finest.labels).index(name) for name in one.labels]
-    found: dict[Cell, Form] = {}
+    found: dict[Cell, LinearCombination] = {}
     for cell, form in leaves.items():
         key = tuple(cell[place] for place in places)
         found[key] = found[key].plus(form, Fraction(1)) if key in found else form

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Spread"]
 
-ORDER = 6  # the jitter is a sum of so many uniform ones: the series falls like k^-7
+ORDER = 6  # the jitter is a sum of this many uniform ones: the series falls like k^-7
 CYCLES = 3  # how far the series goes, in periods of one uniform jitter
 BEYOND = 1e-9  # what may lie outside one period of the series
 ROUNDING = 1e-10  # floating-point error of the series: some 10^5 terms whose sizes add up to less than 10
@@ -47,7 +47,7 @@ class _Series:
 
 
 class Spread:
-    """The law of S = Σ c·z for independent z, each with a law of its own.
+    """The distribution of S = Σ c·z for independent z, each with its own distribution.
 
     Guarantee: :meth:`within` is never above P(|S| ≤ x), and below it by at most 10⁻⁶; where there is no lattice, or one
     much finer than the spread, it may be that of a distance shorter by ``fine`` standard deviations. :meth:`margin`
@@ -65,7 +65,7 @@ class Spread:
         for coefficient, law in terms:
             if coefficient != 0:
                 if not LEAST <= abs(coefficient) <= 1 / LEAST or law.variance > 1 / LEAST:
-                    raise Unsupported("the noise in this figure is too large or too small to be worked out.")
+                    raise Unsupported("the noise in this figure is too large or too small to be computed.")
                 key = (abs(coefficient), law)  # all laws are symmetric
                 gathered[key] = gathered.get(key, 0) + 1
         self._parts: list[tuple[float, Spectrum, int]] = [
@@ -108,7 +108,7 @@ class Spread:
     def margin(self, confidence: Fraction) -> Fraction:
         """The least distance (to a lattice point, or to six digits) within which S lies with this confidence."""
         if confidence > MOST_SURE:
-            raise InvalidInput(f"a confidence above {float(MOST_SURE)} is not worked out; ask for a little less.")
+            raise InvalidInput(f"a confidence above {float(MOST_SURE)} is not supported; ask for a little less.")
         if not self._parts:
             return Fraction(0)
         step = self.step if self.whole else _digits(self.deviation)

@@ -14,7 +14,7 @@ from sfumato.core.exact import Exact, probability
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput
 from sfumato.inference.derived import Derived, Label
-from sfumato.inference.form import Form, Noise
+from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.inference.ratio import ratio_ends
 
 __all__ = ["Correlation", "Covariance", "Moments", "Variance"]
@@ -26,12 +26,12 @@ FAR = Fraction(1, 100)  # the share of the doubt that goes to noise being far ou
 class Moments:
     """Sums over the rows of one group: how many, of two values on [0, 1], of their product."""
 
-    number: Form
-    first: Form
-    second: Form
-    product: Form
+    number: LinearCombination
+    first: LinearCombination
+    second: LinearCombination
+    product: LinearCombination
 
-    def centred(self) -> Form:
+    def centred(self) -> LinearCombination:
         """The sum of (x − a)(y − b), where a and b are the noisy means."""
         a, b = self.first.value / self.number.value, self.second.value / self.number.value
         return self.product.plus(self.second, -a).plus(self.first, -b).plus(self.number, a * b)
@@ -92,7 +92,7 @@ class Covariance(Derived):
     @property
     def method(self) -> str:
         """How the interval was found."""
-        return "every value that the laws of the noise leave possible (inversion), rounded outward"
+        return "every value that the noise distributions leave possible (inversion), rounded outward"
 
     def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
         """Low and high for each number; with ``joint`` all of them hold at once with this confidence."""
@@ -113,7 +113,7 @@ class Variance(Covariance):
     @property
     def values(self) -> tuple[float, ...]:
         """The variances of the noisy sums, at least 0, or their roots."""
-        found = Covariance.values.fget(self)  # type: ignore[attr-defined]
+        found = super(Variance, self).values
         return tuple(math.sqrt(value) for value in found) if self.root else found
 
     def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
@@ -149,7 +149,7 @@ class Correlation(Derived):
     @property
     def method(self) -> str:
         """How the interval was found."""
-        return "every value that the laws of the noise leave possible (inversion), rounded outward"
+        return "every value that the noise distributions leave possible (inversion), rounded outward"
 
     def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
         """Low and high for each number; with ``joint`` all of them hold at once with this confidence."""
@@ -160,7 +160,7 @@ class Correlation(Derived):
         ]
 
 
-def _half_width(side: Form, number: Form, doubt: Fraction) -> float:
+def _half_width(side: LinearCombination, number: LinearCombination, doubt: Fraction) -> float:
     """How far the true mean can be from the noisy one."""
     centre = float(side.value / number.value)
     low, high = ratio_ends(side, number, 1 - doubt)
@@ -193,9 +193,9 @@ def _doubt(confidence: Exact, numbers: int) -> Fraction:
     return (1 - level) / numbers
 
 
-def sums_of(parts: Sequence[Form], weights: Sequence[Fraction]) -> Form:
+def sums_of(parts: Sequence[LinearCombination], weights: Sequence[Fraction]) -> LinearCombination:
     """A linear form of several others."""
-    total = Form(Fraction(0), {})
+    total = LinearCombination(Fraction(0), {})
     for part, weight in zip(parts, weights, strict=True):
         if weight:
             total = total.plus(part, weight)

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 from sfumato.core.exact import Exact
 from sfumato.core.release import Release
+from sfumato.inference.continuous_bound import combined, continuous_bound, width_of
 from sfumato.inference.derived import Derived, Label, level_of
-from sfumato.inference.fine import combined, fine, width_of
-from sfumato.inference.form import Form
+from sfumato.inference.linear_combination import LinearCombination
 
 __all__ = ["Ratio", "ratio_ends"]
 
@@ -28,8 +28,8 @@ class Ratio(Derived):
     the interval has no ends. Assumes: as for :class:`~sfumato.inference.figure.Figure`.
     """
 
-    over: tuple[Form, ...]
-    under: tuple[Form, ...]
+    over: tuple[LinearCombination, ...]
+    under: tuple[LinearCombination, ...]
     labels: Mapping[str, tuple[Label, ...]]
     measure: str
     sources: tuple[Release, ...]
@@ -47,12 +47,15 @@ class Ratio(Derived):
     @property
     def method(self) -> str:
         """How the interval was found."""
-        return "every ratio that the laws of the noise leave possible (inversion), rounded outward"
+        return "every ratio that the noise distributions leave possible (inversion), rounded outward"
 
     def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
         """Low and high for each ratio; with ``joint`` all of them hold at once with this confidence."""
         pairs = list(zip(self.over, self.under, strict=True))
-        held = [Form(Fraction(0), dict.fromkeys((*over.noises, *under.noises), Fraction(1))) for over, under in pairs]
+        held = [
+            LinearCombination(Fraction(0), dict.fromkeys((*over.noises, *under.noises), Fraction(1)))
+            for over, under in pairs
+        ]
         level = level_of(confidence, held if joint else held[:1])
         ends = [ratio_ends(over, under, level) for over, under in pairs]
         return [(self._held(low), self._held(high)) for low, high in ends]
@@ -73,7 +76,7 @@ class Ratio(Derived):
         return min(max(value, self.within[0]), self.within[1])
 
 
-def ratio_ends(over: Form, under: Form, level: Fraction) -> tuple[float, float]:
+def ratio_ends(over: LinearCombination, under: LinearCombination, level: Fraction) -> tuple[float, float]:
     """Low and high of the true ratio, which lies between them with probability ``level`` at least."""
     if not _rare(under, level):
         return -math.inf, math.inf
@@ -104,7 +107,7 @@ def _end(left_over: "_LeftOver", level: Fraction, centre: Fraction, step: Fracti
 class _LeftOver:
     """A − θ·B for any θ: in double precision where the lattice of the noise is fine, exactly where it is not."""
 
-    def __init__(self, over: Form, under: Form) -> None:
+    def __init__(self, over: LinearCombination, under: LinearCombination) -> None:
         self._over, self._under = over, under
         self._noises = [
             (float(over.noises.get(noise, 0)), float(under.noises.get(noise, 0)), width_of(noise.law))
@@ -127,9 +130,9 @@ class _LeftOver:
         return self._over.plus(self._under, -ratio).spread().deviation if near is None else near.deviation
 
 
-def _rare(form: Form, level: Fraction) -> bool:
+def _rare(form: LinearCombination, level: Fraction) -> bool:
     """Whether a value this far from 0 is rarer than the level allows, if the form is nothing but noise."""
-    near = fine((coefficient, noise.law) for noise, coefficient in form.noises.items())
+    near = continuous_bound((coefficient, noise.law) for noise, coefficient in form.noises.items())
     if near is not None:
         return near.within(float(abs(form.value))) >= level
     return form.spread(FINE).nearer(abs(form.value)) >= level

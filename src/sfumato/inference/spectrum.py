@@ -1,4 +1,4 @@
-"""The laws of error as an inversion sees them: characteristic function, a bound on their moments, lattice."""
+"""Error distributions as an inversion uses them: characteristic function, a bound on their moments, lattice."""
 
 import math
 from collections.abc import Callable
@@ -54,7 +54,7 @@ def spectrum(law: "Law | laws.Laplace | laws.Gaussian") -> Spectrum:
             return _laplace(law)
         case laws.Gaussian():
             return _gaussian(law)
-    raise Unsupported(f"there is no characteristic function of {law.KIND} here; nothing was worked out.")
+    raise Unsupported(f"there is no characteristic function of {law.KIND} here; nothing was computed.")
 
 
 def _discrete_laplace(law: laws.DiscreteLaplace) -> Spectrum:

@@ -1,8 +1,8 @@
-"""Laws of error: what previews, intervals and plots use."""
+"""Error distributions: what previews, intervals and plots use."""
 
-import warnings
-from typing import Any
+from typing import Any  # whatever a module has under a name
 
+from sfumato.core.deprecation import warn_renamed
 from sfumato.laws.cube import Cube
 from sfumato.laws.degrees import DegreeNoiseLaw
 from sfumato.laws.discrete_gaussian import DiscreteGaussian
@@ -51,5 +51,5 @@ def __getattr__(name: str) -> Any:
     if name not in _RENAMED:
         raise AttributeError(f"module 'sfumato.laws' has no attribute {name!r}")
     new = _RENAMED[name]
-    warnings.warn(f"sfumato.laws.{name} is now sfumato.laws.{new.__name__}", DeprecationWarning, stacklevel=2)
+    warn_renamed(f"sfumato.laws.{name}", f"sfumato.laws.{new.__name__}")
     return new

@@ -1,4 +1,4 @@
-"""The law of one number of the noise with cubes as level sets, and of the largest of several."""
+"""The distribution of one number of the noise with cubes as level sets, and of the largest of several."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

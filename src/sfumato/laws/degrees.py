@@ -1,4 +1,4 @@
-"""The law of one number of the K-norm noise for degrees: its tail and its moments, bounded from above."""
+"""The distribution of one number of the K-norm noise for degrees: its tail and its moments, bounded from above."""
 
 from dataclasses import dataclass
 from fractions import Fraction

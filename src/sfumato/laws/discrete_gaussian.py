@@ -1,4 +1,4 @@
-"""The law of the discrete Gaussian error: what the matrix mechanism adds.
+"""The discrete Gaussian error distribution: what the matrix mechanism adds.
 
 Its normalising constant comes from Poisson summation. Its tail is summed term by term where few terms count, and
 comes from the Euler-Maclaurin formula with a proven remainder where many do. Proof: docs/proofs/laws.md

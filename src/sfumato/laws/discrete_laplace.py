@@ -1,4 +1,4 @@
-"""The law of the discrete Laplace error: variance, tails, quantiles and margins, all rounded against us."""
+"""The discrete Laplace error distribution: variance, tails, quantiles and margins, all rounded against us."""
 
 from dataclasses import dataclass
 from fractions import Fraction

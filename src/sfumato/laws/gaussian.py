@@ -1,4 +1,4 @@
-"""The law of a continuous Gaussian error."""
+"""The continuous Gaussian error distribution."""
 
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,6 +1,6 @@
 """What can be said of the error of a ladder: for every graph from public facts, or from bounds of its rungs.
 
-The law itself hangs on the data and is as private as they are. Proof: docs/proofs/ladder.md
+The law itself depends on the data and is as private as they are. Proof: docs/proofs/ladder.md
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from sfumato.core.enclosures import Enclosure
 from sfumato.core.exact import Exact, natural, positive
-from sfumato.core.rungs import Rungs
+from sfumato.core.ladder_widths import Rungs
 from sfumato.core.search import least_whole, over
 from sfumato.laws.margins import WholeNumberLaw, level_of
 from sfumato.laws.tails import exponential
@@ -73,7 +73,7 @@ def bounded_margin(bounds: Iterable[tuple[Rungs, Rungs]], epsilon: Fraction, con
     Guarantee: what lies beyond m weighs at most what it weighs for the upper widths, and what lies within m at least
     what it weighs for the lower ones of the same pair.
 
-    >>> from sfumato.core.rungs import WidthSteps
+    >>> from sfumato.core.ladder_widths import WidthSteps
     >>> rungs = Rungs.of([WidthSteps(0, 1, 1, 100)])
     >>> bounded_margin([(rungs, rungs)], Fraction(1), Fraction(19, 20))
     599

@@ -1,4 +1,4 @@
-"""The law of a continuous Laplace error."""
+"""The continuous Laplace error distribution."""
 
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""What every law of a symmetric error shares: margins and quantiles, found from its tail alone.
+"""What every symmetric error distribution shares: margins and quantiles, found from its tail alone.
 
 Proof: docs/proofs/laws.md
 """

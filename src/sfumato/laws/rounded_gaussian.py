@@ -1,4 +1,4 @@
-"""The law of a Gaussian error rounded to whole numbers: what the Gaussian mechanism adds."""
+"""The distribution of a Gaussian error rounded to whole numbers: what the Gaussian mechanism adds."""
 
 from dataclasses import dataclass
 from fractions import Fraction

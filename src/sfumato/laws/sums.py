@@ -1,4 +1,4 @@
-"""The law of a linear combination of independent errors, by convolution in whole numbers.
+"""The distribution of a linear combination of independent errors, by convolution in whole numbers.
 
 No floating-point number decides anything here, and the tail is enclosed always. Proof: docs/proofs/laws.md
 """
@@ -36,12 +36,14 @@ class SumTerm:
     def __post_init__(self) -> None:
         object.__setattr__(self, "coefficient", rational(self.coefficient, "coefficient"))
         if not isinstance(self.law, Part):
-            raise InvalidInput("a term needs the law of one error; nothing was done. Write a sum as terms of one Sum.")
+            raise InvalidInput(
+                "a term needs one error distribution; nothing was done. Write a sum as terms of one Sum."
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sum:
-    """z = c₁·z₁ + c₂·z₂ + … for independent errors z_i, each of a law of its own; a law alone stands for once that law.
+    """z = c₁·z₁ + c₂·z₂ + … for independent errors z_i, each with its own distribution; a law alone is once that law.
 
     Guarantee: the tail encloses the true one, whatever the laws and the coefficients are. Where no part needs more than
     ``cells`` points, the convolution is exact; where one does, or an error is continuous, it is rounded outward, by
@@ -66,7 +68,7 @@ class Sum:
         once = Fraction(1)
         terms = tuple(part if isinstance(part, SumTerm) else SumTerm(coefficient=once, law=part) for part in self.parts)
         if not any(term.coefficient for term in terms):
-            raise InvalidInput("a sum of no errors has no law; nothing was done.")
+            raise InvalidInput("a sum of no errors has no distribution; nothing was done.")
         object.__setattr__(self, "parts", terms)
         natural(self.cells, "cells", least=16, most=2**16)
 

@@ -1,4 +1,4 @@
-"""The law of an answer that is no number with noise on it: a choice, an alarm, a report, a list of keys."""
+"""The law of an answer without additive noise: a choice, an alarm, a report, a list of keys."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,13 +12,13 @@ __all__ = ["Unstated"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unstated:
-    """No law of error can be stated from public facts alone; asking for a margin is refused.
+    """No error distribution can be stated from public facts alone; asking for a margin is refused.
 
     Mechanisms that choose err by what the data is like: their realised error is as private as the data.
 
     >>> Unstated().margin(0.95)
     Traceback (most recent call last):
-    sfumato.errors.Unsupported: this answer is a choice and no number with noise on it: it has no margin of error.
+    sfumato.errors.Unsupported: this answer is a choice, not a number with added noise: it has no margin of error.
     """
 
     KIND: ClassVar[str] = "law.unstated"
@@ -43,4 +43,4 @@ class Unstated:
         self._refuse()
 
     def _refuse(self) -> NoReturn:
-        raise Unsupported("this answer is a choice and no number with noise on it: it has no margin of error.")
+        raise Unsupported("this answer is a choice, not a number with added noise: it has no margin of error.")

@@ -6,7 +6,7 @@ Names that need torch are imported when they are first used.
 """
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any  # whatever a module has under a name
 
 from sfumato.core.data_kind import DataKind
 from sfumato.learning.adaptive import AdaptiveClip, AdaptiveSums

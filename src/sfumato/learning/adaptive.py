@@ -8,7 +8,7 @@ Proof: docs/proofs/training_noise.md
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sfumato import laws
 from sfumato.accounting.calibrate import calibrate_sigma
@@ -17,11 +17,16 @@ from sfumato.core.events import PrivacyEvent
 from sfumato.core.exact import decimal_up, natural, positive, probability
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput, Refused
+from sfumato.learning.given import RunState
 from sfumato.learning.noisy_sums import WIDTH, pitch_for
-from sfumato.learning.slack import SLACK
+from sfumato.learning.rounding_error import SLACK
 from sfumato.mechanisms.norms import known
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    from torch import Tensor
+
     from sfumato.core.budget import Budget
     from sfumato.learning.training import Training
     from sfumato.noise import Words
@@ -126,7 +131,7 @@ class AdaptiveClip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdaptiveSums:
-    """Noisy sums whose clip follows a quantile: each step tells the sum of clipped gradients and the count below.
+    """Noisy sums whose clip follows a quantile: each step releases the sum of clipped gradients and the count below.
 
     ``multiplier`` is z_Δ, that of the sums; ``clip`` the first clip; the other fields are those of
     :class:`~sfumato.learning.noisy_sums.NoisySums`.
@@ -213,17 +218,17 @@ class AdaptiveCourse:
         """The clip of the next step. Public."""
         return self._clip
 
-    def places(self, number: int, step: int) -> Any:
+    def places(self, number: int, step: int) -> "npt.NDArray[np.int64]":
         """A fresh Poisson sample in random order. Sensitive."""
         from sfumato.learning.sampling import shuffled_sample
 
         return shuffled_sample(number, self._run.rate, self._words)
 
-    def observe(self, norms: Any, present: Any) -> None:
+    def observe(self, norms: "Tensor", present: "Tensor") -> None:
         """Take in the norms of a part of the step's units. Sensitive."""
         self._bits += below(norms, float(self._clip), present)
 
-    def release(self, total: Any) -> Any:
+    def release(self, total: "Tensor") -> "Tensor":
         """The noisy sum of a step; the clip moves by the noisy count that is released with it."""
         from sfumato.learning.noising import noised
 
@@ -233,11 +238,11 @@ class AdaptiveCourse:
         self._clip = self._mechanism.follow.follow(self._clip, told, first=self._mechanism.clip, expected=expected)
         return noisy
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> RunState:
         """The clip: between steps nothing else is kept."""
         return {"numerator": self._clip.numerator, "denominator": self._clip.denominator}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load(self, state: RunState) -> None:
         """Go on with this clip."""
         self._clip, self._bits = Fraction(int(state["numerator"]), int(state["denominator"])), 0
 
@@ -251,7 +256,7 @@ def units_moved(moved: Sensitivity, clip: Fraction) -> int:
     squared = known(moved.l2, "l2").squared / clip**2
     root = isqrt(squared.numerator)
     if squared.denominator != 1 or root**2 != squared or not root:
-        raise Refused("the sensitivity is no whole number of clips; nothing was read and nothing was spent.")
+        raise Refused("the sensitivity is not a whole number of clips; nothing was read and nothing was spent.")
     return root
 
 
@@ -264,11 +269,11 @@ def together(*multipliers: Fraction) -> Fraction:
     return 1 / sum((1 / positive(each, "multiplier") ** 2 for each in multipliers), Fraction(0))
 
 
-def below(norms: Any, clip: float, present: Any = None) -> int:
+def below(norms: "Tensor", clip: float, present: "Tensor | None" = None) -> int:
     """The sum of the centred bits of a batch in steps of 2^−20, a whole number. Sensitive: it must meet noise.
 
     ``norms`` is a tensor of one norm a unit; places that are not ``present`` count nothing. A norm that is no number
-    would count as above the clip; in a run there is none, for the engine gives a unit whose gradient is no number the
+    would count as above the clip; a run has none, since the engine gives a unit whose gradient is not a number the
     norm 0, which adds nothing to the sum and counts as below. The sum is rounded once, and not unit by unit: many bits
     at the edge of a step could else jump together.
     """
@@ -277,7 +282,7 @@ def below(norms: Any, clip: float, present: Any = None) -> int:
 
 
 def _short(clip: Fraction) -> Fraction:
-    """A clip to so many binary digits: one rational that floats hold exactly."""
+    """A clip to a fixed number of binary digits: one rational that floats hold exactly."""
     digits = clip.numerator.bit_length() - clip.denominator.bit_length()
     unit = Fraction(2) ** (digits - SIGNIFICANT)
     return round(clip / unit) * unit

@@ -2,10 +2,14 @@
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sfumato.core.exact import Exact, positive, probability
 from sfumato.errors import InvalidInput
+from sfumato.learning.given import RunState
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 __all__ = ["Average"]
 
@@ -28,10 +32,10 @@ class Average:
         self.decay = positive(probability(decay, "decay"), "decay")
         if self.decay == 1:
             raise InvalidInput("a decay of 1 would never let go of the first weights; nothing was done. Say 0.99.")
-        self.weights: dict[str, Any] = {}
+        self.weights: dict[str, Tensor] = {}
         self.steps = 0
 
-    def update(self, weights: Mapping[str, Any]) -> None:
+    def update(self, weights: "Mapping[str, Tensor]") -> None:
         """Take in the weights of one more step, tensors by their names."""
         if self.steps and weights.keys() != self.weights.keys():
             raise InvalidInput("these are the weights of another model; nothing was averaged.")
@@ -44,10 +48,10 @@ class Average:
             else:
                 self.weights[name].lerp_(now, float(share))
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> RunState:
         """What a checkpoint keeps of it."""
         return {"steps": self.steps, "weights": {name: value.clone() for name, value in self.weights.items()}}
 
-    def load(self, state: Mapping[str, Any]) -> None:
+    def load(self, state: RunState) -> None:
         """Go on from a checkpoint."""
         self.steps, self.weights = int(state["steps"]), dict(state["weights"])

@@ -5,7 +5,7 @@ float64, so that the change of the weights, times the expected batch, is the noi
 """
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any  # arguments by name, each of a type of its own
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +43,7 @@ class _Weighing(nn.Module):
 class _Looking(nn.Module):
     """A model that writes to its own weights while it computes: rows that are looked up are cut to a norm.
 
-    It stands for a model of a user's, and says that it is none of this library's: those are trusted not to write.
+    It stands for a model of a user, not of this library: those are trusted not to write.
     """
 
     __module__ = "canaries"
@@ -62,7 +62,7 @@ def summed(trainer: MakesTrainer, gradients: Floats, *, batch: int, steps: int, 
     number = len(gradients)
     model = _Weighing(number)
     data = Units(
-        torch.eye(number), torch.from_numpy(gradients.astype(np.float32)), number=number, name="canaries", version="1"
+        torch.eye(number), torch.from_numpy(gradients.astype(np.float32)), n_units=number, name="canaries", version="1"
     )
     made = trainer(model, lambda outputs, targets: (outputs * targets).sum(), data=data, clip=clip)
     return _told(made, model, steps=steps, batch=batch, **asked)
@@ -71,14 +71,14 @@ def summed(trainer: MakesTrainer, gradients: Floats, *, batch: int, steps: int, 
 def looked_up(trainer: MakesTrainer, rows: int, **asked: Any) -> Summed:
     """The noisy sum of one step, where no unit has a gradient and the model cuts the rows that units look up."""
     model = _Looking(rows)
-    data = Units(torch.arange(rows)[:, None], torch.zeros(rows), number=rows, name="canaries", version="1")
+    data = Units(torch.arange(rows)[:, None], torch.zeros(rows), n_units=rows, name="canaries", version="1")
     made = trainer(model, lambda outputs, targets: 0 * (outputs.sum() + targets.sum()), data=data, clip=1)
     return _told(made, model, steps=1, batch=rows, **asked)
 
 
 def evaluated(evaluator: Callable[..., Evaluator], evaluations: int, **asked: Any) -> Counted:
     """Noisy counts of how many of eight units a model gets right that is wrong on all of them."""
-    held = Units(torch.zeros(8, 1), torch.ones(8).long(), number=8, name="held out", version="1")
+    held = Units(torch.zeros(8, 1), torch.ones(8).long(), n_units=8, name="held out", version="1")
     asking = evaluator(data=held, evaluations=evaluations, **asked)
     wrong = nn.Linear(1, 1)
     nn.init.constant_(wrong.weight, 0.0)
@@ -87,7 +87,7 @@ def evaluated(evaluator: Callable[..., Evaluator], evaluations: int, **asked: An
 
 
 def _told(trainer: Trainer, model: nn.Module, *, steps: int, batch: int, **asked: Any) -> Summed:
-    """Train, and work the noisy sums out from the weights that were told after each step."""
+    """Train, and compute the noisy sums from the weights that were released after each step."""
     seen = [_flat(model.state_dict())]
 
     def watch(_step: int, weights: Mapping[str, Tensor]) -> bool:
@@ -95,7 +95,7 @@ def _told(trainer: Trainer, model: nn.Module, *, steps: int, batch: int, **asked
         return False
 
     trained: Trained = trainer.fit(
-        steps=steps, batch=batch, lr=1.0, optimiser=torch.optim.SGD, every=1, watch=watch, progress=False, **asked
+        steps=steps, batch=batch, lr=1.0, optimizer=torch.optim.SGD, every=1, callback=watch, progress=False, **asked
     )
     return -np.diff(np.array(seen), axis=0) * batch, trained.release
 

@@ -9,7 +9,7 @@ Proof: docs/proofs/training_noise.md
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from sfumato.core import enclosures, events
 from sfumato.core.exact import decimal_up, natural, positive, probability
@@ -18,15 +18,21 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput, Refused
 from sfumato.laws.unstated import Unstated
 from sfumato.learning.adaptive import units_moved
+from sfumato.learning.given import RunState
 from sfumato.learning.noisy_sums import WIDTH
-from sfumato.learning.slack import SLACK
+from sfumato.learning.rounding_error import SLACK
 from sfumato.mechanisms.matrix.steps.pattern import ADDED, Pattern
 from sfumato.mechanisms.matrix.steps.toeplitz import Toeplitz, moves
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    from torch import Tensor
+
     from sfumato.core.budget import Budget
     from sfumato.learning.training import Training
     from sfumato.noise import Words
+    from sfumato.noise.words import WordArray
 
 __all__ = ["Correlated", "CorrelatedCourse", "CorrelatedNoise", "CorrelatedSums", "Cycle"]
 
@@ -44,7 +50,7 @@ class Cycle:
     """A fixed public cycle: every unit lies in one of ``buckets``, and step t takes bucket t mod ``buckets``.
 
     Guarantee: in ``steps`` steps a unit counts at most ⌈steps/buckets⌉ times, and two of these are ``buckets`` apart.
-    Assumes: the bucket of a unit hangs on nothing but the unit and a secret: :meth:`drawn` draws each by itself, so
+    Assumes: the bucket of a unit depends on nothing but the unit and a secret: :meth:`drawn` draws each by itself, so
     that one unit more moves no other. Public: both fields. Sensitive: who lies where, and how many.
 
     >>> Cycle(steps=10, buckets=4).pattern
@@ -65,8 +71,8 @@ class Cycle:
         """At which steps one unit counts."""
         return Pattern(times=-(-self.steps // self.buckets), separation=self.buckets, change=ADDED)
 
-    def drawn(self, units: int, words: "Words") -> Any:
-        """A bucket for each of so many units, independent and uniform; secret. An array of whole numbers."""
+    def drawn(self, units: int, words: "Words") -> "npt.NDArray[np.int64]":
+        """A bucket for each of a number of units, independent and uniform; secret. An array of whole numbers."""
         import numpy as np
 
         found = np.empty(0, dtype=np.int64)
@@ -81,7 +87,7 @@ class Cycle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correlated:
-    """Ask for correlated noise of so many ``bands``: ``fit(noise=Correlated(bands=32))``.
+    """Ask for correlated noise with this many ``bands``: ``fit(noise=Correlated(bands=32))``.
 
     More bands leave less noise in the weights and take more memory, that of twice as many models. There is no sampling:
     every unit counts in every ``number / batch``-th step, which must be a whole number.
@@ -169,7 +175,7 @@ class CorrelatedSums:
         return _squared(self.column, self.cycle)
 
     def after(self, steps: int) -> Fraction:
-        """The same for the first so many steps alone, the only ones that were told so far.
+        """The same for the first steps alone, the only ones released so far.
 
         >>> CorrelatedSums(multiplier=Fraction(1), steps=4, rate=Fraction(1, 2), parameters=9, clip=Fraction(1),
         ...                bands=1).after(2)
@@ -180,7 +186,7 @@ class CorrelatedSums:
 
     @property
     def law(self) -> Unstated:
-        """The noise of sums is correlated over the steps; no law of it is stated."""
+        """The noise of sums is correlated over the steps; no distribution of it is stated."""
         return Unstated()
 
     def loss(self, moved: Sensitivity) -> events.Gaussian:
@@ -246,10 +252,10 @@ class CorrelatedNoise:
     pitch: Fraction
     words: "Words"
     step: int = 0
-    _sums: list[Any] = field(default_factory=list)  # whole numbers, the newest first; sensitive
-    _told: list[Any] = field(default_factory=list)  # floats, the newest first; public
+    _sums: "list[Tensor]" = field(default_factory=list)  # whole numbers, the newest first; sensitive
+    _told: "list[Tensor]" = field(default_factory=list)  # floats, the newest first; public
 
-    def release(self, flat: Any) -> Any:
+    def release(self, flat: "Tensor") -> "Tensor":
         """Take the sum of clipped gradients of the next step, a flat float tensor; return it with its noise.
 
         What is beyond 2^22 standard deviations of the noise is held there, number by number.
@@ -268,15 +274,15 @@ class CorrelatedNoise:
         self.step += 1
         return self._worked_out(mixed + torch.from_numpy(noise).to(mixed.device))
 
-    def mixed(self, flat: Any) -> Any:
+    def mixed(self, flat: "Tensor") -> "Tensor":
         """Remember a sum and mix it with those before, in whole steps of the lattice. Sensitive."""
         finer = flat.double().flatten() / (float(self.pitch) / 2**FINER)
         whole = finer.nan_to_num(nan=0.0).clamp(-ROOM, ROOM).round().long()
         self._sums = [whole, *self._sums[: self.mechanism.bands - 1]]
-        mixed = sum(each * one for one, each in zip(self.mechanism.column, self._sums, strict=False))
+        mixed = cast("Tensor", sum(each * one for one, each in zip(self.mechanism.column, self._sums, strict=False)))
         return mixed >> (MIX + FINER)
 
-    def _worked_out(self, measured: Any) -> Any:
+    def _worked_out(self, measured: "Tensor") -> "Tensor":
         """The sum of this step from the measurements so far: post-processing."""
         told = measured.double() * float(self.pitch)
         for one, before in zip(self.mechanism.column[1:], self._told, strict=False):
@@ -284,11 +290,11 @@ class CorrelatedNoise:
         self._told = [told.clone(), *self._told][: self.mechanism.bands - 1]
         return told
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> RunState:
         """What a run needs to go on. Sensitive: it holds exact sums, and belongs in a sealed checkpoint."""
         return {"step": self.step, "sums": list(self._sums), "told": list(self._told)}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load(self, state: RunState) -> None:
         """Go on from a state."""
         self.step, self._sums, self._told = int(state["step"]), list(state["sums"]), list(state["told"])
 
@@ -307,14 +313,14 @@ class CorrelatedCourse:
         self._key = np.empty(KEY, dtype=np.uint64)
         words.fill(self._key)
         self._units = UNKNOWN
-        self._buckets: Any = None
+        self._buckets: npt.NDArray[np.int64] | None = None
 
     @property
     def clip(self) -> Fraction:
         """The declared clip. Public."""
         return self._mechanism.clip
 
-    def places(self, number: int, step: int) -> Any:
+    def places(self, number: int, step: int) -> "npt.NDArray[np.int64]":
         """The units of the bucket of a step, in random order; buckets are drawn once a run. Sensitive."""
         from sfumato.noise import sample_permutation
 
@@ -325,17 +331,18 @@ class CorrelatedCourse:
         if self._buckets is None:
             self._units, self._buckets = number, self._mechanism.cycle.drawn(number, _KeyedWords(self._key.tobytes()))
         drawn = (self._buckets == step % self._mechanism.cycle.buckets).nonzero()[0]
-        return drawn[sample_permutation(len(drawn), self._words)]
+        places: npt.NDArray[np.int64] = drawn[sample_permutation(len(drawn), self._words)]
+        return places
 
-    def observe(self, norms: Any, present: Any) -> None:
-        """Nothing hangs on the norms."""
+    def observe(self, norms: "Tensor", present: "Tensor") -> None:
+        """Nothing depends on the norms."""
 
-    def release(self, total: Any) -> Any:
+    def release(self, total: "Tensor") -> "Tensor":
         """The sum of a step with its noise."""
         return self._noise.release(total)
 
-    def state(self) -> dict[str, Any]:
-        """The key of the buckets, how many units there are, exact sums and what was told.
+    def state(self) -> RunState:
+        """The key of the buckets, how many units there are, exact sums and what was released.
 
         Sensitive: it belongs in a sealed checkpoint. Public: how much room it takes, which depends on the step alone.
         """
@@ -345,12 +352,12 @@ class CorrelatedCourse:
         own = np.append(self._key.view(np.int64), self._units)
         return {**self._noise.state(), "cycle": torch.from_numpy(own)}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load(self, state: RunState) -> None:
         """Go on from a state."""
         import numpy as np
 
         if "cycle" not in state:
-            raise Refused("this state was written by an earlier version, and its units cannot be told; not resumed.")
+            raise Refused("this state was written by an earlier version, and its units are unknown; not resumed.")
         self._noise.load(state)
         own = state["cycle"].numpy()
         self._key, self._units, self._buckets = own[:KEY].view(np.uint64).copy(), int(own[KEY]), None
@@ -368,6 +375,6 @@ class _KeyedWords:
 
         self._stream = Cipher(AES256(key), CTR(bytes(16))).encryptor()
 
-    def fill(self, out: Any) -> None:
+    def fill(self, out: "WordArray") -> None:
         """Overwrite ``out`` with the next words."""
         self._stream.update_into(bytes(out.nbytes), out.data.cast("B"))

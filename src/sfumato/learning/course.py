@@ -1,7 +1,7 @@
 """The course of a run: who counts in a step, with which clip, and how the sum of a step becomes noisy."""
 
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -9,6 +9,7 @@ from torch import Tensor
 
 from sfumato.core.query import Mechanism
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.learning.given import RunState
 from sfumato.learning.lattice import NoisyLattice
 from sfumato.learning.noisy_sums import NoisySums
 from sfumato.learning.sampling import shuffled_sample
@@ -27,7 +28,7 @@ class Course(Protocol):
         ...
 
     def places(self, number: int, step: int) -> npt.NDArray[np.int64]:
-        """Which of so many units count in a step, from 0, in the order of a :func:`shuffled_sample`. Sensitive."""
+        """Which of the units count in a step, from 0, in the order of a :func:`shuffled_sample`. Sensitive."""
         ...
 
     def observe(self, norms: Tensor, present: Tensor) -> None:
@@ -38,11 +39,11 @@ class Course(Protocol):
         """The noisy sum of a step for its flat float64 sum: what may be learned from."""
         ...
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> RunState:
         """What is needed to go on: numbers and tensors. Sensitive."""
         ...
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load(self, state: RunState) -> None:
         """Go on from that."""
         ...
 
@@ -65,23 +66,31 @@ class SampledCourse:
         return shuffled_sample(number, self._run.rate, self._words)
 
     def observe(self, norms: Tensor, present: Tensor) -> None:
-        """Nothing hangs on the norms."""
+        """Nothing depends on the norms."""
 
     def release(self, total: Tensor) -> Tensor:
         """The sum on its lattice with fresh noise."""
         return self._lattice.release(total)
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> RunState:
         """Nothing: samples and noise are fresh in each step."""
         return {}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load(self, state: RunState) -> None:
         """Nothing is needed to go on."""
+
+
+class _HasCourse(Protocol):
+    """A mechanism with a course of its own."""
+
+    def course(self, run: Training, moved: Sensitivity, words: Words) -> Course:
+        """One run of it."""
+        ...
 
 
 def course_of(run: Training, mechanism: Mechanism, moved: Sensitivity, words: Words) -> Course:
     """The course of a mechanism; one that has a course of its own makes it."""
     if isinstance(mechanism, NoisySums):
         return SampledCourse(run, mechanism, moved, words)
-    made: Course = mechanism.course(run, moved, words)  # type: ignore[attr-defined]
-    return made
+    own: _HasCourse = mechanism  # type: ignore[assignment]  # those that train have one of the two
+    return own.course(run, moved, words)

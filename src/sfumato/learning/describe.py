@@ -1,4 +1,4 @@
-"""What a reader must know of a model or of what is told about one: on whom, how, and what may be done with it."""
+"""What a reader must know of a model or of a release about one: on whom, how, and what may be done with it."""
 
 import math
 from fractions import Fraction
@@ -99,7 +99,7 @@ def accuracies(query: Query, said: "Statement", *, number: int, **facts: Word) -
 
 
 def examined(query: Query, said: "Statement", **facts: Word) -> Description:
-    """What is told of declared examples; each query has its own words, by its kind."""
+    """Releases about declared examples; each query has its own words, by its kind."""
     labels = query.labels()
     return Description(
         form=Form.TABLE if labels else Form.NUMBER,

@@ -64,7 +64,7 @@ class DeviceNoise:
     def __init__(self, device: torch.device | str, words: DeviceWords | None = None) -> None:
         self.device = torch.device(device)
         if self.device.type not in ("cpu", "cuda"):
-            raise InvalidInput(f"noise needs 64-bit floats, which {self.device.type!r} has not; nothing was drawn.")
+            raise InvalidInput(f"noise needs 64-bit floats, which {self.device.type!r} lacks; nothing was drawn.")
         self.words = DeviceWords(self.device) if words is None else words
         table = fine()
         self._tables = tuple(

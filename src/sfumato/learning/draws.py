@@ -27,7 +27,7 @@ class Draws:
     What code leaves in the generator is never gone on from: it would carry something of one unit to the next ones.
 
     Assumes: masks that are never told, from a generator that is linear and whose 19,937 bits of state are secret, or
-    whose key of 64 bits is (on a GPU), cannot be told from fresh ones by what is released.
+    whose key of 64 bits is (on a GPU), cannot be distinguished from fresh ones by what is released.
     """
 
     def __init__(self, device: torch.device, words: Words) -> None:
@@ -51,6 +51,8 @@ def _filled(state: torch.Tensor, words: npt.NDArray[np.uint32]) -> torch.Tensor:
     own = parts[FIRST : FIRST + WORDS]
     first = int(parts[0]) & 0xFFFFFFFF
     if int(own[0]) != first or int(own[1]) != (STEP * (first ^ (first >> 30)) + 1) & 0xFFFFFFFF:
-        raise Unsupported("this version of torch keeps its generator otherwise than is known here; nothing was done.")
+        raise Unsupported(
+            "this version of torch keeps its generator in a way that is not supported here; nothing was done."
+        )
     own[:] = words
     return torch.from_numpy(parts.view(np.uint8))

@@ -6,13 +6,15 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from numbers import Number, Real
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, cast  # parameters and tags, as scikit-learn wants them
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from sfumato.core.deprecation import renamed
 from sfumato.core.exact import Exact, natural
+from sfumato.core.foreign import Array
 from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.learning.features import (
     Features,
@@ -25,12 +27,27 @@ from sfumato.learning.features import (
     row_of,
     scaled,
 )
+from sfumato.learning.given import GivenRows
 from sfumato.learning.table_units import TableUnits
+
+if TYPE_CHECKING:
+    from sfumato.learning.engine.losses import Loss
+    from sfumato.learning.trainer import Trainer
 
 __all__ = ["DPClassifier", "DPRegressor"]
 
+Bounds = Any  # a pair for all columns, a pair for each, or pairs by name: numbers of any type, each checked
 SMALL = 256  # units up to which every step takes them all
-SHARE = 10  # of more units, one in so many is in a step
+SHARE = 10  # of more units, one in this many is in a step
+
+
+class TrainingVault(Protocol):
+    """A vault that trains: a fit is charged to it."""
+
+    @property
+    def trainer(self) -> "Callable[..., Trainer]":
+        """Make what fits a model."""
+        ...
 
 
 class _Estimator:
@@ -41,13 +58,13 @@ class _Estimator:
     def __init__(
         self,
         *,
-        vault: Any,
+        vault: "TrainingVault | None",
         epsilon: Exact | None,
         delta: Exact | None,
-        bounds: Any,
-        words: Mapping[str, Sequence[Hashable]] | None,
-        number: int | None,
-        records: int | None,
+        bounds: Bounds,
+        categories: Mapping[str, Sequence[Hashable]] | None,
+        n_units: int | None,
+        max_records_per_unit: int | None,
         hidden: Sequence[int],
         epochs: int,
         batch: int | None,
@@ -58,7 +75,8 @@ class _Estimator:
         version: str | None,
     ) -> None:
         self.vault, self.epsilon, self.delta = vault, epsilon, delta
-        self.bounds, self.words, self.number, self.records = bounds, words, number, records
+        self.bounds, self.categories = bounds, categories
+        self.n_units, self.max_records_per_unit = n_units, max_records_per_unit
         self.hidden, self.epochs, self.batch, self.clip = hidden, epochs, batch, clip
         self.learning_rate, self.momentum, self.name, self.version = learning_rate, momentum, name, version
 
@@ -66,7 +84,8 @@ class _Estimator:
         """What was said when it was made, by name; ``deep`` changes nothing, as no part is an estimator."""
         return {name: getattr(self, name) for name in _said(type(self))}
 
-    def set_params(self, **params: Any) -> Self:
+    @renamed(words="categories", targets="target_bounds", number="n_units", records="max_records_per_unit")
+    def set_params(self, **params: object) -> Self:
         """Say some of it anew."""
         known = _said(type(self))
         for name in params:
@@ -97,7 +116,17 @@ class _Estimator:
         shown = ", ".join(f"{name}={value!r}" for name, value in said.items() if not _same(value, default[name]))
         return f"{type(self).__name__}({shown})"
 
-    def _fitted(self, x: Any, y: Any, groups: Any, *, target: Tensor, outputs: int, loss: Any, encode: Any) -> None:
+    def _fitted(
+        self,
+        x: GivenRows,
+        y: GivenRows,
+        groups: GivenRows,
+        *,
+        target: Tensor,
+        outputs: int,
+        loss: "Loss",
+        encode: Callable[[GivenRows], tuple[Tensor, Tensor]],
+    ) -> None:
         """Train on the rows that count, and remember what may be known of it. What is refused follows from types.
 
         ``target`` is one made-up target; ``encode`` makes targets of ``y``, and says which of them count.
@@ -109,7 +138,7 @@ class _Estimator:
             raise InvalidInput("X and y have different numbers of rows; nothing was trained and nothing was spent")
         if groups is not None and length_of(groups, "groups") != table.rows:
             raise InvalidInput("groups and y have different numbers of rows; nothing was trained and nothing spent")
-        number = natural(self.number, "number")
+        number = natural(self.n_units, "n_units")
         batch = self.batch if self.batch is not None else number if number <= SMALL else max(SMALL, number // SHARE)
 
         def encoded() -> tuple[Tensor, Tensor, Tensor]:
@@ -122,18 +151,18 @@ class _Estimator:
             inputs=torch.zeros(len(table.features.names)),
             targets=target,
             ids=groups,
-            records=None if groups is None else self.records,
-            number=number,
+            max_records_per_unit=None if groups is None else self.max_records_per_unit,
+            n_units=number,
             name=self.name,
             version=self.version,
         )
-        trainer = self.vault.trainer(model, loss, data=units, clip=self.clip)
+        trainer = cast("TrainingVault", self.vault).trainer(model, loss, data=units, clip=self.clip)
         trained = trainer.fit(
-            epsilon=self.epsilon,
-            delta=self.delta,
+            epsilon=cast("Exact", self.epsilon),
+            delta=cast("Exact", self.delta),
             epochs=self.epochs,
             batch=batch,
-            optimiser=torch.optim.SGD(model.parameters(), lr=rate, momentum=momentum),
+            optimizer=torch.optim.SGD(model.parameters(), lr=rate, momentum=momentum),
         )
         self.model_, self.release_ = trained.model.eval(), trained.release
         self.certificate_, self.epsilon_, self.delta_ = trained.release.certificate, trained.epsilon, trained.delta
@@ -160,22 +189,22 @@ class _Estimator:
             "vault": "the vault that is charged: vault=sf.Vault(…)",
             "epsilon": "how much of the budget to spend: epsilon=1",
             "delta": "the δ of that: delta=1e-6",
-            "number": "how many units there are as far as the public knows: number=10_000",
+            "n_units": "how many units there are as far as the public knows: n_units=10_000",
         }
         missing = [words for name, words in meant.items() if getattr(self, name) is None]
-        if self.bounds is None and self.words is None:
+        if self.bounds is None and self.categories is None:
             missing.append("bounds of every column: bounds=[(0, 120), …], or (low, high) for all of them")
         if missing:
             raise NotDeclared(f"nothing was read and nothing was spent. Say {'; and '.join(missing)}.")
 
-    def _table(self, x: Any, width: int | None = None) -> "_Table":
+    def _table(self, x: GivenRows, width: int | None = None) -> "_Table":
         """The rows as they will be read: by name where columns were declared by name, else by place. Reads no row.
 
-        How many columns there are is told by the shape of an array or a frame. What is in a list is not looked at: of
+        The shape of an array or a frame says how many columns there are. What is in a list is not looked at: of
         rows in one it is ``width`` or, without that, for how many bounds were declared.
         """
-        if isinstance(self.bounds, Mapping) or self.words is not None:
-            features = Features(bounds=self.bounds, words=self.words)
+        if isinstance(self.bounds, Mapping) or self.categories is not None:
+            features = Features(bounds=self.bounds, categories=self.categories)
             rows = features.rows(x)
             return _Table(features, rows, lambda: (features(x), torch.ones(rows, dtype=torch.bool)))
         odd = isinstance(x, Tensor) and (x.layout != torch.strided or x.is_complex())
@@ -188,7 +217,7 @@ class _Estimator:
         each = _is_list_of_pairs(self.bounds)
         if listed and width is None and not each:
             raise NotDeclared(
-                "how many columns a list of rows has is told by its rows, which are not looked at; nothing was read "
+                "how many columns a list has depends on its rows, which are not looked at; nothing was read "
                 "and nothing was spent. Say bounds=[(low, high), …], a pair for each column, or give an array."
             )
         columns: int = x.shape[1] if not listed else len(self.bounds) if width is None else width
@@ -201,7 +230,7 @@ class _Estimator:
         features = Features(bounds={str(place): pair for place, pair in enumerate(pairs)})
         return _Table(features, len(x), lambda: _by_place(x, columns, features))
 
-    def _outputs(self, x: Any) -> Tensor:
+    def _outputs(self, x: GivenRows) -> Tensor:
         if not hasattr(self, "model_"):
             raise InvalidInput("this estimator was not fitted; nothing was predicted. Call fit(X, y) first")
         rows, there = self._table(x, self.n_features_in_).read()
@@ -223,29 +252,30 @@ class _Estimator:
         return nn.Sequential(*layers, last)
 
 
+@renamed(words="categories", number="n_units", records="max_records_per_unit")
 class DPClassifier(_Estimator):
     """A private classifier of tables: logistic regression, or a network with ``hidden`` layers.
 
-    ``bounds`` holds the columns: one pair (low, high) for all, a pair each, or a mapping by name, with ``words``
+    ``bounds`` holds the columns: one pair (low, high) for all, a pair each, or a mapping by name, with ``categories``
     (lists of what columns of words can hold) beside it. ``classes`` lists all labels; a row with another label counts
     nothing, and neither does one of a list of rows that is longer or shorter than declared. A cell that cannot be read,
     whatever it raises, is a missing one. A list of rows needs a pair of bounds for each column: its rows are not looked
-    at before the charge, so not to see how many there are. ``number`` is the public number of units. In a vault of
-    users, ``fit(X, y, groups=ids)`` trains on each person's rows together, at most ``records`` of them.
+    at before the charge, so not to see how many there are. ``n_units`` is the public number of units. In a vault of
+    users, ``fit(X, y, groups=ids)`` trains on each person's rows together, at most ``max_records_per_unit`` of them.
 
     Guarantee: a fit is one charge of (ε, δ) for the unit of ``vault``, stated by ``certificate_``, and made before any
     row is read; what is refused follows from settings, types and shapes. Predictions for other rows cost nothing more.
-    Assumes: bounds, words, classes, number and all settings were not chosen by looking at the data, and the number of
-    columns and their types are public; a search over settings is a charge for each fit. ``score`` on private rows is a
-    reading of them that no budget covers: hold out rows that may be seen. Public: every parameter.
+    Assumes: bounds, categories, classes, n_units and all settings were not chosen by looking at the data, and the
+    number of columns and their types are public; a search over settings is a charge for each fit. ``score`` on private
+    rows is a reading of them that no budget covers: hold out rows that may be seen. Public: every parameter.
     Proof: docs/proofs/training.md
 
     >>> import numpy as np, sfumato as sf
     >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=3, delta=1e-6),
     ...                  name="trial")
     >>> x = np.linspace(-1, 1, 4000)[:, None]
-    >>> model = DPClassifier(vault=vault, epsilon=2, delta=1e-6, bounds=(-1, 1), classes=["low", "high"], number=4000,
-    ...                      epochs=2)
+    >>> model = DPClassifier(vault=vault, epsilon=2, delta=1e-6, bounds=(-1, 1), classes=["low", "high"],
+    ...                      n_units=4000, epochs=2)
     >>> model.fit(x, np.where(x[:, 0] > 0, "high", "low")).predict([[-0.8], [0.8]]).tolist()
     ['low', 'high']
     >>> float(vault.left.epsilon)
@@ -255,14 +285,14 @@ class DPClassifier(_Estimator):
     def __init__(
         self,
         *,
-        vault: Any = None,
+        vault: TrainingVault | None = None,
         epsilon: Exact | None = None,
         delta: Exact | None = None,
-        bounds: Any = None,
-        words: Mapping[str, Sequence[Hashable]] | None = None,
+        bounds: Bounds = None,
+        categories: Mapping[str, Sequence[Hashable]] | None = None,
         classes: Sequence[Hashable] | None = None,
-        number: int | None = None,
-        records: int | None = None,
+        n_units: int | None = None,
+        max_records_per_unit: int | None = None,
         hidden: Sequence[int] = (),
         epochs: int = 20,
         batch: int | None = None,
@@ -273,20 +303,20 @@ class DPClassifier(_Estimator):
         version: str | None = None,
     ) -> None:
         super().__init__(
-            vault=vault, epsilon=epsilon, delta=delta, bounds=bounds, words=words, number=number, records=records,
-            hidden=hidden, epochs=epochs, batch=batch, clip=clip, learning_rate=learning_rate, momentum=momentum,
-            name=name, version=version,
+            vault=vault, epsilon=epsilon, delta=delta, bounds=bounds, categories=categories, n_units=n_units,
+            max_records_per_unit=max_records_per_unit, hidden=hidden, epochs=epochs, batch=batch, clip=clip,
+            learning_rate=learning_rate, momentum=momentum, name=name, version=version,
         )  # fmt: skip
         self.classes = classes
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:  # noqa: N803 - scikit-learn's name
+    def fit(self, X: GivenRows, y: GivenRows, groups: GivenRows = None) -> Self:  # noqa: N803 - scikit-learn's name
         """Charge, then train on the rows, with the persons whose they are in ``groups`` where users are protected."""
         self._check_declared()
         classes = self._classes()
         _check_kind(y, classes)
         places = {label: place for place, label in enumerate(classes)}
 
-        def encode(labels: Any) -> tuple[Tensor, Tensor]:
+        def encode(labels: GivenRows) -> tuple[Tensor, Tensor]:
             found = torch.tensor([place_of(places, label) for label in cells(labels)], dtype=torch.long)
             return found, found >= 0
 
@@ -302,20 +332,20 @@ class DPClassifier(_Estimator):
         self.classes_ = _as_they_are(classes)
         return self
 
-    def predict_proba(self, X: Any) -> Any:  # noqa: N803
+    def predict_proba(self, X: GivenRows) -> Array:  # noqa: N803
         """How likely each class is for each row, in the order of ``classes_``."""
         return torch.softmax(self._outputs(X).double(), dim=1).numpy()
 
-    def predict(self, X: Any) -> Any:  # noqa: N803
+    def predict(self, X: GivenRows) -> Array:  # noqa: N803
         """The likeliest class of each row."""
         places = self._outputs(X).argmax(dim=1).numpy()  # refuses what was not fitted
         return self.classes_[places]
 
-    def score(self, X: Any, y: Any) -> float:  # noqa: N803
+    def score(self, X: GivenRows, y: GivenRows) -> float:  # noqa: N803
         """The share of rows whose class is predicted. It reads ``y``: take rows that may be seen."""
         return float(np.mean([one == other for one, other in zip(self.predict(X).tolist(), cells(y), strict=True)]))
 
-    def _classes(self) -> list[Any]:
+    def _classes(self) -> list[Hashable]:
         if self.classes is None:
             raise NotDeclared(
                 "the classes are not declared, and are not read off the labels; nothing was read and nothing was "
@@ -331,17 +361,19 @@ class DPClassifier(_Estimator):
         return classes
 
 
+@renamed(words="categories", targets="target_bounds", number="n_units", records="max_records_per_unit")
 class DPRegressor(_Estimator):
     """A private regression on tables: a linear model of least squares, or a network with ``hidden`` layers.
 
-    ``targets`` is the pair (low, high) that targets are held to and predictions lie in; the rest as for
+    ``target_bounds`` is the pair (low, high) that targets are held to and predictions lie in; the rest as for
     :class:`DPClassifier`, with the same guarantee and assumptions. A row whose target is no number counts nothing.
 
     >>> import numpy as np, sfumato as sf
     >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=3, delta=1e-6),
     ...                  name="trial")
     >>> x = np.linspace(0, 10, 4000)[:, None]
-    >>> line = DPRegressor(vault=vault, epsilon=2, delta=1e-6, bounds=(0, 10), targets=(0, 100), number=4000, epochs=5)
+    >>> line = DPRegressor(vault=vault, epsilon=2, delta=1e-6, bounds=(0, 10), target_bounds=(0, 100), n_units=4000,
+    ...                    epochs=5)
     >>> bool(abs(line.fit(x, 10 * x[:, 0]).predict([[5]]) - 50)[0] < 10)
     True
     """
@@ -351,14 +383,14 @@ class DPRegressor(_Estimator):
     def __init__(
         self,
         *,
-        vault: Any = None,
+        vault: TrainingVault | None = None,
         epsilon: Exact | None = None,
         delta: Exact | None = None,
-        bounds: Any = None,
-        words: Mapping[str, Sequence[Hashable]] | None = None,
-        targets: tuple[float, float] | None = None,
-        number: int | None = None,
-        records: int | None = None,
+        bounds: Bounds = None,
+        categories: Mapping[str, Sequence[Hashable]] | None = None,
+        target_bounds: tuple[float, float] | None = None,
+        n_units: int | None = None,
+        max_records_per_unit: int | None = None,
         hidden: Sequence[int] = (),
         epochs: int = 20,
         batch: int | None = None,
@@ -369,41 +401,41 @@ class DPRegressor(_Estimator):
         version: str | None = None,
     ) -> None:
         super().__init__(
-            vault=vault, epsilon=epsilon, delta=delta, bounds=bounds, words=words, number=number, records=records,
-            hidden=hidden, epochs=epochs, batch=batch, clip=clip, learning_rate=learning_rate, momentum=momentum,
-            name=name, version=version,
+            vault=vault, epsilon=epsilon, delta=delta, bounds=bounds, categories=categories, n_units=n_units,
+            max_records_per_unit=max_records_per_unit, hidden=hidden, epochs=epochs, batch=batch, clip=clip,
+            learning_rate=learning_rate, momentum=momentum, name=name, version=version,
         )  # fmt: skip
-        self.targets = targets
+        self.target_bounds = target_bounds
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:  # noqa: N803
+    def fit(self, X: GivenRows, y: GivenRows, groups: GivenRows = None) -> Self:  # noqa: N803
         """Charge, then train on the rows, with the persons whose they are in ``groups`` where users are protected."""
         self._check_declared()
-        pair = self._targets()
+        pair = self._target_bounds()
 
-        def encode(targets: Any) -> tuple[Tensor, Tensor]:
+        def encode(targets: GivenRows) -> tuple[Tensor, Tensor]:
             values = scaled(targets, pair).astype(np.float32)
             return torch.from_numpy(values)[:, None], torch.from_numpy(~np.isnan(values))
 
         self._fitted(X, y, groups, target=torch.zeros(1), outputs=1, loss=_half_squares, encode=encode)
         return self
 
-    def predict(self, X: Any) -> Any:  # noqa: N803
+    def predict(self, X: GivenRows) -> Array:  # noqa: N803
         """The target of each row, within the declared bounds."""
-        centre, half = middle(self._targets())
+        centre, half = middle(self._target_bounds())
         return centre + self._outputs(X)[:, 0].double().clamp(-1, 1).numpy() * half
 
-    def score(self, X: Any, y: Any) -> float:  # noqa: N803
+    def score(self, X: GivenRows, y: GivenRows) -> float:  # noqa: N803
         """R², the share of variance that is explained. It reads ``y``: take rows that may be seen."""
         truth = numbers(y)
         return float(1 - ((truth - self.predict(X)) ** 2).sum() / ((truth - truth.mean()) ** 2).sum())
 
-    def _targets(self) -> tuple[float, float]:
-        if self.targets is None:
+    def _target_bounds(self) -> tuple[float, float]:
+        if self.target_bounds is None:
             raise NotDeclared(
                 "the bounds of the targets are not declared, and are not read off them; nothing was read and nothing "
-                "was spent. Say targets=(low, high)."
+                "was spent. Say target_bounds=(low, high)."
             )
-        return bounded(self.targets, "the targets")
+        return bounded(self.target_bounds, "the targets")
 
 
 class _Table:
@@ -416,7 +448,7 @@ class _Table:
         self.features, self.rows, self.read = features, rows, read
 
 
-def _by_place(x: Any, width: int, features: Features) -> tuple[Tensor, Tensor]:
+def _by_place(x: GivenRows, width: int, features: Features) -> tuple[Tensor, Tensor]:
     """The features of rows without names of columns; a row of another width is all zeros, and does not count."""
     if hasattr(x, "__array__"):
         table = x if isinstance(x, Tensor) else np.asarray(x)
@@ -426,7 +458,7 @@ def _by_place(x: Any, width: int, features: Features) -> tuple[Tensor, Tensor]:
     return features(columns), torch.tensor([row is not None for row in rows], dtype=torch.bool)
 
 
-def _check_kind(y: Any, classes: list[Any]) -> None:
+def _check_kind(y: GivenRows, classes: list[Hashable]) -> None:
     """Refuse labels of a type that no class has: text against numbers, or numbers against text. Reads no label."""
     kind = _kind_of(y)
     if kind is not None and not {kind, None} & {_kind_of_class(label) for label in classes}:
@@ -436,7 +468,7 @@ def _check_kind(y: Any, classes: list[Any]) -> None:
         )
 
 
-def _kind_of(column: Any) -> str | None:
+def _kind_of(column: GivenRows) -> str | None:
     """What the type of a column says that it holds, if it says so."""
     said = getattr(column, "dtype", getattr(column, "type", None))
     kind, name = getattr(said, "kind", ""), str(said).lower()
@@ -446,14 +478,14 @@ def _kind_of(column: Any) -> str | None:
     return "numbers" if name.startswith(numeric) else None
 
 
-def _kind_of_class(label: Any) -> str | None:
+def _kind_of_class(label: object) -> str | None:
     for kind, name in ((str, "text"), (bytes, "bytes"), (Number, "numbers")):
         if isinstance(label, kind):
             return name
     return None
 
 
-def _as_they_are(classes: list[Any]) -> Any:
+def _as_they_are(classes: list[Hashable]) -> Array:
     """Classes as an array; one of objects where another type would change a class."""
     made = np.array(classes) if len({type(label) for label in classes}) == 1 else None
     if made is not None and made.ndim == 1:
@@ -471,9 +503,9 @@ def _said(kind: type) -> list[str]:
     return list(inspect.signature(kind).parameters)
 
 
-def _same(value: Any, default: Any) -> bool:
+def _same(value: object, default: object) -> bool:
     return value is default or (type(value) is type(default) and not hasattr(value, "__array__") and value == default)
 
 
-def _is_list_of_pairs(bounds: Any) -> bool:
+def _is_list_of_pairs(bounds: Bounds) -> bool:
     return all(hasattr(pair, "__len__") and not isinstance(pair, str) for pair in bounds)

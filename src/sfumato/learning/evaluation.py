@@ -10,9 +10,10 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, SupportsIndex
+from typing import TYPE_CHECKING, ClassVar, NoReturn, SupportsIndex, cast
 
 from sfumato.core.budget import Budget
+from sfumato.core.deprecation import renamed
 from sfumato.core.description import Description, Word, phrase
 from sfumato.core.exact import Exact, fraction_text, natural
 from sfumato.core.finding import check_fit
@@ -25,18 +26,19 @@ from sfumato.core.units import Record, Unit, User, describe
 from sfumato.errors import EngineFailed, InvalidInput, Refused, Unsupported
 from sfumato.gate.session import SessionGate
 from sfumato.inference.figure import Figure
-from sfumato.inference.form import Form, Noise
+from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.learning.describe import accuracies
 from sfumato.learning.shielded import shielded
 from sfumato.learning.silence import silence
 from sfumato.learning.unchanged import Unchanged
-from sfumato.learning.units import Units
+from sfumato.learning.units import Laid, Units
 from sfumato.mechanisms.gaussian import Gaussian
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from sfumato.core.release import Release
+    from sfumato.noise import Words
 
 __all__ = ["EarlyStop", "Evaluated", "Evaluations", "Evaluator"]
 
@@ -99,7 +101,7 @@ class Evaluations:
         """The share of units that each model gets right, with the error of its noise."""
         said, part = release.statement, Fraction(1, self.number)
         forms = tuple(
-            Form(value * part, {Noise(said.identifier, place, said.law): part})
+            LinearCombination(value * part, {Noise(said.identifier, place, said.law): part})
             for place, value in enumerate(said.values)
         )
         labels = {name: tuple(column) for name, column in self.labels().items()}
@@ -164,22 +166,23 @@ class Evaluations:
         return problem
 
 
+@renamed(number="n_units")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluated:
-    """A noisy count of units that a model got right, of ``number``; within ±``margin`` in 95 of 100. Public."""
+    """A noisy count of units that a model got right, of ``n_units``; within ±``margin`` in 95 of 100. Public."""
 
     count: int
-    number: int
+    n_units: int
     margin: int
 
     @property
     def share(self) -> float:
         """The share that was right; noise can take it below 0 and above 1.
 
-        >>> Evaluated(count=90, number=100, margin=4).share
+        >>> Evaluated(count=90, n_units=100, margin=4).share
         0.9
         """
-        return self.count / self.number
+        return self.count / self.n_units
 
 
 class Evaluator:
@@ -189,7 +192,7 @@ class Evaluator:
     read; models may be chosen after seeing answers. A question beyond the declared number is refused, whichever thread
     asks it, and each takes its place before a row is read. It cannot be copied, pickled, or used after a fork. The
     charge is added to that of training: where nobody is in both parts, this is more than needed. A unit that the model
-    cannot compute is not right, and nobody is told. Assumes: no operation of a model or of ``right`` has a rule of its
+    cannot compute counts as wrong, with no error. Assumes: no operation of a model or of ``metric`` has a rule of its
     own for many units at once (``torch.autograd.Function.vmap``, ``torch.library``) that mixes them. Sensitive: the
     units alone.
     """
@@ -202,31 +205,31 @@ class Evaluator:
         evaluations: int,
         epsilon: Exact,
         delta: Exact,
-        right: "Callable[[Tensor, Tensor], Tensor] | None" = None,
-        words: Any = None,
+        metric: "Callable[[Tensor, Tensor], Tensor] | None" = None,
+        words: "Words | None" = None,
     ) -> None:
         from sfumato.learning.table_units import TableUnits
 
         if type(data) not in (Units, TableUnits):
-            raise InvalidInput("data must be learning.Units(inputs, targets, number=…, name=…); nothing was done.")
+            raise InvalidInput("data must be learning.Units(inputs, targets, n_units=…, name=…); nothing was done.")
         data.check(gate.unit)
         query = Evaluations(
             dataset=data.dataset,
             units=data.kind,
             evaluations=evaluations,
-            number=data.number,
+            number=data.n_units,
             times=data.times,
-            records=data.records,
+            records=data.max_records_per_unit,
         )
         spend = Budget.asked(epsilon=epsilon, delta=delta)
         mechanism = query.mechanism(gate.unit, spend)
-        self._gate, self._units, self._right, self._words = gate, data, right or _highest, words
+        self._gate, self._units, self._metric, self._words = gate, data, metric or _highest, words
         self._opened = gate.open(query, mechanism, query.limit(gate.unit), spend, idempotency=None)
         self._query, self._mechanism = query, mechanism
         self._lock, self._process = threading.RLock(), os.getpid()
         self._values: list[int] = []
         self._taken, self._reading = 0, 0  # places in the declared number, and questions that are under way
-        self._laid: Any = None
+        self._laid: Laid | None = None
         self._release: Release | None = None
 
     def __repr__(self) -> str:
@@ -254,10 +257,10 @@ class Evaluator:
                 self._values.append(told)
             finally:
                 self._reading -= 1
-        return Evaluated(count=told, number=self._query.number, margin=self._mechanism.law.margin(CONFIDENCE))
+        return Evaluated(count=told, n_units=self._query.number, margin=self._mechanism.law.margin(CONFIDENCE))
 
     def close(self) -> "Release":
-        """Sign what was told; what was not asked for is not given back."""
+        """Sign what was released; what was not asked for is not refunded."""
         with self._lock:
             if self._release is None:
                 self._check_process()
@@ -269,14 +272,14 @@ class Evaluator:
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise Refused(
-            "an evaluator is not copied: two of them would tell from one charge. Nothing was copied. Open another "
+            "an evaluator is not copied: two of them would release from one charge. Nothing was copied. Open another "
             "evaluator, which is charged by itself."
         )
 
     def _check_process(self) -> None:
         if self._process != os.getpid():
             raise Refused(
-                "this evaluator was opened in another process, and a forked copy would tell from the same charge; "
+                "this evaluator was opened in another process, and a forked copy would release from the same charge; "
                 "nothing was read. Go on where it was opened."
             )
 
@@ -295,7 +298,7 @@ class Evaluator:
 
     def _rehearse(self, model: "nn.Module") -> None:
         """Ask the model about made-up units: what cannot be asked says so before a row is read."""
-        with Unchanged(model, self._right):
+        with Unchanged(model, self._metric):
             self._of(model, *self._units.example(PHYSICAL))
 
     def _counted(self, model: "nn.Module") -> int:
@@ -326,7 +329,7 @@ class Evaluator:
             here = torch.arange(start, start + PHYSICAL) < laid.number
             rows = places
             if laid.places is not None:
-                rows, here = laid.places[places], laid.present[places] & here[:, None]
+                rows, here = laid.places[places], cast("Tensor", laid.present)[places] & here[:, None]
             whole = self._tried(model, *_gathered(laid, rows, here))
             if whole is None:  # what failed may have written to its rows: they are gathered anew
                 whole = self._one_by_one(model, *_gathered(laid, rows, here))
@@ -354,7 +357,7 @@ class Evaluator:
 
         What dies with an exception dies before everything is put back.
         """
-        found = shielded(lambda: self._of(model, inputs, targets, here), Unchanged(model, self._right))
+        found = shielded(lambda: self._of(model, inputs, targets, here), Unchanged(model, self._metric))
         return None if found is FAILED else found
 
     def _of(self, model: "nn.Module", inputs: "tuple[Tensor, ...]", targets: "Tensor", here: "Tensor") -> int:
@@ -369,7 +372,7 @@ class Evaluator:
 
         def one(x: "tuple[Tensor, ...]", y: "Tensor") -> "Tensor":
             outputs = functional_call(model, parameters, tuple(part[None] for part in x))
-            return self._right(outputs, y[None]).reshape(())
+            return self._metric(outputs, y[None]).reshape(())
 
         ask = torch.vmap(one)
         if self._query.units == "user":
@@ -382,10 +385,10 @@ class Evaluator:
 
 
 class EarlyStop:
-    """End a run when held-out accuracy has not risen for ``patience`` evaluations: ``fit(watch=EarlyStop(…))``.
+    """End a run when held-out accuracy has not risen for ``patience`` evaluations: ``fit(callback=EarlyStop(…))``.
 
     It asks an :class:`Evaluator`, so that every look is paid for; once that has no evaluation left, the run goes on to
-    its end unseen. ``told`` is what it was told, and ``best`` are the weights that did best by the noisy counts, which
+    its end unseen. ``told`` is what it received, and ``best`` are the weights that did best by the noisy counts, which
     are released weights and may be used. The charge of the run is what it was, however early it ends.
     """
 
@@ -408,7 +411,7 @@ class EarlyStop:
         return len(counts) - 1 - counts.index(max(counts)) >= self._patience
 
 
-def _gathered(laid: Any, rows: "Tensor", here: "Tensor") -> "tuple[tuple[Tensor, ...], Tensor, Tensor]":
+def _gathered(laid: "Laid", rows: "Tensor", here: "Tensor") -> "tuple[tuple[Tensor, ...], Tensor, Tensor]":
     """Rows of the data, copied: whatever is written to them, the data stays what it is."""
     return tuple(part[rows] for part in laid.inputs), laid.targets[rows], here.clone()
 

@@ -3,17 +3,19 @@
 import importlib.util
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import TypeVar
 
 import torch
 
 __all__ = ["fused"]
 
+Result = TypeVar("Result")
+
 SHAPES = 512
-"""So many shapes of one function are compiled before the compiler gives up on it."""
+"""How many shapes of one function are compiled before the compiler gives up on it."""
 
 
-def fused(function: Callable[..., Any], device: torch.device) -> Callable[..., Any]:
+def fused(function: Callable[..., Result], device: torch.device) -> Callable[..., Result]:
     """The function itself on processors and where there is no compiler, else one that computes the same in one kernel.
 
     Assumes: the function is defined once, at the top of its module, and takes no decision by the value of a tensor.
@@ -27,9 +29,9 @@ def fused(function: Callable[..., Any], device: torch.device) -> Callable[..., A
 
 
 @lru_cache
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def _compiled(function: Callable[..., Result]) -> Callable[..., Result]:
     import torch._dynamo
 
     torch._dynamo.config.recompile_limit = max(SHAPES, torch._dynamo.config.recompile_limit)
-    made: Callable[..., Any] = torch.compile(function, dynamic=False)
+    made: Callable[..., Result] = torch.compile(function, dynamic=False)
     return made

@@ -11,7 +11,7 @@ STRIDE = 0.004
 
 
 def suggested_batch(number: int) -> int:
-    """How many units to expect in a step, of so many: about 8·√number, as a power of two.
+    """How many of the units to expect in a step: about 8·√number, as a power of two.
 
     Private training wants larger batches than plain training: the noise of a step is the same however many units it
     has.

@@ -1,6 +1,6 @@
 """Tensors kept as they are: their memory, what they point to, their gradients and flags."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from sfumato.errors import Unsupported
+from sfumato.learning.given import Tree
 
 __all__ = ["KeptTensors", "NoAssignedData"]
 
@@ -78,14 +79,20 @@ class NoAssignedData(TorchFunctionMode):
     """
 
     def __torch_function__(
-        self, function: Any, types: Any, arguments: tuple[Any, ...] = (), named: dict[str, Any] | None = None
-    ) -> Any:
+        self,
+        function: Callable[..., Tree],
+        types: object,
+        arguments: tuple[Tree, ...] = (),
+        named: dict[str, Tree] | None = None,
+    ) -> Tree:
         if function == _ASSIGNED and torch._C._functorch.is_functorch_wrapped_tensor(arguments[1]):
             raise Unsupported("a forward pass or a loss assigns to .data of a tensor; nothing was summed. Leave it.")
         return function(*arguments, **(named or {}))
 
 
-_ASSIGNED = Tensor.data.__set__  # type: ignore[attr-defined]
+Hooks = Any  # mappings that torch keeps for itself
+Flags = tuple[bool, bool, Tensor | None, tuple[Hooks, Hooks]]
+_ASSIGNED = Tensor.data.__set__  # type: ignore[attr-defined]  # a descriptor, which torch states as a plain tensor
 
 
 def _has_no_memory(tensor: Tensor) -> bool:
@@ -93,13 +100,13 @@ def _has_no_memory(tensor: Tensor) -> bool:
     return bool(nn.parameter.is_lazy(tensor)) or torch._C._functorch.is_functorch_wrapped_tensor(tensor)
 
 
-def _flags(tensor: Tensor) -> tuple[Any, ...]:
+def _flags(tensor: Tensor) -> Flags:
     leaf = tensor.is_leaf
     hooks = tensor._backward_hooks, tensor._post_accumulate_grad_hooks
     return leaf, tensor.requires_grad, tensor.grad if leaf else None, hooks
 
 
-def _put_flags(tensor: Tensor, flags: tuple[Any, ...]) -> None:
+def _put_flags(tensor: Tensor, flags: Flags) -> None:
     leaf, trained, grad, hooks = flags
     if not leaf:
         return

@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from fractions import Fraction
 from functools import lru_cache, partial
 from threading import Lock
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from sfumato.core.extras import need
 from sfumato.errors import InvalidInput, MissingExtra
 from sfumato.learning.device_noise import shared_noise
 from sfumato.learning.fused import fused
-from sfumato.learning.rounding_slack import FARTHEST, WIDTH
+from sfumato.learning.rounding_error import FARTHEST, WIDTH
 from sfumato.noise.fine import fine_gaussian
 from sfumato.noise.fine_loops import IntArray
 from sfumato.noise.words import SystemWords, Words
@@ -39,10 +39,10 @@ class NoisyLattice:
 
     Guarantee: what is released is k + z in steps of g; z is independent of everything and each of its numbers is
     exactly the whole number nearest to N(0, (2^20)²), and the whole numbers k lie within ROUNDING of total/g in every
-    place, where that is held to ±2^46 and what is no number counts as 0. So two sums at distance m in l2 norm are
-    released with the guarantee of the continuous Gaussian at distance m + 2·ROUNDING·√size·g (:func:`rounded_l2`).
-    Assumes: float64 arithmetic follows IEEE 754, or flushes what is below 2^−1022 to 0; what SystemWords assumes, and
-    DeviceWords for tensors that are not on the CPU.
+    place, where that is held to ±2^46 and a value that is not a number counts as 0. So two sums at distance m in l2
+    norm are released with the guarantee of the continuous Gaussian at distance m + 2·ROUNDING·√size·g
+    (:func:`rounded_l2`). Assumes: float64 arithmetic follows IEEE 754, or flushes what is below 2^−1022 to 0; what
+    SystemWords assumes, and DeviceWords for tensors that are not on the CPU.
     Public: pitch and size. Sensitive: the sum. Drawn noise is used once, never stored, and cannot be pickled.
 
     With ``ahead`` the noise of the next release is drawn in a thread of its own as soon as one is made.
@@ -116,7 +116,7 @@ class NoisyLattice:
         raise InvalidInput("noise is not stored or copied: a lattice cannot be. Make a new one with the same pitch.")
 
     def _drawn(self, size: int, used: IntArray | None) -> IntArray:
-        """So many numbers, in memory that was used before if there is any of that length or more."""
+        """This many numbers, in memory that was used before if there is any of that length or more."""
         out = np.empty(size, dtype=np.int64) if used is None or used.size < size else used
         alone = size < _MANY or not isinstance(self._words, SystemWords | None)
         fine_gaussian(size, self._words, threads=1 if alone else min(2, os.cpu_count() or 1), out=out[:size])
@@ -155,7 +155,7 @@ class _Ahead:
 
 
 @lru_cache(maxsize=2)
-def _rounded(*, same: bool = False) -> Callable[..., Any]:
+def _rounded(*, same: bool = False) -> Callable[..., None]:
     """What rounds and adds; a loop over two arrays that may be one memory is slow, so one over one array is apart."""
     try:
         compiled = need("numba", "pip install 'sfumato[learning]'").njit(cache=True, nogil=True)
@@ -165,7 +165,9 @@ def _rounded(*, same: bool = False) -> Callable[..., Any]:
     return (lambda total, noise, *rest: loop(total, noise, *rest[:-1])) if same else loop
 
 
-def _round_and_add(total: Any, noise: Any, per_step: float, step: float, farthest: float, out: Any) -> None:
+def _round_and_add(
+    total: FloatArray, noise: IntArray, per_step: float, step: float, farthest: float, out: FloatArray
+) -> None:
     """Adding and taking off 3·2^51 rounds to the nearest whole number, to the even one of two, below 2^51."""
     big = 6755399441055744.0
     for i in range(out.size):
@@ -181,7 +183,7 @@ def _round_and_add_tensors(total: Tensor, noise: Tensor, per_step: float, step: 
     return (steps + noise) * step
 
 
-def _round_in_place(total: Any, noise: Any, per_step: float, step: float, farthest: float) -> None:
+def _round_in_place(total: FloatArray, noise: IntArray, per_step: float, step: float, farthest: float) -> None:
     """The same, for a sum that is written over."""
     big = 6755399441055744.0
     for i in range(total.size):

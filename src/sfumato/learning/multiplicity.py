@@ -7,14 +7,15 @@ more moves all places behind it, and with them the copies of everybody else.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from sfumato.core.deprecation import renamed
 from sfumato.core.exact import natural
 from sfumato.errors import Refused, Unsupported
+from sfumato.learning.given import Tree
 from sfumato.learning.kept_tensors import NoAssignedData
 from sfumato.learning.unchanged import Unchanged
 from sfumato.noise import Words
@@ -25,8 +26,9 @@ BITS = 24
 Augment = Callable[[Tensor, Tensor], Tensor]
 
 
+@renamed(copies="augmentations")
 class Multiplied:
-    """Turn batches of units into batches of units with ``copies`` augmented records each.
+    """Turn batches of units into batches of units with ``augmentations`` augmented records each.
 
     ``augment(record, draws)`` makes one copy of one record from ``numbers`` uniform draws in [0, 1). It runs under
     ``torch.vmap``, which hands it one record, and what it writes to is put back. The first copy is the record itself
@@ -37,7 +39,7 @@ class Multiplied:
     (``torch.autograd.Function.vmap``, ``torch.library.register_vmap``) that mixes them. Sensitive: the copies.
 
     >>> from sfumato.noise import SystemWords
-    >>> twice = Multiplied(mirrored, copies=2)
+    >>> twice = Multiplied(mirrored, augmentations=2)
     >>> inputs, targets, present = twice(
     ...     torch.tensor([[[1.0, 2.0]]]), torch.tensor([3]), torch.tensor([True]), words=SystemWords()
     ... )
@@ -45,15 +47,15 @@ class Multiplied:
     (torch.Size([1, 2, 1, 2]), [[3, 3]], [[True, True]])
     """
 
-    def __init__(self, augment: Augment, *, copies: int, numbers: int = 2, original: bool = True) -> None:
+    def __init__(self, augment: Augment, *, augmentations: int, numbers: int = 2, original: bool = True) -> None:
         self.augment, self.original = augment, original
-        self.copies = natural(copies, "copies", most=1024)
+        self.augmentations = natural(augmentations, "augmentations", most=1024)
         self.numbers = natural(numbers, "numbers", most=1024)
 
     def __call__(
-        self, inputs: Any, targets: Tensor, present: Tensor, *, words: Words, kind: str = "record"
+        self, inputs: Tree, targets: Tensor, present: Tensor, *, words: Words, kind: str = "record"
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """The batch with its copies on a second axis: (units, records · copies, …). Sensitive: all of it."""
+        """The batch with its copies on a second axis: (units, records · augmentations, …). Sensitive: all of it."""
         if kind not in ("record", "user"):
             raise Unsupported(f"units of kind {kind!r} have one loss together and cannot be copied; nothing was done.")
         if not isinstance(inputs, Tensor):
@@ -61,7 +63,7 @@ class Multiplied:
         if kind == "record":
             inputs, targets, present = inputs[:, None], targets[:, None], present[:, None]
         units, records = inputs.shape[:2]
-        draws = _uniform((units * records, self.copies, self.numbers), words).to(inputs.device)
+        draws = _uniform((units * records, self.augmentations, self.numbers), words).to(inputs.device)
         rows = inputs.reshape(units * records, *inputs.shape[2:])
         with Unchanged(self.augment), NoAssignedData():
             made = torch.vmap(lambda row, some: torch.vmap(lambda one: self.augment(row, one))(some))(rows, draws)
@@ -70,9 +72,9 @@ class Multiplied:
         if self.original:
             made = torch.cat([rows[:, None], made[:, 1:]], dim=1)
         return (
-            made.reshape(units, records * self.copies, *inputs.shape[2:]),
-            targets.repeat_interleave(self.copies, dim=1),
-            present.repeat_interleave(self.copies, dim=1),
+            made.reshape(units, records * self.augmentations, *inputs.shape[2:]),
+            targets.repeat_interleave(self.augmentations, dim=1),
+            present.repeat_interleave(self.augmentations, dim=1),
         )
 
 
@@ -89,7 +91,7 @@ def mirrored(image: Tensor, draws: Tensor) -> Tensor:
 
 
 def shifted(pixels: int) -> Augment:
-    """Shift an image (…, height, width) by up to so many pixels either way; what comes in is its border, repeated.
+    """Shift an image (…, height, width) by up to this many pixels either way; the border is repeated.
 
     >>> image = torch.tensor([[1.0, 2.0, 3.0]])
     >>> shifted(1)(image, torch.tensor([0.5, 0.99]))

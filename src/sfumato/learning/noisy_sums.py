@@ -12,8 +12,7 @@ from sfumato.core.events import PrivacyEvent
 from sfumato.core.exact import natural, positive, probability
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput
-from sfumato.learning.rounding_slack import WIDTH, rounded_l2
-from sfumato.learning.slack import SLACK
+from sfumato.learning.rounding_error import SLACK, WIDTH, rounded_l2
 from sfumato.learning.training import STEPS, Training
 from sfumato.mechanisms.norms import known
 

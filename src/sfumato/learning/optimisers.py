@@ -4,7 +4,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from typing import Any
+from typing import Any  # a class, a function or an optimiser, found out by trying
 
 import torch
 from torch import nn
@@ -15,7 +15,7 @@ from sfumato.learning.averaging import Average
 __all__ = ["heard", "made_optimiser", "rehearse"]
 
 
-def made_optimiser(given: Any, model: nn.Module, copy: nn.Module, rate: float) -> torch.optim.Optimizer:
+def made_optimiser(given: object, model: nn.Module, copy: nn.Module, rate: float) -> torch.optim.Optimizer:
     """An optimiser of the copy: of a class with its rate, made by a function of parameters, or like another one."""
     made = _made(given, model, copy, rate)
     if isinstance(made, torch.optim.LBFGS):
@@ -38,7 +38,7 @@ def heard(optimiser: torch.optim.Optimizer, average: Average | None) -> bool:
     return not plain or any((*own, *everywhere)) or type(average) not in (type(None), Average)
 
 
-def rehearse(make: Callable[[nn.Module], torch.optim.Optimizer], model: nn.Module, average: Any) -> None:
+def rehearse(make: Callable[[nn.Module], torch.optim.Optimizer], model: nn.Module, average: Average | None) -> None:
     """Copy a model and make one step without a gradient, on a copy that is thrown away: what fails, fails uncharged."""
     if average is not None and not isinstance(average, Average):
         raise InvalidInput("average is learning.Average(decay=…); nothing was done and nothing was spent.")

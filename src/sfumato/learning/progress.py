@@ -1,4 +1,4 @@
-"""How much of a run was made and what it has cost so far: the bar shows nothing that hangs on the data."""
+"""How much of a run was made and what it has cost so far: the bar shows nothing that depends on the data."""
 
 import os
 import sys
@@ -35,7 +35,7 @@ class Spending:
         self._known: dict[int, Fraction] = {steps: whole}
 
     def after(self, step: int) -> Fraction:
-        """The ε after so many steps, rounded up to the next point."""
+        """The ε after a number of steps, rounded up to the next point."""
         if step <= 0:
             return Fraction(0)
         if not isinstance(self._event, Repeated):
@@ -53,10 +53,10 @@ class Spending:
 
 
 class Bar(Protocol):
-    """What is told of the steps that were made."""
+    """What is shown of the steps that were made."""
 
     def __call__(self, step: int) -> None:
-        """So many steps were made and may be told."""
+        """This many steps were made and may be shown."""
         ...
 
 

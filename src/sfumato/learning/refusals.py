@@ -1,14 +1,14 @@
-"""What cannot be trained one unit at a time: layers that mix units, and losses that couple them."""
+"""What cannot be trained one unit at a time: layers that mix units, and losses over several units."""
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves, tree_map
 
 from sfumato.errors import Refused
-from sfumato.learning.stilled import other_weights, without_dropout
+from sfumato.learning.given import Tree
+from sfumato.learning.model_state import other_weights, without_dropout
 from sfumato.learning.unchanged import Unchanged
 
 __all__ = ["check_layers", "check_uncoupled", "invented"]
@@ -35,8 +35,9 @@ def check_layers(model: nn.Module) -> None:
 def _mixes(layer: nn.Module) -> str:
     if isinstance(layer, BATCH):
         return (
-            "normalises by statistics of the batch: each unit's gradient then hangs on all others, and no clip bounds "
-            "what one unit changes. Use nn.GroupNorm, nn.LayerNorm or nn.InstanceNorm without running statistics."
+            "normalises by statistics of the batch: each unit's gradient then depends on all others, and no clip "
+            "bounds what one unit changes. Use nn.GroupNorm, nn.LayerNorm or nn.InstanceNorm without running "
+            "statistics."
         )
     if isinstance(layer, INSTANCE) and layer.track_running_stats:
         return (
@@ -51,13 +52,14 @@ def _mixes(layer: nn.Module) -> str:
 
 
 def check_uncoupled(
-    model: nn.Module, loss: Callable[..., Tensor], inputs: Any, targets: Any, *, unit: str = "record"
+    model: nn.Module, loss: Callable[..., Tensor], inputs: Tree, targets: Tree, *, unit: str = "record"
 ) -> None:
-    """Refuse models and losses that couple the units of a batch, as found on invented data of the same shapes.
+    """Refuse models and losses in which units of a batch affect each other, as found on invented data of the same
+    shapes.
 
-    Outputs for some rows must not change when another is removed, statistics that the model keeps must not hang on the
+    Outputs for some rows must not change when another is removed, statistics that the model keeps must not depend on
     data, and the loss of a batch must be the sum or the mean of the losses of its rows, or one number for each. Of
-    ``inputs`` and ``targets`` only shapes and types are used. A help, not a proof: what couples units for other
+    ``inputs`` and ``targets`` only shapes and types are used. A help, not a proof: what mixes units for other
     values, or for another number of units, is not found here. (The fast way is tried out among as many units as there
     will be, with one of them exchanged; the slow one is handed each unit alone.)
 
@@ -87,10 +89,10 @@ def check_uncoupled(
             _check_model(model, rows, _given(model, rows))
 
 
-def invented(values: Any, units: int, *, bits: bool = False) -> Any:
+def invented(values: Tree, units: int, *, bits: bool = False) -> Tree:
     """Values of the same shapes and types: waves for floats, and zeros, or zeros and ones, for whole numbers."""
 
-    def one(value: Any) -> Any:
+    def one(value: Tree) -> Tree:
         if not isinstance(value, Tensor):
             return value
         shape = torch.Size((units, *value.shape[1:]))
@@ -105,7 +107,7 @@ def invented(values: Any, units: int, *, bits: bool = False) -> Any:
     return tree_map(one, values)
 
 
-def _check_model(model: nn.Module, rows: tuple[Tensor, ...], outputs: Any) -> None:
+def _check_model(model: nn.Module, rows: tuple[Tensor, ...], outputs: Tree) -> None:
     fewer = _given(model, tree_map(lambda part: part[1:], rows))
     for whole, part in zip(tree_leaves(outputs), tree_leaves(fewer), strict=True):
         if len(whole) != UNITS or len(part) != UNITS - 1:
@@ -135,7 +137,7 @@ def _check_statistics(model: nn.Module, rows: tuple[Tensor, ...]) -> None:
             )
 
 
-def _check_loss(loss: Callable[..., Tensor], outputs: Any, goals: Any) -> None:
+def _check_loss(loss: Callable[..., Tensor], outputs: Tree, goals: Tree) -> None:
     whole = loss(outputs, goals)
     alone = [
         loss(*tree_map(lambda part: part[at : at + 1] if isinstance(part, Tensor) else part, (outputs, goals))).sum()  # noqa: B023
@@ -149,14 +151,14 @@ def _check_loss(loss: Callable[..., Tensor], outputs: Any, goals: Any) -> None:
         if torch.allclose(found, expected, rtol=_close(parts), atol=scale, equal_nan=True):
             return
     raise Refused(
-        "the loss couples units: on invented data, the loss of a batch is neither the sum nor the mean of the losses "
+        "the loss mixes units: on invented data, the loss of a batch is neither the sum nor the mean of the losses "
         "of its rows (in-batch negatives, weights divided by their sum, or ranks do this). The engine asks for one "
         "unit at a time, so such a loss would mean something else. Write it for one unit, or declare groups: "
         "learning.Units(…, kind='group'). Nothing was trained."
     )
 
 
-def _given(model: nn.Module, rows: tuple[Tensor, ...]) -> Any:
+def _given(model: nn.Module, rows: tuple[Tensor, ...]) -> Tree:
     with Unchanged(model):  # as the engine does it for each batch
         return model(*tree_map(_own, rows))
 
@@ -166,9 +168,9 @@ def _close(values: Tensor) -> float:
     return max(CLOSE, 32 * torch.finfo(values.dtype).eps) if values.is_floating_point() else CLOSE
 
 
-def _own(part: Any) -> Any:
+def _own(part: Tree) -> Tree:
     return part.clone() if isinstance(part, Tensor) else part
 
 
-def _flat(part: Any) -> Any:
+def _flat(part: Tree) -> Tree:
     return part.flatten(0, 1) if isinstance(part, Tensor) else part

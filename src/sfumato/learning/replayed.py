@@ -47,7 +47,7 @@ class Replayed(Generic[Result]):
         return result
 
     def _record(self, places: Sequence[Tensor]) -> tuple[torch.cuda.CUDAGraph, Sequence[Tensor], Result]:
-        aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]  # torch states no types for it
         aside.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(aside):  # libraries choose their kernels and take their memory before the recording
             for _ in range(self.WARMING):

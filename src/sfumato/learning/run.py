@@ -1,8 +1,10 @@
 """A training run: sampled, summed, noised and learned from, step by step, by a copy that nobody sees before its end.
 
-Order of a told point: compute and draw, write the sealed state, move the count, tell. What was computed since the last
-state and is lost in a crash was told to nobody, and may be drawn anew. An optimiser that somebody may listen to is told
-as well: the state with its sum is written first. Proof: docs/proofs/training.md
+Order of a released point: compute and draw, write the sealed state, move the count, release. What was computed since
+the last state and is lost in a crash was not released, and may be drawn again. Where
+code of the user may see the optimizer, a step of it is a release too: the state with its sum is written first.
+
+Proof: docs/proofs/training.md
 """
 
 import copy
@@ -12,9 +14,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -23,12 +26,13 @@ from sfumato.core.interrupts import FAILED, attempt, signals
 from sfumato.core.release import Release
 from sfumato.errors import EngineFailed, InvalidInput, SfumatoError
 from sfumato.gate.checkpoint import Checkpointed
-from sfumato.gate.sealed import remove_sealed
+from sfumato.gate.sealed import SealedState, remove_sealed
 from sfumato.gate.session import Opened, SessionGate
 from sfumato.learning.averaging import Average
 from sfumato.learning.course import course_of
 from sfumato.learning.draws import Draws
 from sfumato.learning.engine import ClippedSum, Engine
+from sfumato.learning.given import Tree
 from sfumato.learning.multiplicity import Multiplied
 from sfumato.learning.optimisers import heard
 from sfumato.learning.replayed import Replayed
@@ -40,15 +44,19 @@ from sfumato.learning.units import Laid, Units
 from sfumato.learning.weights import packed, unpacked, weights_digest
 from sfumato.noise import Words
 
-__all__ = ["Run", "Watch"]
+if TYPE_CHECKING:
+    from sfumato.learning.engine.losses import Kind
+    from sfumato.learning.engine.sums import GradMode
 
-Watch = Callable[[int, Mapping[str, Tensor]], Any]
+__all__ = ["Callback", "Run"]
+
+Callback = Callable[[int, Mapping[str, Tensor]], object]
 
 
 class Run(Checkpointed):
-    """One charged run of a model. Sensitive: all of it until it is told.
+    """One charged run of a model. Sensitive: all of it until it is released.
 
-    Guarantee: what is told, at checkpoints and at the end, is covered by the charge, however often the process is
+    Guarantee: what is released, at checkpoints and at the end, is covered by the charge, however often the process is
     killed and resumed. The caller's model is left alone until the end. Assumes: the optimiser and the average tell
     nobody what they see; those that are not plain ones of torch, or have hooks, see nothing that could be drawn anew.
     """
@@ -63,29 +71,35 @@ class Run(Checkpointed):
         model: nn.Module,
         loss: Callable[..., Tensor],
         units: Units,
-        optimiser: Callable[[nn.Module], torch.optim.Optimizer],
-        way: str,
-        physical: int,
+        optimizer: Callable[[nn.Module], torch.optim.Optimizer],
+        grad_mode: str,
+        max_physical_batch_size: int,
         words: Words,
-        copies: Multiplied | None = None,
+        augmentations: Multiplied | None = None,
         average: Average | None = None,
         path: Path | None = None,
         held: ExitStack | None = None,
     ) -> None:
         if not isinstance(opened.query, Training):
-            raise InvalidInput("this is no training run; nothing was done.")
+            raise InvalidInput("this is not a training run; nothing was done.")
         super().__init__(gate, opened, path, held)
-        self._run, self._units, self._words, self._physical = opened.query, units, words, physical
-        self._copies, self._shown_average = copies, average
-        self._average = copy.deepcopy(average)  # that of the caller is as untold as the model
+        self._run, self._units, self._words = opened.query, units, words
+        self._physical, self._augmentations, self._shown_average = max_physical_batch_size, augmentations, average
+        self._average = copy.deepcopy(average)  # that of the caller is as private as the model
         self._model = copy.deepcopy(model)
         self._trained = {name: one for name, one in self._model.named_parameters() if one.requires_grad}
-        self._optimiser = optimiser(self._model)
+        self._optimiser = optimizer(self._model)
         self._course = course_of(self._run, opened.mechanism, opened.priced.sensitivity, words)
-        kind = "user" if copies is not None else self._run.units
-        self._engine = Engine(self._model, loss, clip=float(self._run.clip), unit=kind, way=way)  # type: ignore[arg-type]
+        kind = "user" if augmentations is not None else self._run.units
+        self._engine = Engine(
+            self._model,
+            loss,
+            clip=float(self._run.clip),
+            unit=cast("Kind", kind),
+            grad_mode=cast("GradMode", grad_mode),
+        )
         # not that of the engine: on a device, what the engine keeps and puts back is recorded with its sums
-        self._kept = Unchanged(self._model, loss, None if copies is None else copies.augment)
+        self._kept = Unchanged(self._model, loss, None if augmentations is None else augmentations.augment)
         self._draws = Draws(self._device, words)
         self._prepare()
         self._laid: Laid | None = None
@@ -104,11 +118,11 @@ class Run(Checkpointed):
 
     @property
     def model(self) -> nn.Module:
-        """The private copy; what it holds may be told after :meth:`save` and not before."""
+        """The private copy; what it holds may be released after :meth:`save` and not before."""
         return self._model
 
     def advance(self, steps: int) -> None:
-        """Make up to so many steps; nothing of them is told."""
+        """Make up to a given number of steps; nothing of them is released."""
         self._check_usable()
         with self._unbroken():
             for _ in range(min(steps, self.left)):
@@ -123,14 +137,14 @@ class Run(Checkpointed):
                 self._pending = None
                 self._step += 1
 
-    def tell(self, watch: Watch | None) -> None:
-        """Write the state down, move the count, and only then show the weights to whoever watches."""
+    def tell(self, callback: Callback | None) -> None:
+        """Write the state down, move the count, and only then show the weights to the callback."""
         self._check_usable()
         with self._unbroken():
             self.save()
-            if watch is not None:
+            if callback is not None:
                 weights = {name: one.detach().clone() for name, one in self._model.state_dict().items()}
-                self._stopped = watch(self._step, weights) is True
+                self._stopped = callback(self._step, weights) is True
                 if self._stopped:
                     self.save()  # whoever resumes it from now on goes on to the end
 
@@ -175,7 +189,9 @@ class Run(Checkpointed):
         if found is not FAILED:
             return found
         closed = self._closed_data()
-        if closed is False:  # another one failed before: that is told once, and of this run what any other is told
+        if (
+            closed is False
+        ):  # another one failed before: that error is raised once, and this run says what any other says
             self._gate.check(self._opened)
         raise EngineFailed(
             f"the engine stopped while it read {self._run.dataset.name!r}. Rows were read, so the charge of "
@@ -249,8 +265,8 @@ class Run(Checkpointed):
         """A part of a step unit by unit, each in its place of the same shape; one that cannot be computed counts 0.
 
         So an error that a row brings about changes what its own unit adds and nothing else. Nothing is tried on
-        made-up units here: that it was tried, and failed, would tell of a row. Where no unit can be computed any more,
-        the run goes on with noise alone.
+        made-up units here: that it was tried, and failed, would reveal something about a row. Where no unit can be
+        computed any more, the run goes on with noise alone.
         """
         for place in range(self._physical):
             alone = torch.zeros_like(present)
@@ -261,11 +277,13 @@ class Run(Checkpointed):
                 if found is not None:
                     yield found
 
-    def _flat_batch(self, *batch: Any) -> tuple[Tensor, ...]:
+    def _flat_batch(self, *batch: Tree) -> tuple[Tensor, ...]:
         inputs, targets, present = self._placed(*batch)
         return *inputs, targets, present
 
-    def _batches(self, laid: Laid, places: Any) -> Iterator[Callable[[], tuple[tuple[Tensor, ...], Tensor, Tensor]]]:
+    def _batches(
+        self, laid: Laid, places: npt.NDArray[np.int64]
+    ) -> Iterator[Callable[[], tuple[tuple[Tensor, ...], Tensor, Tensor]]]:
         """The units of a step in parts of one fixed shape; what is left of the last part is filled up and absent.
 
         Each part is gathered when it is asked for, into memory of its own.
@@ -282,9 +300,11 @@ class Run(Checkpointed):
         self, inputs: tuple[Tensor, ...], targets: Tensor, present: Tensor
     ) -> tuple[tuple[Tensor, ...], Tensor, Tensor]:
         """A batch as the engine takes it: augmented, and on the device of the model."""
-        if self._copies is not None:
+        if self._augmentations is not None:
             given = inputs[0] if len(inputs) == 1 else inputs
-            made, targets, present = self._copies(given, targets, present, words=self._words, kind=self._run.units)
+            made, targets, present = self._augmentations(
+                given, targets, present, words=self._words, kind=self._run.units
+            )
             inputs = (made,)
         return tuple(part.to(self._device) for part in inputs), targets.to(self._device), present.to(self._device)
 
@@ -326,10 +346,10 @@ class Run(Checkpointed):
     def _state(self) -> dict[str, Json]:
         return {"step": self._step, "stopped": self._stopped, "words": getattr(self._words, "position", None)}
 
-    def _restore(self, state: Mapping[str, Any]) -> None:
+    def _restore(self, state: SealedState) -> None:
         self._step, self._stopped = state["step"], state.get("stopped", False)
         if state["words"] is not None:  # a test's source of words, which can be put back; the system's never is
-            self._words.position = state["words"]  # type: ignore[attr-defined]
+            self._words.position = state["words"]  # type: ignore[attr-defined]  # those of a test have a position
 
     def _body(self) -> bytes:
         with self._buried_if_raised():

@@ -1,4 +1,4 @@
-"""Silence while private data is worked on: what is printed, warned of or logged then can hang on the data."""
+"""Silence while private data is worked on: what is printed, warned of or logged then can depend on the data."""
 
 import ctypes
 import logging

@@ -1,10 +1,10 @@
 """Rows of a table as units of training, made numbers of when a run was charged and not before."""
 
 from collections.abc import Callable
-from typing import Any
 
 from torch import Tensor
 
+from sfumato.learning.given import GivenRows
 from sfumato.learning.units import Laid, Units, listed_ids
 
 __all__ = ["TableUnits"]
@@ -21,7 +21,7 @@ class TableUnits(Units):
 
     >>> import torch
     >>> made = TableUnits(lambda: (torch.ones(3, 2), torch.zeros(3), torch.tensor([True, False, True])), rows=3,
-    ...                   inputs=torch.zeros(2), targets=torch.tensor(0.0), number=3, name="visits", version="1")
+    ...                   inputs=torch.zeros(2), targets=torch.tensor(0.0), n_units=3, name="visits", version="1")
     >>> made.laid(b"key").number
     2
     """
@@ -33,19 +33,19 @@ class TableUnits(Units):
         rows: int,
         inputs: Tensor,
         targets: Tensor,
-        number: int,
+        n_units: int,
         name: str,
         version: str | None,
-        ids: Any = None,
-        records: int | None = None,
+        ids: GivenRows = None,
+        max_records_per_unit: int | None = None,
     ) -> None:
         ids = None if ids is None else listed_ids(ids)
         super().__init__(
             inputs.expand(rows, *inputs.shape),
             targets.expand(rows, *targets.shape),
             ids=ids,
-            records=records,
-            number=number,
+            max_records_per_unit=max_records_per_unit,
+            n_units=n_units,
             name=name,
             version=version,
         )
@@ -59,8 +59,8 @@ class TableUnits(Units):
             inputs[counted],
             targets[counted],
             ids=ids,
-            records=None if ids is None else self.records,
-            number=self.number,
+            max_records_per_unit=None if ids is None else self.max_records_per_unit,
+            n_units=self.n_units,
             name=self.dataset.name,
             version=self.dataset.edition,
         ).laid(key)

@@ -8,11 +8,12 @@ from fractions import Fraction
 from functools import partial
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from torch import Tensor, nn
 
 from sfumato.core.budget import Budget
+from sfumato.core.deprecation import renamed
 from sfumato.core.exact import Exact, natural, positive
 from sfumato.core.query import Mechanism
 from sfumato.core.release import Release
@@ -29,19 +30,24 @@ from sfumato.learning.noisy_sums import NoisySums
 from sfumato.learning.optimisers import made_optimiser, rehearse
 from sfumato.learning.progress import Spending, bar
 from sfumato.learning.refusals import check_uncoupled
-from sfumato.learning.run import Run, Watch
+from sfumato.learning.run import Callback, Run
 from sfumato.learning.table_units import TableUnits
 from sfumato.learning.training import Training
 from sfumato.learning.units import Units
 from sfumato.learning.weights import unpacked, weights_digest
 from sfumato.noise import SystemWords, Words
 
+if TYPE_CHECKING:
+    from sfumato.learning.engine.losses import Kind
+    from sfumato.learning.engine.sums import GradMode
+
 __all__ = ["Plan", "Trained", "Trainer"]
 
 LARGEST = 4096
-LANES, USUAL = 16, 64  # a part of a step has a multiple of so many units: see docs/proofs/clipped_sums.md
+LANES, USUAL = 16, 64  # a part of a step has a multiple of this many units: see docs/proofs/clipped_sums.md
 
 
+@renamed(physical="max_physical_batch_size")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What a run will be, from public facts alone. ``rate`` is the learning rate to begin with."""
@@ -51,7 +57,7 @@ class Plan:
     spend: Budget
     batch: int
     rate: float
-    physical: int
+    max_physical_batch_size: int
     every: int
 
 
@@ -59,7 +65,7 @@ class Plan:
 class Trained:
     """A trained model and what it cost. Public: all of it.
 
-    ``release`` has the certificate, which tells the weights by their digest; ``curve`` is the ε after some of the
+    ``release`` has the certificate, which identifies the weights by their digest; ``curve`` is the ε after some of the
     steps, at the δ of the run.
     """
 
@@ -75,9 +81,9 @@ class Trainer:
 
     Guarantee: all weights that :meth:`fit` hands over are (ε, δ)-DP for the vault's unit, for one charge that is made
     before any row is read. Assumes: model, loss, optimiser and all settings were chosen without the data; the loss of
-    one unit hangs on that unit alone; the optimiser and the average tell nobody what they see. A unit that the model or
-    the loss cannot compute adds nothing, and what they write to is put back after each batch. Public: everything but
-    the units. Proof: docs/proofs/training.md
+    one unit depends on that unit alone; the optimiser and the average reveal nothing of what they see. A unit that the
+    model or the loss cannot compute adds nothing, and what they write to is restored after each batch. Public:
+    everything but the units. Proof: docs/proofs/training.md
     """
 
     _words: Callable[[], Words] = SystemWords  # tests put a source here that can be put back
@@ -90,8 +96,8 @@ class Trainer:
         *,
         data: Units,
         clip: Exact = 1,
-        way: str = "auto",
-        copies: Multiplied | None = None,
+        grad_mode: str = "auto",
+        augmentations: Multiplied | None = None,
     ) -> None:
         if not isinstance(model, nn.Module) or not callable(loss):
             raise InvalidInput(
@@ -100,15 +106,15 @@ class Trainer:
                 "learning.private_mean(…), or train on groups of fixed places (Units.of_groups, learning.info_nce)."
             )
         if type(data) not in (Units, TableUnits):
-            raise InvalidInput("data must be learning.Units(inputs, targets, number=…, name=…); nothing was done.")
-        if copies is not None and type(copies) is not Multiplied:
+            raise InvalidInput("data must be learning.Units(inputs, targets, n_units=…, name=…); nothing was done.")
+        if augmentations is not None and type(augmentations) is not Multiplied:
             raise InvalidInput(
-                "copies must be learning.Multiplied(augment, copies=…), and not of a class made from it; nothing was "
-                "done."
+                "augmentations must be learning.Multiplied(augment, augmentations=…), and not of a class made from it; "
+                "nothing was done."
             )
         data.check(gate.unit)
         self._gate, self._model, self._loss, self._units = gate, model, loss, data
-        self._clip, self._way, self._copies = positive(clip, "clip"), way, copies
+        self._clip, self._grad_mode, self._augmentations = positive(clip, "clip"), grad_mode, augmentations
         self._parameters = sum(one.numel() for one in model.parameters() if one.requires_grad)
         if not self._parameters:
             raise InvalidInput("the model has no parameter to train; nothing was done.")
@@ -117,6 +123,7 @@ class Trainer:
     def __repr__(self) -> str:
         return f"<trainer of {self._parameters:,} parameters on {self._units!r}>"
 
+    @renamed(physical="max_physical_batch_size")
     def plan(
         self,
         *,
@@ -126,12 +133,12 @@ class Trainer:
         steps: int | None = None,
         batch: int | None = None,
         lr: float | None = None,
-        physical: int | None = None,
+        max_physical_batch_size: int | None = None,
         every: int | None = None,
-        noise: Any = None,
+        noise: Correlated | None = None,
     ) -> Plan:
         """What a run with these settings will be; reads nothing and spends nothing."""
-        number, spend = self._units.number, Budget.asked(epsilon=epsilon, delta=delta)
+        number, spend = self._units.n_units, Budget.asked(epsilon=epsilon, delta=delta)
         batch = suggested_batch(number) if batch is None else natural(batch, "batch", most=number)
         if (epochs is None) is (steps is None):
             raise NotDeclared("say epochs=… or steps=…, one of them; nothing was read and nothing was spent.")
@@ -142,7 +149,7 @@ class Trainer:
             units=self._units.kind,
             clip=self._clip,
             times=self._units.times,
-            records=self._units.records,
+            records=self._units.max_records_per_unit,
             number=number,
             rate=Fraction(batch, number),
             steps=natural(steps, "steps"),
@@ -160,6 +167,7 @@ class Trainer:
         )
         if lr is not None and not (isfinite(lr) and lr >= 0):
             raise InvalidInput("lr must be a finite number of at least 0; nothing was done and nothing was spent.")
+        most = None if max_physical_batch_size is None else natural(max_physical_batch_size, "max_physical_batch_size")
         usual = min(LARGEST, number, batch + 4 * int(batch**0.5))
         return Plan(
             query=query,
@@ -167,10 +175,11 @@ class Trainer:
             spend=spend,
             batch=batch,
             rate=rate if lr is None else lr,
-            physical=_up(usual, USUAL) if physical is None else _up(natural(physical, "physical"), LANES),
+            max_physical_batch_size=_up(usual, USUAL) if most is None else _up(most, LANES),
             every=-(-number // batch) if every is None else natural(every, "every"),
         )
 
+    @renamed(optimiser="optimizer", physical="max_physical_batch_size", watch="callback")
     def fit(
         self,
         *,
@@ -179,32 +188,33 @@ class Trainer:
         epochs: Exact | None = None,
         steps: int | None = None,
         batch: int | None = None,
-        optimiser: Any = None,
+        optimizer: object = None,
         lr: float | None = None,
-        physical: int | None = None,
+        max_physical_batch_size: int | None = None,
         checkpoint: str | Path | None = None,
         every: int | None = None,
         resume: bool = False,
         idempotency: str | None = None,
-        noise: Any = None,
+        noise: Correlated | None = None,
         average: Average | None = None,
-        watch: Watch | None = None,
+        callback: Callback | None = None,
         progress: bool | None = None,
     ) -> Trained:
         """Charge the whole run, train, and put the weights into the model; nothing is read before the charge.
 
-        A step expects ``batch`` units and computes them ``physical`` at a time, rounded up to a multiple of 16.
-        ``optimiser`` is a class of ``torch.optim`` (with ``lr``), a function of parameters, or an optimiser of this
+        A step expects ``batch`` units and computes at most ``max_physical_batch_size`` of them at a time, rounded up
+        to a multiple of 16.
+        ``optimizer`` is a class of ``torch.optim`` (with ``lr``), a function of parameters, or an optimizer of this
         model, whose settings count. What it raises ends the run for good; with hooks, or of another maker, it is given
         a sum only after that was written down, if there is a checkpoint.
 
-        With ``checkpoint`` the run is written down, encrypted, every so many steps (``every``, one epoch if not said);
+        With ``checkpoint`` the run is stored, encrypted, every ``every`` steps (by default, every epoch);
         after a crash the same call with ``resume=True`` goes on from there, for the same charge. An older file than the
         last one is refused. The file stays when the run has ended, and gives the weights again; ``idempotency`` finds
         the charge of a process that died before its first state.
 
         ``noise`` is another way to noise than fresh Gaussian draws; ``average`` takes in the weights of each step;
-        ``watch(step, weights)`` is shown the weights each time the run is written down, and ends it with True. The
+        ``callback(step, weights)`` is shown the weights each time the run is written down, and ends it with True. The
         charge stays what it was.
         """
         plan = self.plan(
@@ -214,14 +224,14 @@ class Trainer:
             steps=steps,
             batch=batch,
             lr=lr,
-            physical=physical,
+            max_physical_batch_size=max_physical_batch_size,
             every=every,
             noise=noise,
         )
         path = None if checkpoint is None else Path(checkpoint)
-        make = partial(made_optimiser, optimiser, self._model, rate=plan.rate)
+        make = partial(made_optimiser, optimizer, self._model, rate=plan.rate)
         rehearse(make, self._model, average)  # what cannot be copied or learned with is refused before the charge
-        self._try_out(plan.physical)
+        self._try_out(plan.max_physical_batch_size)
         with ExitStack() as held:
             _hold(held, path, idempotency, resume=resume)
             if resume and path is not None and (told := self._told(plan, path, idempotency, average)) is not None:
@@ -236,11 +246,11 @@ class Trainer:
                 model=self._model,
                 loss=self._loss,
                 units=self._units,
-                optimiser=make,
-                way=self._way,
-                physical=plan.physical,
+                optimizer=make,
+                grad_mode=self._grad_mode,
+                max_physical_batch_size=plan.max_physical_batch_size,
                 words=self._words(),
-                copies=self._copies,
+                augmentations=self._augmentations,
                 average=average,
                 path=path,
                 held=held.pop_all(),
@@ -253,7 +263,7 @@ class Trainer:
         with bar(plan.query.dataset.name, plan.query.steps, spending, shown=progress) as told_steps:
             while run.left:
                 run.advance(min(plan.every - run.step % plan.every, run.left))
-                run.tell(watch)
+                run.tell(callback)
                 told_steps(run.step)
         return self._trained(run.finish(self._model), spending)
 
@@ -284,7 +294,7 @@ class Trainer:
         weights = parts["model"]
         trial = copy.deepcopy(self._model)
         trial.load_state_dict(weights)
-        if weights_digest(trial) != release.statement.query.weights:  # type: ignore[attr-defined]
+        if weights_digest(trial) != release.statement.query.weights:  # type: ignore[attr-defined]  # a run is asked by a Training
             return None  # another run with the same settings has ended; this one goes on
         self._model.load_state_dict(weights)
         if average is not None and parts["average"] is not None:
@@ -298,11 +308,17 @@ class Trainer:
         inputs, targets, present = tuple(part.to(device) for part in inputs), targets.to(device), present.to(device)
         check_uncoupled(self._model, self._loss, inputs, targets, unit=self._units.kind)
         kind = self._units.kind
-        if self._copies is not None:
+        if self._augmentations is not None:
             given = inputs[0] if len(inputs) == 1 else inputs
-            made, targets, present = self._copies(given, targets, present, words=SystemWords(), kind=kind)
+            made, targets, present = self._augmentations(given, targets, present, words=SystemWords(), kind=kind)
             inputs, kind = (made,), "user"
-        engine = Engine(self._model, self._loss, clip=float(self._clip), unit=kind, way=self._way)  # type: ignore[arg-type]
+        engine = Engine(
+            self._model,
+            self._loss,
+            clip=float(self._clip),
+            unit=cast("Kind", kind),
+            grad_mode=cast("GradMode", self._grad_mode),
+        )
         engine.sum(inputs if len(inputs) > 1 else inputs[0], targets, present)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core.description import Description
 from sfumato.core.exact import natural, positive, probability
@@ -14,7 +14,11 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.statement import Statement
 from sfumato.core.units import Record, Relation, Unit, User, describe
 from sfumato.errors import InvalidInput, Refused, Unsupported
+from sfumato.inference.figure import Figure
 from sfumato.learning.describe import trained
+
+if TYPE_CHECKING:
+    from sfumato.core.release import Release
 
 __all__ = ["KINDS", "STEPS", "Training"]
 
@@ -68,9 +72,9 @@ class Training:
         if self.units == "user" and self.times != 1:
             raise InvalidInput("a person is one unit where units are users; nothing was done. Leave times out.")
         if self.units != "user" and self.records != 1:
-            raise InvalidInput("records is how many rows of a person count, and 1 where units are no users.")
+            raise InvalidInput("records is how many rows of a person count, and 1 where units are not users.")
         if self.weights and (len(self.weights) != DIGEST or set(self.weights) - set("0123456789abcdef")):
-            raise InvalidInput("weights are told by 64 hexadecimal digits; nothing was done.")
+            raise InvalidInput("weights are identified by 64 hexadecimal digits; nothing was done.")
 
     @property
     def size(self) -> int:
@@ -91,8 +95,8 @@ class Training:
         """No rows."""
         return {}
 
-    def columns(self, release: Any) -> Mapping[str, Any]:
-        """No columns: the certificate tells the weights by their digest."""
+    def columns(self, release: "Release") -> Mapping[str, Figure]:
+        """No columns: the certificate identifies the weights by their digest."""
         return {}
 
     check_answer = check_fit
@@ -101,7 +105,7 @@ class Training:
         """What a reader must know of an answer."""
         noise = said.mechanism
         if noise.KIND not in self.ANSWERED_BY:
-            raise Unsupported(f"a {self.KIND} by a {noise.KIND} is no training run; no text was made.")
+            raise Unsupported(f"a {self.KIND} by a {noise.KIND} is not a training run; no text was made.")
         cycle = noise.KIND == "mechanism.correlated_sums"
         return trained(
             said,
@@ -112,14 +116,14 @@ class Training:
             done=self.done,
             parameters=self.parameters,
             clip=self.clip,
-            multiplier=noise.multiplier,  # type: ignore[attr-defined]
+            multiplier=noise.multiplier,  # type: ignore[attr-defined]  # each of ANSWERED_BY has one
             weights=self.weights,
             way="cycle" if cycle else "all" if self.rate == 1 else "sampled",
             follows=noise.KIND == "mechanism.adaptive_sums",
         )
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
-        """Nothing is told beforehand of how good a model will be."""
+        """How good a model will be is not known beforehand."""
         return {}
 
     def limit(self, unit: Unit) -> Limit | None:
@@ -160,7 +164,7 @@ class Training:
         """What is wrong with a finished run, if anything."""
         problem = self.mismatch(mechanism, unit)
         if problem is None and not self.weights:
-            problem = "must have trained weights, told by their digest"
+            problem = "must have trained weights, identified by their digest"
         return problem
 
     def _check_protected(self, unit: Unit, limit: Limit | None) -> None:
@@ -178,20 +182,20 @@ class Training:
             raise Refused(
                 "parts of the units, be they samples or buckets of a cycle, are of a secret size and accounted for "
                 "under add/remove alone, and this vault's relation is replace. "
-                "Nothing was read and nothing was spent. Train on all units in each step (batch = number), or protect "
+                "Nothing was read and nothing was spent. Train on all units in each step (batch = n_units), or protect "
                 "units under add/remove."
             )
         if self.rate < 1 and self.times > 1:
             raise Refused(
                 f"what is sampled are {self.units}s, and whoever is protected may be in {self.times} of them: a step "
                 f"has at least one of these up to {_at_least_one(self.rate, self.times)} of the time, not "
-                f"{self.rate}. Nothing was read and nothing was spent. Sample persons (ids=…, records=…), or train on "
-                "all units in each step (batch = number)."
+                f"{self.rate}. Nothing was read and nothing was spent. Sample persons (ids=…, "
+                "max_records_per_unit=…), or train on all units in each step (batch = n_units)."
             )
 
 
 def _at_least_one(rate: Fraction, times: int) -> str:
-    """The chance of being in a sample with one of so many units, to three digits.
+    """The chance that at least one of ``times`` units is in a sample, to three digits.
 
     >>> _at_least_one(Fraction(1, 100), 100)
     '0.634'

@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator
 from io import BytesIO, StringIO
 from operator import is_
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, MethodWrapperType, ModuleType
-from typing import Any, Self
+from typing import Self  # whatever a user's code reaches, which is put back as it was
+
+from sfumato.learning.given import Thing
 
 __all__ = ["Unchanged"]
 
@@ -55,7 +57,7 @@ class Unchanged:
     def __init__(self, *roots: object) -> None:
         self._roots = roots
         self._found = _Found()
-        self._tensors: Any = None
+        self._tensors: Thing = None
         self._deep = 0
 
     def __enter__(self) -> Self:
@@ -97,7 +99,7 @@ def _shared_generators() -> list[object]:
     return found if torch is None else [*found, torch.default_generator]
 
 
-def _kept_tensors() -> Any:
+def _kept_tensors() -> Thing:
     from sfumato.learning.kept_tensors import KeptTensors
 
     return KeptTensors()
@@ -107,10 +109,10 @@ class _Found:
     """Containers as they were, and the tensors in them."""
 
     def __init__(self) -> None:
-        self.tensors: list[Any] = []
-        self.empty: list[dict[Any, Any]] = []
-        self.dicts: list[tuple[dict[Any, Any], list[Any], list[Any]]] = []
-        self.lists: list[tuple[list[Any] | deque[Any], list[Any]]] = []
+        self.tensors: list[Thing] = []
+        self.empty: list[dict[Thing, Thing]] = []
+        self.dicts: list[tuple[dict[Thing, Thing], list[Thing], list[Thing]]] = []
+        self.lists: list[tuple[list[Thing] | deque[Thing], list[Thing]]] = []
         self.others: list[Callable[[], None]] = []
 
     def restore(self) -> None:
@@ -124,7 +126,7 @@ class _Found:
                 base.clear(one)
                 base.update(one, zip(names, values, strict=True))
         for each, items in self.lists:
-            kind: Any = list if isinstance(each, list) else deque
+            kind: Thing = list if isinstance(each, list) else deque
             if kind.__len__(each) != len(items) or not all(map(is_, kind.__iter__(each), items)):
                 kind.clear(each)
                 kind.extend(each, items)
@@ -132,7 +134,7 @@ class _Found:
             put_back()
 
 
-def _own(one: dict[Any, Any]) -> Any:
+def _own(one: dict[Thing, Thing]) -> Thing:
     """The class whose methods a mapping is asked by: never those of a class that the caller wrote."""
     return OrderedDict if isinstance(one, OrderedDict) else dict
 
@@ -172,12 +174,12 @@ def _walked(roots: tuple[object, ...]) -> _Found:
             todo.extend(_of_class(one, found))
         else:
             todo.extend(_of_other(one, found))
-        if kind not in PLAIN and (facts := _facts(kind))[0]:  # type: ignore[arg-type]
+        if kind not in PLAIN and (facts := _facts(kind))[0]:  # type: ignore[arg-type]  # mypy takes not every class for hashable
             _of_object(one, facts[1], facts[2], found, todo)
     return found
 
 
-def _of_other(one: Any, found: _Found) -> Iterator[object]:
+def _of_other(one: Thing, found: _Found) -> Iterator[object]:
     match one:
         case MethodType():
             yield from (one.__self__, one.__func__)
@@ -200,7 +202,7 @@ def _of_other(one: Any, found: _Found) -> Iterator[object]:
             found.others.append(lambda: _put_set(one, members))
             yield from members
         case bytearray() | array():
-            content: Any = bytes(one) if isinstance(one, bytearray) else one[:]
+            content: Thing = bytes(one) if isinstance(one, bytearray) else one[:]
             found.others.append(lambda: one.__setitem__(slice(None), content))
         case StringIO() | BytesIO():
             written, place = one.getvalue(), one.tell()
@@ -209,7 +211,7 @@ def _of_other(one: Any, found: _Found) -> Iterator[object]:
             yield from _of_library(one, found)
 
 
-def _of_library(one: Any, found: _Found) -> Iterator[object]:
+def _of_library(one: Thing, found: _Found) -> Iterator[object]:
     """Arrays and generators of random numbers, where their libraries are in use: none is loaded for this."""
     torch, numpy, plain = (sys.modules.get(name) for name in ("torch", "numpy", "random"))
     if numpy is not None and isinstance(one, numpy.ndarray):
@@ -237,7 +239,7 @@ def _of_library(one: Any, found: _Found) -> Iterator[object]:
         yield from (*one.parameters(), *one.buffers())
 
 
-def _of_object(one: Any, its_class: type | None, slots: tuple[str, ...], found: _Found, todo: list[Any]) -> None:
+def _of_object(one: Thing, its_class: type | None, slots: tuple[str, ...], found: _Found, todo: list[Thing]) -> None:
     """The attributes of an object, and of its class where that is the caller's."""
     if its_class is not None:
         todo.append(its_class)
@@ -360,7 +362,7 @@ def _put(_: object) -> None:
     return
 
 
-def _put_set(one: set[Any], members: list[Any]) -> None:
+def _put_set(one: set[Thing], members: list[Thing]) -> None:
     if {id(each) for each in set.__iter__(one)} != {id(each) for each in members}:
         set.clear(one)
         set.update(one, members)
@@ -382,7 +384,7 @@ def _put_attribute(one: object, name: str, value: object) -> None:
             object.__setattr__(one, name, value)
 
 
-def _put_global(names: dict[str, Any], name: str, value: object) -> None:
+def _put_global(names: dict[str, Thing], name: str, value: object) -> None:
     if names.get(name, _NOTHING) is not value:
         if value is _NOTHING:
             del names[name]
@@ -390,21 +392,21 @@ def _put_global(names: dict[str, Any], name: str, value: object) -> None:
             names[name] = value
 
 
-def _put_identity(one: object, own: dict[str, Any], kind: type) -> None:
+def _put_identity(one: object, own: dict[str, Thing], kind: type) -> None:
     if type(one) is not kind:
         object.__setattr__(one, "__class__", kind)
     if getattr(one, "__dict__", None) is not own:
         object.__setattr__(one, "__dict__", own)
 
 
-def _put_file(one: Any, written: Any, place: int) -> None:
+def _put_file(one: Thing, written: Thing, place: int) -> None:
     one.seek(0)
     one.truncate()
     one.write(written)
     one.seek(place)
 
 
-def _put_class(one: type, own: dict[str, Any]) -> None:
+def _put_class(one: type, own: dict[str, Thing]) -> None:
     for name in [name for name in vars(one) if name not in own and name not in ("__dict__", "__weakref__")]:
         type.__delattr__(one, name)
     for name, value in own.items():
@@ -412,7 +414,7 @@ def _put_class(one: type, own: dict[str, Any]) -> None:
             type.__setattr__(one, name, value)
 
 
-def _put_array(one: Any, values: Any, *, writeable: bool) -> None:
+def _put_array(one: Thing, values: Thing, *, writeable: bool) -> None:
     if one.dtype != values.dtype:
         one.dtype = values.dtype
     if one.shape != values.shape:

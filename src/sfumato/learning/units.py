@@ -2,13 +2,17 @@
 
 import hashlib
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from sfumato.core.deprecation import renamed
 from sfumato.core.exact import natural
+from sfumato.core.foreign import Array
 from sfumato.core.query import Dataset
 from sfumato.core.units import Record, Unit, User
 from sfumato.errors import InvalidInput, NotDeclared, Refused
+from sfumato.learning.given import GivenRows
 from sfumato.learning.paradigms.persons import Id, canonical_ids, whose
 from sfumato.learning.paradigms.placed_groups import PlacedGroups, members, seated
 from sfumato.learning.training import KINDS
@@ -53,10 +57,10 @@ class _Seating:
     """Groups of places, and how rows come to places."""
 
     groups: PlacedGroups
-    roster: tuple[Any, ...] | None
+    roster: tuple[object, ...] | None
     persons: bool
 
-    def found(self, ids: Any, key: bytes) -> list[tuple[int, ...]]:
+    def found(self, ids: GivenRows, key: bytes) -> list[tuple[int, ...]]:
         """The rows of each group whose places are all taken. Sensitive."""
         if self.roster is None:
             seats = seated(ids, places=self.groups.places, key=key, persons=self.persons)
@@ -65,16 +69,17 @@ class _Seating:
         return [rows for rows in members(self.groups, seats) if rows is not None]
 
 
+@renamed(number="n_units", records="max_records_per_unit")
 class Units:
     """Private data to train on, and the public facts about it. Nothing of it is read before a run was charged.
 
     ``inputs`` is one array, tensor or data frame, or a tuple of several, whose rows go together; ``targets`` another.
-    ``number`` is how many units there are, as far as the public knows: what is learned is divided by it, never by how
+    ``n_units`` is how many units there are, as far as the public knows: what is learned is divided by it, never by how
     many there really are. ``name`` and ``version`` are what certificates state.
 
-    With ``ids`` the rows of one id are one person. In a vault of users they are one unit together: at most ``records``
-    of each count, chosen by a secret key and that person's rows alone. With ``times`` rows stay units of their own, and
-    at most so many of each person count; the person then counts as often.
+    With ``ids`` the rows of one id are one person. In a vault of users they are one unit together: at most
+    ``max_records_per_unit`` of each count, chosen by a secret key and that person's rows alone. With ``times`` rows
+    stay units of their own, and at most that many rows of each person count; the person then counts as often.
 
     A unit of ``kind`` *group* is a row whose members lie along the second axis of ``inputs``, with one loss together;
     its id is that of the one person whom all of it belongs to. Groups without ids have to say ``times``: in how many of
@@ -88,44 +93,49 @@ class Units:
     apart. Public: the shape of a row, the types, and what was declared. Sensitive: the rest.
 
     >>> import numpy as np
-    >>> Units(np.zeros((3, 2)), np.zeros(3), ids=["a", "a", "b"], records=2, number=2, name="visits", version="1")
+    >>> Units(np.zeros((3, 2)), np.zeros(3), ids=["a", "a", "b"], max_records_per_unit=2, n_units=2,
+    ...       name="visits", version="1")
     <units 'visits': users, declared 2>
     """
 
     def __init__(
         self,
-        inputs: Any,
-        targets: Any,
+        inputs: GivenRows,
+        targets: GivenRows,
         *,
-        number: int | None = None,
+        n_units: int | None = None,
         name: str | None = None,
         version: str | None = None,
-        ids: Any = None,
-        records: int | None = None,
+        ids: GivenRows = None,
+        max_records_per_unit: int | None = None,
         times: int | None = None,
         kind: str | None = None,
     ) -> None:
-        if name is None or number is None:
-            missing = "name='visits', which is stated" if name is None else "number=…, how many units there are"
+        if name is None or n_units is None:
+            missing = "name='visits', which is stated" if name is None else "n_units=…, how many units there are"
             raise NotDeclared(f"units need public facts: say {missing}. Nothing was read and nothing was spent.")
         self.dataset = Dataset(name=name, edition=secrets.token_hex(8) if version is None else version)
-        self.number = natural(number, "number")
+        self.n_units = natural(n_units, "n_units")
         self.kind = kind or ("user" if ids is not None and times is None else "record")
         if self.kind not in KINDS:
             raise InvalidInput(f"the kind of a unit is one of {', '.join(KINDS)}; nothing was done.")
-        if self.kind == "user" and (ids is None or records is None or times is not None):
+        if self.kind == "user" and (ids is None or max_records_per_unit is None or times is not None):
             raise NotDeclared(
-                "units of persons need ids=… and records=…, how many rows of each count; nothing was read and nothing "
-                "was spent."
+                "units of persons need ids=… and max_records_per_unit=…, how many rows of each count; nothing was read "
+                "and nothing was spent."
             )
-        if self.kind != "user" and records is not None:
-            raise InvalidInput("records is how many rows of a person count; nothing was done. Say ids=… as well.")
+        if self.kind != "user" and max_records_per_unit is not None:
+            raise InvalidInput(
+                "max_records_per_unit is how many rows of a person count; nothing was done. Say ids=… as well."
+            )
         if self.kind == "group" and ids is None and times is None:
             raise NotDeclared(
                 "groups need times=…, in how many of them one record or person can be; nothing was read or "
                 "spent. times=1 says that they share nobody; Units.of_groups counts groups of places itself."
             )
-        self.records = 1 if records is None else natural(records, "records")
+        self.max_records_per_unit = (
+            1 if max_records_per_unit is None else natural(max_records_per_unit, "max_records_per_unit")
+        )
         self.times = 1 if times is None else natural(times, "times")
         self._inputs = tuple(_tensor(part) for part in (inputs if isinstance(inputs, tuple) else (inputs,)))
         self._targets, self._ids = _tensor(targets), None if ids is None else listed_ids(ids)
@@ -133,23 +143,24 @@ class Units:
         self._check_rows()
 
     @classmethod
+    @renamed(number="n_units")
     def of_groups(
         cls,
-        inputs: Any,
-        targets: Any,
+        inputs: GivenRows,
+        targets: GivenRows,
         *,
-        ids: Any,
+        ids: GivenRows,
         groups: PlacedGroups,
-        roster: Any = None,
+        roster: Iterable[object] | None = None,
         persons: bool = False,
-        number: int | None = None,
+        n_units: int | None = None,
         name: str | None = None,
         version: str | None = None,
     ) -> "Units":
         """Groups of rows of several persons, who are seated at places as :func:`~sfumato.learning.seated` does it.
 
         ``inputs`` and ``targets`` have one row for each of ``ids``; a unit has the rows, and the targets, of one group
-        of places. ``times`` is what the groups say (``groups.affected``), and ``number`` how many groups there are, if
+        of places. ``times`` is what the groups say (``groups.affected``), and ``n_units`` how many groups there are, if
         nothing else is said. Seats are in a public ``roster``, or by a hash under the vault's secret key. They are for
         vaults of records and of users; with ``persons``, where one of a person's rows sits, for users alone.
 
@@ -163,14 +174,14 @@ class Units:
         """
         if not isinstance(groups, PlacedGroups):
             raise InvalidInput("groups are PlacedGroups, such as learning.triplets(…) makes them; nothing was done.")
-        number = len(groups.groups) if number is None else number
-        made = cls(inputs, targets, number=number, name=name, version=version, kind="group", times=groups.affected)
+        n_units = len(groups.groups) if n_units is None else n_units
+        made = cls(inputs, targets, n_units=n_units, name=name, version=version, kind="group", times=groups.affected)
         made._ids = listed_ids([whose(each) for each in listed_ids(ids)])
         made._check_rows()
         listed = None if roster is None else tuple(canonical_ids(roster))
         if listed is not None and (len(listed) != groups.places or None in listed or len(set(listed)) != len(listed)):
             raise InvalidInput(
-                f"the roster has a name of its own for each of {groups.places} places; nothing was done."
+                f"the roster needs a different name for each of {groups.places} places; nothing was done."
             )
         made._seating = _Seating(groups=groups, roster=listed, persons=persons)
         return made
@@ -184,7 +195,7 @@ class Units:
             raise InvalidInput("ids must be one for each row of the inputs; nothing was read and nothing was spent.")
 
     def __repr__(self) -> str:
-        return f"<units {self.dataset.name!r}: {self.kind}s, declared {self.number:,}>"
+        return f"<units {self.dataset.name!r}: {self.kind}s, declared {self.n_units:,}>"
 
     @property
     def named(self) -> bool:
@@ -196,7 +207,7 @@ class Units:
         if isinstance(unit, User) and not self.named:
             raise Refused(
                 f"the vault protects users ({unit.column}) and these units do not say whose they are: a person could "
-                "be in many. Nothing was read and nothing was spent. Say ids=…, with records=… or times=…."
+                "be in many. Nothing was read and nothing was spent. Say ids=…, with max_records_per_unit=… or times=…."
             )
         placed = self._seating is not None and not self._seating.persons
         if isinstance(unit, Record) and (self.kind == "user" or (self.named and not placed)):
@@ -212,7 +223,7 @@ class Units:
         """
         import torch
 
-        middle = (size, self.records) if self.kind == "user" else (size,)
+        middle = (size, self.max_records_per_unit) if self.kind == "user" else (size,)
         if self._seating is not None:
             middle = (size, len(self._seating.groups.groups[0]))
         inputs = tuple(_made(part, middle) for part in self._inputs)
@@ -230,7 +241,7 @@ class Units:
             found = self._seating.found(self._ids, key)
             there = torch.tensor(found, dtype=torch.int64).reshape(len(found), len(self._seating.groups.groups[0]))
             return Laid(tuple(part[there] for part in inputs), targets[there], len(found))
-        kept = kept_rows(self._ids, self.records if self.kind == "user" else self.times, key)
+        kept = kept_rows(self._ids, self.max_records_per_unit if self.kind == "user" else self.times, key)
         if self.kind != "user":
             chosen = torch.from_numpy(kept[kept >= 0])
             return Laid(tuple(part[chosen] for part in inputs), targets[chosen], len(chosen))
@@ -239,7 +250,7 @@ class Units:
         return Laid(inputs, targets, len(kept), torch.from_numpy(kept), torch.from_numpy(present))
 
 
-def typed(rows: Any) -> Any:
+def typed(rows: GivenRows) -> GivenRows:
     """Rows whose type is stated, as they are; a list is refused, for its type would depend on every value in it.
 
     >>> import numpy as np
@@ -254,11 +265,11 @@ def typed(rows: Any) -> Any:
     return rows
 
 
-def listed_ids(ids: Any) -> "npt.NDArray[Any]":
+def listed_ids(ids: GivenRows) -> "Array":
     """Ids as one array with a place for each row, none of them changed; refused by type and shape alone.
 
-    Numbers and text that came as an array of their type stay one; anything else is an array of objects, for a common
-    type of all ids would hang on all of them.
+    Numbers and text that came as an array of their type stay one; anything else is an array of objects, since a common
+    type of all ids would depend on all of them.
 
     >>> listed_ids([1, 2.0, None, "x"]).tolist()
     [1, 2.0, None, 'x']
@@ -286,7 +297,7 @@ def listed_ids(ids: Any) -> "npt.NDArray[Any]":
     return found
 
 
-def kept_rows(ids: Any, most: int, key: bytes) -> "npt.NDArray[np.int64]":
+def kept_rows(ids: GivenRows, most: int, key: bytes) -> "npt.NDArray[np.int64]":
     """For each person up to ``most`` of their rows, −1 beyond; chosen by a secret key from their own rows alone.
 
     Of a person's rows those with the least keyed hash of (id, which of their rows it is) are kept, so that no other
@@ -309,7 +320,7 @@ def kept_rows(ids: Any, most: int, key: bytes) -> "npt.NDArray[np.int64]":
     return kept
 
 
-def _owners(ids: "npt.NDArray[Any]") -> "tuple[list[Id], npt.NDArray[np.int64]]":
+def _owners(ids: "Array") -> "tuple[list[Id], npt.NDArray[np.int64]]":
     """All persons, whole numbers first, then text, then bytes, each in order; and whose each row is, −1 for nobody's.
 
     Each id is read by itself and never refused: this is after the charge.
@@ -324,7 +335,7 @@ def _owners(ids: "npt.NDArray[Any]") -> "tuple[list[Id], npt.NDArray[np.int64]]"
     return people, owners[place]
 
 
-def _distinct(ids: "npt.NDArray[Any]") -> "tuple[npt.NDArray[Any], npt.NDArray[np.int64]]":
+def _distinct(ids: "Array") -> "tuple[Array, npt.NDArray[np.int64]]":
     """Ids of any type as whoever they are, each once, and which of these each row has."""
     import numpy as np
 
@@ -336,7 +347,7 @@ def _distinct(ids: "npt.NDArray[Any]") -> "tuple[npt.NDArray[Any], npt.NDArray[n
     return values, place
 
 
-def _order(who: Id) -> tuple[int, Any]:
+def _order(who: Id) -> tuple[int, Id]:
     return (0, who) if isinstance(who, int) else (1, who) if isinstance(who, str) else (2, who)
 
 
@@ -351,7 +362,7 @@ def _lot(about: bytes, key: bytes) -> bytes:
     return hashlib.blake2b(about, key=key, digest_size=16).digest()
 
 
-def _tensor(part: Any) -> "Tensor":
+def _tensor(part: GivenRows) -> "Tensor":
     """A column, an array, a frame or a tensor as a tensor of the numbers that models take."""
     import numpy as np
     import torch

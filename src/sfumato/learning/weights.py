@@ -2,10 +2,11 @@
 
 import hashlib
 import io
-from typing import Any
 
 import torch
 from torch import nn
+
+from sfumato.learning.given import RunState
 
 __all__ = ["packed", "unpacked", "weights_digest"]
 
@@ -28,7 +29,7 @@ def weights_digest(model: nn.Module) -> str:
     return found.hexdigest()
 
 
-def packed(parts: dict[str, Any]) -> bytes:
+def packed(parts: RunState) -> bytes:
     """Numbers and tensors as bytes, filled up to a power of two. How many there are must be public: filled up as they
     are, one more can still double the length.
 
@@ -42,9 +43,9 @@ def packed(parts: dict[str, Any]) -> bytes:
     return len(own).to_bytes(LENGTH, "big") + own + bytes((1 << (size - 1).bit_length()) - size)
 
 
-def unpacked(body: bytes) -> dict[str, Any]:
+def unpacked(body: bytes) -> RunState:
     """What was packed; nothing but numbers and tensors is read."""
     size = int.from_bytes(body[:LENGTH], "big")
     own = io.BytesIO(body[LENGTH : LENGTH + size])
-    parts: dict[str, Any] = torch.load(own, weights_only=True, map_location="cpu")
+    parts: RunState = torch.load(own, weights_only=True, map_location="cpu")
     return parts

@@ -4,7 +4,7 @@ Declarations and the client need the standard library alone; what works on array
 """
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any  # whatever a module has under a name
 
 from sfumato.core.data_kind import DataKind
 from sfumato.local.client import Client, read_report, write_report

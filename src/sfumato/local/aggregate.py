@@ -17,9 +17,10 @@ Proof: docs/proofs/local_oracles.md
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any  # reports of any oracle: numbers or bitmaps, each checked
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.exact import Exact, probability
 from sfumato.errors import InvalidInput
@@ -68,7 +69,7 @@ class MeanEstimate:
     method: str
 
 
-def counts(oracle: Oracle, reports: Any, *, values: Sequence[int] | None = None) -> IntArray:
+def counts(oracle: Oracle, reports: object, *, values: Sequence[int] | None = None) -> IntArray:
     """Count for each value (or for those named) the reports that support it.
 
     ``reports`` is what ``simulate.reports`` gives, or a list of reports of clients in any order. A report that no
@@ -88,7 +89,7 @@ def counts(oracle: Oracle, reports: Any, *, values: Sequence[int] | None = None)
     return _supported(oracle, _packed(oracle, reports), asked.astype(np.int64, copy=False))
 
 
-def _supported(oracle: Oracle, given: Any, asked: IntArray) -> IntArray:
+def _supported(oracle: Oracle, given: NDArray[Any], asked: IntArray) -> IntArray:
     match oracle:
         case KaryResponse():
             return np.bincount(given, minlength=oracle.values)[asked]
@@ -103,7 +104,7 @@ def _supported(oracle: Oracle, given: Any, asked: IntArray) -> IntArray:
 
 
 def estimate_shares(
-    oracle: Oracle, reports: Any, *, confidence: Exact = "0.95", method: str = "exact", joint: bool = False
+    oracle: Oracle, reports: object, *, confidence: Exact = "0.95", method: str = "exact", joint: bool = False
 ) -> Shares:
     """Estimate the share of every value, with intervals; ``joint`` makes all of them hold at once.
 
@@ -148,7 +149,9 @@ def estimate_shares(
     )
 
 
-def estimate_mean(asked: Mean, reports: Any, *, confidence: Exact = "0.95", method: str | None = None) -> MeanEstimate:
+def estimate_mean(
+    asked: Mean, reports: object, *, confidence: Exact = "0.95", method: str | None = None
+) -> MeanEstimate:
     """Estimate the mean among those who reported, with an interval from the worst variance V, which is public.
 
     Assumes: one report a person, and each drawn independently of the others; estimate each round of a collection by
@@ -206,14 +209,14 @@ def _numbers(asked: Mean, given: IntArray) -> FloatArray:
             return np.where(given < 2, _numbers(asked.duchi, given), _numbers(asked.piecewise, given - 2))
 
 
-def _packed(oracle: Oracle, reports: Any) -> Any:
+def _packed(oracle: Oracle, reports: object) -> NDArray[Any]:
     """Reports as one array, each of them possible."""
     if isinstance(oracle, KaryResponse | HadamardResponse | LocalHash | ProjectiveResponse):
         return _numbered(oracle, reports)
     width = -(-oracle.values // 8)
     if isinstance(reports, np.ndarray):
         if reports.dtype != np.uint8 or reports.ndim != 2 or reports.shape[1] != width:
-            raise InvalidInput(f"these reports are no bitmaps of {width} bytes, one a row; nothing was counted.")
+            raise InvalidInput(f"these reports are not bitmaps of {width} bytes, one a row; nothing was counted.")
         wrong = np.zeros(len(reports), dtype=np.bool_)
         if oracle.values % 8:
             wrong |= reports[:, -1] >> (oracle.values % 8) != 0
@@ -227,12 +230,12 @@ def _packed(oracle: Oracle, reports: Any) -> Any:
 
 
 def _numbered(
-    asked: "KaryResponse | HadamardResponse | LocalHash | ProjectiveResponse | Mean", reports: Any
+    asked: "KaryResponse | HadamardResponse | LocalHash | ProjectiveResponse | Mean", reports: object
 ) -> IntArray:
     """Reports that are numbers as one array, each of them possible."""
     if isinstance(reports, np.ndarray):
         if reports.ndim != 1 or reports.dtype.kind not in "iu":
-            raise InvalidInput("these reports are no whole numbers, one for each; nothing was counted.")
+            raise InvalidInput("these reports are not whole numbers, one for each; nothing was counted.")
         least = next(asked.outputs())
         if reports.size and not least <= reports.min() <= reports.max() < asked.kinds:
             _refuse(int(((reports < least) | (reports >= asked.kinds)).sum()), len(reports))
@@ -250,7 +253,7 @@ def _refuse(wrong: int, of: int) -> None:
         )
 
 
-def _columns(bitmaps: Any) -> IntArray:
+def _columns(bitmaps: NDArray[np.uint8]) -> IntArray:
     """Count the set bits of each column, in words of 64 bits and blocks of rows."""
     rows, width = bitmaps.shape
     padded = -(-width // 8) * 8
@@ -267,7 +270,7 @@ def _columns(bitmaps: Any) -> IntArray:
     return total.T.reshape(-1)
 
 
-def _add_columns(rows: Any, total: Any) -> None:
+def _add_columns(rows: NDArray[np.uint64], total: IntArray) -> None:
     """Sums of words, of 255 rows at a time so that no byte overflows."""
     mask = np.uint64(0x0101010101010101)
     for start in range(0, len(rows), 255):

@@ -5,16 +5,21 @@ installed it compiles them on first use and keeps what it compiled; elsewhere ar
 they are the slow reference that both are tested with.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.extras import need
 from sfumato.errors import MissingExtra
 
 __all__ = ["BLOCK", "Loops", "loops"]
+
+Bits = NDArray[np.uint64]
+Bytes = NDArray[np.uint8]
+Whole = NDArray[np.int64]
 
 BLOCK = 255 * 8  # rows whose columns are counted at a time, so that no byte overflows
 _MUCH = 1 << 20  # bytes of bitmaps from which on compiling pays
@@ -24,14 +29,14 @@ _MUCH = 1 << 20  # bytes of bitmaps from which on compiling pays
 class Loops:
     """The compiled loops."""
 
-    look_up: Any
-    place: Any
-    resize: Any
-    columns: Any
+    look_up: Callable[..., int]
+    place: Callable[..., None]
+    resize: Callable[..., int]
+    columns: Callable[..., None]
 
 
 def loops(size: int) -> Loops | None:
-    """The compiled loops for bitmaps of so many bytes in all, or None where array code does as well."""
+    """The compiled loops for bitmaps of that many bytes in all, or None where array code does as well."""
     return _compiled() if size >= _MUCH else None
 
 
@@ -44,7 +49,7 @@ def _compiled() -> Loops | None:
     return Loops(look_up=plain(_look_up), place=plain(_place), resize=plain(_resize), columns=plain(_columns))
 
 
-def _look_up(table: Any, left_over: int, words: Any, out: Any, again: Any) -> int:
+def _look_up(table: Bytes, left_over: int, words: Bits, out: Bits, again: Whole) -> int:
     """Each word of ``out``: the bytes that the table has for eight double bytes, the lowest first.
 
     Gives how many double bytes there are from ``left_over`` on, which is above 0xFF00; ``again`` begins with their
@@ -71,14 +76,14 @@ def _look_up(table: Any, left_over: int, words: Any, out: Any, again: Any) -> in
     return found
 
 
-def _place(bitmaps: Any, places: Any, heads: Any) -> None:
+def _place(bitmaps: Bytes, places: Whole, heads: Bytes) -> None:
     """Set the bit at one place of each row to what a coin shows; both ways take the same steps."""
     for row in range(len(bitmaps)):
         byte, bit = places[row] >> 3, np.uint8(places[row] & 7)
         bitmaps[row, byte] = (bitmaps[row, byte] & ~(np.uint8(1) << bit)) | (np.uint8(heads[row]) << bit)
 
 
-def _resize(bitmaps: Any, truths: Any, missing: Any, row: int, places: Any) -> int:
+def _resize(bitmaps: Bytes, truths: Whole, missing: Whole, row: int, places: Whole) -> int:
     """Put bits in, or take them out, at uniform places other than the truth; gives the row that was not finished."""
     for i in range(places.size):
         while row < len(missing) and missing[row] == 0:
@@ -94,7 +99,7 @@ def _resize(bitmaps: Any, truths: Any, missing: Any, row: int, places: Any) -> i
     return row
 
 
-def _columns(rows: Any, total: Any) -> None:
+def _columns(rows: Bits, total: Whole) -> None:
     """Add the set bits of each column of at most BLOCK rows, a multiple of eight, to ``total``: [bit, byte].
 
     Eight words are added without carries into ones, twos, fours and one word of eights; only the eights are spread

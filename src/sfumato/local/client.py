@@ -8,12 +8,12 @@ import json
 import os
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any, NoReturn  # a state as JSON, whose every part is checked
 
-from sfumato.core.documents import canonical, parse
+from sfumato.core.documents import Json, canonical, parse
 from sfumato.core.exact import Exact, natural, rational
 from sfumato.errors import InvalidInput, Refused
 from sfumato.local.collection import Collection, collection_from_json
@@ -35,7 +35,7 @@ class Client:
     Sensitive: the values and ``state()``; public: the reports, and that there was one. A value that is refused is
     followed by silence, which is seen: every person needs an answer inside the domain.
     After ``reports`` reports every further one is refused. In a memoised collection, a value beyond the ``distinct``
-    first ones is answered with the report sent last, so that no refusal tells of it.
+    first ones is answered with the report sent last, so that no refusal reveals it.
     Threads may share a client. Another process may not: it would count for itself.
 
     >>> from sfumato.local import Collection, KaryResponse
@@ -98,40 +98,40 @@ class Client:
             if self.collection.memoised:
                 drawn = self._remembered(truth)
             else:
-                drawn = self.collection.ask.report(truth, self._bits)  # type: ignore[arg-type]
+                drawn = self.collection.ask.report(truth, self._bits)  # type: ignore[arg-type]  # the value that it asks for
             self._last = drawn
             if save is not None:
                 save(self.state())
             return drawn
 
     def _truth(self, value: Exact | None) -> int | Fraction:
-        """The value as it is asked for; what is none is refused in words that do not repeat it, and nothing else is."""
+        """The value as it is asked for; anything else is refused in words that do not repeat it."""
         asked = self.collection.ask
         if isinstance(asked, MEANS):
             with suppress(InvalidInput):  # raised below, where it has no context: that would name the value
-                return rational(value, "value")  # type: ignore[arg-type]
+                return rational(value, "value")  # type: ignore[arg-type]  # refuses None
             raise InvalidInput("the value is not a finite number; nothing was reported. Give one in [−1, 1].")
         if isinstance(value, str) or (self.collection.other is not None and not is_below(value, asked.values)):
             return self.collection.index(value)
-        return int(asked._truth(value))  # type: ignore[arg-type]
+        return int(asked._truth(value))  # type: ignore[arg-type]  # refuses all but a number in range
 
     def _remembered(self, truth: int | Fraction) -> Report:
         asked, known = self.collection.ask, self._memory
-        fresh: Report = asked.report(truth, self._bits)  # type: ignore[arg-type]  # drawn also for a known value
+        fresh: Report = asked.report(truth, self._bits)  # type: ignore[arg-type]  # the value that it asks for; drawn also for a known one
         if truth in known:
-            return known[truth]  # type: ignore[index]
+            return known[truth]  # type: ignore[index]  # nothing is remembered of a mean
         if self._last is not None and len(known) >= self.collection.charged:
             return self._last
-        known[truth] = fresh  # type: ignore[index]
+        known[truth] = fresh  # type: ignore[index]  # as above: nothing is remembered of a mean
         return fresh
 
     def state(self) -> str:
         """What must be kept to go on later, as JSON. Secret: it holds the values; it never leaves the device."""
         with self._lock:
-            memory = {str(value): write_report(report) for value, report in self._memory.items()}
+            memory: Json = {str(value): write_report(report) for value, report in self._memory.items()}
             last = None if self._last is None else write_report(self._last)
-            state = {"collection": self._mark(), "sent": self._sent, "memory": memory, "last": last}
-        return canonical(state)  # type: ignore[arg-type]
+            state: Json = {"collection": self._mark(), "sent": self._sent, "memory": memory, "last": last}
+        return canonical(state)
 
     def _mark(self) -> str:
         """What tells this collection from every other one."""
@@ -141,7 +141,9 @@ class Client:
     def resumed(cls, collection: Collection | str, state: str, *, bits: Bits | None = None) -> "Client":
         """Go on with a state that was kept; one of another collection, or that no client can have, is refused."""
         client, ours = cls(collection, bits=bits), True
-        with suppress(KeyError, TypeError, ValueError, AttributeError):  # raised below: a context would tell the state
+        with suppress(
+            KeyError, TypeError, ValueError, AttributeError
+        ):  # raised below: a context would reveal the state
             body: Any = parse(state)
             ours = body["collection"] == client._mark()
             if ours and client._restored(body):
@@ -150,7 +152,7 @@ class Client:
             raise InvalidInput("this is the state of a client of another collection; nothing was resumed.")
         raise InvalidInput("this is not the state of a client; nothing was resumed.")
 
-    def _restored(self, body: Any) -> bool:
+    def _restored(self, body: Mapping[str, Any]) -> bool:
         """Take over a state, and say whether a client of this collection can have it."""
         self._sent = natural(body["sent"], "sent", least=0)
         self._last = None if body["last"] is None else read_report(body["last"])
@@ -179,7 +181,7 @@ def write_report(report: Report) -> str:
 
 
 def read_report(text: object) -> Report:
-    """Read a report; what is none is refused. It may come from anywhere, so only the two plain forms are read at all.
+    """Read a report; anything else is refused. It may come from anywhere, so only the two plain forms are read at all.
 
     >>> read_report('"01ff"')
     b'\\x01\\xff'

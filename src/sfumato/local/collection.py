@@ -56,7 +56,7 @@ class UserCost:
         """A few sentences for the person who is asked."""
         if self.epsilon is None:
             told = (
-                f"No ε bounds what all {self.reports} reports tell together. Given which of them share a value, they "
+                f"No ε bounds what all {self.reports} reports reveal together. Given which of them share a value, they "
                 f"cost ε = {self.given_pattern}."
             )
         else:
@@ -78,7 +78,7 @@ class Collection:
 
     Silence is seen: that a person sends nothing is not hidden, so every person needs an answer inside the domain,
     whatever the value is. Labels that are not listed report as ``other``, where that is declared (one of the labels);
-    else they are refused, and so is what is no number for a mean. Everything here is public.
+    else they are refused, and so are values that are not numbers for a mean. Everything here is public.
     Proof: docs/proofs/local_oracles.md
 
     >>> asked = Collection(name="smoking", ask=KaryResponse(epsilon=1, values=2), labels=("no", "yes"), reports=12)
@@ -130,7 +130,7 @@ class Collection:
         if isinstance(self.ask, MEANS) or len(labels) != self.ask.values:
             raise InvalidInput("there must be one label for each value, and none for a mean; nothing was done.")
         if len(set(labels)) != len(labels):
-            raise InvalidInput("two labels are the same; nothing was done. Give each value a label of its own.")
+            raise InvalidInput("two labels are the same; nothing was done. Give each value its own label.")
 
     def cost(self) -> UserCost:
         """What all reports of one person cost, at user level and given the pattern of equality."""
@@ -156,14 +156,14 @@ class Collection:
         """The event of all reports of one person: ``reports`` times that of one; refused where no ε holds."""
         if self.patterned:
             raise Refused(
-                "at user level nothing is promised beyond the pattern of memoised reports, which of them share a value "
-                "and how many values there were; no event was made. cost() says what holds given the pattern; for an ε "
-                "at user level give memoised=False, or distinct=1."
+                "at user level nothing is guaranteed beyond the pattern of memoised reports: which of them share a "
+                "value and how many values there were; no event was made. cost() says what holds given the pattern; "
+                "for an ε at user level give memoised=False, or distinct=1."
             )
         return events.Repeated(event=self.ask.loss(), times=self.charged)
 
     def index(self, label: object) -> int:
-        """The number of a label; what is no label is ``other`` where declared, else refused without repeating it."""
+        """The number of a label; an unknown one is ``other`` where declared, else refused without repeating it."""
         if self.labels is None:
             raise InvalidInput("this collection has no labels; nothing was reported. Give the number of the value.")
         text = label if isinstance(label, str) else None
@@ -171,7 +171,7 @@ class Collection:
         other = [place for place, own in enumerate(self.labels) if own == self.other]
         if not places + other:
             raise InvalidInput(
-                "the value is none of the labels; nothing was reported. Every person needs one: declare other=."
+                "the value is not one of the labels; nothing was reported. Every person needs one: declare other=."
             )
         return (places + other)[0]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any
+from typing import Any  # numbers of 32 bits, which do where 64 are asked for
 
 import numpy as np
 

@@ -14,6 +14,7 @@ from sfumato.errors import InvalidInput
 __all__ = ["MOST_ORDER", "Field", "coordinates", "field", "is_order", "place", "point", "points"]
 
 MOST_ORDER = 4096
+Element = Any  # a whole number, or an array of them: the operators are the same
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,15 +29,15 @@ class Field:
     order: int
     modulus: int
 
-    def plus(self, a: Any, b: Any) -> Any:
+    def plus(self, a: Element, b: Element) -> Element:
         """a + b."""
         return a ^ b if self.modulus else (a + b) % self.order
 
-    def minus(self, a: Any) -> Any:
+    def minus(self, a: Element) -> Element:
         """−a."""
         return a if self.modulus else (-a) % self.order
 
-    def times(self, a: Any, b: Any) -> Any:
+    def times(self, a: Element, b: Element) -> Element:
         """a·b."""
         if not self.modulus:
             return (a * b) % self.order
@@ -48,7 +49,7 @@ class Field:
             product = product ^ (self.modulus << (bit - degree)) * (product >> bit & 1)
         return product
 
-    def inverse(self, a: Any) -> Any:
+    def inverse(self, a: Element) -> Element:
         """1/a as a^(order − 2); that of 0 is 0, or 1 where the order is 2."""
         power, square, exponent = a * 0 + 1, a, self.order - 2
         while exponent:
@@ -57,7 +58,7 @@ class Field:
             square, exponent = self.times(square, square), exponent >> 1
         return power
 
-    def inner(self, a: Sequence[Any], b: Sequence[Any]) -> Any:
+    def inner(self, a: Sequence[Element], b: Sequence[Element]) -> Element:
         """The sum of a_j·b_j."""
         total = self.times(a[0], b[0])
         for one, other in zip(a[1:], b[1:], strict=True):
@@ -69,7 +70,9 @@ class Field:
 def field(order: int) -> Field:
     """The field of this order, which is a prime or a power of two up to 4,096."""
     if not is_order(order):
-        raise InvalidInput(f"{order} is no prime and no power of two up to {MOST_ORDER}; there is no such field here.")
+        raise InvalidInput(
+            f"{order} is neither a prime nor a power of two up to {MOST_ORDER}; there is no such field here."
+        )
     if order == 2 or order % 2:
         return Field(order=order, modulus=0)
     return Field(order=order, modulus=next(p for p in range(order + 1, 2 * order, 2) if _irreducible(p)))

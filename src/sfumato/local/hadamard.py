@@ -39,7 +39,7 @@ class HadamardResponse(Oracular):
 
     @property
     def columns(self) -> int:
-        """The order of the matrix: a power of two above the number of values, for row 0 tells nothing."""
+        """The order of the matrix: a power of two above the number of values, for row 0 reveals nothing."""
         return 1 << self.values.bit_length()
 
     @property

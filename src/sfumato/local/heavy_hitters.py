@@ -1,8 +1,8 @@
 """Heavy hitters: frequent texts of a public length over a public alphabet, found prefix by prefix.
 
 Persons are divided into rounds without looking at their texts. In each round those asked report, once and at the full
-ε, which of the candidate prefixes theirs is, or that it is none. The server keeps the most frequent ones, extends them
-by a few symbols, and asks the next round. Everybody reports once, and the device sees to it
+ε, which of the candidate prefixes theirs is, or that it is not among them. The server keeps the most frequent ones,
+extends them by a few symbols, and asks the next round. Everybody reports once, and the device sees to it
 (:class:`~sfumato.local.search_client.SearchClient`): the whole costs each person ε.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from sfumato.core import events
 from sfumato.core.documents import Registry, canonical, encode, parse
@@ -52,7 +52,7 @@ class PrefixSearch:
     """The public plan: alphabet, length of texts, symbols added in a round, prefixes kept from one round to the next.
 
     A shorter text is filled up with the first symbol of the alphabet; what is longer is cut. A text with a symbol that
-    is not in the alphabet is none of the candidates.
+    is not in the alphabet is not a candidate.
 
     Guarantee: ε-DP for the text of a person, replaced by any other, where the person reports once; a
     :class:`SearchClient` sees to that on the device. Sensitive: the text.
@@ -123,7 +123,7 @@ class PrefixSearch:
         if len(candidates) > len(self.alphabet) ** self.step * self.kept:
             raise InvalidInput("there are more candidates than a round of this plan has; nothing was reported.")
         if not all(isinstance(candidate, str) for candidate in candidates):
-            raise InvalidInput("a candidate is no text; nothing was reported.")
+            raise InvalidInput("a candidate is not a text; nothing was reported.")
         size = len(candidates[0])
         fits = 0 < size <= self.length and (size % self.step == 0 or size == self.length)
         if not fits or any(len(candidate) != size for candidate in candidates):
@@ -192,7 +192,7 @@ class HeavyHitters:
         """What those of this round are asked."""
         return self.plan.oracle(self.candidates)
 
-    def answer(self, reports: Any, *, confidence: Exact = "0.95") -> tuple[Hitter, ...]:
+    def answer(self, reports: object, *, confidence: Exact = "0.95") -> tuple[Hitter, ...]:
         """Take the reports of this round; gives the most frequent candidates and moves on to the next round.
 
         Refused where another thread answered the round meanwhile: its reports were to other candidates then.

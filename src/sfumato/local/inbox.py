@@ -121,7 +121,7 @@ def sift(ask: Oracle | Mean, reports: Iterable[object]) -> tuple[list[Report], i
     ([0, 1], 6)
     """
     given = listed(reports)
-    kept: list[Report] = [report for report in given if ask.possible(report)]  # type: ignore[misc]
+    kept: list[Report] = [report for report in given if ask.possible(report)]  # type: ignore[misc]  # possible reports are of the right type
     return kept, len(given) - len(kept)
 
 

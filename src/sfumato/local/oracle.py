@@ -26,7 +26,7 @@ Report = int | bytes
 
 
 def is_below(report: object, bound: int) -> bool:
-    """Whether something is a whole number from 0 to below a bound; True and 1.0 are none.
+    """Whether something is a whole number from 0 to below a bound; True and 1.0 are not.
 
     >>> is_below(2, 3), is_below(True, 3), is_below("2", 3), is_below(10**400, 3)
     (True, False, False, False)
@@ -172,7 +172,7 @@ class Oracular:
         return 1 / (self.hit - self.stray)
 
     def _truth(self, truth: int) -> int:
-        """Refuse a value that is none, in words that do not repeat it."""
+        """Refuse an invalid value, in words that do not repeat it."""
         if isinstance(truth, bool) or not isinstance(truth, int) or not 0 <= truth < self.values:
             raise InvalidInput(
                 f"the value must be a whole number from 0 to {self.values - 1}; nothing was reported. "

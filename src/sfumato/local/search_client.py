@@ -4,9 +4,9 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from sfumato.core.documents import canonical, parse
+from sfumato.core.documents import Json, canonical, parse
 from sfumato.errors import InvalidInput, Refused
 from sfumato.local.heavy_hitters import PrefixSearch, search_from_json
 from sfumato.local.oracle import Report
@@ -36,7 +36,7 @@ class SearchClient:
     def __init__(self, plan: PrefixSearch | str, *, bits: Bits | None = None) -> None:
         self.plan = search_from_json(plan) if isinstance(plan, str) else plan
         if not isinstance(self.plan, PrefixSearch):
-            raise InvalidInput("the plan is no PrefixSearch; nothing was done.")
+            raise InvalidInput("the plan is not a PrefixSearch; nothing was done.")
         self._bits: Bits = SystemBits() if bits is None else bits
         self._once = threading.Lock()  # taken by the one report and never given back, also between threads
         self._process = os.getpid()
@@ -50,7 +50,7 @@ class SearchClient:
         return self._once.locked()
 
     def report(self, text: str, candidates: Sequence[str], save: Callable[[str], object] | None = None) -> Report:
-        """Draw the one report: which of the candidates the text begins with, or that it is none of them.
+        """Draw the one report: which of the candidates the text begins with, or that it begins with none of them.
 
         ``save`` is given the new state and must have made it durable when it returns; only then is the report drawn. If
         it fails, nothing was reported, and this client reports no more.
@@ -87,8 +87,8 @@ class SearchClient:
         return client
 
 
-def _body(state: str) -> dict[str, Any]:
-    body: Any = parse(state)
+def _body(state: str) -> dict[str, Json]:
+    body = parse(state)
     if not isinstance(body, dict) or body.keys() != {"plan", "sent"} or type(body["sent"]) is not bool:
         raise InvalidInput("this is not the state of a client of a search; nothing was resumed.")
     return body

@@ -8,15 +8,16 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from math import isqrt
-from typing import Any
+from typing import Any  # each function takes the class that it is listed under
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from sfumato.errors import InvalidInput
 from sfumato.local.bitmaps import loops
 from sfumato.local.collection import ORACLES
 from sfumato.local.draws import BoolArray, ByteArray, IntArray, below, coin_bytes, coins, coins_and_below, many_below
-from sfumato.local.fields import field, point, points
+from sfumato.local.fields import Element, field, point, points
 from sfumato.local.hadamard import HadamardResponse
 from sfumato.local.kary import KaryResponse
 from sfumato.local.local_hash import LocalHash
@@ -34,7 +35,7 @@ TABLE = 1 << 24  # entries of a table that is kept
 _DRAWN = 1 << 15  # places at a time, where sets are brought to their size
 
 
-def reports(oracle: Oracle, truths: Any, words: Words | None = None) -> "IntArray | ByteArray":
+def reports(oracle: Oracle, truths: ArrayLike, words: Words | None = None) -> "IntArray | ByteArray":
     """Draw one report for each of ``truths``: an array of numbers, or of bitmaps with one row a person.
 
     Guarantee: that of the oracle for each person. Assumes: what SystemWords assumes. Sensitive: ``truths``.
@@ -63,7 +64,7 @@ def reports(oracle: Oracle, truths: Any, words: Words | None = None) -> "IntArra
     return numbers
 
 
-def mean_reports(asked: Mean, values: Any, words: Words | None = None) -> IntArray:
+def mean_reports(asked: Mean, values: ArrayLike, words: Words | None = None) -> IntArray:
     """Draw one report of a mean for each of ``values``, which are moved into [−1, 1] and to the nearest point.
 
     By exactly the client's law for the same floats; other numbers become floats first.
@@ -81,7 +82,7 @@ def mean_reports(asked: Mean, values: Any, words: Words | None = None) -> IntArr
     return _MEAN[type(asked)](asked, nearest(asked, given), SystemWords() if words is None else words)
 
 
-def nearest(asked: Mean, values: Any) -> IntArray:
+def nearest(asked: Mean, values: NDArray[np.float64]) -> IntArray:
     """``asked.step`` of each of an array of floats, which counts as the decimal that it prints as.
 
     The floats below are off by less than steps·2^−51, so only what is nearer than that to a tie is asked one by one.
@@ -121,7 +122,7 @@ def _hash(oracle: LocalHash, truths: IntArray, words: Words) -> IntArray:
 def buckets(order: int, digits: int, seeds: IntArray, values: IntArray) -> IntArray:
     """The bucket of each value under each seed, both arrays broadcast together."""
     numbers = field(order)
-    total: Any = None
+    total: Element = None
     for j in range(digits):
         part = numbers.times(seeds // order**j % order, values // order**j % order)
         total = part if total is None else numbers.plus(total, part)
@@ -209,7 +210,7 @@ def _set(bitmaps: ByteArray, places: IntArray, heads: BoolArray) -> None:
 def _subset(oracle: SubsetSelection, truths: IntArray, bitmaps: ByteArray, words: Words) -> None:
     """Independent coins, and then single values in or out at random until the set has its size.
 
-    Given how many coins show heads, all sets of so many are equally likely; taking uniform members out, or putting
+    Given how many coins show heads, all sets of that size are equally likely; taking uniform members out, or putting
     uniform others in, keeps that so. Where sets are small, members are hard to meet: there fewer coins are asked for.
     """
     spread = isqrt(oracle.size * (oracle.values - oracle.size) // oracle.values)
@@ -268,7 +269,7 @@ def _hybrid(asked: HybridMean, steps: IntArray, words: Words) -> IntArray:
     return np.where(first, 2 + _piecewise(asked.piecewise, steps, words), _duchi(asked.duchi, steps, words))
 
 
-_DRAW: dict[type, Callable[[Any, IntArray, Words], Any]] = {
+_DRAW: dict[type, Callable[[Any, IntArray, Words], IntArray]] = {
     KaryResponse: _kary,
     LocalHash: _hash,
     HadamardResponse: _hadamard,

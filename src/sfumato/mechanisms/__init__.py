@@ -1,22 +1,23 @@
-"""Mechanisms: one file each; a declaration with its loss, its law and its sampling.
+"""Mechanisms: one file each; a declaration with its loss, its error distribution and its sampling.
 
 ``MECHANISMS`` are the declarations, read from a certificate without NumPy. ``Matrix``, which finds strategies, needs
 NumPy and SciPy and is imported when it is first used; what it runs is declared as ``MatrixNoise``.
 """
 
-from typing import TYPE_CHECKING, Any
+import warnings
+from typing import TYPE_CHECKING, Any  # whatever a module has under a name
 
 from sfumato.mechanisms.chosen_cap import ChosenCap
 from sfumato.mechanisms.exponential import Exponential, PermuteAndFlip
 from sfumato.mechanisms.gaussian import Gaussian
-from sfumato.mechanisms.k_norm import CubeNoise, DegreeNoise
+from sfumato.mechanisms.k_norm import DegreeNoise, LInfKNorm
 from sfumato.mechanisms.ladder import Ladder, Ladders
 from sfumato.mechanisms.laplace import Laplace
 from sfumato.mechanisms.matrix.buffered import BufferedNoise
 from sfumato.mechanisms.matrix.declaration import MatrixNoise
 from sfumato.mechanisms.noisy_cells import NoisyCells
+from sfumato.mechanisms.noisy_local_sensitivity import NoisyLocalSensitivity
 from sfumato.mechanisms.noisy_max import NoisyMax
-from sfumato.mechanisms.noisy_scale import NoisyScale
 from sfumato.mechanisms.optimal_selection import OptimalSelection
 from sfumato.mechanisms.quantile import QuantileChoice
 from sfumato.mechanisms.randomized_response import RandomizedResponse
@@ -32,18 +33,18 @@ __all__ = [
     "MECHANISMS",
     "BufferedNoise",
     "ChosenCap",
-    "CubeNoise",
     "DegreeNoise",
     "Exponential",
     "Gaussian",
+    "LInfKNorm",
     "Ladder",
     "Ladders",
     "Laplace",
     "Matrix",
     "MatrixNoise",
     "NoisyCells",
+    "NoisyLocalSensitivity",
     "NoisyMax",
-    "NoisyScale",
     "NoisyThreshold",
     "OptimalSelection",
     "PermuteAndFlip",
@@ -57,17 +58,17 @@ __all__ = [
 MECHANISMS = (
     BufferedNoise,
     ChosenCap,
-    CubeNoise,
     DegreeNoise,
     Exponential,
     Gaussian,
+    LInfKNorm,
     Ladder,
     Ladders,
     Laplace,
     MatrixNoise,
     NoisyCells,
+    NoisyLocalSensitivity,
     NoisyMax,
-    NoisyScale,
     NoisyThreshold,
     OptimalSelection,
     PermuteAndFlip,
@@ -79,7 +80,16 @@ MECHANISMS = (
 )
 
 
+_RENAMED = {"CubeNoise": LInfKNorm, "NoisyScale": NoisyLocalSensitivity}
+
+
 def __getattr__(name: str) -> Any:
+    """``Matrix``, and names of earlier versions."""
+    if name in _RENAMED:
+        new = _RENAMED[name]
+        said = f"sfumato.mechanisms.{name} is now sfumato.mechanisms.{new.__name__}"
+        warnings.warn(said, DeprecationWarning, stacklevel=2)
+        return new
     if name != "Matrix":
         raise AttributeError(f"module 'sfumato.mechanisms' has no attribute {name!r}")
     from sfumato.mechanisms.matrix import Matrix

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from sfumato.noise.cube import Vectors
     from sfumato.noise.sampler import AnyIntArray
 
-__all__ = ["CubeNoise", "DegreeNoise", "edge_norm", "excess"]
+__all__ = ["DegreeNoise", "LInfKNorm", "edge_norm", "excess"]
 
 CELLS = 1 << 20  # numbers proposed at a time, where that is more than one vector
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CubeNoise:
+class LInfKNorm:
     """Add z with P(z) ∝ exp(−max|z_i|/scale) to an answer of ``dimensions`` whole numbers.
 
     For a unit that may move all d numbers by up to Δ each, the variance of each error is about (d + 1)(d + 2)/3·(Δ/ε)².
@@ -43,7 +43,7 @@ class CubeNoise:
     that. Assumes: the exact answer is a vector of whole numbers. Public: dimensions, linf and scale. Sensitive: the
     exact answer. Proof: docs/proofs/k_norm.md
 
-    >>> noise = CubeNoise.calibrated(dimensions=10, linf=1, epsilon=0.5)
+    >>> noise = LInfKNorm.calibrated(dimensions=10, linf=1, epsilon=0.5)
     >>> noise.scale, round(float(noise.law.variance), 1)
     (Fraction(2, 1), 175.9)
     """
@@ -60,7 +60,7 @@ class CubeNoise:
         object.__setattr__(self, "scale", positive(self.scale, "scale"))
 
     @classmethod
-    def calibrated(cls, *, dimensions: int, linf: LInf | Exact, epsilon: Exact) -> "CubeNoise":
+    def calibrated(cls, *, dimensions: int, linf: LInf | Exact, epsilon: Exact) -> "LInfKNorm":
         """The least noise that gives ε where one unit moves no number by more than ``linf``; scale = linf/ε exactly."""
         if isinstance(linf, L0 | L1 | L2 | Sensitivity):
             raise WrongNorm(
@@ -107,7 +107,7 @@ class DegreeNoise:
     """Add z with P(z) ∝ exp(−ε·‖z‖_K) to a degree vector, z from the vectors of whole numbers with an even sum.
 
     Guarantee: two graphs that differ in one edge become ε apart (pure DP), and some output reaches that. Every graph
-    has an even sum of degrees, and so has every output: its parity tells nothing.
+    has an even sum of degrees, and so has every output: its parity reveals nothing.
     Assumes: the vector is the degrees of a simple undirected graph on ``nodes`` ≥ 3 public nodes.
     Public: nodes and epsilon. Sensitive: the degrees. Proof: docs/proofs/k_norm.md
 

@@ -1,15 +1,15 @@
 """The ladder mechanism: the noise fits the graph at hand, and the guarantee holds for all graphs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core import events
 from sfumato.core.exact import Exact, natural, non_negative, positive
+from sfumato.core.ladder_widths import Rungs, WidthSteps
 from sfumato.core.query import Answer
-from sfumato.core.rungs import Rungs, WidthSteps
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Edge, Relation, Unit, Weight, describe
 from sfumato.errors import InvalidInput, Refused
@@ -24,7 +24,7 @@ __all__ = ["Ladder", "Ladders", "edges_of", "level_of_count", "star_width"]
 
 EDGES = 2  # of one unit, at the most: an edge that is replaced leaves one place and enters another
 LARGEST = 2**63 - 1
-FINE = 24  # places of growth that are told apart, before bounds of stars become coarse
+FINE = 24  # places of growth that are distinguished, before bounds of stars become coarse
 PART = 16  # the parts of a guide are a sixteenth of it wide, or sixteen
 GUIDE_DOUBT = Fraction(1, 3)  # what part of the doubt about an error is doubt about the guide
 
@@ -41,7 +41,7 @@ class Ladder:
 
     Guarantee: edges·ε-bounded range, hence edges·ε-DP, whatever the graph; the guide adds edges·guide. Assumes: the
     rungs are those of :mod:`sfumato.graphs.local_sensitivity`. Public: all fields. Sensitive: the count, the rungs and
-    so the law of the error. Proof: docs/proofs/ladder.md
+    so the error distribution. Proof: docs/proofs/ladder.md
 
     >>> ladder = Ladder.calibrated(nodes=4039, epsilon=1)
     >>> ladder.widest, ladder.law.margin(0.95)
@@ -68,7 +68,7 @@ class Ladder:
     def calibrated(
         cls, *, nodes: int, epsilon: Exact, leaves: int | None = None, edges: int = 1, share: Exact = 0
     ) -> "Ladder":
-        """From the whole ε of a unit that is so many edges; ``share`` is the part of it that the guide gets."""
+        """From the whole ε of a unit of a number of edges; ``share`` is the part of it that the guide gets."""
         whole, part = positive(epsilon, "epsilon") / natural(edges, "edges", most=EDGES), non_negative(share, "share")
         if part >= 1:
             raise InvalidInput("the guide cannot have all of ε; nothing was done. Give a share below 1.")
@@ -145,9 +145,10 @@ class Ladder:
             )
         if self.leaves == 2:
             least, most = (min(max(end, 0), 2 * top) for end in (low, high))
-            return tuple(
+            below, above = (
                 Rungs.of([WidthSteps(0, 1, 1, end), WidthSteps(1, 1, 2 * top - end, 1)]) for end in (least, most)
-            )  # type: ignore[return-value]
+            )
+            return below, above
         leaves, least, most = self.leaves, min(max(low - 1, 0), top), min(max(high, 0), top)
         return (
             _coarse(lambda t: star_width(least, 0, t, top, leaves), 2 * top - least, upward=False),
@@ -241,7 +242,7 @@ def _parts(low: int, high: int) -> Iterator[tuple[int, int]]:
     yield low, high
 
 
-def _coarse(width: Any, last: int, *, upward: bool) -> Rungs:
+def _coarse(width: Callable[[int], int], last: int, *, upward: bool) -> Rungs:
     """Few runs that bound rising widths from above or below: place by place at first, then in growing stretches."""
     at, runs, before = 0, [], 0
     while at <= last:

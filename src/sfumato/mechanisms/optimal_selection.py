@@ -1,4 +1,4 @@
-"""Optimal selection: publishing keys that nobody declared, as often as (ε, δ) allows."""
+"""Optimal partition selection: publishing undeclared keys, as often as (ε, δ) allows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -76,7 +76,7 @@ class OptimalSelection:
         return self.loss(self.keys)
 
     def loss(self, moved: Sensitivity | int) -> events.Stated:
-        """The event for a unit that moves so many counts by 1 each.
+        """The event for a unit that moves a number of counts by 1 each.
 
         A sensitivity tells them by its l0 bound, and by its linf bound that no count moves further.
         """
@@ -93,7 +93,7 @@ class OptimalSelection:
         return len(chances) - 1
 
     def chance(self, persons: int) -> Fraction:
-        """The exact probability with which a key that so many persons have is shown; a public fact."""
+        """The exact probability with which a key that this many persons have is shown; a public fact."""
         bits, chances = _chances(self.epsilon, self.delta)
         return Fraction(chances[min(natural(persons, "persons", least=0), len(chances) - 1)], 1 << bits)
 
@@ -116,7 +116,7 @@ class OptimalSelection:
 def _inside(delta: Exact) -> Fraction:
     found = positive(probability(delta, "delta"), "delta")
     if found == 1:
-        raise InvalidInput("delta = 1 promises nothing; nothing was done. Give a delta below 1.")
+        raise InvalidInput("delta = 1 guarantees nothing; nothing was done. Give a delta below 1.")
     return found
 
 

@@ -115,7 +115,7 @@ class QuantileChoice:
 
     @property
     def law(self) -> Unstated:
-        """The error hangs on the data; :meth:`rank_margin` bounds the rank, whatever they are."""
+        """The error depends on the data; :meth:`rank_margin` bounds the rank, whatever they are."""
         return Unstated()
 
     @property
@@ -124,7 +124,7 @@ class QuantileChoice:
         return self.loss(Sensitivity.of(l0=1, linf=1))
 
     def loss(self, moved: Sensitivity) -> events.Repeated:
-        """The event for a unit that moves ranks as :meth:`moved` states: so many bounded-range choices."""
+        """The event for a unit that moves ranks as :meth:`moved` states: a number of bounded-range choices."""
         choice = events.BoundedRange(epsilon=self.epsilon * known(moved.linf, "linf").value)
         return events.Repeated(event=choice, times=known(moved.l0, "l0").count * _levels(self.quantiles))
 
@@ -177,7 +177,7 @@ class QuantileChoice:
     def rank_margin(self, confidence: Exact, *, groups: int = 1, rows: int = PARTS) -> int:
         """How far from q·n the ranks of the chosen values are at most, all at once and whatever the data.
 
-        Guarantee: with this confidence, for all quantiles of so many groups of at most ``rows`` rows each, some rank
+        Guarantee: with this confidence, for all quantiles of this many groups of at most ``rows`` rows each, some rank
         from #{x < z} to #{x ≤ z} lies within ± this of q·n. Most data do far better. Public: everything.
 
         >>> QuantileChoice(quantiles=(Fraction(1, 2),), steps=1000, parts=1, epsilon=Fraction(1)).rank_margin(0.95)

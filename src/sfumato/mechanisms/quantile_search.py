@@ -42,7 +42,7 @@ class Group:
         return below * self.parts + here * beyond
 
     def reaching(self, masses: Sequence[int], *, else_: int) -> list[int]:
-        """For each mass the first slot before which at least so many parts of rows lie; ``else_`` where none is."""
+        """For each mass the first slot before which at least that many parts of rows lie; ``else_`` where none is."""
         total = int(self.ends[-1])
         rows = [min(max(-(-mass // self.parts), 0), total + 1) for mass in masses]
         found = []

@@ -1,4 +1,4 @@
-"""Noisy threshold: publishing keys that nobody declared, if enough people share them."""
+"""Noisy threshold (partition selection): publishing undeclared keys, if enough people share them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -75,7 +75,7 @@ class NoisyThreshold:
         return self.loss(self.keys)
 
     def loss(self, moved: Sensitivity | int) -> events.Composed:
-        """The event for a unit that brings so many keys: the noise, and the keys that it alone has.
+        """The event for a unit that brings a number of keys: the noise, and the keys that it alone has.
 
         A sensitivity tells the keys by its l0 bound, and by its linf bound that no count moves further than ``most``.
         """

@@ -6,7 +6,7 @@ Names are imported when they are first used, so that a mechanism can be read fro
 """
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any  # whatever a module has under a name
 
 if TYPE_CHECKING:
     from sfumato.noise.bernoulli import bernoulli_exp, sample_bernoulli_exp

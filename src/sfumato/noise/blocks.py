@@ -37,7 +37,7 @@ class Landscape:
 def sample_slot(landscape: Landscape, rate: Fraction, words: Words) -> int:
     """Draw a slot with probability in proportion to exp(−rate·excess), exactly.
 
-    Only blocks that a uniform number can reach are looked at, so the time hangs on how many slots are good, not on how
+    Only blocks that a uniform number can reach are searched, so the time depends on how many slots are good, not on how
     many there are. Assumes: what the source of words assumes. Sensitive: the time it takes.
     """
     proposals = _Proposals(landscape, rate)

@@ -18,7 +18,7 @@ from sfumato.noise.words import Words
 __all__ = ["MOST_PLACES", "chance_of_reaching", "sample_exceedances"]
 
 MOST_PLACES = 2**46
-BATCH = 2**15  # so many skips, none above MOST_PLACES, add up to less than 2^63
+BATCH = 2**15  # this many skips, none above MOST_PLACES, add up to less than 2^63
 FINE = 40  # significant bits of the rate of the skips
 
 

@@ -6,9 +6,9 @@ compiled when they are first used), and for NumPy where numba is absent. Both gi
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.extras import need
 from sfumato.errors import MissingExtra
@@ -52,7 +52,7 @@ def judge(table: FineTable, first: WordArray, second: WordArray, values: IntArra
 
 
 @lru_cache(maxsize=1)
-def _compiled() -> tuple[Callable[..., Any], Callable[..., Any]] | None:
+def _compiled() -> tuple[Callable[..., int], Callable[..., None]] | None:
     try:
         plain = need("numba", "pip install 'sfumato[learning]'").njit(cache=True, nogil=True)
     except MissingExtra:
@@ -60,7 +60,9 @@ def _compiled() -> tuple[Callable[..., Any], Callable[..., Any]] | None:
     return plain(_look_up), plain(_judge)
 
 
-def _look_up(words: Any, starts: Any, unused: Any, low: Any, out: Any, again: Any) -> int:
+def _look_up(
+    words: WordArray, starts: IntArray, unused: np.uint64, low: np.uint64, out: IntArray, again: IntArray
+) -> int:
     """A lane's top bits choose a column; its lowest ``low`` are a number with a sign, and flip the start to the draw.
 
     Two lanes a word, the upper first; ``out`` may end with the upper one. The sign bit flips all bits: −1 − y for y.
@@ -94,7 +96,15 @@ def _look_up(words: Any, starts: Any, unused: Any, low: Any, out: Any, again: An
 
 
 def _judge(
-    first: Any, second: Any, sizes: Any, steps: Any, outcomes: Any, floats: Any, rate: float, values: Any, verdicts: Any
+    first: WordArray,
+    second: WordArray,
+    sizes: WordArray,
+    steps: WordArray,
+    outcomes: IntArray,
+    floats: NDArray[np.float64],
+    rate: float,
+    values: IntArray,
+    verdicts: Verdicts,
 ) -> None:
     blind, shift, place = sizes[0], sizes[1], sizes[2]
     one = np.uint64(1)

@@ -1,6 +1,6 @@
 """The rounded Gaussian with σ = 2^20, cut so that one table look-up draws nearly all of it, and exactly.
 
-The whole numbers are cut into columns, and a column gets so many of the words that none of its numbers gets more than
+The whole numbers are cut into columns, and a column gets enough of the words that none of its numbers gets more than
 its probability: those words need no coin. What is left of the law, 1% of it, is a law of its own, and is drawn by
 proposals and coins. Tables hold whole numbers from certified enclosures; floats decide only where they cannot err.
 Proof: docs/proofs/fine_gaussian.md
@@ -54,7 +54,7 @@ class TableCut:
 
     @property
     def block(self) -> int:
-        """So many columns of the tail take its weight to less than half."""
+        """The number of columns of the tail that take its weight to less than half."""
         return max(1, self.finest // self.reach)
 
     def nearest(self, column: int) -> Fraction:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import accumulate
 from math import ceil
 
-from sfumato.core.rungs import Rungs, WidthSteps
+from sfumato.core.ladder_widths import Rungs, WidthSteps
 from sfumato.noise.lattice import sample_geometric
 from sfumato.noise.selection import sample_intervals
 from sfumato.noise.uniform import SPARE, fixed_exp

@@ -26,7 +26,7 @@ BoolArray = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 COLUMNS = 512  # a side: the table then stays in the innermost cache and is built in milliseconds
 CHUNK = 1 << 15  # words drawn at a time: scratch memory stays in the second cache
-ALIKE = 256  # up to so many draws, every number takes the same steps, so that time does not tell them apart
+ALIKE = 256  # up to this many draws, every number takes the same steps, so that time does not distinguish them
 REACH = 45  # exp(−45) < 2^−64
 LARGEST_SHIFT = 52  # columns beyond it reach past 64 bits
 LARGEST_X = 0.5

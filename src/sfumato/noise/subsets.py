@@ -121,7 +121,7 @@ def _product(one: list[int], other: list[int], bits: int) -> list[int]:
 def _heads(height: Fraction, count: int, most: int, bits: int) -> Row:
     """The probabilities that ``count`` coins of odds exp(height) show 0, …, most heads.
 
-    Powers are computed with as many bits more as the largest number of ways to show so many heads has.
+    Powers are computed with as many bits more as the largest number of ways to show that many heads has.
     """
     ways = [comb(count, j) for j in range(most + 1)]
     fine, one = bits + max(ways).bit_length(), 1 << bits

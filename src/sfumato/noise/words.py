@@ -37,7 +37,7 @@ class Words(Protocol):
 
 
 class SystemWords:
-    """AES-256 in counter mode; the operating system gives each thread a key of its own.
+    """AES-256 in counter mode; the operating system gives each thread its own key.
 
     A thread's key is replaced after 64 MiB, and after a fork: parent and child never share a stream.
     Assumes: AES-256 is a pseudorandom permutation, and the operating system's generator is sound. A copy of the whole

@@ -48,7 +48,7 @@ def find() -> Path:
     if named:
         found = shutil.which(named)
         if found is None:
-            raise MissingExtra(f"{NAMED} names {named}, which is no program here; nothing was written. Correct it.")
+            raise MissingExtra(f"{NAMED} names {named}, which is not a program here; nothing was written. Correct it.")
         return Path(found)
     for candidate in (*COMMANDS, *PLACES):
         found = shutil.which(candidate)

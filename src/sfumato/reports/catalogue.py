@@ -13,8 +13,9 @@ from importlib import resources
 
 from sfumato.core.data_kind import DataKind, kinds
 from sfumato.errors import Refused, Unsupported
+from sfumato.reports.chinese import fill
 
-__all__ = ["LANGUAGES", "counted", "message", "messages", "read"]
+__all__ = ["LANGUAGES", "counted", "in_chinese", "message", "messages", "read"]
 
 LANGUAGES = {"en": "en", "zh-Hans": "zh-Hans", "zh": "zh-Hans"}
 
@@ -25,7 +26,13 @@ def message(language: str, identifier: str, **facts: object) -> str:
     >>> message("en", "unit.user")
     'one person, with all rows of that person'
     """
-    return messages(language)[identifier].format(**facts)
+    words = messages(language)[identifier]
+    return fill(words, facts) if in_chinese(language) else words.format(**facts)
+
+
+def in_chinese(language: str) -> bool:
+    """Whether this is a name of Chinese."""
+    return LANGUAGES.get(language) == "zh-Hans"
 
 
 def counted(language: str, noun: str, number: int) -> str:

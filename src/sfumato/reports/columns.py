@@ -7,9 +7,9 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
-from sfumato.core.description import Description, Measured
+from sfumato.core.description import Description, MeasuredColumn
 from sfumato.core.exact import decimal_up
 from sfumato.core.release import Release
 from sfumato.core.statement import Statement
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONFIDENCE",
-    "Column",
+    "AnswerColumn",
     "columns_of",
     "described",
     "drawable",
@@ -39,7 +39,7 @@ Number = int | float | Fraction
 
 
 @dataclass(frozen=True)
-class Column:
+class AnswerColumn:
     """One column: its numbers, and their intervals where these can be worked out here.
 
     ``measured`` is None where the numbers are those that were drawn, as for a count. ``ends`` is None where NumPy,
@@ -47,7 +47,7 @@ class Column:
     """
 
     name: str
-    measured: Measured | None
+    measured: MeasuredColumn | None
     figure: "Derived | None"
     values: tuple[Number, ...]
     ends: tuple[tuple[Number, Number], ...] | None
@@ -153,16 +153,18 @@ def described(said: Statement) -> Description:
 
 
 @lru_cache(maxsize=8)
-def columns_of(release: Release) -> tuple[Column, ...]:
+def columns_of(release: Release) -> tuple[AnswerColumn, ...]:
     """The columns of a release, in the order in which they were asked for."""
     query = release.statement.query
     if query.measure is not None:
         ends = tuple(release.interval(CONFIDENCE))
-        return (Column(name=query.measure, measured=None, figure=None, values=release.values, ends=ends),)
+        return (AnswerColumn(name=query.measure, measured=None, figure=None, values=release.values, ends=ends),)
     known = described(release.statement).measured
     return tuple(
-        Column(name=name, measured=known.get(name), figure=figure, values=tuple(figure.values), ends=_ends(figure))
-        for name, figure in release.columns.items()
+        AnswerColumn(
+            name=name, measured=known.get(name), figure=figure, values=tuple(figure.values), ends=_ends(figure)
+        )
+        for name, figure in cast("dict[str, Derived]", release.columns).items()
     )
 
 
@@ -191,7 +193,7 @@ def widest_at_once(release: Release) -> Fraction | None:
     return Fraction(max(max(high - value, value - low) for value, (low, high) in ends))
 
 
-def picked(release: Release, column: str | None) -> tuple[Column, ...]:
+def picked(release: Release, column: str | None) -> tuple[AnswerColumn, ...]:
     """The column of this name, or all; an unknown name is refused."""
     found = columns_of(release)
     if column is None:
@@ -205,24 +207,24 @@ def picked(release: Release, column: str | None) -> tuple[Column, ...]:
     return chosen
 
 
-def drawable(release: Release, column: str | None) -> tuple[Column, ...]:
+def drawable(release: Release, column: str | None) -> tuple[AnswerColumn, ...]:
     """The columns to draw with their error; what was chosen and not measured is refused, as it has none."""
     found = picked(release, column)
     named = [each.name for each in found if each.chosen]
     if named:
         raise Unsupported(
-            f"{', '.join(named)}: chosen and not measured, so there is no error to draw; nothing was drawn."
+            f"{', '.join(named)}: chosen by the exponential mechanism, so there is no error to draw; nothing was drawn."
         )
     return found
 
 
-def one_of(release: Release, column: str | None) -> Column:
+def one_of(release: Release, column: str | None) -> AnswerColumn:
     """The column of this name, or the first."""
     return drawable(release, column)[0]
 
 
 def magnitude(size: Fraction, digits: int = 3) -> str:
-    """The size of an error, rounded up to so many digits unless it is whole.
+    """The size of an error, rounded up to a number of digits unless it is whole.
 
     >>> magnitude(Fraction(12)), magnitude(Fraction(143, 1001)), magnitude(Fraction(35413401, 10))
     ('12', '0.143', '3,550,000')
@@ -243,7 +245,7 @@ def _ends(figure: "Derived") -> tuple[tuple[Number, Number], ...] | None:
         return None
 
 
-def _possible(measured: Measured | None) -> tuple[float, float]:
+def _possible(measured: MeasuredColumn | None) -> tuple[float, float]:
     """What a column can be at all, a little narrower against rounding; an interval of all of it says nothing."""
     if measured is None or measured.low is None or measured.high is None:
         return -math.inf, math.inf
@@ -257,7 +259,7 @@ def _held_places(places: int) -> int:
 
 
 def _written(value: Number, places: int, *, up: bool | None) -> str:
-    """A number with so many digits after the point: rounded up, down or, with None, to the nearest."""
+    """A number with a fixed number of digits after the point: rounded up, down or, with None, to the nearest."""
     if not math.isfinite(value):
         return NOTHING
     steps = Fraction(value) * 10**places
@@ -267,6 +269,6 @@ def _written(value: Number, places: int, *, up: bool | None) -> str:
     return f"{sign}{whole:,}.{rest:0{places}d}" if places else f"{sign}{whole:,}"
 
 
-def plain(value: Any) -> float | None:
+def plain(value: float | Fraction) -> float | None:
     """A number for a drawing; None where there is none."""
     return float(value) if math.isfinite(value) else None

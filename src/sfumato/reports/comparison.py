@@ -1,7 +1,7 @@
 """Units side by side: the same statistic with another unit protected.
 
 Two questions are answered, from declarations alone: with the *same error*, which ε would each unit have; with the
-*same ε*, which error. A third is kept apart from them: what a release under one unit promises another *as it stands*,
+*same ε*, which error. A third is kept apart from them: what a release under one unit guarantees another *as it stands*,
 which is group privacy and needs an enforced bound (:mod:`sfumato.core.conversions`). No data is opened.
 """
 
@@ -113,7 +113,7 @@ class Line:
     """One unit of a comparison.
 
     ``epsilon`` goes with the noise that all lines share, at the comparison's ``delta``; ``margin`` with the ε and δ
-    that all lines share. ``promise`` is what a release under the first unit promises this one as it stands; where it is
+    that all lines share. ``as_it_stands`` is what a release under the first unit guarantees this one; where it is
     None, ``reason`` says why nothing follows.
     """
 
@@ -122,7 +122,7 @@ class Line:
     epsilon: Fraction
     mechanism: Mechanism
     margin: int
-    promise: Guarantee | None
+    as_it_stands: Guarantee | None
     reason: str | None
 
 
@@ -167,7 +167,7 @@ def compare(
     """Set units side by side; the first case is the one that ``epsilon`` (or ``margin``) is meant for.
 
     Guarantee: each ε is that of the very noise, for how far that unit moves the statistic, rounded up; each margin is
-    that of the least noise which (ε, δ) allows for the unit. A promise as it stands is stated only where steps of the
+    that of the least noise which (ε, δ) allows for the unit. A guarantee as it stands is stated only where steps of the
     first unit lead to every neighbour under the other and an enforced bound counts them. Assumes: what each
     sensitivity assumes. A release brings its own unit, noise and price, and takes its own case first.
 
@@ -207,7 +207,7 @@ def cases_of(release: Release, *, family: int | None = None, limit: Limit | None
     said = only_release(release).statement
     if limit is not None and said.limit is not None:
         raise InvalidInput(
-            f"this release has a limit of its own ({said.limit.groups} group(s) × {said.limit.rows_per_group} row(s)); "
+            f"this release has its own limit ({said.limit.groups} group(s) × {said.limit.rows_per_group} row(s)); "
             "nothing was compared. Leave the other one out."
         )
     held = said.limit or limit
@@ -256,7 +256,7 @@ def _lines(
     for case in cases:
         moved = statistic.sensitivity(case.unit, case.limit)
         noise = least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)
-        promise, reason = _as_it_stands(guarantee, held=held, wanted=case.unit, statistic=statistic)
+        converted, reason = _as_it_stands(guarantee, held=held, wanted=case.unit, statistic=statistic)
         lines.append(
             Line(
                 case=case,
@@ -264,7 +264,7 @@ def _lines(
                 epsilon=spend.epsilon if case == cases[0] else _epsilon(mechanism, moved, spend.delta),
                 mechanism=noise,
                 margin=noise.law.margin(confidence),
-                promise=promise,
+                as_it_stands=converted,
                 reason=reason,
             )
         )
@@ -305,14 +305,14 @@ def _as_it_stands(
     if isinstance(statistic, EventCount):
         enforced = Enforced(count=statistic.most, by=f"at most {statistic.most} events of a person count")
     try:
-        promise = convert(guarantee, held=held, wanted=wanted, enforced=enforced)
+        converted = convert(guarantee, held=held, wanted=wanted, enforced=enforced)
     except NotDeclared:
         return None, "bound"
     except Refused:
         return None, "steps"
-    if isinstance(promise, Approximate) and promise.delta == 1:
+    if isinstance(converted, Approximate) and converted.delta == 1:
         return None, "delta"
-    return promise, None
+    return converted, None
 
 
 def _one_number(moved: int) -> Sensitivity:

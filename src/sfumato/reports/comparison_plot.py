@@ -1,9 +1,10 @@
 """Units side by side as a picture: ε for the same error on the left, error for the same ε on the right."""
 
-from typing import Any
+from types import ModuleType
 
 from sfumato.core.exact import decimal_down, decimal_up
 from sfumato.core.extras import need
+from sfumato.core.foreign import Chart, ChartRow
 from sfumato.reports.catalogue import message
 from sfumato.reports.comparison import Comparison
 from sfumato.reports.comparison_words import name, title, within
@@ -15,7 +16,7 @@ __all__ = ["draw"]
 WIDTH, STEP = 230, 30
 
 
-def draw(found: Comparison, language: str = "en", theme: str = "light") -> Any:
+def draw(found: Comparison, language: str = "en", theme: str = "light") -> Chart:
     """Draw one bar for each unit in each panel, with its figure at the end; an Altair chart."""
     altair = need("altair", "pip install 'sfumato[plots]'")
     colours = palette(theme)
@@ -59,8 +60,8 @@ def _shared(found: Comparison, language: str) -> str:
 
 
 def _panel(
-    altair: Any, rows: list[dict[str, Any]], words: str, units: list[str], colours: Palette, *, named: bool
-) -> Any:
+    altair: ModuleType, rows: list[ChartRow], words: str, units: list[str], colours: Palette, *, named: bool
+) -> Chart:
     axis = altair.Axis(title=None, labelLimit=260, labelColor=colours.ink, labelFontSize=12, grid=False)
     most = max(row["size"] for row in rows)
     scale = altair.Scale(domain=[0, most * 1.3 or 1], nice=False)  # room for the figures at the ends

@@ -120,7 +120,7 @@ def _exact(margin: int, found: Comparison) -> Json:
 
 
 def _guarantee(line: Line) -> Json:
-    match line.promise:
+    match line.as_it_stands:
         case Pure(epsilon=epsilon):
             return {"epsilon": fraction_text(epsilon), "delta": "0"}
         case Approximate(epsilon=epsilon, delta=delta):
@@ -135,7 +135,7 @@ def _epsilon(epsilon: Fraction, delta: Fraction, language: str) -> str:
 
 
 def _promise(line: Line, language: str) -> str:
-    match line.promise:
+    match line.as_it_stands:
         case Pure(epsilon=epsilon):
             return _epsilon(epsilon, Fraction(0), language)
         case Approximate(epsilon=epsilon, delta=delta):

@@ -1,4 +1,4 @@
-"""A release in plain words: what it says, how exact it is, what it promises, what has been used up."""
+"""A release in plain words: what it says, how exact it is, what it guarantees, what has been used up."""
 
 import math
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Chances as people count them, so many in 1,000, and the icon array that shows them before and after a release."""
+"""Chances as people count them, out of 1,000, and the icon array that shows them before and after a release."""
 
 import math
 from dataclasses import dataclass
@@ -9,9 +9,10 @@ from sfumato.core.exact import Exact
 from sfumato.core.guarantees import Approximate, Guarantee, Pure
 from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput
-from sfumato.reports.catalogue import message
+from sfumato.reports.catalogue import in_chinese, message
+from sfumato.reports.chinese import percent
 
-__all__ = ["OF", "PRIOR", "Frequencies", "believed", "frequencies", "guessed", "icons"]
+__all__ = ["OF", "PRIOR", "Frequencies", "believed", "frequencies", "guessed", "icons", "so_many"]
 
 OF = 1000
 PRIOR = Fraction(1, 10)
@@ -79,6 +80,15 @@ def frequencies(release: Release) -> Frequencies:
     return believed(Pure(epsilon=spent.epsilon))
 
 
+def so_many(count: int, language: str) -> str:
+    """A share in 1,000, as the language writes it: the number for English, a percentage for Chinese.
+
+    >>> so_many(155, "en"), so_many(155, "zh")
+    ('155', '15.5%')
+    """
+    return percent(count) if in_chinese(language) else f"{count:,}"
+
+
 def icons(shown: Frequencies, language: str, *, columns: int = 50) -> str:
     """Draw 1,000 signs before and 1,000 after, for a terminal: ● up to ``low``, ◐ up to ``high``, · the rest.
 
@@ -88,7 +98,8 @@ def icons(shown: Frequencies, language: str, *, columns: int = 50) -> str:
     """
     if columns not in range(1, OF + 1) or OF % columns:
         raise InvalidInput(f"columns = {columns} does not divide 1,000; nothing was drawn. Give 25, 40, 50 or 100.")
-    facts = {"prior": shown.prior, "low": shown.low, "high": f"{shown.high:,}"}
+    ends = {"prior": shown.prior, "low": shown.low, "high": shown.high}
+    facts = {name: f"{count:,}" if shown.guess else so_many(count, language) for name, count in ends.items()}
     before = STAYS * shown.prior + REST * (OF - shown.prior)
     after = STAYS * shown.low + MAY * (shown.high - shown.low) + REST * (OF - shown.high)
     parts = [_rows(before, columns), _rows(after, columns)]

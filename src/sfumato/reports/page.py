@@ -22,7 +22,7 @@ from sfumato.errors import InvalidInput
 from sfumato.reports.amounts import amount
 from sfumato.reports.browser import find, print_pdf
 from sfumato.reports.catalogue import LANGUAGES, message, messages
-from sfumato.reports.columns import Column, columns_of, described, magnitude, shared_margins
+from sfumato.reports.columns import AnswerColumn, columns_of, described, magnitude, shared_margins
 from sfumato.reports.drawings import Drawing, drawing, paint
 from sfumato.reports.particulars import asked, particulars
 from sfumato.reports.publication import Draft, Grounds, Publication, standing
@@ -55,7 +55,7 @@ class Face:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class PagePart:
     """What the page says in one language, as plain text; the template has the order and escapes it.
 
     ``draft`` is None for what is on record for publication, and ``recorded`` empty for a draft.
@@ -131,7 +131,7 @@ def pdf(
     release: Release, path: str | Path, languages: Sequence[str] = ("en", "zh"), *, grounds: Grounds | None = None
 ) -> Path:
     """Print the page, unfolded, with the browser that is installed; without one, an error says what to do."""
-    find()  # so that a missing browser is told at once
+    find()  # so that a missing browser is reported at once
     return print_pdf(page(release, languages, grounds=grounds, unfolded=True), path)
 
 
@@ -192,7 +192,7 @@ def _switch(languages: tuple[str, ...]) -> Markup:
     return Markup(text)
 
 
-def _part(shown: Publication | Draft, language: str) -> Part:
+def _part(shown: Publication | Draft, language: str) -> PagePart:
     release = shown.release
     said = release.statement
     lead, *words = _paragraphs(shown, language)
@@ -200,7 +200,7 @@ def _part(shown: Publication | Draft, language: str) -> Part:
     if any(value < 0 for column in columns if column.counts for value in column.values):
         words.append(message(language, "page.negative"))
     facts = tuple((name, one_line(fact)) for name, fact in particulars(release, language))
-    return Part(
+    return PagePart(
         language=language,
         title=_text(language, "page.title", dataset=said.dataset.name, edition=said.dataset.edition),
         asked=asked(said, language),
@@ -228,12 +228,12 @@ def _draft(shown: Publication | Draft, language: str) -> Face | None:
     return Face(head=head, rest=rest)
 
 
-def _heading(columns: Sequence[Column]) -> str:
+def _heading(columns: Sequence[AnswerColumn]) -> str:
     """What stands over the answer: it is a model, names that were chosen, or numbers."""
     return "page.model" if not columns else "page.answer" if columns[0].named else "page.numbers"
 
 
-def _picture(release: Release, columns: Sequence[Column], language: str) -> Drawing | None:
+def _picture(release: Release, columns: Sequence[AnswerColumn], language: str) -> Drawing | None:
     """The picture that the query names; none where there is more than can be seen, or nothing to draw."""
     plot = described(release.statement).plot
     crowded = plot == "intervals" and bool(columns) and len(columns[0].values) > MOST_POINTS

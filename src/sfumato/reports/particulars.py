@@ -9,7 +9,8 @@ from sfumato.core.release import Release
 from sfumato.core.statement import Account, Statement
 from sfumato.core.units import Family, Node, Relation, Unit, User
 from sfumato.mechanisms import Gaussian, Laplace, TopChoice
-from sfumato.reports.catalogue import counted, message, messages
+from sfumato.reports.amounts import written
+from sfumato.reports.catalogue import counted, in_chinese, message, messages
 from sfumato.reports.columns import CONFIDENCE, columns_of, described, magnitude, shared_margins
 from sfumato.reports.words.facts import Span
 from sfumato.reports.words.figures import exact, ranges, span_line
@@ -45,8 +46,8 @@ def particulars(release: Release, language: str) -> Iterator[tuple[str, str]]:
         texts = [say("fact.range_of", value=value, low=low, high=high) for value, low, high in held]
         yield "range", _all(texts, language)
     yield "epsilon", fraction_text(said.spend.epsilon)
-    written = fraction_text(said.spend.delta)
-    yield "delta", written if len(written) <= LONGEST_TEXT else f"≤ {decimal_up(said.spend.delta)}"
+    delta = fraction_text(said.spend.delta)
+    yield "delta", delta if len(delta) <= LONGEST_TEXT else f"≤ {decimal_up(said.spend.delta)}"
     yield from ((name, own[name]) for name in LEVELS if name in own)
     yield "margin", margins(release, language)
     yield "noise", own.get("noise") or _noise(said, language)
@@ -66,14 +67,18 @@ def particulars(release: Release, language: str) -> Iterator[tuple[str, str]]:
 def _standing(account: Account, language: str) -> tuple[str, str]:
     """What an account spent and what it may: as ε and δ, after the measure of its filter where it has one."""
     if account.filter_cap is None or account.filter_spent is None:
-        return str(account.spent), str(account.budget)
+        return written(account.spent, language), written(account.budget, language)
     order = {} if account.order is None else {"order": fraction_text(account.order)}
     shown = (
         message(language, f"amount.{account.method}", loss=exact(loss, up=up), **order)
         for loss, up in ((account.filter_spent, True), (account.filter_cap, False))
     )
     spent, total = shown
-    return f"{spent} ({account.spent})", f"{total} ({account.budget})"
+    bracket = "{}（{}）" if in_chinese(language) else "{} ({})"
+    return (
+        bracket.format(spent, written(account.spent, language)),
+        bracket.format(total, written(account.budget, language)),
+    )
 
 
 def asked(said: Statement, language: str) -> str:
@@ -82,7 +87,7 @@ def asked(said: Statement, language: str) -> str:
 
 
 def protected(unit: Unit, language: str, *, told_by: bool = False) -> str:
-    """Who is protected, and where asked for, by which column they are told apart."""
+    """Who is protected, and where asked for, the column that identifies them."""
     size = unit.size if isinstance(unit, Family) else 1
     named = message(language, f"unit.{unit.KIND.removeprefix('unit.')}", size=size)
     if told_by and isinstance(unit, User | Family):
@@ -111,7 +116,7 @@ def column(name: str, language: str) -> str:
 
 
 def _noise(said: Statement, language: str) -> str:
-    """The law of the noise; where columns are computed, in units of what one row brings."""
+    """The noise distribution; where columns are computed, in units of what one row brings."""
     height = described(said).height
     match said.mechanism:
         case TopChoice(scale=scale):

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast  # what a map is asked for, by name
 
+from sfumato.core.columns import ResultColumn
+from sfumato.core.foreign import Chart
 from sfumato.core.release import Release
 from sfumato.inference import Figure, figure
 from sfumato.inference.derived import Derived
@@ -23,11 +25,11 @@ class Reports:
         """Put the release into plain language."""
         return explain(release, language, audience)
 
-    def plot(self, release: Release, kind: str, language: str, theme: str, column: str | None) -> Any:
+    def plot(self, release: Release, kind: str, language: str, theme: str, column: str | None) -> Chart:
         """Draw the release."""
         return plots.draw(release, kind, language, theme, column)
 
-    def map(self, release: Release, areas: str | Path | Mapping[str, Any], **asked: Any) -> Any:
+    def map(self, release: Release, areas: str | Path | Mapping[str, object], **asked: Any) -> Chart:
         """Draw the release by area."""
         return plots.choropleth(release, areas, **asked)
 
@@ -43,6 +45,6 @@ class Reports:
         """The release as a figure that can be computed with."""
         return figure(release)
 
-    def explain_figure(self, figure: Derived, language: str, audience: str) -> str:
+    def explain_figure(self, figure: ResultColumn, language: str, audience: str) -> str:
         """Put figures that were computed from releases into plain language."""
-        return explain_figure(figure, language, audience)
+        return explain_figure(cast("Derived", figure), language, audience)

@@ -15,7 +15,7 @@ from sfumato.core.guarantees import Approximate
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.reports.catalogue import message
-from sfumato.reports.words import AUDIENCES, Facts, Text, write
+from sfumato.reports.words import AUDIENCES, Explanation, Facts, write
 from sfumato.reports.words.figures import exact, one_line
 
 __all__ = ["Draft", "Grounds", "Publication", "publication", "standing"]
@@ -112,7 +112,7 @@ class Publication:
     release: Release
     reason: str
     legal_basis: str
-    texts: Mapping[tuple[str, str], Text]
+    texts: Mapping[tuple[str, str], Explanation]
 
     def __post_init__(self) -> None:
         for name, value in (("reason", self.reason), ("legal_basis", self.legal_basis)):

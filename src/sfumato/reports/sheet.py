@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from sfumato.core.release import Release
 from sfumato.reports.catalogue import message
-from sfumato.reports.columns import Column, columns_of
+from sfumato.reports.columns import AnswerColumn, columns_of
 from sfumato.reports.particulars import column
 from sfumato.reports.words.rendering import render
 
-__all__ = ["Cell", "Row", "Sheet", "sheet"]
+__all__ = ["Cell", "Sheet", "SheetRow", "sheet"]
 
 LONG = 40
 
@@ -23,7 +23,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class SheetRow:
     """The names at the head of a row, and its numbers."""
 
     names: tuple[str, ...]
@@ -36,13 +36,13 @@ class Sheet:
 
     labels: tuple[str, ...]
     heads: tuple[Cell, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[SheetRow, ...]
     long: bool
     note: str
 
 
 def sheet(release: Release, language: str, *, most: int) -> Sheet:
-    """The table, of at most so many rows, with a note about those left out.
+    """The table, cut after a number of rows, with a note about those left out.
 
     One column has its interval in two columns beside it; several have theirs under each number. Names that were chosen
     stand at the head of their rows, as labels do.
@@ -54,7 +54,7 @@ def sheet(release: Release, language: str, *, most: int) -> Sheet:
     shown = min(total, most)
     alone = len(columns) == 1
     rows = tuple(
-        Row(
+        SheetRow(
             names=(*(str(label[place]) for label in labels.values()), *(each.text(place) for each in names)),
             cells=tuple(cell for each in columns for cell in _cells(each, place, language, alone=alone)),
         )
@@ -76,7 +76,7 @@ def _note(release: Release, language: str, *, shown: int, total: int) -> str:
     return message(language, name, shown=f"{shown:,}", numbers=f"{total:,}")
 
 
-def _heads(release: Release, columns: Sequence[Column], language: str) -> tuple[Cell, ...]:
+def _heads(release: Release, columns: Sequence[AnswerColumn], language: str) -> tuple[Cell, ...]:
     """The names of the columns, with what each of them is."""
     heads = []
     for each in columns:
@@ -88,7 +88,7 @@ def _heads(release: Release, columns: Sequence[Column], language: str) -> tuple[
     return (*heads, *ends) if len(columns) == 1 and not columns[0].chosen else tuple(heads)
 
 
-def _cells(each: Column, place: int, language: str, *, alone: bool) -> list[Cell]:
+def _cells(each: AnswerColumn, place: int, language: str, *, alone: bool) -> list[Cell]:
     """A number and its interval: three cells, or one with the interval under the number."""
     if each.chosen:
         return [Cell(text=each.text(place))]

@@ -2,6 +2,7 @@
 
 from sfumato.core.release import Release, only_release
 from sfumato.core.units import Relation
+from sfumato.reports.amounts import written
 from sfumato.reports.catalogue import message
 from sfumato.reports.columns import columns_of
 from sfumato.reports.particulars import margins, protected
@@ -20,7 +21,7 @@ def snippet(release: Release, language: str = "en") -> str:
     line = message(
         language,
         f"page.snippet_{relation}",
-        spend=said.spend,
+        spend=written(said.spend, language),
         unit=protected(said.unit, language),
         margins=margins(release, language),
     )

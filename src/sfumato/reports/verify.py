@@ -10,8 +10,8 @@ from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 
-from sfumato.accounting.basic import cost, promised
-from sfumato.accounting.charged import charged, reading
+from sfumato.accounting.basic import cost, guarantee_of
+from sfumato.accounting.filter_cost import filter_cost, reading
 from sfumato.core.budget import Budget
 from sfumato.core.certificate import KIND, VERSION, Certificate, seals, signed_text
 from sfumato.core.documents import Json, canonical, encode, parse
@@ -24,11 +24,11 @@ from sfumato.core.statement import Statement
 from sfumato.core.units import Relation
 from sfumato.errors import InvalidInput, Refused, SfumatoError
 from sfumato.mechanisms import (
-    CubeNoise,
     Gaussian,
     Ladder,
     Ladders,
     Laplace,
+    LInfKNorm,
     NoisyCells,
     NoisyThreshold,
     OptimalSelection,
@@ -198,7 +198,7 @@ def _derivation(said: Statement) -> Iterator[Finding]:
 def _calibration(said: Statement, sensitivity: Sensitivity) -> Iterator[Finding]:
     """The mechanism states the bound that it was calibrated for: it must be the one that holds."""
     match said.mechanism:
-        case Laplace(scale=scale) | CubeNoise(scale=scale) if scale >= WIDEST:
+        case Laplace(scale=scale) | LInfKNorm(scale=scale) if scale >= WIDEST:
             yield Finding(field="statement.mechanism.scale", problem="is wider than any noise that this code draws")
         case Gaussian(sigma=sigma) if sigma >= WIDEST:
             yield Finding(field="statement.mechanism.sigma", problem="is wider than any noise that this code draws")
@@ -229,7 +229,7 @@ def _calibration(said: Statement, sensitivity: Sensitivity) -> Iterator[Finding]
                 yield Finding(field="statement.mechanism.cells", problem="must be the pairs of the query's nodes")
             if (count, cell) != getattr(said.query, "cell_steps", None):
                 yield Finding(field="statement.mechanism.cell_step", problem="must be the steps of the sensitivity")
-        case CubeNoise(linf=stated) if sensitivity.linf is not None and stated != sensitivity.linf.value:
+        case LInfKNorm(linf=stated) if sensitivity.linf is not None and stated != sensitivity.linf.value:
             yield _miscalibrated("linf", sensitivity.linf.value)
 
 
@@ -247,7 +247,9 @@ def _ladders(said: Statement) -> Iterator[Finding]:
     if any(getattr(part, "edges", None) != edges for part in parts):
         yield Finding(field="statement.mechanism.edges", problem=f"must be {edges}, which one unit adds or removes")
     if any((getattr(part, "guide", 0) != 0) != (getattr(said.query, "share", 0) != 0) for part in parts):
-        yield Finding(field="statement.mechanism.guide", problem="must be above 0 just if the query gives it a share")
+        yield Finding(
+            field="statement.mechanism.guide", problem="must be above 0 exactly if the query gives it a share"
+        )
     yield from _rebuilt(said)
 
 
@@ -269,9 +271,9 @@ def _miscalibrated(norm: str, holds: Fraction) -> Finding:
 
 
 def _price(said: Statement, event: PrivacyEvent) -> Iterator[Finding]:
-    """What was charged is what the noise costs, and what was promised is what was charged."""
+    """The charge is what the noise costs, and the stated guarantee is what was charged."""
     try:
-        guarantee = promised(event, said.spend)
+        guarantee = guarantee_of(event, said.spend)
     except SfumatoError as wrong:
         yield Finding(field="statement.spend", problem=f"is {said.spend}, and {wrong}")
         return
@@ -330,7 +332,7 @@ def _filtered(said: Statement) -> Iterator[Finding]:
         yield Finding(field=f"{place}.budget", problem="must have a δ between 0 and 1, at which the filter is read")
         return
     try:
-        lost = charged(said.event, order)
+        lost = filter_cost(said.event, order)
     except SfumatoError as wrong:
         yield Finding(field=f"{place}.method", problem=f"cannot have admitted this release: {wrong}")
         return
@@ -342,7 +344,7 @@ def _filtered(said: Statement) -> Iterator[Finding]:
     if cap < spent:
         yield Finding(field=f"{place}.filter_cap", problem="is less than what was spent")
     if not account.budget.covers(reading(cap, order, account.budget.delta)):
-        yield Finding(field=f"{place}.filter_cap", problem="promises less than the budget: its ε is larger")
+        yield Finding(field=f"{place}.filter_cap", problem="allows more than the budget: its ε is larger")
     derived = reading(spent, order, account.budget.delta)
     yield from _same("spent", encode(account.spent), encode(derived), place)
 

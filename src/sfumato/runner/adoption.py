@@ -2,10 +2,10 @@
 
 from sfumato.core.budget import Budget
 from sfumato.errors import NotDeclared, Unsupported
-from sfumato.governance.books import account_line, dataset_line, population_line
+from sfumato.governance.decision_state import Adopted
 from sfumato.governance.digest import digest_of
-from sfumato.governance.government import Adopted
 from sfumato.governance.ledger import Ledger
+from sfumato.governance.ledger_state import account_line, dataset_line, population_line
 from sfumato.governance.periods import periods
 from sfumato.governance.plans import Accounting
 from sfumato.governance.terms import levels_of

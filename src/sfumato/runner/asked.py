@@ -20,14 +20,14 @@ from sfumato.tables.queries.count import Count
 from sfumato.tables.schema import Schema
 from sfumato.vault import Vault
 
-__all__ = ["ANY_PERIOD", "Asked", "is_asked"]
+__all__ = ["ANY_PERIOD", "SqlQuestion", "is_asked"]
 
 ANY_PERIOD = "{period}"
 """Stands for the version of the data in what is said of all periods."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class SqlQuestion:
     """A question in SQL about a table with a schema, for a unit.
 
     Guarantee: sensitivities follow from the question, the unit and the schema's limit; nobody types them. No data is
@@ -40,7 +40,7 @@ class Asked:
     unit: Unit
 
     @classmethod
-    def of(cls, sql: str, schema: Schema, unit: Unit, cap: Budget) -> "Asked":
+    def of(cls, sql: str, schema: Schema, unit: Unit, cap: Budget) -> "SqlQuestion":
         """Read the question; one that a plan cannot hold is refused."""
         gate = Vault(unit=unit, budget=cap, name="a plan", population=schema.population)
         question = gate.table("period.parquet", schema=schema, version=ANY_PERIOD).sql(sql)
@@ -81,7 +81,7 @@ class Asked:
         """How far one unit moves one release in l1."""
         moved = self.query.sensitivity(self.unit, self._limit)
         if moved.l1 is None or moved.l1.value == 0:
-            raise Refused("one unit moves this question by nothing that is known in l1; nothing was planned.")
+            raise Refused("this question has no l1 sensitivity; nothing was planned.")
         return moved.l1.value
 
     @property
@@ -99,7 +99,7 @@ class Asked:
         """What is asked of which data, with a digest of all that the SQL and the schema come to."""
         return canonical({"sql": self.sql, "query": _digest(self.query), "schema": _facts(self.schema), **beside})
 
-    def same_as(self, other: "Asked") -> bool:
+    def same_as(self, other: "SqlQuestion") -> bool:
         """Whether both ask the same."""
         return self.query == other.query
 
@@ -121,7 +121,7 @@ class Asked:
 
 
 def is_asked(query: Query, text: str | None) -> bool:
-    """Whether a query is the one that a planned release asks by its text (:meth:`Asked.text`), of whichever period."""
+    """Whether a query is the one that a planned release asks by its text (:meth:`SqlQuestion.text`), of any period."""
     try:
         asked = None if text is None else parse(text)
     except InvalidInput:

@@ -10,15 +10,16 @@ import secrets
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
+from sfumato.core.columns import Value
 from sfumato.core.exact import decimal_down
-from sfumato.core.release import Release
+from sfumato.core.release import Release, shown_columns
 from sfumato.governance.periods import Period
 from sfumato.governance.plans import FigureSource
 from sfumato.inference.figure import Figure
 from sfumato.reports.publication import Grounds, standing
 from sfumato.runner.figures import Weighted
+from sfumato.runner.steps import Ingredient
 
 __all__ = ["Folder"]
 
@@ -47,7 +48,7 @@ class Folder:
         said = release.statement
         columns = {
             column: {"values": [_number(value) for value in values], **_ends(ends)}
-            for column, values, ends in release.shown(LEVEL)
+            for column, values, ends in shown_columns(release, LEVEL)
         }
         body = {
             **self._about(name, period, FigureSource.OWN),
@@ -68,7 +69,7 @@ class Folder:
         source: FigureSource,
         columns: Mapping[str, Figure],
         parts: Sequence[Weighted],
-        identifiers: Mapping[Any, str],
+        identifiers: Mapping[Ingredient, str],
     ) -> Path:
         """Write a figure that was computed from releases, with the identifiers of these."""
         place = self._figure(name, period, source)
@@ -103,7 +104,7 @@ class Folder:
             return False
         return isinstance(body, dict) and body.get("publication") == self._grounds.document()
 
-    def _about(self, name: str, period: Period, source: FigureSource) -> dict[str, Any]:
+    def _about(self, name: str, period: Period, source: FigureSource) -> dict[str, object]:
         return {
             "publication": self._grounds.document(),
             "plan": self._plan,
@@ -136,11 +137,11 @@ def _write(place: Path, text: str) -> None:
         beside.unlink(missing_ok=True)
 
 
-def _json(body: Mapping[str, Any]) -> str:
+def _json(body: Mapping[str, object]) -> str:
     return json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _ends(ends: Sequence[tuple[Any, Any]] | None) -> dict[str, list[Any] | None]:
+def _ends(ends: Sequence[tuple[Value, Value]] | None) -> dict[str, list[str | float | None] | None]:
     if ends is None:
         return {"low": None, "high": None}
     return {
@@ -149,7 +150,7 @@ def _ends(ends: Sequence[tuple[Any, Any]] | None) -> dict[str, list[Any] | None]
     }
 
 
-def _number(value: Any, *, toward: float | None = None) -> Any:
+def _number(value: Value, *, toward: float | None = None) -> str | float | None:
     """A number for JSON; ends of intervals are rounded outward, and what the noise leaves open is null."""
     if isinstance(value, str | int):
         return value

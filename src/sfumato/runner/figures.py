@@ -12,7 +12,7 @@ from sfumato.errors import InvalidInput
 from sfumato.governance.periods import Period
 from sfumato.governance.plans import FigureSource, Schedule
 from sfumato.inference.figure import Figure
-from sfumato.inference.form import Form, Noise
+from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.laws import DiscreteLaplace
 from sfumato.runner.steps import Ingredient, inside
 
@@ -87,7 +87,7 @@ def expected_margin(schedule: Schedule, name: str, confidence: Fraction) -> Frac
         root = _root(schedule, line.of)
         weights += [(root, 1 - share)] * (line.parts if share < 1 else 0)
     forms = tuple(
-        Form(
+        LinearCombination(
             Fraction(0),
             {Noise(f"{place}.{number}", 0, law(of)): weight for place, (of, weight) in enumerate(weights)},
         )

@@ -11,10 +11,11 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar  # a value of a TOML file, checked by who asks for it
 
 from sfumato.core.budget import Budget
 from sfumato.core.exact import natural
+from sfumato.core.foreign import TomlTable
 from sfumato.core.query import check_name
 from sfumato.core.units import Family, Record, Unit, User, family, record, user
 from sfumato.errors import InvalidInput, NotDeclared, Refused, SfumatoError, Unsupported
@@ -34,7 +35,7 @@ from sfumato.governance.plans import (
 )
 from sfumato.governance.terms import levels_of
 from sfumato.reports.publication import Grounds
-from sfumato.runner.asked import Asked
+from sfumato.runner.asked import SqlQuestion
 from sfumato.runner.places import DataPath
 from sfumato.tables.schema import Schema
 
@@ -67,7 +68,7 @@ class Planned:
 
     name: str
     every: Cadence
-    asked: Asked
+    asked: SqlQuestion
     data: DataPath
     rows: int | None = None
     column: str | None = None
@@ -191,7 +192,7 @@ def _read(text: str, folder: Path) -> PlanFile:
     )
 
 
-def _stated(body: Mapping[str, Any]) -> dict[str, str | None]:
+def _stated(body: TomlTable) -> dict[str, str | None]:
     """The reason and the legal basis that the file states; they are part of what is decided on."""
     return {name: _optional(body, name) for name in ("reason", "legal_basis") if name in body}
 
@@ -201,7 +202,7 @@ def _stated(body: Mapping[str, Any]) -> dict[str, str | None]:
 
 def _entry(
     name: str,
-    facts: Mapping[str, Any],
+    facts: TomlTable,
     folder: Path,
     year: int,
     unit: Unit,
@@ -212,10 +213,10 @@ def _entry(
     data = DataPath(text=_text(facts, "data", "it"), every=every, year=year)
     called = _text(facts, "schema", "it")
     if not called.isprintable():
-        raise InvalidInput(f"schema = {called!r} is no path of a file; {NOT_READ}.")
+        raise InvalidInput(f"schema = {called!r} is not the path of a file; {NOT_READ}.")
     if called not in schemas:
         schemas[called] = Schema.load(folder / called)
-    asked = Asked.of(_text(facts, "question", "it"), schemas[called], unit, cap)
+    asked = SqlQuestion.of(_text(facts, "question", "it"), schemas[called], unit, cap)
     wanted = _wanted(facts)
     rows, column = wanted.get("rows"), wanted.get("column")
     if rows is not None:
@@ -227,7 +228,7 @@ def _entry(
     return Planned(name=name, every=every, asked=asked, data=data, rows=rows, column=column)
 
 
-def _release(entry: Planned, facts: Mapping[str, Any], aim: Aim, beside: dict[str, str | None]) -> PlannedRelease:
+def _release(entry: Planned, facts: TomlTable, aim: Aim, beside: dict[str, str | None]) -> PlannedRelease:
     wanted = _target(_wanted(facts))
     if not entry.asked.counts:
         if isinstance(wanted, MeanError):
@@ -252,7 +253,7 @@ def _release(entry: Planned, facts: Mapping[str, Any], aim: Aim, beside: dict[st
     )
 
 
-def _wanted(facts: Mapping[str, Any]) -> Mapping[str, Any]:
+def _wanted(facts: TomlTable) -> TomlTable:
     wanted = facts.get("wanted", {})
     if not isinstance(wanted, dict) or ("wanted" in facts and not wanted):
         raise InvalidInput(f"wanted must be a table such as {{ margin = 5, confidence = 0.95 }}; {NOT_READ}.")
@@ -260,7 +261,7 @@ def _wanted(facts: Mapping[str, Any]) -> Mapping[str, Any]:
     return wanted
 
 
-def _target(wanted: Mapping[str, Any]) -> Margin | MeanError | Fixed | None:
+def _target(wanted: TomlTable) -> Margin | MeanError | Fixed | None:
     match sorted(set(wanted) - {"rows", "column"}):
         case []:
             return None
@@ -307,7 +308,7 @@ def _check_sums(releases: list[PlannedRelease], entries: list[Planned]) -> None:
             continue
         place = f"releases.{release.name}"
         if release.sums not in asked:
-            raise InvalidInput(f"{place}.sums names {release.sums!r}, which is no release of this plan; {NOT_READ}.")
+            raise InvalidInput(f"{place}.sums names {release.sums!r}, which is not a release of this plan; {NOT_READ}.")
         if not asked[release.name].adds_up:
             raise Refused(
                 f"{place}: the persons of several periods do not add up, since whoever comes twice would count twice; "
@@ -333,7 +334,7 @@ def _check_file_name(name: str) -> None:
 # ------------------------------------------------------------------------------------------------------------- parts
 
 
-def _unit(facts: Mapping[str, Any]) -> Unit:
+def _unit(facts: TomlTable) -> Unit:
     kind = _text(facts, "kind", "it")
     fields: dict[str, tuple[str, ...]] = {
         "user": ("column", "relation"),
@@ -355,7 +356,7 @@ def _unit(facts: Mapping[str, Any]) -> Unit:
     return made
 
 
-def _cap(facts: Mapping[str, Any]) -> Budget:
+def _cap(facts: TomlTable) -> Budget:
     _check_known(facts, "it", ("epsilon", "delta"))
     return Budget.asked(epsilon=_needed(facts, "epsilon", "it", "epsilon = 8"), delta=facts.get("delta", 0))
 
@@ -368,31 +369,31 @@ def _choice(kind: type[Chosen], value: object, name: str) -> Chosen:
     raise InvalidInput(f"{name} must be one of {known}; {NOT_READ}.")
 
 
-def _table(body: Mapping[str, Any], name: str, example: str, above: str = "") -> Mapping[str, Any]:
+def _table(body: TomlTable, name: str, example: str, above: str = "") -> TomlTable:
     found = body.get(name)
     if not isinstance(found, dict) or not found:
         raise NotDeclared(f"{above}{name} is missing or no table; {NOT_READ}. Write {example}.")
     return found
 
 
-def _needed(body: Mapping[str, Any], name: str, place: str, example: str) -> Any:
+def _needed(body: TomlTable, name: str, place: str, example: str) -> Any:
     if name not in body:
         raise NotDeclared(f"{place} does not say {name}; {NOT_READ}. Write {example}.")
     return body[name]
 
 
-def _text(body: Mapping[str, Any], name: str, place: str) -> str:
+def _text(body: TomlTable, name: str, place: str) -> str:
     value = _needed(body, name, place, f'{name} = "…"')
     if not isinstance(value, str) or not value.strip():
         raise InvalidInput(f"{name} must be a text in quotes; {NOT_READ}.")
     return value
 
 
-def _optional(body: Mapping[str, Any], name: str) -> str | None:
+def _optional(body: TomlTable, name: str) -> str | None:
     return _text(body, name, "it") if name in body else None
 
 
-def _check_known(body: Mapping[str, Any], place: str, known: tuple[str, ...]) -> None:
+def _check_known(body: TomlTable, place: str, known: tuple[str, ...]) -> None:
     for name in body:
         if name not in known:
             raise InvalidInput(f"{place} has an unknown field {name!r}; {NOT_READ}. Known are {', '.join(known)}.")

@@ -8,11 +8,11 @@ from sfumato.core.query import Dataset
 from sfumato.core.release import Release
 from sfumato.core.statement import Statement
 from sfumato.errors import LedgerError, Refused
-from sfumato.governance.books import Charge
+from sfumato.governance.decision_state import Adopted
 from sfumato.governance.digest import digest_of
 from sfumato.governance.durable import certificate_at
-from sfumato.governance.government import Adopted
 from sfumato.governance.ledger import Ledger
+from sfumato.governance.ledger_state import Charge
 from sfumato.governance.plans import Plan
 from sfumato.reports.stored import stored_release
 from sfumato.runner.asked import is_asked
@@ -107,15 +107,15 @@ class PlanRecord:
 
     def charges(self, keys: Iterable[str]) -> dict[str, Charge]:
         """The charges that were made under these keys."""
-        with self.ledger.record.reading() as pages:
-            found = {key: pages.charge_named(key) for key in keys}
+        with self.ledger.record.reading() as transaction:
+            found = {key: transaction.charge_named(key) for key in keys}
         return {key: charge for key, charge in found.items() if charge is not None}
 
     @staticmethod
     def population(ledger: Ledger, dataset: str) -> str | None:
         """The people that a dataset is about; None where it is not declared."""
-        with ledger.record.reading() as pages:
-            return pages.population(dataset)
+        with ledger.record.reading() as transaction:
+            return transaction.population(dataset)
 
     def answer(self, charge: Charge, of: Ingredient) -> Release:
         """The stored answer to a charge, verified, and held to the version of the plan whose key it was made under.
@@ -124,8 +124,8 @@ class PlanRecord:
         """
         if charge.state is not State.COMMITTED or charge.answer is None:
             raise LedgerError(f"charge {charge.number} has no answer; nothing was delivered.")
-        with self.ledger.record.reading() as pages:
-            text = certificate_at(pages, charge.answer, None)
+        with self.ledger.record.reading() as transaction:
+            text = certificate_at(transaction, charge.answer, None)
         release = stored_release(text)
         for digest in self.digests.get(of.period.last.year, ()):
             if charge.idempotency == key_of(digest, of.release, of.period.label):
@@ -137,6 +137,6 @@ class PlanRecord:
 
     def closed(self, datasets: Iterable[Dataset]) -> set[Dataset]:
         """Those of some versions that were closed after their engine failed."""
-        with self.ledger.record.reading() as pages:
-            found = {dataset: pages.edition(dataset) for dataset in datasets}
+        with self.ledger.record.reading() as transaction:
+            found = {dataset: transaction.edition(dataset) for dataset in datasets}
         return {dataset for dataset, edition in found.items() if edition is not None and edition.closed}

@@ -15,8 +15,8 @@ from sfumato.core.ledger import State
 from sfumato.core.query import Dataset
 from sfumato.core.release import Release
 from sfumato.errors import EngineFailed
-from sfumato.governance.books import Charge
 from sfumato.governance.ledger import Ledger
+from sfumato.governance.ledger_state import Charge
 from sfumato.governance.periods import Period, periods
 from sfumato.governance.plans import FigureSource, Schedule
 from sfumato.governance.terms import written
@@ -87,9 +87,9 @@ class Runner:
         return min((end for end in ends if end > moment), default=None)
 
     def run(self, out: Path, *, until: date | None = None, today: date | None = None) -> Iterator[StepOutcome]:
-        """Make what is due, in order; each outcome is told when it is durable.
+        """Make what is due, in order; each outcome is reported when it is durable.
 
-        A missing file, or one that cannot be read, is told and passed over. A budget that is used up, and anything that
+        A missing file, or one that cannot be read, is reported and skipped. A budget that is used up, and anything that
         is refused, stops the run with its numbers; what was made before stands.
         """
         folder = Folder(out, plan=self.file.plan.name, digest=self.file.digest, grounds=self.file.grounds)
@@ -274,7 +274,7 @@ def _worst(several: list[Standing]) -> Standing:
 
 
 def _passed(step: Step) -> StepOutcome | None:
-    """What is told of a step that cannot be made now."""
+    """What is reported of a step that cannot be made now."""
     match step.standing:
         case Standing.MISSING:
             words = step.why or (

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core.budget import Budget
 from sfumato.core.description import Description
-from sfumato.core.exact import natural
+from sfumato.core.exact import Exact, natural
 from sfumato.core.finding import check_fit
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, Law, Mechanism
@@ -155,7 +155,7 @@ class Alarms:
         if len(steps) != len(gaps) or len(steps) > self.alarms or any(gap < 0 for gap in gaps):
             return "must have raised no more alarms than it may, each with its gap"
         if list(steps) != sorted(set(steps)) or not all(1 <= step <= self.told for step in steps):
-            return "must have raised its alarms at different steps that were told"
+            return "must have raised its alarms at different steps that were released"
         return None
 
     def moved_on(self, held: int, value: int) -> int:
@@ -183,6 +183,6 @@ class AlarmColumn(Derived):
         """The numbers."""
         return self.numbers
 
-    def interval(self, confidence: Any = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Any, Any]]:
+    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
         """Refused: an alarm is a choice."""
-        raise Unsupported("an alarm is a choice and no number with noise on it: it has no margin of error.")
+        raise Unsupported("an alarm is a choice, not a number with added noise: it has no margin of error.")

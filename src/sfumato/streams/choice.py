@@ -28,7 +28,7 @@ def strategy_for(
 ) -> Toeplitz | Buffers | Tree | Rows | Doubling:
     """The strategy of a name; ``best`` looks at what the noise of each would be, from public facts alone.
 
-    With ``reading`` it is best for sums of so many steps in a row, and else for totals from the start.
+    With ``reading`` it is best for sums of that many steps in a row, and else for totals from the start.
 
     >>> one = Pattern(times=1, separation=1, change="added")
     >>> strategy_for("best", horizon=4096, pattern=one, largest=1, pure=True).arity
@@ -50,7 +50,7 @@ def strategy_for(
             return Toeplitz(form=name, horizon=horizon, bits=0 if pure and name != "square root" else bits)
         case "optimal":
             if horizon > MOST:
-                raise InvalidInput(f"the optimum is worked out for up to {MOST:,} steps; nothing was done.")
+                raise InvalidInput(f"the optimum is computed for up to {MOST:,} steps; nothing was done.")
             return optimal(horizon)
         case "doubling":
             found = Doubling(first=FIRST, blocks=BLOCKS, bits=bits)

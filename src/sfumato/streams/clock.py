@@ -1,8 +1,8 @@
-"""From events with a time to numbered steps: which step an event belongs to, and when a step is told.
+"""From events with a time to numbered steps: which step an event belongs to, and when a step is released.
 
-Which steps are told, and when, hangs on a public clock alone: the time that the caller gives. Were it to hang on the
-events (a step is told once a later event has come), then one event more would move a step, and who watches the steps
-would see that it happened. Nothing in here raises an error because of an event: an error would tell.
+Which steps are released, and when, depends on a public clock alone: the time that the caller gives. If it depended on
+the events (a step is released once a later event has come), then one event more would move a step, and whoever watches
+the steps would see that it happened. Nothing here raises an error because of an event: an error would reveal it.
 """
 
 import threading
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from numbers import Real
 from operator import index
-from typing import Any
+from typing import Any, TypeGuard  # what a step holds: a number, or amounts by person
 
 from sfumato.core.exact import natural
 from sfumato.errors import InvalidInput
@@ -192,7 +192,8 @@ class Steps:
         blank: Any = dict if self._people else int
         if self._groups:
             return {name: held.get(name, blank()) for name in self._groups}
-        return held.get("", blank())  # type: ignore[no-any-return]
+        found: Contents = held.get("", blank())
+        return found
 
 
 def known_person(person: object) -> str | int | None:
@@ -218,15 +219,15 @@ def whole_amount(found: object) -> int | None:
     (3, 3, None, None, None)
     """
     if not isinstance(found, int) and isinstance(found, Real) and hasattr(found, "is_integer"):
-        return int(found) if found.is_integer() else None  # type: ignore[call-overload]
+        return int(found) if found.is_integer() else None  # type: ignore[call-overload]  # what says so can be made whole
     try:
-        return None if isinstance(found, bool) else index(found)  # type: ignore[arg-type]
+        return None if isinstance(found, bool) else index(found)  # type: ignore[arg-type]  # what has no index raises
     except TypeError:
         return None
 
 
-def has_zone(moment: object) -> bool:
-    """Whether this is a time with a zone. The missing time of a data frame is none, though it passes for a datetime."""
+def has_zone(moment: object) -> TypeGuard[datetime]:
+    """Whether this is a time with a zone. The missing time of a data frame is not, though it is a datetime."""
     try:
         return isinstance(moment, datetime) and moment.utcoffset() is not None
     except ValueError:

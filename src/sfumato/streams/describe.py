@@ -24,8 +24,8 @@ ONE_SIDE = Fraction(39, 40)  # each of two noises, so that both hold in 95 of 10
 SCATTERED = "the noise of a total depends on its step"
 
 
-class Steps(Protocol):
-    """What all questions about a stream declare: what a step and one unit in it may be, and how many were told."""
+class SteppedQuery(Protocol):
+    """What all questions about a stream declare: what a step and one unit in it may be, and how many were released."""
 
     @property
     def told(self) -> int: ...
@@ -41,7 +41,9 @@ class Steps(Protocol):
     def separation(self) -> int: ...
 
 
-def running_total(query: Steps, said: "Statement", *, horizon: int, groups: tuple[str, ...], kept: bool) -> Description:
+def running_total(
+    query: SteppedQuery, said: "Statement", *, horizon: int, groups: tuple[str, ...], kept: bool
+) -> Description:
     """A total after each step; ``kept`` says that the totals are in the certificate."""
     numbers = query.told * max(1, len(groups)) if kept else 0
     what = "series_groups" if groups else "series"
@@ -80,7 +82,9 @@ def running_total(query: Steps, said: "Statement", *, horizon: int, groups: tupl
     )
 
 
-def alarms(query: Steps, said: "Statement", *, watched: str, drift: int, threshold: int, most: int) -> Description:
+def alarms(
+    query: SteppedQuery, said: "Statement", *, watched: str, drift: int, threshold: int, most: int
+) -> Description:
     """Alarms, raised where a noisy number reached a noisy threshold."""
     raised = len(said.values) // 2
     facts: dict[str, Word] = {}
@@ -131,28 +135,28 @@ def slack_of(mechanism: Mechanism) -> int:
     return sum(int(laws.DiscreteLaplace(scale=scale).margin(ONE_SIDE)) for scale in scales)
 
 
-def level_of(query: Steps, unit: Unit) -> str:
+def level_of(query: SteppedQuery, unit: Unit) -> str:
     """Who is protected: an event, the events of several steps in a row, or a person."""
     return "person" if isinstance(unit, User) else "window" if query.times > 1 else "event"
 
 
-def _apart(query: Steps) -> bool:
+def _apart(query: SteppedQuery) -> bool:
     """Whether a person's steps are held apart."""
     return query.separation > 1 and query.times > 1
 
 
-def _roles(query: Steps, unit: Unit) -> dict[str, Word]:
+def _roles(query: SteppedQuery, unit: Unit) -> dict[str, Word]:
     """What stands for the unit in a sentence, where it is the events of several steps in a row."""
     if level_of(query, unit) != "window":
         return {}
     return {role: phrase(f"window.{role}", width=Counted("step", query.times)) for role in ROLES}
 
 
-def _together(query: Steps, unit: Unit) -> str | None:
+def _together(query: SteppedQuery, unit: Unit) -> str | None:
     return "window.together" if level_of(query, unit) == "window" else None
 
 
-def _figures(query: Steps) -> dict[str, Word]:
+def _figures(query: SteppedQuery) -> dict[str, Word]:
     """What sentences about streams need."""
     return {
         "steps": Counted("step", query.told),
@@ -164,7 +168,7 @@ def _figures(query: Steps) -> dict[str, Word]:
     }
 
 
-def _paragraphs(query: Steps, said: "Statement") -> dict[str, tuple[Paragraph, ...]]:
+def _paragraphs(query: SteppedQuery, said: "Statement") -> dict[str, tuple[Paragraph, ...]]:
     """What one unit may do in a stream, what a guarantee about single events leaves open, and what was not counted."""
     level = level_of(query, said.unit)
     apart = "_apart" if level == "person" and _apart(query) else ""
@@ -178,7 +182,7 @@ def _paragraphs(query: Steps, said: "Statement") -> dict[str, tuple[Paragraph, .
     }
 
 
-def _facts(query: Steps, said: "Statement") -> dict[str, Word]:
+def _facts(query: SteppedQuery, said: "Statement") -> dict[str, Word]:
     """Who is protected where that is more than the unit alone says, and how much of each person counts."""
     facts: dict[str, Word] = {}
     if level_of(query, said.unit) == "window":

@@ -1,4 +1,4 @@
-"""How far a total of a stream can be off: from the law of its noise, with what rounding adds."""
+"""How far a total of a stream can be off: from the distribution of its noise, with what rounding adds."""
 
 import math
 from fractions import Fraction
@@ -12,15 +12,15 @@ from sfumato.mechanisms.matrix.steps.buffers import Buffers
 from sfumato.streams.noise import SeriesNoise
 
 if TYPE_CHECKING:
-    from sfumato.streams.meters import Floats
+    from sfumato.streams.strategy_encoder import Floats
 
-__all__ = ["Margins"]
+__all__ = ["StreamMargins"]
 
 EXACT_TERMS = 24  # errors whose sum is worked out by its own law
 ROOM = 1 + 1e-9  # for the floats on the way
 
 
-class Margins:
+class StreamMargins:
     """The margins of the totals Σ b·z of one mechanism, from Σ b² and Σ |b|; rounded up. Public.
 
     Gaussian: Σ b·z is within Σ |b|/2 lattice units of a Gaussian of σ²·Σ b²; what the strategy itself rounds is added.
@@ -62,7 +62,7 @@ def _normal(level: Fraction) -> Fraction:
 
 @lru_cache(maxsize=1024)
 def _laplace(scale: Fraction, terms: int, level: Fraction) -> Fraction:
-    """The margin of a sum of so many independent errors of one scale."""
+    """The margin of a sum of independent errors of one scale."""
     if natural(terms, "terms") > EXACT_TERMS:
         return Fraction(_bernstein(scale, float(terms), 1.0, level))
     law = laws.DiscreteLaplace(scale=scale)

@@ -84,7 +84,7 @@ class SeriesNoise:
         return events.Gaussian(l2_squared=squared, sigma_squared=self.noise**2)
 
     def drawn(self, size: int, words: "Words") -> "IntArray":
-        """Fresh noise for so many measurements."""
+        """Fresh noise for a number of measurements."""
         from sfumato.noise import sample_discrete_laplace, sample_rounded_gaussian
 
         if self.norm == "l1":

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from operator import index
-from typing import Any
 
+from sfumato.core.documents import Json
 from sfumato.errors import InvalidInput
 
 __all__ = ["People", "listed", "named", "whole"]
@@ -21,7 +21,7 @@ class People:
     [[2], [0], [2]]
     """
 
-    def __init__(self, *, times: int, separation: int, each: int, state: Iterable[Any] = ()) -> None:
+    def __init__(self, *, times: int, separation: int, each: int, state: Iterable[tuple[str, int, int]] = ()) -> None:
         self._times, self._separation, self._each = times, separation, each
         self._known: dict[str, tuple[int, int]] = {name: (count, last) for name, count, last in state}
 
@@ -42,7 +42,7 @@ class People:
             found.append(counted)
         return found
 
-    def state(self) -> list[list[str | int]]:
+    def state(self) -> list[Json]:
         """All that is needed to go on."""
         return [[name, count, last] for name, (count, last) in self._known.items()]
 
@@ -54,7 +54,7 @@ class People:
         return self._each
 
 
-def listed(people: Any) -> dict[str, int]:
+def listed(people: object) -> dict[str, int]:
     """What each person has in a step, from a list of the ids of its events, or a mapping from ids to amounts.
 
     An amount below 0 counts as 0. Events without an id (None, NaN, 1.5) and ids without an amount are dropped, as rows
@@ -65,7 +65,7 @@ def listed(people: Any) -> dict[str, int]:
     """
     people = people.tolist() if hasattr(people, "tolist") else people
     if isinstance(people, str | bytes) or not isinstance(people, Iterable):
-        raise InvalidInput("people are a list of ids, or amounts by id; nothing was counted and nothing was told.")
+        raise InvalidInput("people are a list of ids, or amounts by id; nothing was counted and nothing was released.")
     if isinstance(people, Mapping):
         known = ((person, amount) for person, amount in people.items() if not _missing(person) | _missing(amount))
         found: Counter[str] = Counter()
@@ -81,7 +81,7 @@ def listed(people: Any) -> dict[str, int]:
 def named(person: object) -> str:
     """A person's id as one text that can always be written down; 1 and "1" are two persons.
 
-    An id that no file could hold must not stop a stream: that would tell who is in it.
+    An id that no file could hold must not stop a stream: that would reveal who is in it.
 
     >>> named("a"), named(10**5000)[:4], named("\\ud800")
     ('sa', 'i31e', 'xeda080')
@@ -96,18 +96,20 @@ def named(person: object) -> str:
 
 
 def whole(number: object) -> int:
-    """A whole number of whatever type; what is none is refused.
+    """A whole number of whatever type; anything else is refused.
 
     >>> import numpy as np
     >>> whole(np.int16(3))
     3
     """
     try:
-        found = None if isinstance(number, bool) else index(number)  # type: ignore[arg-type]
+        found = None if isinstance(number, bool) else index(number)  # type: ignore[arg-type]  # what has no index raises
     except TypeError:
         found = None
     if found is None:
-        raise InvalidInput("what counts in a step must be a whole number; nothing was counted and nothing was told.")
+        raise InvalidInput(
+            "what counts in a step must be a whole number; nothing was counted and nothing was released."
+        )
     return found
 
 
@@ -127,5 +129,5 @@ def _id(person: object) -> str | int:
         return _from_float(person)
     except InvalidInput:
         raise InvalidInput(
-            "the id of a person is a text or a whole number; nothing was counted and nothing was told."
+            "the id of a person is a text or a whole number; nothing was counted and nothing was released."
         ) from None

@@ -3,12 +3,13 @@
 import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, field
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
 from sfumato.core.budget import Budget
+from sfumato.core.deprecation import renamed, withdrawn
 from sfumato.core.exact import Exact, natural
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
@@ -34,26 +35,31 @@ class GrowthWarning(UserWarning):
     """Totals of a person who may count in every step of a long stream: the noise grows with its length."""
 
 
+@withdrawn(gate="the vault that declared the stream")
+@renamed(each="max_per_event")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
     """A declared stream; it holds no data. Public: every field.
 
-    ``times`` is in how many steps a unit may count, ``separation`` how many steps apart, ``each`` by how much in one.
+    ``times`` is in how many steps a unit may count, ``separation`` how many steps apart; ``max_per_event``
+    is by how much an event, or all that one person does in a step, may count.
     """
 
-    gate: SessionGate
+    gate: InitVar[SessionGate]
+    _gate: SessionGate = field(init=False, repr=False)
     dataset: Dataset
     horizon: int
     lower: int
     upper: int
-    each: int
+    max_per_event: int
     times: int
     separation: int
     late: str
     groups: tuple[str, ...]
     unknown: bool = False
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, gate: SessionGate) -> None:
+        object.__setattr__(self, "_gate", gate)
         natural(self.horizon, "horizon")
         if self.late not in LATE:
             raise InvalidInput(f"late is one of {', '.join(LATE)}; nothing was done.")
@@ -63,7 +69,7 @@ class Stream:
     ) -> "TotalQuestion":
         """Ask for the total after each step.
 
-        ``reading`` says what will be read of it: the sums of so many steps in a row, such as 7 for weeks of days, and
+        ``reading`` says what will be read of it: the sums of that many steps in a row, such as 7 for weeks of days, and
         totals from the start if it is left out. ``strategy`` is ``best`` for that, or one of ``buffers``, ``square
         root``, ``optimal`` (up to 1,024 steps, where working it out takes half a minute), ``tree``, ``increments`` and
         ``totals``, which are there to compare. Without ``keep`` the stream needs the same few numbers of memory however
@@ -75,7 +81,7 @@ class Stream:
             told=self.horizon,
             lower=self.lower,
             upper=self.upper,
-            each=self.each,
+            each=self.max_per_event,
             times=self.times,
             separation=self.separation,
             groups=self.groups,
@@ -104,7 +110,7 @@ class Stream:
             told=0,
             lower=self.lower,
             upper=self.upper,
-            each=self.each,
+            each=self.max_per_event,
             times=self.times,
             separation=self.separation,
         )
@@ -113,7 +119,9 @@ class Stream:
     @property
     def limit(self) -> Limit | None:
         """How much of each person counts, where persons are protected."""
-        return Limit(groups=self.times, rows_per_group=self.each) if isinstance(self.gate.unit, User) else None
+        if not isinstance(self._gate.unit, User):
+            return None
+        return Limit(groups=self.times, rows_per_group=self.max_per_event)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,29 +137,29 @@ class TotalQuestion:
         """The noise that a spend makes; reads nothing and spends nothing."""
         self._warn()
         stream, spend = self.stream, Budget.asked(epsilon=epsilon, delta=delta)
-        self.query.sensitivity(stream.gate.unit, stream.limit)  # units that this stream cannot protect are refused
+        self.query.sensitivity(stream._gate.unit, stream.limit)  # units that this stream cannot protect are refused
         return self.query.mechanism(
-            stream.gate.unit, spend, self.strategy, unknown=stream.unknown, reading=self.reading
+            stream._gate.unit, spend, self.strategy, unknown=stream.unknown, reading=self.reading
         )
 
     def margins(self, *, epsilon: Exact, delta: Exact = 0, confidence: Exact = Fraction(19, 20)) -> tuple[float, ...]:
         """The margin of the total after each step, for a spend; reads nothing and spends nothing."""
         import numpy as np
 
-        from sfumato.streams.margins import Margins
-        from sfumato.streams.readers import reader_of
+        from sfumato.streams.margins import StreamMargins
+        from sfumato.streams.reconstruction import reconstruction_of
 
         mechanism = self.mechanism(epsilon=epsilon, delta=delta)
         zeros = np.zeros(mechanism.strategy.numbers, dtype=np.int64)
-        _, squares, sizes = reader_of(mechanism.strategy).read(zeros, self.query.horizon)
-        return tuple(Margins(mechanism).at(squares, sizes, confidence).tolist())
+        _, squares, sizes = reconstruction_of(mechanism.strategy).read(zeros, self.query.horizon)
+        return tuple(StreamMargins(mechanism).at(squares, sizes, confidence).tolist())
 
     def open(
         self, *, epsilon: Exact, delta: Exact = 0, state: str | Path | None = None, idempotency: str | None = None
     ) -> RunningTotals:
         """Charge the whole stream, once and before anything is read, and start it.
 
-        ``state`` is a file where the stream writes itself down, encrypted, before it tells anything. With a durable
+        ``state`` is a file where the stream writes itself down, encrypted, before it releases anything. With a durable
         ledger :meth:`resume` goes on in another process. Under an ``idempotency`` key even a process that died before
         its first step finds its charge again.
         """
@@ -167,7 +175,7 @@ class TotalQuestion:
         """The release of such a stream that was closed before, by a process that may be gone; costs nothing."""
         stream, spend = self.stream, Budget.asked(epsilon=epsilon, delta=delta)
         mechanism = self.mechanism(epsilon=epsilon, delta=delta)
-        return stream.gate.told(self.query, mechanism, stream.limit, spend, idempotency=idempotency)
+        return stream._gate.told(self.query, mechanism, stream.limit, spend, idempotency=idempotency)
 
     def _begun(
         self, epsilon: Exact, delta: Exact, state: str | Path | None, idempotency: str | None, *, again: bool = False
@@ -176,13 +184,13 @@ class TotalQuestion:
         mechanism, path = self.mechanism(epsilon=epsilon, delta=delta), None if state is None else Path(state)
         with ExitStack() as held:
             _hold(held, path, idempotency, again=again)
-            find = _finder(stream.gate, path, idempotency) if again else stream.gate.open
+            find = _finder(stream._gate, path, idempotency) if again else stream._gate.open
             opened = find(self.query, mechanism, stream.limit, spend, idempotency=idempotency)
-            return RunningTotals(stream.gate, opened, path=path, late=stream.late, held=held.pop_all())
+            return RunningTotals(stream._gate, opened, path=path, late=stream.late, held=held.pop_all())
 
     def _warn(self) -> None:
         query = self.query
-        if isinstance(self.stream.gate.unit, User) and query.times == query.horizon >= LONG:
+        if isinstance(self.stream._gate.unit, User) and query.times == query.horizon >= LONG:
             warnings.warn(growth(query.horizon), GrowthWarning, stacklevel=4)
 
 
@@ -204,24 +212,24 @@ class AlarmQuestion:
     def released(self, *, epsilon: Exact, idempotency: str | None = None) -> Release:
         """The release of such a watch that was closed before, by a process that may be gone; costs nothing."""
         stream, spend = self.stream, Budget.asked(epsilon=epsilon)
-        mechanism = self.query.mechanism(stream.gate.unit, stream.limit, spend)
-        return stream.gate.told(self.query, mechanism, stream.limit, spend, idempotency=idempotency)
+        mechanism = self.query.mechanism(stream._gate.unit, stream.limit, spend)
+        return stream._gate.told(self.query, mechanism, stream.limit, spend, idempotency=idempotency)
 
     def _begun(
         self, epsilon: Exact, state: str | Path | None, idempotency: str | None, *, again: bool = False
     ) -> Watching:
         stream, spend = self.stream, Budget.asked(epsilon=epsilon)
-        mechanism = self.query.mechanism(stream.gate.unit, stream.limit, spend)
+        mechanism = self.query.mechanism(stream._gate.unit, stream.limit, spend)
         path = None if state is None else Path(state)
         with ExitStack() as held:
             _hold(held, path, idempotency, again=again)
-            find = _finder(stream.gate, path, idempotency) if again else stream.gate.open
+            find = _finder(stream._gate, path, idempotency) if again else stream._gate.open
             opened = find(self.query, mechanism, stream.limit, spend, idempotency=idempotency)
-            return Watching(stream.gate, opened, path=path, held=held.pop_all())
+            return Watching(stream._gate, opened, path=path, held=held.pop_all())
 
 
 def growth(steps: int) -> str:
-    """What to know of totals at user level over so many steps, per unit of Gaussian noise.
+    """What to know of totals at user level over a number of steps, per unit of Gaussian noise.
 
     >>> growth(1000)[:74]
     'a person may count in all 1000 steps. Noise on the totals themselves would'

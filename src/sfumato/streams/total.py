@@ -1,4 +1,4 @@
-"""Running totals: the declaration of what a stream tells, and how far one unit can move its steps."""
+"""Running totals: the declaration of what a stream releases, and how far one unit can move its steps."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -38,8 +38,8 @@ class RunningTotal:
 
     A unit moves at most ``times`` steps, at least ``separation`` apart, each by at most ``each``. For an event unit
     with ``times`` = w these are the events of any w steps in a row, one in each. ``groups`` are public names;
-    then every step has one number for each. ``told`` is how many steps were told before the stream was closed;
-    without ``kept`` its certificate states what was promised and holds none of them.
+    then every step has one number for each. ``told`` is how many steps were released before the stream was closed;
+    without ``kept`` its certificate states the guarantee and holds none of them.
 
     Guarantee: :meth:`sensitivity` bounds the move of the steps for one unit; brute-forced over neighbours. Assumes: one
     event counts by at most ``each`` in one step; of persons, the stream itself enforces it. Public: every field.
@@ -72,8 +72,8 @@ class RunningTotal:
             raise InvalidInput("the bounds of a step hold 0 and something above it; nothing was done.")
         if natural(self.each, "each") > self.upper - self.lower:
             raise InvalidInput(
-                f"each = {self.each} is more than the bounds of a step, {self.lower} to {self.upper}, let through; "
-                "nothing was done."
+                f"max_per_event = {self.each} is more than the bounds of a step, {self.lower} to {self.upper}, let "
+                "through; nothing was done."
             )
         if len(set(self.groups)) != len(self.groups) or len(self.groups) > 2**16:
             raise InvalidInput("the groups of a stream are different names; nothing was done.")
@@ -99,7 +99,7 @@ class RunningTotal:
         return ("total",)
 
     def labels(self) -> Mapping[str, Sequence[str | int | bool]]:
-        """The steps that were told, and their groups."""
+        """The steps that were released, and their groups."""
         steps = range(1, self.told + 1 if self.kept else 1)
         if not self.groups:
             return {"step": tuple(steps)}
@@ -122,7 +122,7 @@ class RunningTotal:
         return running_total(self, said, horizon=self.horizon, groups=self.groups, kept=self.kept)
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
-        """Not told by the law of one measurement."""
+        """Not given by the distribution of one measurement."""
         return {}
 
     def pattern(self, unit: Unit) -> Pattern:
@@ -148,8 +148,8 @@ class RunningTotal:
     ) -> SeriesNoise:
         """Noise of the least mean squared error that a spend allows, or that of a named strategy.
 
-        ``unknown`` says that nobody knows how many of the steps will come; ``reading`` that sums of so many steps in a
-        row will be read, and not totals from the start.
+        ``unknown`` says that nobody knows how many of the steps will come; ``reading`` that sums of that many steps
+        in a row will be read, and not totals from the start.
         """
         pattern = self.pattern(unit)
         chosen = strategy_for(
@@ -161,7 +161,7 @@ class RunningTotal:
             unknown=unknown,
             reading=reading,
         )
-        from sfumato.streams.meters import check_room
+        from sfumato.streams.strategy_encoder import check_room
 
         if not check_room(chosen, self.largest):
             raise InvalidInput(

@@ -1,4 +1,4 @@
-"""Sliding windows: sums over the last steps, as differences of totals that were told."""
+"""Sliding windows: sums over the last steps, as differences of released totals."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ from sfumato.mechanisms.matrix.steps.toeplitz import Toeplitz
 from sfumato.mechanisms.matrix.steps.tree import Tree
 
 if TYPE_CHECKING:
-    from sfumato.streams.meters import Floats
+    from sfumato.streams.strategy_encoder import Floats
 
 __all__ = ["window_squares"]
 
@@ -23,7 +23,7 @@ def window_squares(
     """
     import numpy as np
 
-    from sfumato.streams.readers import back_row
+    from sfumato.streams.reconstruction import back_row
 
     late = back_row(strategy, step)
     early = back_row(strategy, step - width) if step > width else np.zeros(0)

@@ -1,5 +1,8 @@
 """Tables: what can be asked of rows about people."""
 
+import warnings
+from typing import Any
+
 from sfumato.core.data_kind import DataKind
 from sfumato.engines.expressions import EXPRESSIONS
 from sfumato.tables.clamped import Clamped
@@ -8,15 +11,26 @@ from sfumato.tables.keys import Keys
 from sfumato.tables.measures import MEASURES
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
-from sfumato.tables.queries.found_keys import FoundKeys
 from sfumato.tables.queries.marginals import Marginals
+from sfumato.tables.queries.partition_selection import PartitionSelection
 from sfumato.tables.queries.quantiles import Quantiles
 from sfumato.tables.queries.top import TopGroups
 from sfumato.tables.table import Table
 
-__all__ = ["KIND", "QUERIES", "Aggregate", "Count", "FoundKeys", "Keys", "Marginals", "Quantiles", "Table", "TopGroups"]
+__all__ = [
+    "KIND",
+    "QUERIES",
+    "Aggregate",
+    "Count",
+    "Keys",
+    "Marginals",
+    "PartitionSelection",
+    "Quantiles",
+    "Table",
+    "TopGroups",
+]
 
-QUERIES = (Count, Aggregate, Quantiles, FoundKeys, TopGroups, Marginals, Join, Keys, Clamped, *MEASURES)
+QUERIES = (Count, Aggregate, Quantiles, PartitionSelection, TopGroups, Marginals, Join, Keys, Clamped, *MEASURES)
 
 KIND = DataKind(
     name="tables",
@@ -25,3 +39,12 @@ KIND = DataKind(
     plots={},
     store="sfumato.tables.store:TableStore",
 )
+
+
+def __getattr__(name: str) -> Any:  # whatever a module has under a name
+    """A name of earlier versions."""
+    if name != "FoundKeys":
+        raise AttributeError(f"module 'sfumato.tables' has no attribute {name!r}")
+    said = "sfumato.tables.FoundKeys is now sfumato.tables.PartitionSelection"
+    warnings.warn(said, DeprecationWarning, stacklevel=2)
+    return PartitionSelection

@@ -63,7 +63,7 @@ class Top:
 
     @classmethod
     def by(cls, mechanism: TopChoice, candidates: int) -> "Top":
-        """The figures of a mechanism, for so many groups to choose from.
+        """The figures of a mechanism, for a number of groups to choose from.
 
         Guarantee: a group that is t rows behind is chosen, where the largest left is, with odds of at most
         exp(−t/scale); the union over all groups and choices leaves 5%.

@@ -46,7 +46,7 @@ def clamped(value: str | Term, bounds: Bounds) -> Clamped:
         declared = ", ".join(sorted(bounds)) or "none"
         raise NotDeclared(
             f"the range of {written(node)} does not follow from declared bounds, and reading it off the data would "
-            f"tell about people in it. Nothing was done. Declare bounds={{column: (low, high)}} for the table "
-            f"(declared: {declared}), or clip the value: sf.col('x').clip(0, 100)."
+            f"reveal something about people in it. Nothing was done. Declare bounds={{column: (low, high)}} for the "
+            f"table (declared: {declared}), or clip the value: sf.col('x').clip(0, 100)."
         )
     return Clamped(value=node, low=found[0], high=found[1])

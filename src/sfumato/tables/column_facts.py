@@ -4,7 +4,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar  # keys as a person gives them, before they are checked
 
 from sfumato.core.exact import Exact, rational
 from sfumato.core.query import check_name
@@ -83,9 +83,9 @@ class ColumnFacts:
                 f"column {self.name!r} lists {len(self.keys):,} keys, more than {MOST_KEYS:,}; nothing was done. "
                 "Group by something coarser."
             )
-        given: tuple[Any, ...] = self.keys  # dates are taken too, and held as text
+        given: tuple[object, ...] = self.keys  # dates are taken too, and held as text
         keys: list[Any] = [key.isoformat() if type(key) is date and self.type is Type.DATE else key for key in given]
-        seen: set[Any] = set()
+        seen: set[object] = set()
         for place, key in enumerate(keys, 1):
             if not _storable(key, self.type):
                 raise InvalidInput(

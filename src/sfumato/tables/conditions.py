@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 
-from sfumato.core.description import Joined, Run, Word, phrase
+from sfumato.core.description import Joined, Word, WordRun, phrase
 from sfumato.engines.expressions import (
     Absolute,
     AllOf,
     AnyOf,
     Arithmetic,
-    Case,
+    CaseWhen,
     Cast,
     Coalesce,
     Compare,
@@ -80,7 +80,7 @@ def value(node: Value) -> Word:
 
     >>> from sfumato.engines.expressions import col
     >>> value(abs(col("age")).node)
-    Run(parts=('|', 'age', '|'))
+    WordRun(parts=('|', 'age', '|'))
     """
     match node:
         case Named():
@@ -88,16 +88,16 @@ def value(node: Value) -> Word:
         case Text() | Whole() | Number() | Truth() | Date():
             return _constant(node)
         case Arithmetic():
-            return Run((_closed(node.left), f" {SIGNS[node.sign]} ", _closed(node.right)))
+            return WordRun((_closed(node.left), f" {SIGNS[node.sign]} ", _closed(node.right)))
         case Negative():
-            return Run(("−", _closed(node.part)))
+            return WordRun(("−", _closed(node.part)))
         case Absolute():
-            return Run(("|", value(node.part), "|"))
+            return WordRun(("|", value(node.part), "|"))
         case Floor():
-            return Run(("⌊", value(node.part), "⌋"))
+            return WordRun(("⌊", value(node.part), "⌋"))
         case Least() | Greatest() | Coalesce():
             return phrase(node.KIND, parts=_listed(map(value, node.parts)))
-        case Case():
+        case CaseWhen():
             return _case(node)
         case Cast():
             return phrase("value.whole" if node.to is Type.WHOLE else "value.number", part=_closed(node.part))
@@ -112,7 +112,7 @@ def value(node: Value) -> Word:
             return phrase("value.cut", part=_closed(node.part), parts=labels)
 
 
-def _case(node: Case) -> Word:
+def _case(node: CaseWhen) -> Word:
     branches: list[Word] = [
         phrase("value.branch", when=condition(branch.when), then=_closed(branch.then)) for branch in node.branches
     ]
@@ -122,7 +122,7 @@ def _case(node: Case) -> Word:
 
 
 def _compared(left: Word, operator: Operator, right: Word) -> Word:
-    return Run((left, f" {OPERATORS.get(operator, operator.value)} ", right))
+    return WordRun((left, f" {OPERATORS.get(operator, operator.value)} ", right))
 
 
 def _listed(parts: Iterable[Word]) -> Word:
@@ -132,7 +132,7 @@ def _listed(parts: Iterable[Word]) -> Word:
 def _closed(node: Value) -> Word:
     """With brackets where another sign could bind tighter."""
     words = value(node)
-    return Run(("(", words, ")")) if isinstance(node, Arithmetic | Negative) else words
+    return WordRun(("(", words, ")")) if isinstance(node, Arithmetic | Negative) else words
 
 
 def _bracketed(part: Expression) -> Word:

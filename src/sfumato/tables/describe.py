@@ -10,12 +10,11 @@ from sfumato.core.description import (
     Description,
     Form,
     Listed,
-    Measured,
+    MeasuredColumn,
     OneLine,
     Paragraph,
     Phrase,
     Range,
-    Spaced,
     Word,
     phrase,
     plain,
@@ -34,7 +33,7 @@ from sfumato.tables.measure import Measure
 if TYPE_CHECKING:
     from sfumato.core.statement import Statement
 
-__all__ = ["Quantile", "aggregate", "counts", "found_keys", "measured", "quantiles", "top_groups"]
+__all__ = ["Quantile", "aggregate", "counts", "measured", "partition_selection", "quantiles", "top_groups"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +63,7 @@ def aggregate(
     said: "Statement", measures: Sequence[Measure], *, by: Sequence[Keys], where: Expression | None, number: int | None
 ) -> Description:
     """Measures that are computed from the numbers that were drawn."""
-    height = said.query.row_height  # type: ignore[attr-defined]
+    height = said.query.row_height  # type: ignore[attr-defined]  # only queries of measures come here
     moved = said.sensitivity
     rows: dict[str, Word] = {}
     if isinstance(said.mechanism, Gaussian) and moved.l2 is not None:
@@ -82,7 +81,7 @@ def quantiles(
     return _computed(said, chosen, by=by, where=where, number=None, facts=facts, height=1)
 
 
-def found_keys(said: "Statement", over: tuple[str, ...], *, where: Expression | None) -> Description:
+def partition_selection(said: "Statement", over: tuple[str, ...], *, where: Expression | None) -> Description:
     """Values that enough persons share; a mechanism that does not belong to them is refused."""
     if not isinstance(said.mechanism, NoisyThreshold | OptimalSelection):
         raise _foreign(said)
@@ -167,13 +166,13 @@ def _computed(
     facts: dict[str, Word],
     height: int,
 ) -> Description:
-    persons, cells = _persons(said), said.query.cells  # type: ignore[attr-defined]
+    persons, cells = _persons(said), said.query.cells  # type: ignore[attr-defined]  # only queries by keys come here
     words = [measured(measure, persons=persons) for measure in measures]
     listed: list[Word] = [
         phrase("measure.named", measure=word, name=OneLine(measure.name)) if len(measures) > 1 else word
         for word, measure in zip(words, measures, strict=True)
     ]
-    figures: dict[str, Word] = {"measures": Spaced(Listed(tuple(listed)))}
+    figures: dict[str, Word] = {"measures": Listed(tuple(listed))}
     if number is not None:
         figures["number"] = f"{number:,}"
     numbers = cells * len(measures)
@@ -198,10 +197,10 @@ def _computed(
     )
 
 
-def _column(measure: Measure, words: Word) -> Measured:
+def _column(measure: Measure, words: Word) -> MeasuredColumn:
     """What a column is, and what it can be at all."""
     low, high = measure.possible or (None, None)
-    return Measured(words=words, counts=measure.counts, low=low, high=high)
+    return MeasuredColumn(words=words, counts=measure.counts, low=low, high=high)
 
 
 def _ranges(measures: Iterable[Measure | Quantile]) -> Iterable[Range]:

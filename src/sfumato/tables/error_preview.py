@@ -1,21 +1,21 @@
-"""The error to expect of a measure before anything is read: from the law of the noise and public facts alone."""
+"""The error to expect of a measure before anything is read: from the noise distribution and public facts alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from sfumato.core.query import Law
-from sfumato.inference.form import Form, Noise
+from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.needs import Need, SumOf
 from sfumato.tables.statistic_plan import Block, block_for, sum_weights
 
-__all__ = ["Preview"]
+__all__ = ["ErrorPreview"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Preview:
-    """What is known beforehand: the sums that will be noisy, the law of their noise and the level of a margin.
+class ErrorPreview:
+    """What is known beforehand: the sums that will be noisy, their noise distribution and the level of a margin.
 
     ``rows`` is how many rows a group is expected to have, or None where nobody said it; ``public`` tells that this
     is the public number of units, each of which counts once.
@@ -39,4 +39,4 @@ class Preview:
     def margin(self, weights: Sequence[Fraction]) -> Fraction:
         """The margin of a sum of independent noises with these weights."""
         noises = {Noise("expected", place, self.law): weight for place, weight in enumerate(weights) if weight}
-        return Form(Fraction(0), noises).margin(self.level)
+        return LinearCombination(Fraction(0), noises).margin(self.level)

@@ -8,7 +8,7 @@ from sfumato.core.query import Law
 from sfumato.core.release import Release
 from sfumato.engines.sufficient_statistics import Everyone, Powers
 from sfumato.inference.figure import Figure
-from sfumato.inference.form import Form, Noise
+from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.inference.moments import Moments, sums_of
 from sfumato.inference.ratio import Ratio
 from sfumato.tables.clamped import Clamped
@@ -34,11 +34,18 @@ class Reader:
     labels: Mapping[str, tuple[KeyValue, ...]]
     sources: tuple[Release, ...]
 
-    def figure(self, name: str, forms: Sequence[Form]) -> Figure:
+    def figure(self, name: str, forms: Sequence[LinearCombination]) -> Figure:
         """A column that is linear in the noisy numbers."""
         return Figure(forms=tuple(forms), labels=self.labels, measure=name, sources=self.sources)
 
-    def ratio(self, name: str, over: Sequence[Form], under: Sequence[Form], *, within: tuple[float, float]) -> Ratio:
+    def ratio(
+        self,
+        name: str,
+        over: Sequence[LinearCombination],
+        under: Sequence[LinearCombination],
+        *,
+        within: tuple[float, float],
+    ) -> Ratio:
         """A column of quotients, which are known to lie ``within``."""
         return Ratio(
             over=tuple(over),
@@ -49,11 +56,11 @@ class Reader:
             within=within,
         )
 
-    def counts(self, need: Need) -> list[Form]:
+    def counts(self, need: Need) -> list[LinearCombination]:
         """All parts of what is needed, added up in each cell."""
         return [all_of(parts) for parts in self.parts(need)]
 
-    def sums(self, of: Clamped) -> list[Form]:
+    def sums(self, of: Clamped) -> list[LinearCombination]:
         """The sum of a value in each cell."""
         block = self.block(SumOf(of))
         weights = sum_weights(of, block)
@@ -62,7 +69,7 @@ class Reader:
             return [form.shifted(Fraction(self.number or 1) * of.low) for form in sums]
         return sums
 
-    def numbers(self, of: Clamped) -> list[Form]:
+    def numbers(self, of: Clamped) -> list[LinearCombination]:
         """How many rows have a value, in each cell."""
         return [all_of(parts) for parts in self._valued(self.block(PowersOf(of, 1)))]
 
@@ -70,7 +77,7 @@ class Reader:
         """The number of rows that have a value, and the sums of it and of its squares, on [0, 1]."""
         block = self.block(PowersOf(of, 2))
         if isinstance(block.gauge, Everyone):
-            rows = Form(Fraction(self.number or 1), {})
+            rows = LinearCombination(Fraction(self.number or 1), {})
             firsts = [sums_of(parts, [HALF, ONE]) for parts in self._of(block)]
             return [
                 Moments(number=rows, first=first, second=first, product=parts[-1])
@@ -86,16 +93,16 @@ class Reader:
         """The block that meets a need."""
         return block_for(need, self.blocks)
 
-    def parts(self, need: Need) -> list[list[Form]]:
+    def parts(self, need: Need) -> list[list[LinearCombination]]:
         """The parts of what is needed in each cell, in rows: a part that is full of one row is 1."""
         return self._of(self.block(need))
 
-    def _valued(self, block: Block) -> list[list[Form]]:
+    def _valued(self, block: Block) -> list[list[LinearCombination]]:
         """The parts of the rows that have a value."""
         missing = isinstance(block.gauge, Powers) and block.gauge.missing
         return [parts[:-1] if missing else parts for parts in self._of(block)]
 
-    def _of(self, block: Block) -> list[list[Form]]:
+    def _of(self, block: Block) -> list[list[LinearCombination]]:
         first = 0
         for other in self.blocks:
             if other.key == block.key:
@@ -107,10 +114,10 @@ class Reader:
             for cell in range(self.cells)
         ]
 
-    def _form(self, place: int, unit: Fraction) -> Form:
-        return Form(self.values[place] * unit, {Noise(self.identifier, place, self.law): unit})
+    def _form(self, place: int, unit: Fraction) -> LinearCombination:
+        return LinearCombination(self.values[place] * unit, {Noise(self.identifier, place, self.law): unit})
 
 
-def all_of(parts: Sequence[Form]) -> Form:
+def all_of(parts: Sequence[LinearCombination]) -> LinearCombination:
     """The sum of all parts."""
     return sums_of(parts, [ONE] * len(parts))

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any
 
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
@@ -13,12 +12,12 @@ from sfumato.engines.bounded import KeyColumn, Share, bounded_totals
 from sfumato.engines.compile import predicate
 from sfumato.engines.counts import bounded_counts
 from sfumato.engines.expressions import AllOf, Date, Expression, Type, check, columns_of, type_of, written
-from sfumato.engines.found_keys import persons_by_key
 from sfumato.engines.joined import few_rows, joined
+from sfumato.engines.partition_selection import persons_by_key
 from sfumato.engines.public_rows import public_rows
 from sfumato.engines.quantile_counts import lattice_counts
-from sfumato.engines.sources import Source, check_one_place, opened_together
-from sfumato.engines.sufficient_statistics import Rows
+from sfumato.engines.sources import EngineTable, Source, check_one_place, opened_together
+from sfumato.engines.sufficient_statistics import RowIndicator
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.joins import Join, prefixed
@@ -26,8 +25,8 @@ from sfumato.tables.keys import Keys
 from sfumato.tables.measure import Measure
 from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.aggregate import Aggregate
-from sfumato.tables.queries.found_keys import FoundKeys
 from sfumato.tables.queries.marginals import Marginals
+from sfumato.tables.queries.partition_selection import PartitionSelection
 from sfumato.tables.queries.quantiles import Quantiles
 from sfumato.tables.question_parts import TableQuery
 
@@ -60,7 +59,7 @@ class Beside:
     @contextmanager
     def opened(
         self, joins: Sequence[Join], *, share: Share | None = None, where: Expression | None = None
-    ) -> Iterator[Any]:
+    ) -> Iterator[EngineTable]:
         """The rows with those that are joined, on their engine.
 
         Guarantee: of one person no more rows reach a private join than the limit of each side lets in, so one person's
@@ -78,7 +77,9 @@ class Beside:
                 table = joined(table, other, on=join.on, named=join.dataset.name)
             yield table
 
-    def _sides(self, join: Join, table: Any, other: Any, share: Share, where: Expression | None) -> tuple[Any, Any]:
+    def _sides(
+        self, join: Join, table: EngineTable, other: EngineTable, share: Share, where: Expression | None
+    ) -> tuple[EngineTable, EngineTable]:
         """Both sides of a private join, each held to its limit."""
         own = {column: column for column in table.columns}
         theirs = {prefixed(join.dataset, column): column for column in other.columns}
@@ -111,7 +112,7 @@ def check_columns(query: TableQuery, beside: Beside, unit: Unit) -> None:
         _check_person(unit.column, columns)
     for keys in _keys(query):
         _check_keys(keys, columns)
-    for name in query.over if isinstance(query, FoundKeys) else ():
+    for name in query.over if isinstance(query, PartitionSelection) else ():
         _check_found(name, columns)
     if query.where is not None:
         check(query.where, columns)
@@ -121,7 +122,7 @@ def check_columns(query: TableQuery, beside: Beside, unit: Unit) -> None:
         _check_number(query.names[0], query.of, columns)
 
 
-def exact_numbers(query: TableQuery, beside: Beside, *, unit: Unit, limit: Limit | None, secret: str) -> Any:
+def exact_numbers(query: TableQuery, beside: Beside, *, unit: Unit, limit: Limit | None, secret: str) -> object:
     """Add up in the engine. Sensitive: the result is exact and must meet noise before anyone sees it.
 
     Numbers for counts and measures; values and rows of each group for quantiles; persons of each key that occurs.
@@ -129,7 +130,7 @@ def exact_numbers(query: TableQuery, beside: Beside, *, unit: Unit, limit: Limit
     person = unit.column if isinstance(unit, User | Family) else None
     share = None if person is None or limit is None else Share(column=person, limit=limit, secret=secret)
     with beside.opened(query.joins, share=share, where=query.where) as table:
-        if isinstance(query, FoundKeys):
+        if isinstance(query, PartitionSelection):
             found = persons_by_key(table, where=query.where, columns=query.over, share=share)
             return {tuple(_label(part) for part in key): persons for key, persons in found.items()}
         if isinstance(query, Marginals):
@@ -139,14 +140,14 @@ def exact_numbers(query: TableQuery, beside: Beside, *, unit: Unit, limit: Limit
         keys = [key_column(keys) for keys in query.by]
         if isinstance(query, Quantiles):
             return lattice_counts(table, where=query.where, keys=keys, share=share, lattice=query.lattice)
-        gauges = [block.gauge for block in query.blocks] if isinstance(query, Aggregate) else [Rows(height=1)]
+        gauges = [block.gauge for block in query.blocks] if isinstance(query, Aggregate) else [RowIndicator(height=1)]
         totals = bounded_totals(table, where=query.where, keys=keys, share=share, gauges=gauges)
     return [number for part in totals for number in part]
 
 
 def _keys(query: TableQuery) -> list[Keys]:
     match query:
-        case FoundKeys():
+        case PartitionSelection():
             return []
         case Marginals():
             return [keys for by in query.tables for keys in by]
@@ -190,7 +191,7 @@ def _check_pair(join: Join, here: Type | None, there: Type | None, names: tuple[
 def _check_person(column: str, columns: dict[str, Type]) -> None:
     if column not in columns:
         raise InvalidInput(
-            f"the unit is told by column {column!r}, which the table does not have; nothing was read and nothing was "
+            f"column {column!r} identifies the unit, and the table does not have it; nothing was read and nothing was "
             f"spent. The columns are {', '.join(sorted(columns))}."
         )
     if columns[column] not in (Type.TEXT, Type.WHOLE):
@@ -223,7 +224,7 @@ def _check_found(name: str, columns: dict[str, Type]) -> None:
         )
     if columns[name] not in (Type.TEXT, Type.WHOLE, Type.TRUTH, Type.DATE):
         raise Unsupported(
-            f"column {name!r} cannot tell groups apart: its values do not compare exactly on every engine. Nothing was "
+            f"column {name!r} cannot identify groups: its values do not compare exactly on every engine. Nothing was "
             "read and nothing was spent."
         )
 

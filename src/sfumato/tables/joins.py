@@ -1,8 +1,8 @@
 """Joins: rows with what a public table says about them, or with other rows of the same person.
 
 A public table is looked up by a key that it has once, so no row becomes two. Two private tables are joined on the
-person and whatever else is named: then what a person's rows become hangs on that person alone, and the limit holds what
-the join made of them. A join on anything but the person would let one person move another's rows; it is refused.
+person and whatever else is named: then what a person's rows become depends on that person alone, and the limit holds
+what the join made of them. A join on anything but the person would let one person move another's rows; it is refused.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,9 @@ class Join:
         if not self.on:
             raise InvalidInput("a join needs the columns that must be equal; nothing was done. Say on='hospital'.")
         if self.content is not None and not self.public:
-            raise InvalidInput("a digest of private rows would tell about them; nothing was done. Leave content out.")
+            raise InvalidInput(
+                "a digest of private rows would reveal something about them; nothing was done. Leave content out."
+            )
 
 
 def prefixed(dataset: Dataset, column: str) -> str:

@@ -17,7 +17,7 @@ from sfumato.core.query import check_name
 from sfumato.engines.expressions import Expression
 from sfumato.inference.derived import Derived
 from sfumato.tables.clamped import Bounds, Clamped
-from sfumato.tables.error_preview import Preview
+from sfumato.tables.error_preview import ErrorPreview
 from sfumato.tables.estimators import Reader
 from sfumato.tables.needs import Need
 
@@ -44,7 +44,7 @@ class Measure(ABC):
     adds_up: ClassVar[bool] = False
     """Whether the answers of parts of the data add up to that of the whole."""
     of_public_number: ClassVar[bool] = False
-    """Whether it can be told of a public number of units, each of which counts once."""
+    """Whether it can be computed for a public number of units, each of which counts once."""
     name: str
 
     def __post_init__(self) -> None:
@@ -60,8 +60,8 @@ class Measure(ABC):
         """The column: numbers and intervals from noisy sums."""
 
     @abstractmethod
-    def margin(self, preview: Preview) -> Fraction | None:
-        """The margin to expect before anything is read, or None where it cannot be told.
+    def margin(self, preview: ErrorPreview) -> Fraction | None:
+        """The margin to expect before anything is read, or None where it is not known.
 
         Counts and sums have exact margins. A quotient needs the rows that a group is expected to have; its margin is
         what the noise alone makes of that many, at the worst place of the range.
@@ -74,7 +74,7 @@ class Measure(ABC):
 
     @property
     def words_of_rows(self) -> str:
-        """The same where single rows are protected and nothing tells persons apart."""
+        """The same where single rows are protected and nothing identifies persons."""
         return self.words
 
     @property
@@ -85,7 +85,7 @@ class Measure(ABC):
     @property
     def parts(self) -> Mapping[str, Clamped | Expression]:
         """The values and conditions that it is about, by the names that messages have for them."""
-        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]  # every measure is a dataclass
         return {
             "value" if name == "of" else name: part
             for name, part in fields.items()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any  # values of the type that their column says
 
 from sfumato.core.query import Dataset
 from sfumato.engines.expressions import Type
@@ -125,7 +125,7 @@ def _arrow(data: object) -> "pa.Table":
         ) from None
 
 
-def _type(name: str, dtype: Any) -> Type:
+def _type(name: str, dtype: "pa.DataType") -> Type:
     import pyarrow as pa
 
     kinds = {

@@ -13,15 +13,15 @@ from sfumato.tables.keys import Keys
 from sfumato.tables.measures import MEASURES
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
-from sfumato.tables.queries.found_keys import FoundKeys
 from sfumato.tables.queries.marginals import Marginals
+from sfumato.tables.queries.partition_selection import PartitionSelection
 from sfumato.tables.queries.quantiles import Quantiles
 from sfumato.tables.queries.top import TopGroups
 
 __all__ = ["TABLE_QUERIES", "TableQuery", "check_parts"]
 
-TableQuery = Count | Aggregate | Quantiles | FoundKeys | TopGroups | Marginals
-TABLE_QUERIES = (Count, Aggregate, Quantiles, FoundKeys, TopGroups, Marginals)
+TableQuery = Count | Aggregate | Quantiles | PartitionSelection | TopGroups | Marginals
+TABLE_QUERIES = (Count, Aggregate, Quantiles, PartitionSelection, TopGroups, Marginals)
 PARTS = frozenset((*TABLE_QUERIES, Dataset, Join, Keys, Clamped, *MEASURES, *EXPRESSIONS))
 PLAIN = frozenset((str, int, bool, Fraction, NoneType, Operator, Part, Sign, Type))
 
@@ -36,7 +36,7 @@ def check_parts(part: object) -> None:
             for inner in part:
                 check_parts(inner)
     elif type(part) in PARTS:
-        for field in dataclasses.fields(part):  # type: ignore[arg-type]
+        for field in dataclasses.fields(part):  # type: ignore[arg-type]  # all PARTS are dataclasses
             check_parts(getattr(part, field.name))
     elif type(part) not in PLAIN:
         raise Unsupported(

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar  # arguments by name, each of a type of its own
 
+from sfumato.core.deprecation import renamed
 from sfumato.core.exact import natural
 from sfumato.core.limits import Limit
 from sfumato.core.query import check_name
@@ -19,15 +20,16 @@ from sfumato.tables.schema_file import VERSION, from_toml, read, to_toml
 __all__ = ["ColumnFacts", "Schema"]
 
 
+@renamed(number="n_units")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schema:
     """The public facts about a table. A table that is declared with a schema has its columns and no others.
 
-    ``unit`` is the column that tells persons apart, ``limit`` how much of each counts; ``number`` is how many units
-    there are, where that is public (only under *replace* can it be used), and ``population`` a public bound on how many
-    there could be, which δ is judged by. ``derived`` is the steward's word that each row depends on the rows of one
-    unit only, for data that cannot be shown to be row-wise, such as a view. Assumes: nothing of this was looked up
-    in the rows. Public: every field.
+    ``unit`` is the column that identifies persons, ``limit`` how much of each counts; ``n_units`` is how many units
+    there are, where that is public (only under *replace* can it be used; in a file it is ``number``), and
+    ``population`` a public bound on how many there could be, which δ is judged by. ``derived`` is the steward's word
+    that each row depends on the rows of one unit only, for data that cannot be shown to be row-wise, such as a view.
+    Assumes: nothing of this was looked up in the rows. Public: every field.
 
     >>> region = ColumnFacts(name="region", type=Type.TEXT, keys=("north", "south"))
     >>> visits = Schema(name="visits", edition="2026-10", unit="id", limit=Limit(groups=2, rows_per_group=3),
@@ -43,7 +45,7 @@ class Schema:
     edition: str | None = None
     unit: str | None = None
     limit: Limit | None = None
-    number: int | None = None
+    n_units: int | None = None
     population: int | None = None
     derived: bool = False
 
@@ -57,19 +59,19 @@ class Schema:
         for text, what in ((self.name, "name"), (self.edition, "version")):
             if text is not None:
                 check_name(text, f"the {what} of a dataset")
-        if self.unit is None and (self.limit is not None or self.number is not None):
+        if self.unit is None and (self.limit is not None or self.n_units is not None):
             raise InvalidInput(
-                "a limit or a number of persons was declared without the column that tells persons apart; nothing was "
+                "a limit or a number of persons was declared without the column that identifies persons; nothing was "
                 "done. Declare the unit column."
             )
         if self.unit is not None:
             self._check_unit(self.unit)
         check_derived(self.derived)
-        for value, what in ((self.number, "number"), (self.population, "population")):
+        for value, what in ((self.n_units, "n_units"), (self.population, "population")):
             if value is not None:
                 natural(value, what)
-        if self.number is not None and self.population is not None and self.number > self.population:
-            raise InvalidInput("there are more persons (number) than there could be (population); nothing was done.")
+        if self.n_units is not None and self.population is not None and self.n_units > self.population:
+            raise InvalidInput("there are more persons than there could be (population); nothing was done.")
 
     def _check_unit(self, unit: str) -> None:
         found = next((column for column in self.columns if column.name == unit), None)
@@ -93,9 +95,9 @@ class Schema:
     def to_toml(self) -> str:
         """Write the schema as TOML; reading it again gives the same schema."""
         limit = self.limit
-        parts: dict[str, dict[str, Any]] = {
+        parts: dict[str, dict[str, object]] = {
             "dataset": {"name": self.name, "version": self.edition, "derived": self.derived or None},
-            "unit": {"column": self.unit, "number": self.number, "population": self.population},
+            "unit": {"column": self.unit, "number": self.n_units, "population": self.population},
             "limit": {} if limit is None else {"groups": limit.groups, "rows_per_group": limit.rows_per_group},
         }
         return to_toml(parts, self.columns)
@@ -138,7 +140,7 @@ class Schema:
         persons = isinstance(unit, User | Family)
         if isinstance(unit, User | Family) and self.unit is not None and unit.column != self.unit:
             raise Refused(
-                f"the schema tells persons apart by {self.unit!r}, and the vault protects {describe(unit)}: these need "
+                f"the schema identifies persons by {self.unit!r}, and the vault protects {describe(unit)}: these need "
                 "not be the same people. Nothing was done. Use one column in both."
             )
         if isinstance(unit, User | Family) and unit.column not in self.types:

@@ -27,12 +27,12 @@ version = 1  # of this kind of file
 UNIT = """\
 
 [unit]
-# Who is protected: the column that tells persons apart. It must hold text or whole numbers.
+# Who is protected: the column that identifies persons. It must hold text or whole numbers.
 {column}
 # population = 1000000  # a public bound on how many persons there could be; δ is judged by it
 # number = 1000         # how many persons there are, if that is public; used only where neighbours replace each other
 
-# How much of each person counts: at most so many groups, with at most so many rows in each. More means more noise.
+# How much of each person counts: the most groups, and the most rows in each. More means more noise.
 # [limit]
 # groups = 1
 # rows_per_group = 1

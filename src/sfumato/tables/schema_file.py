@@ -7,8 +7,10 @@ from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from sfumato.core.exact import natural
+from sfumato.core.foreign import TomlTable
 from sfumato.core.limits import Limit
 from sfumato.engines.expressions import Type
 from sfumato.errors import InvalidInput, SfumatoError, Unsupported
@@ -64,7 +66,7 @@ def from_toml(text: str, schema: Callable[..., Made]) -> Made:
             edition=_text(dataset, "version", "dataset"),
             unit=_text(unit, "column", "unit"),
             limit=_made("limit", lambda: Limit(**limit)) if limit else None,
-            number=unit.get("number"),
+            n_units=_counted(unit, "number"),
             population=unit.get("population"),
             derived=dataset.get("derived", False),
             columns=tuple(_column(name, _table(columns, name, "columns.")) for name in columns),
@@ -72,7 +74,7 @@ def from_toml(text: str, schema: Callable[..., Made]) -> Made:
     )
 
 
-def _version(body: Mapping[str, Any]) -> None:
+def _version(body: TomlTable) -> None:
     if body.get("kind") != "schema":
         raise InvalidInput('kind = "schema" is missing: this is another kind of file, and was not read.')
     version = body.get("version")
@@ -85,7 +87,7 @@ def _version(body: Mapping[str, Any]) -> None:
         )
 
 
-def _column(name: str, facts: Mapping[str, Any]) -> ColumnFacts:
+def _column(name: str, facts: TomlTable) -> ColumnFacts:
     place = f"columns.{name}"
     _known(facts, place, {"type", "bounds", "keys"})
     if not isinstance(facts.get("type"), str) or facts["type"] not in WORDS:
@@ -115,20 +117,20 @@ def _made(place: str, make: Callable[[], Made]) -> Made:
         raise type(wrong)(f"{place}: {wrong}") from None
 
 
-def _part(body: Mapping[str, Any], name: str, known: set[str]) -> Mapping[str, Any]:
+def _part(body: TomlTable, name: str, known: set[str]) -> TomlTable:
     part = _table(body, name) if name in body else {}
     _known(part, name, known)
     return part
 
 
-def _table(body: Mapping[str, Any], name: str, above: str = "") -> Mapping[str, Any]:
+def _table(body: TomlTable, name: str, above: str = "") -> TomlTable:
     found = body.get(name)
     if not isinstance(found, dict):
         raise InvalidInput(f"{above}{name} must be a table, such as [{above}{name}]; the schema was not read.")
     return found
 
 
-def _known(body: Mapping[str, Any], place: str, known: Iterable[str]) -> None:
+def _known(body: TomlTable, place: str, known: Iterable[str]) -> None:
     for name in body:
         if name not in known:
             raise InvalidInput(
@@ -136,7 +138,12 @@ def _known(body: Mapping[str, Any], place: str, known: Iterable[str]) -> None:
             )
 
 
-def _text(body: Mapping[str, Any], name: str, place: str) -> str | None:
+def _counted(body: TomlTable, name: str) -> int | None:
+    value = body.get(name)
+    return None if value is None else natural(value, name)
+
+
+def _text(body: TomlTable, name: str, place: str) -> str | None:
     value = body.get(name)
     if value is not None and not isinstance(value, str):
         raise InvalidInput(f'{place}.{name} must be a text in quotes, such as "visits"; the schema was not read.')
@@ -146,7 +153,7 @@ def _text(body: Mapping[str, Any], name: str, place: str) -> str | None:
 # ---------------------------------------------------------------------------------------------------------- writing
 
 
-def to_toml(parts: Mapping[str, Mapping[str, Any]], columns: Iterable[ColumnFacts]) -> str:
+def to_toml(parts: Mapping[str, TomlTable], columns: Iterable[ColumnFacts]) -> str:
     """Write the parts of a schema and the facts about its columns as TOML; a fact that is None is left out."""
     lines = ['kind = "schema"', f"version = {VERSION}"]
     for name, facts in parts.items():
@@ -159,7 +166,7 @@ def to_toml(parts: Mapping[str, Mapping[str, Any]], columns: Iterable[ColumnFact
     return "\n".join(lines) + "\n"
 
 
-def _written(place: str, facts: Mapping[str, Any]) -> list[str]:
+def _written(place: str, facts: TomlTable) -> list[str]:
     given = {name: value for name, value in facts.items() if value is not None}
     return ["", f"[{place}]", *(f"{name} = {text_of(value)}" for name, value in given.items())] if given else []
 

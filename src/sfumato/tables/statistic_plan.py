@@ -13,19 +13,28 @@ from typing import Protocol
 
 from sfumato.engines.expressions import Expression
 from sfumato.engines.lattice import Lattice
-from sfumato.engines.sufficient_statistics import Everyone, Gauge, Persons, Powers, Products, Rows, Signed, Split
+from sfumato.engines.sufficient_statistics import (
+    Everyone,
+    Gauge,
+    Persons,
+    Powers,
+    Products,
+    RowIndicator,
+    Signed,
+    Split,
+)
 from sfumato.errors import InvalidInput, Refused
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.contribution import Move, Reach
 from sfumato.tables.needs import CountPersons, CountRows, Need, OwnSums, PowersOf, ProductsOf, SplitRows, SumOf
 
-__all__ = ["Block", "Key", "Planned", "block_for", "blocks_of", "sum_weights"]
+__all__ = ["Block", "Key", "NamedNeeds", "block_for", "blocks_of", "sum_weights"]
 
 STEPS = 2**30  # of a lattice; 2^15 for squares and products, so that every row has the same height
 ROOT = 2**15
 
 
-class Planned(Protocol):
+class NamedNeeds(Protocol):
     """What is planned for: something with a name that states the sums it needs."""
 
     @property
@@ -40,7 +49,7 @@ class Planned(Protocol):
 
     @property
     def of_public_number(self) -> bool:
-        """Whether it can be told of a public number of units, each of which counts once."""
+        """Whether it can be computed for a public number of units, each of which counts once."""
         ...
 
 
@@ -101,7 +110,7 @@ def _at(blocks: Sequence[Block], *keys: Key) -> Block:
     return next(known[key] for key in keys if key in known)
 
 
-def blocks_of(measures: Sequence[Planned], *, number: int | None = None) -> tuple[Block, ...]:
+def blocks_of(measures: Sequence[NamedNeeds], *, number: int | None = None) -> tuple[Block, ...]:
     """The blocks for some measures; with a public ``number`` of units, every unit counts exactly once."""
     needs = [need for measure in measures for need in measure.needs]
     if number is not None:
@@ -120,7 +129,7 @@ def blocks_of(measures: Sequence[Planned], *, number: int | None = None) -> tupl
         lattice, missing = _lattice(of, ROOT if degree == 2 else STEPS), all_rows and not found
         found[Key("powers", (of,))] = Powers(lattice=lattice, degree=degree, missing=missing)
     if all_rows and not found:
-        found[Key("rows", (None,))] = Rows(height=height)
+        found[Key("rows", (None,))] = RowIndicator(height=height)
     for of in sums:
         if of not in degrees:
             found[Key("signed", (of,))] = _signed(of)
@@ -128,7 +137,7 @@ def blocks_of(measures: Sequence[Planned], *, number: int | None = None) -> tupl
     for need in needs:
         match need:
             case CountRows() if need.condition is not None:
-                found[Key("rows", (need.condition,))] = Rows(height=height, condition=need.condition)
+                found[Key("rows", (need.condition,))] = RowIndicator(height=height, condition=need.condition)
             case CountPersons():
                 found[Key("persons")] = Persons(height=height)
             case ProductsOf(first=first, second=second, degree=degree):
@@ -144,7 +153,7 @@ def blocks_of(measures: Sequence[Planned], *, number: int | None = None) -> tupl
     )
 
 
-def _with_everyone(measures: Sequence[Planned], needs: Sequence[Need]) -> tuple[Block, ...]:
+def _with_everyone(measures: Sequence[NamedNeeds], needs: Sequence[Need]) -> tuple[Block, ...]:
     found: dict[Key, Gauge] = {}
     for measure in measures:
         if not measure.of_public_number:
@@ -155,7 +164,9 @@ def _with_everyone(measures: Sequence[Planned], needs: Sequence[Need]) -> tuple[
     degrees = _degrees(needs)
     for need in needs:
         if not isinstance(need, SumOf | PowersOf):
-            raise InvalidInput(f"{type(need).__name__} cannot be told of a public number; nothing was done.")
+            raise InvalidInput(
+                f"{type(need).__name__} cannot be computed for a public number of units; nothing was done."
+            )
         degree = degrees.get(need.of, 1)
         lattice = _lattice(need.of, ROOT if degree == 2 else STEPS)
         found[Key("everyone", (need.of,))] = Everyone(lattice=lattice, degree=degree)
@@ -202,7 +213,7 @@ def _signed(of: Clamped) -> Signed:
 def _reach(gauge: Gauge) -> Reach:
     """How far one row moves the parts of a gauge."""
     match gauge:
-        case Rows(height=height):
+        case RowIndicator(height=height):
             return Reach(numbers=1, alone=_along(height), met=_along(height))
         case Persons(height=height):
             return Reach(numbers=1, alone=_along(height), met=_along(height), once=True)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
+from sfumato.core.deprecation import renamed
 from sfumato.core.exact import Exact, natural, rational
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, Query, ReleasedQuery
@@ -34,7 +35,7 @@ class _Holding:
 
     source: Source
     limit: Limit | None
-    number: int | None
+    n_units: int | None
 
 
 class TableStore:
@@ -46,6 +47,7 @@ class TableStore:
         self._public: dict[Dataset, PublicTable] = {}
         self._secret = secrets.token_hex(16)
 
+    @renamed(number="n_units")
     def declare(
         self,
         data: object,
@@ -56,7 +58,7 @@ class TableStore:
         limit: Limit | None = None,
         bounds: Mapping[str, tuple[Exact, Exact]] | None = None,
         keys: Mapping[str, Iterable[KeyValue | date]] | None = None,
-        number: int | None = None,
+        n_units: int | None = None,
         derived: bool = False,
     ) -> Table:
         """Declare a table: where its rows are, and the public facts about them.
@@ -65,7 +67,7 @@ class TableStore:
 
         ``version`` is a label of yours for this state of the data (a random one if you give none). ``limit`` says how
         much of each person counts and is enforced. ``keys`` lists, for each column to group by, all its values;
-        ``bounds`` gives, for each column to sum, the public range that its values are held to. ``number`` is how many
+        ``bounds`` gives, for each column to sum, the public range that its values are held to. ``n_units`` is how many
         units there are, where that is public: under *replace*, and used where every unit counts as one row. A
         ``schema`` says all this at once; what is given beside it takes its place.
 
@@ -88,7 +90,7 @@ class TableStore:
             name, version, limit = name or said["name"], version or said["version"], limit or said["limit"]
             bounds, keys = {**said["bounds"], **(bounds or {})}, {**said["keys"], **(keys or {})}
             derived = derived or schema.derived
-            number = schema.number if number is None and self._unit.relation is Relation.REPLACE else number
+            n_units = schema.n_units if n_units is None and self._unit.relation is Relation.REPLACE else n_units
         check_derived(derived)
         if name is None:
             raise NotDeclared("a table needs a public name, which its releases state. Say name='visits'.")
@@ -98,23 +100,23 @@ class TableStore:
         if dataset in self._holdings:
             raise Refused(
                 f"{name!r} version {version!r} is declared already, and stored answers would be mixed with those of "
-                "other rows. Nothing was done. Give the new state of the data a version of its own."
+                "other rows. Nothing was done. Give the new state of the data a new version."
             )
         ranges = {column: _range(column, pair) for column, pair in (bounds or {}).items()}
         declared = {column: keys_of(column, values) for column, values in (keys or {}).items()}
         contribution(self._unit, limit)  # refuses a unit or a limit that does not fit rows
-        if number is not None and self._unit.relation is not Relation.REPLACE:
+        if n_units is not None and self._unit.relation is not Relation.REPLACE:
             raise Refused(
                 "the number of units is secret under add/remove, and saying it would undo that. Nothing was done. "
                 "Leave it out, or protect units under replace."
             )
-        if number is not None:
-            natural(number, "number")
+        if n_units is not None:
+            natural(n_units, "n_units")
         single = limit is None or (limit.groups, limit.rows_per_group) == (1, 1)
         source = Source(data, types, derived=derived, unit=_told_by(self._unit))
-        self._holdings[dataset] = _Holding(source=source, limit=limit, number=number)
+        self._holdings[dataset] = _Holding(source=source, limit=limit, n_units=n_units)
         return Table(
-            gate=self._setting.gate, dataset=dataset, keys=declared, bounds=ranges, number=number if single else None
+            gate=self._setting.gate, dataset=dataset, keys=declared, bounds=ranges, n_units=n_units if single else None
         )
 
     def public(self, data: object, *, name: str | None = None, version: str = "1") -> PublicTable:
@@ -155,11 +157,11 @@ class TableStore:
                         "its content is another. Nothing was read and nothing was spent. Make questions with the "
                         "methods of the table."
                     )
-        number = self._holdings[query.dataset].number
-        if isinstance(query, Aggregate) and query.number not in (None, number):
+        n_units = self._holdings[query.dataset].n_units
+        if isinstance(query, Aggregate) and query.number not in (None, n_units):
             raise Refused(
                 f"the number of units that this asks with was not declared for {query.dataset.name!r}; nothing was "
-                "read and nothing was spent. Declare number=… with the table."
+                "read and nothing was spent. Declare n_units=… with the table."
             )
 
     def limit(self, query: TableQuery) -> Limit | None:
@@ -182,7 +184,7 @@ class TableStore:
         """What the rows are known by, once the columns were looked at."""
         return {dataset: self._holdings[dataset].source.stored for dataset in self.private(query)}
 
-    def read(self, query: TableQuery) -> Any:
+    def read(self, query: TableQuery) -> object:
         """Add up in the engine. Sensitive: the result is exact."""
         limit = self._holdings[query.dataset].limit
         return exact_numbers(query, self._beside(query), unit=self._unit, limit=limit, secret=self._secret)
@@ -203,7 +205,7 @@ class TableStore:
 
 
 def _told_by(unit: Unit) -> tuple[str, ...]:
-    """The column that tells units apart, where there is one."""
+    """The column that identifies units, where there is one."""
     return (unit.column,) if isinstance(unit, User | Family) else ()
 
 

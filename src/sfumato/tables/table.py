@@ -1,11 +1,12 @@
 """Tables: the handle that an analyst builds questions with; it holds public facts and no rows."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import InitVar, dataclass, field, replace
 from datetime import date
 from fractions import Fraction
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from sfumato.core.deprecation import renamed, withdrawn
 from sfumato.core.exact import Exact, probability
 from sfumato.core.query import Dataset
 from sfumato.core.question import Gate, Question
@@ -25,8 +26,8 @@ from sfumato.tables.measures.variation import standard_deviation, variance
 from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
-from sfumato.tables.queries.found_keys import FoundKeys
 from sfumato.tables.queries.marginals import Marginals
+from sfumato.tables.queries.partition_selection import PartitionSelection
 from sfumato.tables.queries.quantiles import Quantiles
 from sfumato.tables.queries.top import TopGroups
 
@@ -35,6 +36,8 @@ __all__ = ["Table"]
 Some = TypeVar("Some", bound=str | Exact | tuple[str, str])
 
 
+@withdrawn(gate="the vault that declared the table")
+@renamed(number="n_units")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """Rows about people, behind a gate.
@@ -52,14 +55,18 @@ class Table:
     ({'sex': ['F', 'M']}, 6)
     """
 
-    gate: Gate
+    gate: InitVar[Gate]
+    _gate: Gate = field(init=False, repr=False)
     dataset: Dataset
     keys: Mapping[str, Keys]
     bounds: Mapping[str, tuple[Fraction, Fraction]]
-    number: int | None = None
+    n_units: int | None = None
     predicate: Expression | None = None
     by: tuple[Keys, ...] = ()
     joins: tuple[Join, ...] = ()
+
+    def __post_init__(self, gate: Gate) -> None:
+        object.__setattr__(self, "_gate", gate)
 
     def where(self, predicate: Expression | str) -> "Table":
         """Keep the rows that meet a predicate, such as ``sf.col("age") >= 65``; several calls must all be met.
@@ -83,7 +90,7 @@ class Table:
                 f"where(...) takes a predicate such as sf.col('age') >= 65 and was given {type(predicate).__name__}; "
                 "nothing was done."
             )
-        return replace(self, predicate=predicate if self.predicate is None else self.predicate & predicate)
+        return self._with(predicate=predicate if self.predicate is None else self.predicate & predicate)
 
     def join(
         self, other: "Table | PublicTable", on: str | Sequence[str | tuple[str, str]] | Mapping[str, str]
@@ -96,10 +103,10 @@ class Table:
 
         Guarantee: no person changes what is counted of another; a join that would is refused when it is asked.
 
-        >>> import pyarrow as pa
-        >>> from sfumato.demo.clinic import visits
-        >>> table = visits()
-        >>> places = table.gate.public(pa.table({"hospital": ["A", "B"], "region": ["north", "south"]}), name="places")
+        >>> import pyarrow as pa, sfumato as sf
+        >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=1), name="trial")
+        >>> table = vault.table(pa.table({"hospital": ["A", "B", "A"]}), name="visits", version="1")
+        >>> places = vault.public(pa.table({"hospital": ["A", "B"], "region": ["north", "south"]}), name="places")
         >>> table.join(places, on="hospital").group_by("places.region").count().query.labels()
         {'places.region': ['north', 'south']}
         """
@@ -115,7 +122,7 @@ class Table:
                 found, limits = other.keys(column, name), other.bounds(column)
                 keys |= {} if found is None else {name: found}
                 bounds |= {} if limits is None else {name: limits}
-        elif isinstance(other, Table) and other.gate is self.gate and other._as_declared:
+        elif isinstance(other, Table) and other._gate is self._gate and other._as_declared:
             for column, found in other.keys.items():
                 keys[prefixed(other.dataset, column)] = replace(found, column=prefixed(other.dataset, column))
             bounds |= {prefixed(other.dataset, column): limits for column, limits in other.bounds.items()}
@@ -130,7 +137,7 @@ class Table:
             public=isinstance(other, PublicTable),
             content=other.content if isinstance(other, PublicTable) else None,
         )
-        return replace(self, keys=keys, bounds=bounds, number=None, joins=(*self.joins, join))
+        return self._with(keys=keys, bounds=bounds, n_units=None, joins=(*self.joins, join))
 
     def group_by(self, *columns: str, other: str | None = None, **values: Term) -> "Table":
         """Ask for one answer for each value of these columns; their values must have been declared as keys.
@@ -149,7 +156,7 @@ class Table:
         keys = [*(self._declared(column) for column in columns), *(_computed(*named) for named in values.items())]
         if other is not None:
             keys = [replace(each, other=other) for each in keys]
-        return replace(self, by=self.by + tuple(keys))
+        return self._with(by=self.by + tuple(keys))
 
     def sql(self, text: str, *others: "Table | PublicTable") -> Question:
         """Ask in SQL: ``SELECT sex, COUNT(*) AS n FROM visits GROUP BY sex``; it becomes the same question.
@@ -175,7 +182,7 @@ class Table:
         6
         """
         return Question(
-            query=Count(dataset=self.dataset, where=self.predicate, by=self.by, joins=self.joins), gate=self.gate
+            query=Count(dataset=self.dataset, where=self.predicate, by=self.by, joins=self.joins), gate=self._gate
         )
 
     def persons(self) -> Question:
@@ -204,7 +211,7 @@ class Table:
     def mean(self, value: str | Term) -> Question:
         """Ask for the mean of a column, or of a value computed from columns, in each group.
 
-        Rows without a value do not count. ``preview(rows=…)`` tells the margin in a group of so many rows.
+        Rows without a value do not count. ``preview(rows=…)`` gives the margin in a group of this many rows.
 
         >>> from sfumato.demo.clinic import visits
         >>> few, many = (visits().mean("sbp").preview(epsilon=1, rows=rows).margin for rows in (100, 1000))
@@ -284,7 +291,7 @@ class Table:
                 "nothing was done."
             )
         name = value if isinstance(value, str) else "bin"
-        return replace(self, by=(*self.by, _computed(name, term.cut(edges)))).count()
+        return self._with(by=(*self.by, _computed(name, term.cut(edges)))).count()
 
     def median(self, value: str | Term) -> Question:
         """Ask for the median, in each group.
@@ -313,7 +320,7 @@ class Table:
             by=self.by,
             joins=self.joins,
         )
-        return Question(query=query, gate=self.gate)
+        return Question(query=query, gate=self._gate)
 
     def find_keys(self, *columns: str, counted: bool = True) -> Question:
         """Ask which values of some columns enough persons share; release it with a δ.
@@ -328,12 +335,14 @@ class Table:
         ('hospital', 'persons')
         >>> visits().find_keys("hospital").release(epsilon=1)
         Traceback (most recent call last):
-        sfumato.errors.NotDeclared: keys that nobody declared cannot be found without a δ: ...
+        sfumato.errors.NotDeclared: private key discovery needs a δ: ...
         """
         if self.by:
             raise InvalidInput("keys are found in a table that is not grouped; nothing was done.")
-        query = FoundKeys(dataset=self.dataset, over=columns, counted=counted, where=self.predicate, joins=self.joins)
-        return Question(query=query, gate=self.gate)
+        query = PartitionSelection(
+            dataset=self.dataset, over=columns, counted=counted, where=self.predicate, joins=self.joins
+        )
+        return Question(query=query, gate=self._gate)
 
     def with_keys(self, **keys: Iterable[KeyValue | date]) -> "Table":
         """The table with further declared keys, such as those that were found; each must be a public fact.
@@ -342,7 +351,7 @@ class Table:
         >>> visits().with_keys(age=[19, 34, 58]).group_by("age").count().query.labels()
         {'age': [19, 34, 58]}
         """
-        return replace(self, keys={**self.keys, **{column: keys_of(column, values) for column, values in keys.items()}})
+        return self._with(keys={**self.keys, **{column: keys_of(column, values) for column, values in keys.items()}})
 
     def marginals(self, *tables: Sequence[str]) -> Question:
         """Ask for several tables of counts at once, such as ``["age"], ["age", "sex"]``, for one charge.
@@ -361,7 +370,7 @@ class Table:
             where=self.predicate,
             joins=self.joins,
         )
-        return Question(query=query, gate=self.gate)
+        return Question(query=query, gate=self._gate)
 
     def top(self, choices: int) -> Question:
         """Ask which groups have the most rows: their names, not their counts.
@@ -371,7 +380,7 @@ class Table:
         ['place', 'hospital']
         """
         query = TopGroups(dataset=self.dataset, by=self.by, choices=choices, where=self.predicate, joins=self.joins)
-        return Question(query=query, gate=self.gate)
+        return Question(query=query, gate=self._gate)
 
     def agg(self, /, **measures: Asked) -> Question:
         """Ask for several measures at once, such as ``n=sf.count(), sbp=sf.mean("sbp")``: one scan, one charge.
@@ -402,17 +411,20 @@ class Table:
                 number=self._public_number(named),
                 joins=self.joins,
             ),
-            gate=self.gate,
+            gate=self._gate,
         )
+
+    def _with(self, **changes: Any) -> "Table":  # fields, each of its own type
+        return replace(self, gate=self._gate, **changes)
 
     @property
     def _as_declared(self) -> bool:
         return self.predicate is None and not self.joins and not self.by
 
     def _public_number(self, measures: Sequence[Measure]) -> int | None:
-        """The public number of units, where it tells how many rows the answer is about."""
+        """The public number of units, where it says how many rows the answer is about."""
         plain = self.predicate is None and not self.by and all(each.of_public_number for each in measures)
-        return self.number if plain else None
+        return self.n_units if plain else None
 
     def _declared(self, column: str) -> Keys:
         if not isinstance(column, str):
@@ -423,7 +435,7 @@ class Table:
         if column not in self.keys:
             declared = ", ".join(sorted(self.keys)) or "none"
             raise NotDeclared(
-                f"values of {column!r} are not declared, and reading them off the data would tell who is in it. "
+                f"values of {column!r} are not declared, and reading them off the data would reveal who is in it. "
                 f"Nothing was done. Declare keys={{{column!r}: [...]}} for the table (declared: {declared})."
             )
         return self.keys[column]

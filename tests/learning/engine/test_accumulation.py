@@ -66,7 +66,8 @@ def test_a_sum_of_few_units_may_be_kept_in_single_precision() -> None:
     wide = Engine(nn.Linear(3, 2).double(), F.mse_loss)
     assert wide.sum(torch.zeros(4, 3).double(), torch.zeros(4, 2).double()).flat.dtype is torch.float64
     assert (
-        Engine(model, F.mse_loss, way="semantic").sum(torch.zeros(4, 3), torch.zeros(4, 2)).flat.dtype is torch.float64
+        Engine(model, F.mse_loss, grad_mode="semantic").sum(torch.zeros(4, 3), torch.zeros(4, 2)).flat.dtype
+        is torch.float64
     )
 
 
@@ -107,6 +108,7 @@ def test_sums_are_in_full_precision_whatever_is_set(monkeypatch: pytest.MonkeyPa
     assert seen == ["highest", "highest"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("unit", ["record", "user"])
 def test_a_sum_is_that_of_its_units(unit: str) -> None:
     """Units of very different sizes that nearly cancel: the sum of all is within the error of the sum of each alone."""
@@ -116,7 +118,7 @@ def test_a_sum_is_that_of_its_units(unit: str) -> None:
     x = torch.randn(shape) * 10.0 ** torch.randint(-3, 4, (120, *(1,) * (len(shape) - 1)))
     x[1::2] = -x[::2] * (1 + 1e-3)
     y = torch.randint(0, 3, shape[:-1])
-    engine = Engine(model, F.cross_entropy, clip=1.0, unit=unit, way="fast")  # type: ignore[arg-type]
+    engine = Engine(model, F.cross_entropy, clip=1.0, unit=unit, grad_mode="fast")  # type: ignore[arg-type]
     whole, alone = engine.sum(x, y).flat, torch.zeros(15, dtype=torch.float64)
     for number in range(120):
         present = torch.zeros(shape[:-1], dtype=torch.bool)
@@ -128,7 +130,7 @@ def test_a_sum_is_that_of_its_units(unit: str) -> None:
 def test_one_unit_more_moves_the_sum_by_at_most_what_is_charged() -> None:
     torch.manual_seed(3)
     model, x, y = nn.Linear(20, 4), torch.randn(500, 20) * 50, torch.randint(0, 4, (500,))
-    engine = Engine(model, F.cross_entropy, clip=1.0, way="fast")
+    engine = Engine(model, F.cross_entropy, clip=1.0, grad_mode="fast")
     whole, farthest = engine.sum(x, y).flat, 0.0
     for number in range(0, 500, 7):
         present = torch.arange(500) != number

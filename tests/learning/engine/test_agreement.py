@@ -35,8 +35,8 @@ def test_records(name: str) -> None:
     present = torch.ones(len(x), dtype=torch.bool)
     present[2] = False
     clip = float(Engine(model, F.cross_entropy).sum(x, y).norms.median())
-    fast = Engine(model, F.cross_entropy, clip=clip, way="fast").sum(x, y, present)
-    slow = Engine(model, F.cross_entropy, clip=clip, way="semantic").sum(x, y, present)
+    fast = Engine(model, F.cross_entropy, clip=clip, grad_mode="fast").sum(x, y, present)
+    slow = Engine(model, F.cross_entropy, clip=clip, grad_mode="semantic").sum(x, y, present)
     close(fast, slow)
     assert float(fast.norms[2]) == 0 == float(fast.losses[2])
     assert (fast.norms > clip).any()
@@ -48,8 +48,8 @@ def test_users(name: str) -> None:
     make, data = ALL[name]
     model, (x, y, present) = make(), users(data)
     clip = float(Engine(model, F.cross_entropy, unit="user").sum(x, y, present).norms[0]) * 0.9
-    fast = Engine(model, F.cross_entropy, clip=clip, unit="user", way="fast").sum(x, y, present)
-    slow = Engine(model, F.cross_entropy, clip=clip, unit="user", way="semantic").sum(x, y, present)
+    fast = Engine(model, F.cross_entropy, clip=clip, unit="user", grad_mode="fast").sum(x, y, present)
+    slow = Engine(model, F.cross_entropy, clip=clip, unit="user", grad_mode="semantic").sum(x, y, present)
     close(fast, slow)
     assert float(fast.norms[1]) == 0 < float(fast.norms[0])
 
@@ -59,8 +59,8 @@ def test_groups(name: str) -> None:
     make, data = ALL[name]
     model, (x, _, _) = make(), users(data)
     y = torch.rand(len(x))
-    fast = Engine(model, grouped, clip=0.5, unit="group", way="fast").sum(x, y)
-    slow = Engine(model, grouped, clip=0.5, unit="group", way="semantic").sum(x, y)
+    fast = Engine(model, grouped, clip=0.5, unit="group", grad_mode="fast").sum(x, y)
+    slow = Engine(model, grouped, clip=0.5, unit="group", grad_mode="semantic").sum(x, y)
     close(fast, slow)
 
 
@@ -86,9 +86,9 @@ def test_several_inputs_and_a_loss_of_ones_own() -> None:
 def test_chunks_of_the_meaning_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     make, data = WHOLE["convolutions"]
     model, (x, y) = make(), batch(data)
-    whole = Engine(model, F.cross_entropy, way="semantic").sum(x, y)
+    whole = Engine(model, F.cross_entropy, grad_mode="semantic").sum(x, y)
     monkeypatch.setattr("sfumato.learning.engine.semantics.MEMORY", 1)
-    close(Engine(model, F.cross_entropy, way="semantic").sum(x, y), whole)
+    close(Engine(model, F.cross_entropy, grad_mode="semantic").sum(x, y), whole)
 
 
 class Recurrent(torch.nn.Module):
@@ -117,7 +117,7 @@ def test_what_cannot_be_batched_is_computed_one_by_one() -> None:
 def test_half_precision_is_near() -> None:
     make, data = WHOLE["perceptron"]
     model, (x, y) = make(), batch(data)
-    whole = Engine(model, F.cross_entropy, clip=0.1, way="fast")
+    whole = Engine(model, F.cross_entropy, clip=0.1, grad_mode="fast")
     exact = whole.sum(x, y)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         found = whole.sum(x, y)
@@ -126,12 +126,13 @@ def test_half_precision_is_near() -> None:
     assert abs(float(alone.flat.norm()) - 0.1) < 1e-6
 
 
+@pytest.mark.long
 def test_gradients_that_are_made_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     make, data = WHOLE["convolutions"]
     model, (x, y) = make(), batch(data)
-    whole = Engine(model, F.cross_entropy, way="fast").sum(x, y)
+    whole = Engine(model, F.cross_entropy, grad_mode="fast").sum(x, y)
     monkeypatch.setattr("sfumato.learning.engine.fast.KEEP", {"cpu": 1})
-    engine = Engine(model, F.cross_entropy, way="fast")
+    engine = Engine(model, F.cross_entropy, grad_mode="fast")
     close(engine.sum(x, y), whole)
     assert "made twice" in engine.plan
 
@@ -139,8 +140,8 @@ def test_gradients_that_are_made_twice(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_doubles_are_summed_as_doubles() -> None:
     make, data = WHOLE["perceptron"]
     model, (x, y) = make().double(), batch(data)
-    fast = Engine(model, F.cross_entropy, way="fast").sum(x.double(), y)
-    slow = Engine(model, F.cross_entropy, way="semantic").sum(x.double(), y)
+    fast = Engine(model, F.cross_entropy, grad_mode="fast").sum(x.double(), y)
+    slow = Engine(model, F.cross_entropy, grad_mode="semantic").sum(x.double(), y)
     assert float((fast.flat - slow.flat).norm()) < 1e-14
 
 
@@ -148,8 +149,8 @@ def test_frozen_parameters_have_no_sum() -> None:
     model, (x, y) = Stepped(torch.nn.GRUCell, 4), batch(lambda units: torch.randn(units, 3, 6))
     model.cell.bias_ih.requires_grad_(False)
     model.last.weight.requires_grad_(False)
-    fast = Engine(model, F.cross_entropy, way="fast").sum(x, y)
-    close(fast, Engine(model, F.cross_entropy, way="semantic").sum(x, y))
+    fast = Engine(model, F.cross_entropy, grad_mode="fast").sum(x, y)
+    close(fast, Engine(model, F.cross_entropy, grad_mode="semantic").sum(x, y))
     assert "last.weight" not in fast.sums
     assert "cell.bias_ih" not in fast.sums
 

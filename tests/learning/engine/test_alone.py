@@ -20,7 +20,7 @@ def test_exchanging_others_changes_no_bit(name: str) -> None:
     torch.manual_seed(11)
     make, data = ALL[name]
     model, (x, y), (others, _) = make(), batch(data), batch(data)
-    engine = Engine(model, F.cross_entropy, clip=0.05, way="fast")
+    engine = Engine(model, F.cross_entropy, clip=0.05, grad_mode="fast")
     for unit in (0, 3, 6):
         alone = torch.arange(7) == unit
         others[unit] = x[unit]
@@ -36,7 +36,7 @@ def test_the_place_changes_no_bit(name: str) -> None:
     torch.manual_seed(12)
     make, data = ALL[name]
     model, (x, y) = make(), batch(data, 64)
-    engine = Engine(model, F.cross_entropy, clip=0.05, way="fast")
+    engine = Engine(model, F.cross_entropy, clip=0.05, grad_mode="fast")
     order = (torch.arange(64) * 5 + 3) % 64
     assert torch.equal(engine.sum(x, y).norms[order], engine.sum(x[order], y[order]).norms)
 
@@ -45,7 +45,7 @@ def test_a_user_does_not_see_other_users() -> None:
     torch.manual_seed(13)
     make, data = WHOLE["perceptron"]
     model, (x, y, _) = make(), users(data)
-    engine = Engine(model, F.cross_entropy, clip=0.05, unit="user", way="fast")
+    engine = Engine(model, F.cross_entropy, clip=0.05, unit="user", grad_mode="fast")
     alone = torch.zeros(4, 3, dtype=torch.bool)
     alone[2, :2] = True
     one = engine.sum(x, y, alone)

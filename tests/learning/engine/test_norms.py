@@ -40,7 +40,7 @@ def test_a_naive_gram_norm_is_zero_where_the_norm_is_47() -> None:
 
 def test_what_cancels_is_still_clipped() -> None:
     a, g = cancelling()
-    found = Engine(nn.Linear(1, 1, bias=False), weighted, clip=1.0, unit="user", way="fast").sum(a, 2 * g)
+    found = Engine(nn.Linear(1, 1, bias=False), weighted, clip=1.0, unit="user", grad_mode="fast").sum(a, 2 * g)
     assert float(found.flat.norm()) <= MOST
 
 
@@ -78,7 +78,7 @@ def test_no_size_gets_past_the_clip(unit: str) -> None:
             x, y = torch.full((1, 2, 3), inside), torch.full((1, 2, 2), outside)
             if unit == "record":
                 x, y = x[:, 0], y[:, 0]
-            found = Engine(model, weighted, clip=1.0, unit=unit, way="fast").sum(x, y)  # type: ignore[arg-type]
+            found = Engine(model, weighted, clip=1.0, unit=unit, grad_mode="fast").sum(x, y)  # type: ignore[arg-type]
             assert float(found.flat.norm()) <= MOST, (inside, outside)
 
 
@@ -86,7 +86,7 @@ def test_underflow_is_not_taken_for_nothing() -> None:
     """|a|² is 0 in floats, and the gradient is 10 long."""
     x, y = torch.full((1, 100), 1e-24), torch.full((1, 1), 1e19)
     assert float(x.square().sum()) == 0
-    found = Engine(nn.Linear(100, 1, bias=False), weighted, clip=2.0**-20, way="fast").sum(x, y)
+    found = Engine(nn.Linear(100, 1, bias=False), weighted, clip=2.0**-20, grad_mode="fast").sum(x, y)
     assert float(squares(x)) * 1e38 >= 1e-8
     assert float(found.flat.norm()) <= 2.0**-20 * MOST
 
@@ -99,7 +99,7 @@ def test_a_unit_that_is_not_finite_counts_nothing(name: str, way: str, bad: floa
     make, data = (LAYERS | WHOLE)[name]
     model, (x, y) = make(), batch(data, 5)
     present = torch.ones(5, dtype=torch.bool)
-    engine = Engine(model, F.cross_entropy, clip=0.1, way=way)  # type: ignore[arg-type]
+    engine = Engine(model, F.cross_entropy, clip=0.1, grad_mode=way)  # type: ignore[arg-type]
     engine.prepare(x, y)
     dirty = x.clone()
     dirty[3].view(-1)[1] = bad
@@ -121,7 +121,7 @@ def test_each_contribution_is_at_most_the_clip(name: str) -> None:
     torch.manual_seed(5)
     make, data = (LAYERS | WHOLE)[name]
     model, (x, y, _) = make(), users(data)
-    engine = Engine(model, F.cross_entropy, clip=1e-3, unit="user", way="fast")
+    engine = Engine(model, F.cross_entropy, clip=1e-3, unit="user", grad_mode="fast")
     for unit in range(4):
         present = torch.zeros(4, 3, dtype=torch.bool)
         present[unit] = True

@@ -121,9 +121,9 @@ def test_what_has_no_fast_way_falls_back_and_says_why(make, data, why) -> None: 
     found = engine.sum(x, y)
     assert engine.plan.startswith("semantic")
     assert why in engine.plan
-    assert torch.equal(found.flat, Engine(model, F.cross_entropy, clip=0.1, way="semantic").sum(x, y).flat)
+    assert torch.equal(found.flat, Engine(model, F.cross_entropy, clip=0.1, grad_mode="semantic").sum(x, y).flat)
     with pytest.raises(Unsupported, match="no fast way"):
-        Engine(model, F.cross_entropy, way="fast").sum(x, y)
+        Engine(model, F.cross_entropy, grad_mode="fast").sum(x, y)
 
 
 @pytest.mark.parametrize("case", [0, 1, 3])
@@ -140,7 +140,7 @@ def test_fallbacks_are_right(case: int) -> None:
 
 def test_inputs_that_are_overwritten_are_seen() -> None:
     with pytest.raises(Unsupported, match="in place"):
-        Engine(Overwriting(), F.cross_entropy, way="fast").sum(floats(4), torch.zeros(6, dtype=torch.int64))
+        Engine(Overwriting(), F.cross_entropy, grad_mode="fast").sum(floats(4), torch.zeros(6, dtype=torch.int64))
 
 
 def test_the_plan_is_a_table() -> None:
@@ -170,12 +170,14 @@ def test_planning_leaves_modes_and_chance_alone() -> None:
 
 def test_dropout_has_a_fast_way() -> None:
     model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 3))
-    engine = Engine(model, F.cross_entropy, way="fast", clip=0.1)
+    engine = Engine(model, F.cross_entropy, grad_mode="fast", clip=0.1)
     found = engine.sum(floats(4), torch.zeros(6, dtype=torch.int64))
     assert 0 < float(found.flat.norm()) <= 0.61
 
 
-@pytest.mark.parametrize("named", [{"clip": 0}, {"clip": 1e30}, {"unit": "person"}, {"way": "quick"}, {"batches": 0}])
+@pytest.mark.parametrize(
+    "named", [{"clip": 0}, {"clip": 1e30}, {"unit": "person"}, {"grad_mode": "quick"}, {"batches": 0}]
+)
 def test_settings_are_checked(named: dict[str, object]) -> None:
     with pytest.raises(InvalidInput, match="nothing was done"):
         Engine(nn.Linear(1, 1), F.mse_loss, **named)  # type: ignore[arg-type]
@@ -215,7 +217,7 @@ def test_a_plan_follows_from_shapes_whatever_the_rows_are(way: Literal["auto", "
         with torch.no_grad():
             for one in model.parameters():
                 one.fill_(0.5)
-        engine, rows = Engine(model, F.cross_entropy, way=way), ordinary.clone()
+        engine, rows = Engine(model, F.cross_entropy, grad_mode=way), ordinary.clone()
         rows[0] = value
         with contextlib.suppress(RuntimeError):
             engine.sum(rows, wanted)
@@ -230,10 +232,12 @@ def test_a_plan_follows_from_shapes_whatever_the_rows_are(way: Literal["auto", "
 def test_an_engine_remembers_nothing_of_the_rows_of_a_private_mean() -> None:
     left = set()
     for value in (0.0, 7.0, 9.0):
-        engine, rows = Engine(Choosing(), F.cross_entropy, way="fast"), torch.zeros((6, 4))
+        engine, rows = Engine(Choosing(), F.cross_entropy, grad_mode="fast"), torch.zeros((6, 4))
         rows[0] = value
         before = {name: id(held) for name, held in vars(engine).items()}
-        private_mean(engine, rows, torch.zeros(6, dtype=torch.int64), moved=1, multiplier=1, over=6, physical=16)
+        private_mean(
+            engine, rows, torch.zeros(6, dtype=torch.int64), moved=1, multiplier=1, over=6, max_physical_batch_size=16
+        )
         assert {name: id(held) for name, held in vars(engine).items()} == before
         left.add((engine.plan, _own(engine).engine.plan, len(engine._plans)))  # type: ignore[union-attr]
     assert len(left) == 1

@@ -79,7 +79,7 @@ COUPLED: dict[str, tuple[Loss, Tensor]] = {
 @pytest.mark.parametrize("name", COUPLED)
 def test_losses_that_couple_units_are_refused(name: str) -> None:
     loss, targets = COUPLED[name]
-    with pytest.raises(Refused, match="couples units"):
+    with pytest.raises(Refused, match="the loss mixes units"):
         check_uncoupled(nn.Linear(5, 3), loss, torch.zeros(8, 5), targets)
     check_uncoupled(nn.Linear(5, 3), loss, torch.zeros(8, 2, 5), targets, unit="group")
 

@@ -54,7 +54,7 @@ def test_squares_that_underflow_in_double_precision_are_made_up_for() -> None:
     inputs, targets = torch.zeros(4, 1).double(), torch.zeros(4, 1000).double()
     inputs[0], targets[0] = 1.2e154, 7.5e-160
     for way in ("fast", "semantic"):
-        assert moved(Engine(model, F.mse_loss, clip=2.0**-40, way=way), inputs, targets) <= MOST
+        assert moved(Engine(model, F.mse_loss, clip=2.0**-40, grad_mode=way), inputs, targets) <= MOST
 
 
 class Whitened(nn.Module):

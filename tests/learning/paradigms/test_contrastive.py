@@ -70,7 +70,7 @@ def test_random_negatives_move_more_than_k_plus_2_gradients(
     moved = moved_by_the_most_used(groups)
     assert moved == pytest.approx(2 * affected / batch, rel=1e-4)
     assert moved > 2 * (negatives + 2) / batch, "the claim of k + 2 is exceeded"
-    with pytest.raises(Refused, match=f"a negative of {affected - 2} anchors and in_degree = {negatives} was promised"):
+    with pytest.raises(Refused, match=f"a negative of {affected - 2} anchors and in_degree = {negatives} was declared"):
         assigned_negatives(table, in_degree=negatives)
 
 
@@ -134,7 +134,7 @@ def test_groups_that_do_not_fit_a_batch_are_refused() -> None:
         cyclic_negatives(5, negatives=4)
     assert cyclic_negatives(5, negatives=4, own=True).affected == 5
     assert assigned_negatives([[1], [0]], in_degree=1, own=True).affected == 2
-    with pytest.raises(Refused, match="one place is in 3 groups and each = 2 was promised"):
+    with pytest.raises(Refused, match="one place is in 3 groups and each = 2 was declared"):
         PlacedGroups(places=4, groups=((0, 1), (0, 2), (0, 3)), each=2)
 
 
@@ -446,7 +446,7 @@ def test_parameters_out_of_range_are_refused(each: Fraction, temperature: Fracti
 
 
 def rounding_encoder(seed: int) -> nn.Linear:
-    """An encoder in which 300 inputs of one cancel but for rounding, which hangs on the order of additions."""
+    """An encoder in which 300 inputs of one cancel but for rounding, which depends on the order of additions."""
     draw = torch.Generator().manual_seed(seed)
     half = torch.randn(150, dtype=torch.float64, generator=draw)
     model = nn.Linear(303, 2, bias=False).double()
@@ -480,5 +480,5 @@ def test_an_empty_batch_is_a_step_and_one_beyond_the_proof_is_refused() -> None:
     assert (len(made.norms), len(made.losses)) == (0, 0)
     with pytest.raises(InvalidInput, match="at most 4096 units"):
         contrast.sum(torch.zeros(4097, 3), torch.zeros(4097, 3))
-    with pytest.raises(InvalidInput, match="no float tells"):
+    with pytest.raises(InvalidInput, match="floats cannot bound"):
         _ = InBatchContrast(nn.Linear(3, 2), temperature="1/400").clip

@@ -49,7 +49,7 @@ def nearest(inputs: Any, targets: Any, seed: int) -> Callable[[Any], Any]:
 
 def asked(held: sf.Vault) -> dict[str, Any]:
     """One question of each kind."""
-    examples = declared(held, number=600)
+    examples = declared(held, n_units=600)
     teachers = examples.teachers(nearest, parts=20, classes=2, name="nearest means")
     return {
         "votes": teachers.labels(QUESTIONS, name="public"),
@@ -208,16 +208,16 @@ def test_a_model_that_cannot_work_is_refused_before_a_charge() -> None:
 
 @pytest.mark.parametrize("method", ["zcdp", "rdp"])
 def test_accounts_that_count_renyi_losses_can_be_charged(method: str) -> None:
-    from sfumato.accounting.charged import charged
+    from sfumato.accounting.filter_cost import filter_cost
 
     happened = asked(vault())["confident"].release(epsilon=1, delta=1e-7).statement.event
-    assert charged(happened, Fraction(8) if method == "rdp" else None) > 0
+    assert filter_cost(happened, Fraction(8) if method == "rdp" else None) > 0
 
 
 def test_of_each_person_the_first_record_counts() -> None:
     held = vault(sf.user("id", relation="replace"))
     ids = [0, 0, 0, 1, None, float("nan")]
-    examples = held.examples(np.zeros((6, 1)), np.array([1, 0, 0, 0, 1, 1]), ids=ids, name="t", version="1", number=2)
+    examples = held.examples(np.zeros((6, 1)), np.array([1, 0, 0, 0, 1, 1]), ids=ids, name="t", version="1", n_units=2)
     query = examples.accuracy(lambda record: 1, name="always one").query
     assert held._stores["learning"].read(query) == [1]
 
@@ -244,14 +244,14 @@ def test_declarations_that_lack_something_are_refused() -> None:
     with pytest.raises(Refused, match="declared already"):
         declared(held)
     with pytest.raises(InvalidInput, match="not that of the records"):
-        held.examples(INPUTS, TARGETS, name="x", number=599)
+        held.examples(INPUTS, TARGETS, name="x", n_units=599)
     with pytest.raises(InvalidInput, match="same examples"):
         held.examples(INPUTS, TARGETS[:5], name="x")
     with pytest.raises(NotDeclared, match="ids="):
         vault(sf.user("id", relation="replace")).examples(INPUTS, TARGETS, name="x")
     with pytest.raises(Unsupported, match="records, users or families"):
         vault(sf.edge(relation="add/remove")).examples(INPUTS, TARGETS, name="x")
-    with pytest.raises(NotDeclared, match="number="):
+    with pytest.raises(NotDeclared, match="n_units="):
         declared(vault(sf.record(relation="add/remove"))).logistic_regression(regularisation=1)
     with pytest.raises(InvalidInput, match="at least one model"):
         declared(vault()).learning_curve([], name="none")
@@ -291,7 +291,7 @@ def test_torch_teachers_have_a_generator_of_their_own() -> None:
     from sfumato.learning.paradigms.teachers import vote
 
     def drawn(inputs: Any, targets: Any, seed: int) -> Any:
-        torch.rand(len(inputs))  # how much is drawn hangs on the part
+        torch.rand(len(inputs))  # how much is drawn depends on the part
         return lambda asked: torch.randint(0, 9, (len(asked),)).tolist()
 
     state = torch.random.get_rng_state()

@@ -33,7 +33,7 @@ def vault(unit: Unit = SWAPPED) -> sf.Vault:
 def counted(ids: Any, model: Any = lambda record: 1) -> Any:
     held = vault()
     rows = len(ids)
-    examples = held.examples(np.zeros((rows, 1)), np.ones(rows), ids=ids, name="t", version="1", number=rows)
+    examples = held.examples(np.zeros((rows, 1)), np.ones(rows), ids=ids, name="t", version="1", n_units=rows)
     return held._stores["learning"].read(examples.accuracy(model, name="m").query)
 
 
@@ -111,7 +111,7 @@ def test_nobody_is_no_person_and_what_is_no_id_is_refused_before_a_charge() -> N
 def test_an_odd_id_is_nobody_when_examples_are_declared(odd: Any) -> None:
     def places(last: Any) -> Any:
         held = vault(sf.user("id", relation="add/remove"))
-        examples = held.examples(np.ones((3, 1)), np.ones(3), ids=[1, 2, last], name="t", version="1", number=3)
+        examples = held.examples(np.ones((3, 1)), np.ones(3), ids=[1, 2, last], name="t", version="1", n_units=3)
         return held._stores["learning"]._places(held._stores["learning"]._holdings[examples.dataset])
 
     assert places(odd) == places(None) == [0, 1]
@@ -133,7 +133,7 @@ def test_nulls_of_data_frames_are_nobody() -> None:
 )
 def test_inputs_that_are_no_numbers_by_type_are_refused_before_a_charge(inputs: Any) -> None:
     held = vault()
-    examples = held.examples(inputs, np.array([1, 0]), ids=[1, 2], name="t", version="1", number=2)
+    examples = held.examples(inputs, np.array([1, 0]), ids=[1, 2], name="t", version="1", n_units=2)
     with pytest.raises(InvalidInput, match="rows of numbers"):
         examples.logistic_regression(regularisation=1)
     assert held.spent.epsilon == 0
@@ -144,7 +144,7 @@ def test_half_precision_and_targets_of_any_kind_are_answered() -> None:
     import torch
 
     rows = torch.ones(2, 1, dtype=torch.bfloat16)
-    examples = vault().examples(rows, torch.ones(2, 3), ids=[1, 2], name="t", version="1", number=2)
+    examples = vault().examples(rows, torch.ones(2, 3), ids=[1, 2], name="t", version="1", n_units=2)
     assert len(examples.logistic_regression(regularisation=1).release(epsilon=1).values) == 1
     assert len(examples.closer_model([1, 2], [2, 1]).release(epsilon=1).values) == 1
 
@@ -158,7 +158,7 @@ def test_a_penalty_beyond_all_doubles_is_refused(wrong: Any) -> None:
 def test_a_target_above_zero_is_of_the_one_class_and_all_else_of_the_other() -> None:
     def weights(target: Any) -> Any:
         held = vault()
-        examples = held.examples(np.ones((2, 1)), np.array([target] * 2), ids=[1, 2], name="t", version="1", number=2)
+        examples = held.examples(np.ones((2, 1)), np.array([target] * 2), ids=[1, 2], name="t", version="1", n_units=2)
         return held._stores["learning"].read(examples.logistic_regression(regularisation=1).query)
 
     assert weights(0.7) == weights(1.0) != weights(-0.7)
@@ -214,7 +214,7 @@ def test_no_log_and_no_descriptor_gets_out(capfd: pytest.CaptureFixture[str], ca
 
 
 def test_the_handle_of_an_analyst_has_no_way_to_read() -> None:
-    examples = vault().examples(np.eye(3), np.array([0, 1, 1]), ids=[1, 2, 3], name="t", version="1", number=3)
+    examples = vault().examples(np.eye(3), np.array([0, 1, 1]), ids=[1, 2, 3], name="t", version="1", n_units=3)
     assert not hasattr(examples, "area")
     ways = {name for name in dir(examples.keeper) if not name.startswith("_")}
     assert ways == {"teach", "ask", "examine", "voted", "examined"}  # the last two: digests of what was laid there
@@ -227,7 +227,7 @@ def test_a_module_without_scores_of_two_classes_is_refused_before_a_charge(wide:
 
     model = nn.Linear(3, 1) if wide else nn.Sequential(nn.Linear(3, 1), nn.Flatten(0))
     examples = vault().examples(
-        np.eye(3, dtype=np.float32), np.array([0, 1, 1]), ids=[1, 2, 3], name="t", version="1", number=3
+        np.eye(3, dtype=np.float32), np.array([0, 1, 1]), ids=[1, 2, 3], name="t", version="1", n_units=3
     )
     with pytest.raises(InvalidInput, match="two or more classes"):
         examples.accuracy(model, name="m")

@@ -142,7 +142,7 @@ def test_laplace_noisy_max_has_scale_two_over_epsilon() -> None:
 
 
 def parity(inputs: Any, targets: Any, seed: int) -> Callable[[Any], list[int]]:
-    """A teacher that hangs on every record of its part."""
+    """A teacher that depends on every record of its part."""
     return lambda questions: [int(targets.sum() + place) % 3 for place in range(len(questions))]
 
 
@@ -166,7 +166,7 @@ def counts_of(persons: Sequence[tuple[int, int]], *, parts: int, questions: int 
         ids=ids,
         name="scans",
         version="1",
-        number=None,
+        n_units=None,
     )
     teachers = examples.teachers(parity, parts=parts, classes=3, name="rules")
     question = teachers.labels(np.zeros((questions, 1)), name="public")
@@ -223,7 +223,7 @@ def test_all_records_of_a_person_are_in_one_part() -> None:
         ids=who,
         name="scans",
         version="1",
-        number=None,
+        n_units=None,
     )
     area.read(examples.teachers(look, parts=8, classes=2, name="look").labels(np.zeros((1, 1)), name="q").query)
     assert seen.qsize() == 8
@@ -238,9 +238,9 @@ def test_records_without_a_name_have_no_part() -> None:
         ids=None,
         name="scans",
         version="1",
-        number=None,
+        n_units=None,
     )
-    with pytest.raises(NotDeclared, match="never by its place"):
+    with pytest.raises(NotDeclared, match="decides its part, never its place"):
         examples.teachers(parity, parts=2, classes=3, name="rules")
 
 
@@ -276,7 +276,7 @@ def test_what_a_teacher_does_to_the_questions_no_other_sees() -> None:
 
 
 def test_a_teacher_has_generators_of_its_own() -> None:
-    """What it draws does not hang on how much another teacher drew, whose part has another size."""
+    """What it draws does not depend on how much another teacher drew, whose part has another size."""
 
     def drawn(inputs: Any, targets: Any, seed: int) -> Callable[[Any], list[int]]:
         chosen = [int(np.random.randint(9)), random.randrange(9), int(np.random.default_rng(seed).integers(9))]

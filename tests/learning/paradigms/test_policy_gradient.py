@@ -106,7 +106,7 @@ def privately_updated(epsilon: float, updates: int, rate: float) -> tuple[nn.Mod
         states, targets = trajectories(CLINIC, model, number, baseline=(1.5, 1.2, 1, 0.6, 0.3, 0), seed=f"{update}")
         engine = Engine(model, policy_gradient, clip=1.0, unit="group")
         noisy = private_mean(
-            engine, states, targets, physical=512, moved=Fraction(2), multiplier=multiplier, over=number
+            engine, states, targets, max_physical_batch_size=512, moved=Fraction(2), multiplier=multiplier, over=number
         )
         with torch.no_grad():
             for name, value in model.named_parameters():
@@ -167,19 +167,29 @@ def test_a_private_mean_is_summed_in_parts_of_one_shape(monkeypatch: pytest.Monk
         return made
 
     engine = Engine(model, lambda out, _: out.abs().sum(), clip=1.0)
-    private_mean(engine, torch.ones(1, 784), torch.zeros(1), moved=1, multiplier=1, over=9, physical=9)  # the rehearsal
+    private_mean(
+        engine, torch.ones(1, 784), torch.zeros(1), moved=1, multiplier=1, over=9, max_physical_batch_size=9
+    )  # the rehearsal
     summed, totals = Engine.sum, []
     monkeypatch.setattr(Engine, "sum", watched)  # a private mean sums with an engine of its own
     for number in range(21):
         seen.clear()
-        private_mean(engine, torch.ones(number, 784), torch.zeros(number), moved=1, multiplier=1, over=9, physical=9)
+        private_mean(
+            engine,
+            torch.ones(number, 784),
+            torch.zeros(number),
+            moved=1,
+            multiplier=1,
+            over=9,
+            max_physical_batch_size=9,
+        )
         assert {shape for shape, _ in seen} == {(16, 784)}
         assert len(seen) == max(1, -(-number // 16))
         totals.append(sum(flat for _, flat in seen))
     assert max((b - a).norm().item() for a, b in pairwise(totals)) <= 1 + 1 / 128
     at_once = [summed(engine, torch.ones(n, 784), torch.zeros(n)).flat for n in range(1, 34)]
     assert max((b - a).norm().item() for a, b in pairwise(at_once)) > 1.1, "all units at once: the broken twin"
-    for wrong in ({"moved": "1/2"}, {"physical": 0}):
+    for wrong in ({"moved": "1/2"}, {"max_physical_batch_size": 0}):
         how = {"moved": 1, "multiplier": 1, "over": 9, **wrong}
         with pytest.raises(InvalidInput):
             private_mean(engine, torch.ones(2, 784), torch.zeros(2), **how)  # type: ignore[arg-type]

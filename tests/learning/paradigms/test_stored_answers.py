@@ -39,7 +39,7 @@ def home(tmp_path: Path) -> Home:
 def examples(home: Home) -> Any:
     """What a process begins with: a vault of its own on the same ledger."""
     vault = sf.Vault(unit=UNIT, ledger=home.url, account="clinic", key=home.key, anchor=home.anchor)
-    return vault.examples(INPUTS, TARGETS, name="scans", version="1", ids=np.arange(40), number=40)
+    return vault.examples(INPUTS, TARGETS, name="scans", version="1", ids=np.arange(40), n_units=40)
 
 
 def says(label: int) -> Callable[..., Any]:

@@ -241,7 +241,7 @@ def test_units_of_groups_state_how_often_a_person_occurs() -> None:
     rows, labels, groups = torch.arange(8.0)[:, None], torch.arange(8), triplets(9, each=3)
     ids = [*"abcdefg", None]
     units = Units.of_groups(rows, labels, ids=ids, groups=groups, roster=list("abcdefghi"), **FACTS)
-    assert (units.times, units.number, units.kind) == (3, 9, "group")
+    assert (units.times, units.n_units, units.kind) == (3, 9, "group")
     laid = units.laid(b"k" * 32)
     wanted = [group for group in members(groups, (0, 1, 2, 3, 4, 5, 6, None, None)) if group is not None]
     assert laid.inputs[0].squeeze(2).tolist() == [list(map(float, group)) for group in wanted]
@@ -259,8 +259,8 @@ def test_units_of_groups_state_how_often_a_person_occurs() -> None:
 
 def test_groups_that_do_not_say_whom_they_share_are_refused() -> None:
     with pytest.raises(NotDeclared, match="times=1 says that they share nobody"):
-        Units(torch.zeros(3, 3, 1), torch.zeros(3), kind="group", number=3, **FACTS)
-    assert Units(torch.zeros(3, 3, 1), torch.zeros(3), kind="group", times=1, number=3, **FACTS).times == 1
+        Units(torch.zeros(3, 3, 1), torch.zeros(3), kind="group", n_units=3, **FACTS)
+    assert Units(torch.zeros(3, 3, 1), torch.zeros(3), kind="group", times=1, n_units=3, **FACTS).times == 1
     for wrong in ({"groups": 3}, {"roster": ["a", "a", "b"]}, {"roster": ["a"]}, {"roster": ["a", None, "b"]}):
         with pytest.raises(InvalidInput):
             Units.of_groups(

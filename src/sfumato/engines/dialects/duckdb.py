@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any  # rows of a catalogue, as DuckDB gives them
 
 from sfumato.engines.dialect import Dialect, PublicColumns, builtin, doubled
 from sfumato.engines.expressions import Type
@@ -15,7 +15,10 @@ from sfumato.engines.stored_files import stored_as
 from sfumato.errors import Refused
 
 if TYPE_CHECKING:
+    import ibis.expr.datatypes as dt
     import ibis.expr.types as ir
+    from duckdb import DuckDBPyConnection
+    from ibis.backends import BaseBackend
 
 __all__ = ["DUCKDB", "usual_settings"]
 
@@ -66,50 +69,50 @@ class DuckDB(Dialect):
         """As DuckDB calls it."""
         return NAMES[kind]
 
-    def cast(self, column: str, kind: Type, dtype: Any) -> str:
+    def cast(self, column: str, kind: Type, dtype: dt.DataType) -> str:
         """A text keeps its collation until another is named."""
         cast = f"CAST({column} AS {NAMES[kind]})"
         return f'{cast} COLLATE "C"' if kind is Type.TEXT else cast
 
-    def tried_cast_fails(self, held: Any, made: Any) -> bool:
+    def tried_cast_fails(self, held: dt.DataType, made: dt.DataType) -> bool:
         """To a zone it does not try."""
         return getattr(made, "timezone", None) is not None
 
-    def bytes_of(self, text: Any) -> Any:
+    def bytes_of(self, text: ir.Value) -> ir.Value:
         """Encoded."""
         return builtin("encode", ("string",), "binary")(text)
 
-    def bytes_constant(self, value: bytes) -> Any:
+    def bytes_constant(self, value: bytes) -> ir.Value:
         """A literal."""
         import ibis
 
         return ibis.literal(value, type="binary")
 
-    def wide(self, value: Any) -> Any:
+    def wide(self, value: ir.Value) -> ir.Value:
         """128 bits, which Ibis takes for a decimal."""
         import ibis
 
         return _coalesce()(value, ibis.literal(0).cast("uint64"))
 
-    def wide_constant(self, value: int) -> Any:
+    def wide_constant(self, value: int) -> ir.Value:
         """128 bits."""
         import ibis
 
         return _coalesce()(ibis.literal(str(value)).cast("int64"), ibis.literal(0).cast("uint64"))
 
-    def total(self, column: Any) -> Any:
+    def total(self, column: ir.Value) -> ir.Value:
         """Added up in 128 bits."""
         return column.sum().cast("decimal(38, 0)")
 
-    def travels_as_text(self, dtype: Any) -> bool:
+    def travels_as_text(self, dtype: dt.DataType) -> bool:
         """Whole numbers of more than 64 bits."""
         return bool(dtype.is_decimal())
 
-    def ordered(self, digits: Any) -> Any:
+    def ordered(self, digits: ir.Value) -> ir.Value:
         """Text compares bytewise."""
         return digits
 
-    def number_of(self, digits: Any) -> Any:
+    def number_of(self, digits: ir.Value) -> ir.Value:
         """Read from a text."""
         import ibis
 
@@ -126,12 +129,12 @@ class DuckDB(Dialect):
         }
         return ibis.memtable(pa.table(arrays))
 
-    def connection(self, engine: Any) -> object:
+    def connection(self, engine: BaseBackend) -> object:
         """DuckDB's own."""
         return engine.con
 
     @contextmanager
-    def session(self, engine: Any) -> Iterator[None]:
+    def session(self, engine: BaseBackend) -> Iterator[None]:
         """One transaction, which sees one state; where the steward has begun one already, it is used and left open."""
         usual_settings(engine.con)
         # A failed BEGIN would spoil the steward's transaction. Outside of one, each statement has a number of its own.
@@ -145,12 +148,12 @@ class DuckDB(Dialect):
             if ours:
                 engine.con.execute("ROLLBACK")
 
-    def columns(self, engine: Any, query: str) -> dict[str, Any]:
+    def columns(self, engine: BaseBackend, query: str) -> dict[str, dt.DataType]:
         """Described; not by Ibis, which calls what DuckDB has deprecated."""
         described = engine.raw_sql(f"DESCRIBE {query}").fetchall()
         return {name: engine.compiler.type_mapper.from_string(kind) for name, kind, *_ in described}
 
-    def stored(self, engine: Any, name: Sequence[str]) -> list[Hashable]:
+    def stored(self, engine: BaseBackend, name: Sequence[str]) -> list[Hashable]:
         """Their file, and their name in it. Databases in memory are taken for one, since nothing tells them apart."""
         return [
             ("DuckDB", where, schema.lower(), table.lower())
@@ -159,12 +162,18 @@ class DuckDB(Dialect):
         ]
 
     def check_stored(
-        self, engine: Any, name: Sequence[str], label: str, *, unit: Sequence[str] = (), columns: Sequence[str] = ()
+        self,
+        engine: BaseBackend,
+        name: Sequence[str],
+        label: str,
+        *,
+        unit: Sequence[str] = (),
+        columns: Sequence[str] = (),
     ) -> None:
         """``name`` is (database, schema, table), or its last parts.
 
         Where it could be read in several ways, all of them must be stored tables with these ``columns``: others, such
-        as rowid, tell of other rows. A temporary table may hold what a query made of all rows. What no catalogue lists
+        as rowid, describe other rows. A temporary table may hold what a query made of all rows. What no catalogue lists
         (a frame of Python, a file) is not opened by its name.
         """
         found = _listed(engine.con, name)
@@ -179,7 +188,7 @@ class DuckDB(Dialect):
 DUCKDB = DuckDB()
 
 
-def usual_settings(connection: Any) -> None:
+def usual_settings(connection: DuckDBPyConnection) -> None:
     """Refuse an instance that is set up to read a query otherwise than a fresh one does."""
     import duckdb
 
@@ -194,11 +203,11 @@ def usual_settings(connection: Any) -> None:
             )
 
 
-def _listed(connection: Any, name: Sequence[str]) -> list[Any]:
+def _listed(connection: DuckDBPyConnection, name: Sequence[str]) -> list[tuple[Any, ...]]:
     """What the catalogue has under a name."""
     table, schema, database = [*reversed(name), None, None][:3]
     return list(connection.execute(CATALOGUE, [table, schema, database]).fetchall())
 
 
-def _coalesce() -> Any:
+def _coalesce() -> Callable[..., ir.Value]:
     return builtin("coalesce", ("int64", "uint64"), "decimal(38, 0)")

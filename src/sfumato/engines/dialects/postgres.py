@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any  # a connection of psycopg, which nothing here imports
 
 from sfumato.engines.dialect import Dialect, PublicColumns, builtin, doubled
 from sfumato.engines.expressions import Type
@@ -13,7 +13,9 @@ from sfumato.engines.public_text import table_from_text
 from sfumato.engines.row_wise import not_row_wise
 
 if TYPE_CHECKING:
+    import ibis.expr.datatypes as dt
     import ibis.expr.types as ir
+    from ibis.backends import BaseBackend
 
 __all__ = ["POSTGRES", "reading"]
 
@@ -102,7 +104,7 @@ class Postgres(Dialect):
         """
         return NAMES[kind]
 
-    def cast(self, column: str, kind: Type, dtype: Any) -> str:
+    def cast(self, column: str, kind: Type, dtype: dt.DataType) -> str:
         """A text keeps its collation until another is named; a numeric can be beyond every double, on both ends."""
         name = NAMES[kind]
         if dtype.is_decimal():
@@ -114,41 +116,41 @@ class Postgres(Dialect):
         cast = f"CAST({column} AS {name})"
         return f'{cast} COLLATE "C"' if kind is Type.TEXT else cast
 
-    def tried_cast_fails(self, held: Any, made: Any) -> bool:
+    def tried_cast_fails(self, held: dt.DataType, made: dt.DataType) -> bool:
         """It has no cast that only tries: Ibis writes one that fails."""
         return True
 
-    def bytes_of(self, text: Any) -> Any:
+    def bytes_of(self, text: ir.Value) -> ir.Value:
         """Converted."""
         return builtin("convert_to", ("string", "string"), "binary")(text, "UTF8")
 
-    def bytes_constant(self, value: bytes) -> Any:
+    def bytes_constant(self, value: bytes) -> ir.Value:
         """Read from hexadecimal digits."""
         return _decode()(value.hex(), "hex")
 
-    def wide(self, value: Any) -> Any:
+    def wide(self, value: ir.Value) -> ir.Value:
         """19 digits hold 64 bits, and 38 digits a product."""
         return value.cast("decimal(19, 0)")
 
-    def wide_constant(self, value: int) -> Any:
+    def wide_constant(self, value: int) -> ir.Value:
         """38 digits."""
         import ibis
 
         return ibis.literal(Decimal(value), type="decimal(38, 0)")
 
-    def total(self, column: Any) -> Any:
+    def total(self, column: ir.Value) -> ir.Value:
         """Added up in numerics of any length."""
         return column.sum().cast("decimal(38, 0)")
 
-    def travels_as_text(self, dtype: Any) -> bool:
+    def travels_as_text(self, dtype: dt.DataType) -> bool:
         """Whole numbers of more than 64 bits."""
         return bool(dtype.is_decimal())
 
-    def ordered(self, digits: Any) -> Any:
+    def ordered(self, digits: ir.Value) -> ir.Value:
         """As bytes."""
         return _decode()(digits, "hex")
 
-    def number_of(self, digits: Any) -> Any:
+    def number_of(self, digits: ir.Value) -> ir.Value:
         """From four bytes, of which the last is half of one."""
         bytes_ = _decode()(digits + "0", "hex")
         get_byte = builtin("get_byte", ("binary", "int32"), "int32")
@@ -159,17 +161,17 @@ class Postgres(Dialect):
         """As one text: a read-only transaction does not allow a temporary table."""
         return table_from_text(columns)
 
-    def connection(self, engine: Any) -> object:
+    def connection(self, engine: BaseBackend) -> object:
         """That of the driver."""
         return engine.con
 
     @contextmanager
-    def session(self, engine: Any) -> Iterator[None]:
+    def session(self, engine: BaseBackend) -> Iterator[None]:
         """One read-only transaction that sees one state."""
         with reading(engine.con):
             yield
 
-    def columns(self, engine: Any, query: str) -> dict[str, Any]:
+    def columns(self, engine: BaseBackend, query: str) -> dict[str, dt.DataType]:
         """Asked of the server for a query that returns no row."""
         import ibis
 
@@ -187,7 +189,7 @@ class Postgres(Dialect):
             raise ValueError("a column is there twice")
         return {name: ibis.dtype("string" if code in texts else TYPES.get(code, "json")) for name, code in named}
 
-    def stored(self, engine: Any, name: Sequence[str]) -> list[Hashable]:
+    def stored(self, engine: BaseBackend, name: Sequence[str]) -> list[Hashable]:
         """A table and its parts, by the numbers of server, database and table."""
         connection, relation = engine.con, self._relation(name)
         (may_ask,) = connection.execute(MAY_ASK).fetchone()
@@ -195,9 +197,15 @@ class Postgres(Dialect):
         return [("PostgreSQL", server, *numbers) for numbers in connection.execute(NUMBERS, (relation,)).fetchall()]
 
     def check_stored(
-        self, engine: Any, name: Sequence[str], label: str, *, unit: Sequence[str] = (), columns: Sequence[str] = ()
+        self,
+        engine: BaseBackend,
+        name: Sequence[str],
+        label: str,
+        *,
+        unit: Sequence[str] = (),
+        columns: Sequence[str] = (),
     ) -> None:
-        """Of its ``columns``, all must be stored: others, such as ctid, tell of other rows."""
+        """Of its ``columns``, all must be stored: others, such as ctid, describe other rows."""
         relation = self._relation(name)
         found = engine.con.execute(CATALOGUE, (relation,)).fetchall()
         if not found:
@@ -239,5 +247,5 @@ def reading(connection: Any) -> Iterator[None]:
             connection.set_isolation_level(before[1])
 
 
-def _decode() -> Any:
+def _decode() -> Callable[..., ir.Value]:
     return builtin("decode", ("string", "string"), "binary")

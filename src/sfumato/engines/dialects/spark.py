@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any  # a session of Spark, which may not be installed
 
 from sfumato.engines.dialect import Dialect, PublicColumns, builtin, doubled
 from sfumato.engines.expressions import Type
@@ -15,7 +15,9 @@ from sfumato.engines.spark_plans import check_spark_frame
 from sfumato.errors import Refused
 
 if TYPE_CHECKING:
+    import ibis.expr.datatypes as dt
     import ibis.expr.types as ir
+    from ibis.backends import BaseBackend
 
 __all__ = ["SPARK", "our_settings"]
 
@@ -78,48 +80,48 @@ class Spark(Dialect):
         """As Spark calls it."""
         return NAMES[kind]
 
-    def cast(self, column: str, kind: Type, dtype: Any) -> str:
+    def cast(self, column: str, kind: Type, dtype: dt.DataType) -> str:
         """The cast itself makes text binary."""
         return f"CAST({column} AS {NAMES[kind]})"
 
-    def tried_cast_fails(self, held: Any, made: Any) -> bool:
-        """To a zone, of a time, and of a day to a time: of a day far off there is none."""
+    def tried_cast_fails(self, held: dt.DataType, made: dt.DataType) -> bool:
+        """Conversions of a time to a zone and of a day to a time, which days far off do not have."""
         to_time = held.is_date() and made.is_timestamp()
         return bool(getattr(made, "timezone", None) or held.is_timestamp() or to_time)
 
-    def bytes_of(self, text: Any) -> Any:
+    def bytes_of(self, text: ir.Value) -> ir.Value:
         """Cast."""
         return text.cast("binary")
 
-    def bytes_constant(self, value: bytes) -> Any:
+    def bytes_constant(self, value: bytes) -> ir.Value:
         """A literal."""
         import ibis
 
         return ibis.literal(value, type="binary")
 
-    def wide(self, value: Any) -> Any:
+    def wide(self, value: ir.Value) -> ir.Value:
         """19 digits hold 64 bits, and 38 digits a product."""
         return value.cast("decimal(19, 0)")
 
-    def wide_constant(self, value: int) -> Any:
+    def wide_constant(self, value: int) -> ir.Value:
         """38 digits."""
         import ibis
 
         return ibis.literal(Decimal(value), type="decimal(38, 0)")
 
-    def total(self, column: Any) -> Any:
+    def total(self, column: ir.Value) -> ir.Value:
         """Cast first: Spark would stay in 64 bits and raise."""
         return column.cast("decimal(38, 0)").sum()
 
-    def travels_as_text(self, dtype: Any) -> bool:
+    def travels_as_text(self, dtype: dt.DataType) -> bool:
         """All whole numbers: the driver makes floating-point numbers of a column in which some are null."""
         return bool(dtype.is_decimal() or dtype.is_integer())
 
-    def ordered(self, digits: Any) -> Any:
+    def ordered(self, digits: ir.Value) -> ir.Value:
         """Text compares bytewise."""
         return digits
 
-    def number_of(self, digits: Any) -> Any:
+    def number_of(self, digits: ir.Value) -> ir.Value:
         """Converted from base 16."""
         return builtin("conv", ("string", "int32", "int32"), "string")(digits, 16, 10).cast("int64")
 
@@ -127,17 +129,17 @@ class Spark(Dialect):
         """As one text: a steward does not want temporary tables."""
         return table_from_text(columns)
 
-    def connection(self, engine: Any) -> object:
+    def connection(self, engine: BaseBackend) -> object:
         """The session."""
         return engine._session
 
     @contextmanager
-    def session(self, engine: Any) -> Iterator[None]:
+    def session(self, engine: BaseBackend) -> Iterator[None]:
         """Under our settings."""
         with our_settings(engine._session):
             yield
 
-    def columns(self, engine: Any, query: str) -> dict[str, Any]:
+    def columns(self, engine: BaseBackend, query: str) -> dict[str, dt.DataType]:
         """Ibis does not tell moments in time, whose day depends on a zone, from times without a zone."""
         import ibis
 
@@ -145,18 +147,24 @@ class Spark(Dialect):
         moments = [field.name for field in engine.raw_sql(query).schema if field.dataType.typeName() == "timestamp"]
         return found | dict.fromkeys(moments, ibis.dtype("timestamp('UTC')"))
 
-    def stored(self, engine: Any, name: Sequence[str]) -> list[Hashable]:
+    def stored(self, engine: BaseBackend, name: Sequence[str]) -> list[Hashable]:
         """A table by its whole name."""
         catalogue = engine._session.catalog
         before = (catalogue.currentCatalog(), catalogue.currentDatabase())
         return [("Spark", *(part.lower() for part in (*before, *name)[-3:]))]
 
     def check_stored(
-        self, engine: Any, name: Sequence[str], label: str, *, unit: Sequence[str] = (), columns: Sequence[str] = ()
+        self,
+        engine: BaseBackend,
+        name: Sequence[str],
+        label: str,
+        *,
+        unit: Sequence[str] = (),
+        columns: Sequence[str] = (),
     ) -> None:
         """Refuse a table or view whose plan has a step that is not known to be row-wise; nothing is run.
 
-        It must list all ``columns``: others, such as _metadata, tell of other rows.
+        It must list all ``columns``: others, such as _metadata, describe other rows.
         """
         frame = engine._session.table(".".join(self.quoted(part) for part in name))
         check_spark_frame(frame, label, unit=unit)
@@ -169,7 +177,7 @@ SPARK = Spark()
 
 @contextmanager
 def our_settings(session: Any) -> Iterator[None]:
-    """Settings under which a query means what is tested, by Spark's own functions, and tells nobody what failed."""
+    """Settings under which a query means what is tested, by Spark's own functions, and does not reveal what failed."""
     _check_functions(session)
     before = {name: session.conf.get(name, None) for name in SETTINGS}
     try:
@@ -197,8 +205,8 @@ def _check_functions(session: Any) -> None:
     other = own.diff(inner.sessionState().functionRegistry().functionBuilders().toSet())
     if other.size():
         raise Refused(
-            f"the session has put a function of its own in the place of {other.head()._1().funcName()}, which Spark "
-            "has built in: it would see the rows of a question. Nothing was read and nothing was spent. Use a session "
+            f"the session has replaced {other.head()._1().funcName()}, a function that is built into Spark: the "
+            "replacement would see the rows of a question. Nothing was read and nothing was spent. Use a session "
             "without it: spark.newSession()."
         )
 

@@ -2,7 +2,7 @@
 
 Bounds are computed with rationals, outward: what the engine computes with doubles lies within them whenever each
 column that has bounds holds whole numbers or numbers, and each of its values lies within them or is missing. Which of
-the two it holds need not be known, so a price can be told before any data is opened. Public: everything here.
+the two it holds need not be known, so a price is known before any data is opened. Public: everything here.
 """
 
 import math
@@ -14,7 +14,7 @@ from sfumato.engines.expressions.doubles import held
 from sfumato.engines.expressions.grammar import (
     Absolute,
     Arithmetic,
-    Case,
+    CaseWhen,
     Cast,
     Coalesce,
     Cut,
@@ -95,7 +95,7 @@ def possible_values(expression: Value | Term) -> tuple[str | int | bool, ...] | 
                 return tuple(sorted(int(value) for value in inner))
         case Coalesce():
             return _merged(node.parts)
-        case Case():
+        case CaseWhen():
             last = () if node.otherwise is None else (node.otherwise,)
             return _merged((*(branch.then for branch in node.branches), *last))
     return None
@@ -143,7 +143,7 @@ def _range(node: Value, bounds: Mapping[str, tuple[Fraction, Fraction]]) -> _Ran
             return _Range(_of_some(max, low), _of_all(max, high), _kinds(parts))
         case Coalesce():
             return _hull([_range(part, bounds) for part in node.parts])
-        case Case():
+        case CaseWhen():
             last = () if node.otherwise is None else (node.otherwise,)
             return _hull([_range(part, bounds) for part in (*(branch.then for branch in node.branches), *last)])
         case Cast():
@@ -221,8 +221,8 @@ def _absolute(part: _Range) -> _Range:
     other = _opposite(part)
     if part.high is not None and part.high <= 0:
         return other
-    known = part.high is not None and other.high is not None
-    return _Range(Fraction(0), max(part.high, other.high) if known else None, part.kinds)  # type: ignore[type-var]
+    high = None if part.high is None or other.high is None else max(part.high, other.high)
+    return _Range(Fraction(0), high, part.kinds)
 
 
 def _hull(parts: Sequence[_Range]) -> _Range:

@@ -7,7 +7,7 @@ from sfumato.engines.expressions.grammar import (
     AllOf,
     AnyOf,
     Arithmetic,
-    Case,
+    CaseWhen,
     Cast,
     Coalesce,
     Compare,
@@ -143,7 +143,7 @@ def _fits(column: str, constant: Literal, columns: Mapping[str, Type]) -> None:
         name = constant.KIND.removeprefix("literal.")
         raise InvalidInput(
             f"column {column!r} holds {held.value}s and cannot be compared with a constant of type {name}; "
-            f"{NOTHING}. Compare it with a constant of its own type."
+            f"{NOTHING}. Compare it with a constant of that type."
         )
 
 
@@ -168,7 +168,7 @@ def _type(node: Value, columns: Mapping[str, Type]) -> Type:
             return _common(node, node.parts, [_takes(node, part, ORDERED, columns) for part in node.parts])
         case Coalesce():
             return _common(node, node.parts, [_type(part, columns) for part in node.parts])
-        case Case():
+        case CaseWhen():
             for branch in node.branches:
                 _check(branch.when, columns)
             last = () if node.otherwise is None else (node.otherwise,)
@@ -218,7 +218,7 @@ def _common(node: Value | Expression, parts: Sequence[Value], types: Sequence[Ty
     if any(isinstance(part, Whole) for part in parts) and held != {Type.NUMBER}:
         held.add(Type.WHOLE)
     if len(held) > 1:
-        what = {Case: "branches", Cut: "value and the edges", Coalesce: "parts", Least: "parts", Greatest: "parts"}
+        what = {CaseWhen: "branches", Cut: "value and the edges", Coalesce: "parts", Least: "parts", Greatest: "parts"}
         names = " and ".join(sorted(f"{kind.value}s" for kind in held))
         hint = " Make it one with .cast('number')." if held == set(NUMERIC) else ""
         raise InvalidInput(
@@ -232,5 +232,5 @@ def _column(column: str, columns: Mapping[str, Type]) -> Type:
     if column not in columns:
         raise InvalidInput(f"there is no column {column!r}; {NOTHING}. The columns are {', '.join(sorted(columns))}.")
     if columns[column] is Type.OTHER:
-        raise Unsupported(f"column {column!r} has a type that the grammar does not know; nothing was read.")
+        raise Unsupported(f"column {column!r} has a type that is not supported; nothing was read.")
     return columns[column]

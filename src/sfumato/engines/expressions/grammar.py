@@ -23,7 +23,7 @@ __all__ = [
     "AnyOf",
     "Arithmetic",
     "Branch",
-    "Case",
+    "CaseWhen",
     "Cast",
     "Coalesce",
     "Compare",
@@ -167,7 +167,7 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case(_Valued):
+class CaseWhen(_Valued):
     """The value of the first branch whose condition holds; of ``otherwise``, or missing, where none does."""
 
     KIND: ClassVar[str] = "value.case"
@@ -272,7 +272,7 @@ class _Predicate:
         return self.part if isinstance(self, Not) else Not(part=_predicate(self))
 
     def __bool__(self) -> NoReturn:
-        raise InvalidInput("a predicate has no truth value of its own: combine with & | ~, not with and, or, not.")
+        raise InvalidInput("a predicate has no truth value: combine with & | ~, not with and, or, not.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -409,7 +409,7 @@ Value = (
     | Least
     | Greatest
     | Coalesce
-    | Case
+    | CaseWhen
     | Cast
     | DatePart
     | DaysBetween
@@ -419,7 +419,7 @@ Value = (
 Expression = Compare | OneOf | Missing | ValueCompare | ValueOneOf | ValueMissing | StartsWith | Not | AllOf | AnyOf
 EXPRESSIONS = (
     *(Compare, OneOf, Missing, ValueCompare, ValueOneOf, ValueMissing, StartsWith, Not, AllOf, AnyOf),
-    *(Named, Arithmetic, Negative, Absolute, Floor, Least, Greatest, Coalesce, Case, Branch),
+    *(Named, Arithmetic, Negative, Absolute, Floor, Least, Greatest, Coalesce, CaseWhen, Branch),
     *(Cast, DatePart, DaysBetween, Length, Cut),
     *LITERALS,
 )
@@ -434,7 +434,7 @@ def inside(node: Value | Expression) -> Iterable[Value | Expression]:
             return (node.start, node.end)
         case Least() | Greatest() | Coalesce() | AllOf() | AnyOf():
             return node.parts
-        case Case():
+        case CaseWhen():
             parts = [part for branch in node.branches for part in (branch.when, branch.then)]
             return parts if node.otherwise is None else [*parts, node.otherwise]
         case Compare() | OneOf() | Missing():
@@ -467,14 +467,14 @@ def _measured(node: object, known: dict[int, tuple[int, int]]) -> tuple[int, int
             case Text() | Whole() | Number() | Truth() | Date() | Named() | Compare() | OneOf() | Missing():
                 known[id(node)] = 1, 1
             case _:
-                parts = [_measured(part, known) for part in inside(node)]  # type: ignore[arg-type]
+                parts = [_measured(part, known) for part in inside(node)]  # type: ignore[arg-type]  # what is left has parts
                 known[id(node)] = 1 + max(depth for depth, _ in parts), 1 + sum(nodes for _, nodes in parts)
     return known[id(node)]
 
 
 def _some(parts: tuple[object, ...], what: str) -> None:
     if not parts:
-        raise InvalidInput(f"{what} of no values is no question; nothing was done.")
+        raise InvalidInput(f"{what} of no values is not a question; nothing was done.")
 
 
 def _check_edges(edges: tuple[Literal, ...]) -> None:
@@ -485,7 +485,7 @@ def _check_edges(edges: tuple[Literal, ...]) -> None:
         raise InvalidInput("edges must be all whole numbers, all numbers or all dates; nothing was done.")
     # Numbers are used as the nearest doubles: two edges that differ less than those would make an empty bin.
     places = [float(edge.value) if isinstance(edge, Number) else edge.value for edge in edges]
-    if any(not low < high for low, high in itertools.pairwise(places)):  # type: ignore[operator]
+    if any(not low < high for low, high in itertools.pairwise(places)):  # type: ignore[operator]  # all edges are of one kind
         raise InvalidInput("edges must ascend, each above the one before; nothing was done.")
 
 

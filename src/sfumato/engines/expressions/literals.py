@@ -103,6 +103,6 @@ def literal(value: object) -> Literal:
         case datetime.date() if not isinstance(value, datetime.datetime):
             return Date(value.isoformat())
     raise Unsupported(
-        f"a constant of type {type(value).__name__} is not in the grammar; nothing was done. "
-        "Give text, a number, true or false, or a date (datetime.date)."
+        f"a constant of type {type(value).__name__} is not supported; nothing was done. "
+        "Instead: give text, a number, true or false, or a date (datetime.date)."
     )

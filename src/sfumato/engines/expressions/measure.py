@@ -10,7 +10,7 @@ from sfumato.engines.expressions.grammar import (
     AllOf,
     AnyOf,
     Arithmetic,
-    Case,
+    CaseWhen,
     Cast,
     Coalesce,
     Compare,
@@ -110,7 +110,7 @@ def _value(node: Value) -> tuple[int, int]:
             return 3 * what + 5, gone + 2 * what + 4
         case Coalesce():
             return what + gone, 0 if any(not size for _, size in parts) else gone
-        case Case():
+        case CaseWhen():
             asked = sum(_predicate(branch.when) for branch in node.branches)
             whole = node.otherwise is not None and not gone
             return what + asked, 0 if whole else gone + asked

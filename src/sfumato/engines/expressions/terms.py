@@ -14,7 +14,7 @@ from sfumato.engines.expressions.grammar import (
     Absolute,
     Arithmetic,
     Branch,
-    Case,
+    CaseWhen,
     Cast,
     Coalesce,
     Compare,
@@ -59,17 +59,17 @@ class Term:
     """A value of one row: a column, or something computed from columns and constants."""
 
     __slots__ = ("node",)
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # a comparison is a condition, so no term is a key
 
     def __init__(self, node: Value) -> None:
         self.node = node
 
     # ------------------------------------------------------------------------------------------------ comparisons
 
-    def __eq__(self, other: object) -> Expression:  # type: ignore[override]
+    def __eq__(self, other: object) -> Expression:  # type: ignore[override]  # a condition, not a truth
         return _compare(self.node, Operator.EQUAL, _node(other))
 
-    def __ne__(self, other: object) -> Expression:  # type: ignore[override]
+    def __ne__(self, other: object) -> Expression:  # type: ignore[override]  # as above: a condition, not a truth
         return _compare(self.node, Operator.UNEQUAL, _node(other))
 
     def __lt__(self, other: object) -> Expression:
@@ -258,7 +258,7 @@ class Term:
 
     def _refuse(self, operation: str, instead: str) -> NoReturn:
         raise Unsupported(
-            f"{operation} on {written(self.node)!r} is not in the grammar; nothing was done. Instead: {instead}."
+            f"{operation} on {written(self.node)!r} is not supported; nothing was done. Instead: {instead}."
         )
 
 
@@ -280,16 +280,16 @@ class _Choice(Term):
 
     def when(self, condition: object) -> "_Condition":
         """Another condition, looked at where none before holds."""
-        assert isinstance(self.node, Case)  # noqa: S101 - made so by then()
+        assert isinstance(self.node, CaseWhen)  # noqa: S101 - made so by then()
         return _Condition(condition, self.node.branches)
 
     def otherwise(self, value: object) -> Term:
         """The value where no condition holds; without it the value is missing there."""
-        assert isinstance(self.node, Case)  # noqa: S101 - made so by then()
+        assert isinstance(self.node, CaseWhen)  # noqa: S101 - made so by then()
         last = _node(value)
-        if isinstance(last, Case):  # a choice inside "otherwise" is more branches of this one
-            return Term(Case(branches=self.node.branches + last.branches, otherwise=last.otherwise))
-        return Term(Case(branches=self.node.branches, otherwise=last))
+        if isinstance(last, CaseWhen):  # a choice inside "otherwise" is more branches of this one
+            return Term(CaseWhen(branches=self.node.branches + last.branches, otherwise=last.otherwise))
+        return Term(CaseWhen(branches=self.node.branches, otherwise=last))
 
 
 class _Condition:
@@ -309,7 +309,7 @@ class _Condition:
     def then(self, value: object) -> _Choice:
         """The value where the condition holds, and none before it did."""
         branches = (*self.before, Branch(when=self.condition, then=_node(value)))
-        return _Choice(Case(branches=branches, otherwise=None))
+        return _Choice(CaseWhen(branches=branches, otherwise=None))
 
 
 def col(name: str) -> Column:
@@ -409,7 +409,7 @@ def _compare(left: Value, operator: Operator, right: Value) -> Expression:
         constant_left, constant_right = constant_right, constant_left
     if constant_right:
         if isinstance(left, Named):
-            return Compare(column=left.column, operator=operator, constant=right)  # type: ignore[arg-type]
+            return Compare(column=left.column, operator=operator, constant=right)  # type: ignore[arg-type]  # it is a constant
         return ValueCompare(left=left, operator=operator, right=right)
     symmetric = operator in (Operator.EQUAL, Operator.UNEQUAL)
     if operator in (Operator.ABOVE, Operator.AT_LEAST) or (symmetric and form(right) < form(left)):

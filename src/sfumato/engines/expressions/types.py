@@ -6,7 +6,7 @@ __all__ = ["Operator", "Part", "Sign", "Type"]
 
 
 class Type(Enum):
-    """What a value is, as far as the grammar can tell; ``OTHER`` cannot be used in it."""
+    """What a value is, as far as is supported; ``OTHER`` cannot be used in it."""
 
     TEXT = "text"
     WHOLE = "whole number"

@@ -7,7 +7,7 @@ from sfumato.engines.expressions.grammar import (
     AllOf,
     AnyOf,
     Arithmetic,
-    Case,
+    CaseWhen,
     Cast,
     Coalesce,
     Compare,
@@ -88,7 +88,7 @@ def written(node: Value | Expression) -> str:
             return f"{node.KIND.removeprefix('value.')}({written(node.part)})"
         case Least() | Greatest() | Coalesce():
             return f"{node.KIND.removeprefix('value.')}({', '.join(map(written, node.parts))})"
-        case Case():
+        case CaseWhen():
             cases = [f"when {written(branch.when)} then {written(branch.then)}" for branch in node.branches]
             last = [] if node.otherwise is None else [f"otherwise {written(node.otherwise)}"]
             return f"({' '.join([*cases, *last])})"

@@ -8,10 +8,12 @@ one state, with text that compares bytewise. No error of a source holds a data v
 from sfumato.engines.logged_folders import check_no_log
 from sfumato.engines.row_wise import check_derived
 from sfumato.engines.sources.databases import DatabaseTable, duckdb, postgres, spark
+from sfumato.engines.sources.origin import EngineTable
 from sfumato.engines.sources.source import Source, check_one_place, opened_together
 
 __all__ = [
     "DatabaseTable",
+    "EngineTable",
     "Source",
     "check_derived",
     "check_no_log",

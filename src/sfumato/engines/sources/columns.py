@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.engines.dialect import Dialect
 from sfumato.engines.expressions import Type
@@ -11,17 +11,18 @@ from sfumato.engines.operands import DTYPES, kind_of
 from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
+    import ibis.expr.datatypes as dt
     import ibis.expr.types as ir
 
 __all__ = ["projected", "projection", "settled", "type_of"]
 
 
-def type_of(dtype: Any) -> Type:
+def type_of(dtype: dt.DataType) -> Type:
     """What a column of this Ibis type holds, if nothing else is declared; an identifier of 128 bits is a text."""
     return Type.TEXT if dtype.is_uuid() else kind_of(dtype)
 
 
-def settled(held: Mapping[str, Any], declared: Mapping[str, Type] | None, label: str) -> dict[str, Type]:
+def settled(held: Mapping[str, dt.DataType], declared: Mapping[str, Type] | None, label: str) -> dict[str, Type]:
     """The columns of the table: those that the data has, or those declared, each of which the data must be able to be.
 
     A whole number or a decimal may be declared a number.
@@ -42,14 +43,14 @@ def settled(held: Mapping[str, Any], declared: Mapping[str, Type] | None, label:
     return dict(declared)
 
 
-def _other_reading(dtype: Any) -> Type | None:
+def _other_reading(dtype: dt.DataType) -> Type | None:
     """What else a column may be declared as, because each of its values has one value of that type."""
     return Type.NUMBER if dtype.is_decimal() or type_of(dtype) is Type.WHOLE else None
 
 
-def _described(dtype: Any) -> str:
+def _described(dtype: dt.DataType) -> str:
     kind = type_of(dtype)
-    return f"a type that the grammar does not know ({dtype})" if kind is Type.OTHER else f"{kind.value}s"
+    return f"a type that is not supported ({dtype})" if kind is Type.OTHER else f"{kind.value}s"
 
 
 def projected(table: ir.Table, types: Mapping[str, Type]) -> ir.Table:
@@ -62,7 +63,7 @@ def projected(table: ir.Table, types: Mapping[str, Type]) -> ir.Table:
     return table.select(**columns)
 
 
-def projection(types: Mapping[str, Type], held: Mapping[str, Any], relation: str, dialect: Dialect) -> str:
+def projection(types: Mapping[str, Type], held: Mapping[str, dt.DataType], relation: str, dialect: Dialect) -> str:
     """The same as SQL for a relation of a database, where text may have a collation: it is made to compare bytewise.
 
     Columns of other types are left out; nothing can be asked of them.

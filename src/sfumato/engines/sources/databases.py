@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any  # a session or a frame of Spark, which may not be installed
 from urllib.parse import parse_qsl, unquote, urlencode
 
 from sfumato.core.extras import need
@@ -51,7 +51,7 @@ class DatabaseTable:
         return spark_tables.SparkTable(given=self.place, name=self.name, derived=derived, unit=unit)
 
 
-def duckdb(database: Any, *, table: TableName | None = None) -> DatabaseTable:
+def duckdb(database: object, *, table: TableName | None = None) -> DatabaseTable:
     """A table of a DuckDB database: the path of its file, which is opened read-only, or a connection.
 
     >>> duckdb("clinic.duckdb", table="main.visits")
@@ -62,7 +62,7 @@ def duckdb(database: Any, *, table: TableName | None = None) -> DatabaseTable:
         return DatabaseTable(kind="DuckDB", name=name, place=Path(database))
     if not (hasattr(database, "cursor") and type(database).__name__ == "DuckDBPyConnection"):
         raise InvalidInput(
-            f"a {type(database).__name__} is no DuckDB database; give the path of its file or a connection."
+            f"a {type(database).__name__} is not a DuckDB database; give the path of its file or a connection."
         )
     return DatabaseTable(kind="DuckDB", name=name, place=database)
 
@@ -79,7 +79,7 @@ def postgres(url: str, *, table: TableName | None = None) -> DatabaseTable:
         raise InvalidInput("the URL of a PostgreSQL database starts with postgresql://; nothing was done.")
     plain, query = _without_table(url)
     conninfo = need("psycopg.conninfo", "pip install 'sfumato[postgres]'")
-    reached: dict[str, Any] | None = None
+    reached: dict[str, object] | None = None
     with suppress(Exception):  # its words would quote the URL with its password
         reached = conninfo.conninfo_to_dict(plain)
     if reached is None:

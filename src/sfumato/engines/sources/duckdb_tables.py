@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.engines.dialects.duckdb import DUCKDB, usual_settings
 from sfumato.engines.sources.embedded import ended
@@ -15,7 +15,10 @@ from sfumato.engines.sources.relations import relation_in
 from sfumato.errors import EngineFailed
 
 if TYPE_CHECKING:
+    import ibis.expr.datatypes as dt
     import ibis.expr.types as ir
+    from duckdb import DuckDBPyConnection
+    from ibis.backends import BaseBackend
 
 __all__ = ["DuckDBConnection", "DuckDBFile"]
 
@@ -45,7 +48,7 @@ class DuckDBFile:
         found = self.path.stat()
         return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
-    def stored(self, engine: Any) -> Iterable[Hashable]:
+    def stored(self, engine: BaseBackend) -> Iterable[Hashable]:
         """The table, by its file and its name there."""
         return DUCKDB.stored(engine, ("data", *(() if len(self.name) > 1 else ("main",)), *self.name))
 
@@ -54,7 +57,7 @@ class DuckDBFile:
         return "DuckDB file", str(self.path.resolve())
 
     @contextmanager
-    def session(self) -> Iterator[Any]:
+    def session(self) -> Iterator[BaseBackend]:
         """An engine of its own, to which the file is attached; a file without writers has one state."""
         import ibis
 
@@ -71,17 +74,17 @@ class DuckDBFile:
         finally:
             ended(engine.con)
 
-    def held(self, engine: Any) -> dict[str, Any]:
+    def held(self, engine: BaseBackend) -> dict[str, dt.DataType]:
         """Read from the catalogue, which also says whether rows are stored under the name."""
         self._check_stored(engine)
         return DUCKDB.columns(engine, f"SELECT * FROM {self._relation}")  # noqa: S608 - quoted
 
-    def table(self, engine: Any, settle: Settle, until: ExitStack) -> ir.Table:
+    def table(self, engine: BaseBackend, settle: Settle, until: ExitStack) -> ir.Table:
         """The table."""
         self._check_stored(engine)
         return relation_in(engine, self._relation, settle, DUCKDB)
 
-    def _check_stored(self, engine: Any) -> None:
+    def _check_stored(self, engine: BaseBackend) -> None:
         if not self.derived:
             DUCKDB.check_stored(engine, ("data", *(() if len(self.name) > 1 else ("main",)), *self.name), self.label)
 
@@ -94,7 +97,7 @@ class DuckDBFile:
 class DuckDBConnection:
     """A table that a connection sees, its temporary ones aside. It is read through a connection of its own."""
 
-    connection: Any
+    connection: DuckDBPyConnection
     name: tuple[str, ...]
     derived: bool = False
     engine: str = "DuckDB"
@@ -112,7 +115,7 @@ class DuckDBConnection:
         """Nothing tells when a table was written to."""
         return None
 
-    def stored(self, engine: Any) -> Iterable[Hashable]:
+    def stored(self, engine: BaseBackend) -> Iterable[Hashable]:
         """The table, by its file, where it has one, and its name there."""
         return DUCKDB.stored(engine, self.name)
 
@@ -121,7 +124,7 @@ class DuckDBConnection:
         return "DuckDB connection", id(self.connection)
 
     @contextmanager
-    def session(self) -> Iterator[Any]:
+    def session(self) -> Iterator[BaseBackend]:
         """A connection beside the steward's, in the state that its tables have when the transaction begins."""
         import ibis
 
@@ -134,17 +137,17 @@ class DuckDBConnection:
         finally:
             ended(cursor)  # and with it the transaction
 
-    def held(self, engine: Any) -> dict[str, Any]:
+    def held(self, engine: BaseBackend) -> dict[str, dt.DataType]:
         """Read from the catalogue, which also says whether rows are stored under the name."""
         self._check_stored(engine)
         return DUCKDB.columns(engine, f"SELECT * FROM {self._relation}")  # noqa: S608 - quoted
 
-    def table(self, engine: Any, settle: Settle, until: ExitStack) -> ir.Table:
+    def table(self, engine: BaseBackend, settle: Settle, until: ExitStack) -> ir.Table:
         """The table."""
         self._check_stored(engine)
         return relation_in(engine, self._relation, settle, DUCKDB)
 
-    def _check_stored(self, engine: Any) -> None:
+    def _check_stored(self, engine: BaseBackend) -> None:
         if not self.derived:
             DUCKDB.check_stored(engine, self.name, self.label)
 

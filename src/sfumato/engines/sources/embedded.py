@@ -6,17 +6,21 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+    from ibis.backends import BaseBackend
 
 __all__ = ["PLACE", "connection", "embedded", "ended"]
 
 PLACE = "the embedded engine"
 # By process: an engine's threads do not survive a fork, so a child starts its own and leaves its parent's untouched.
-_instances: dict[int, Any] = {}
+_instances: dict[int, DuckDBPyConnection] = {}
 _turn = threading.Lock()
 
 
-def connection() -> Any:
+def connection() -> DuckDBPyConnection:
     """A connection of its own to the engine, for one thread at a time."""
     import duckdb
 
@@ -27,7 +31,7 @@ def connection() -> Any:
 
 
 @contextmanager
-def embedded() -> Iterator[Any]:
+def embedded() -> Iterator[BaseBackend]:
     """An Ibis connection to the engine; temporary views are its own and end with it."""
     import ibis
 
@@ -38,7 +42,7 @@ def embedded() -> Iterator[Any]:
         ended(cursor)
 
 
-def ended(cursor: Any) -> None:
+def ended(cursor: DuckDBPyConnection) -> None:
     """Close a connection and stop what Ctrl-C left running on it; closing alone would wait for the end of the query."""
     cursor.interrupt()
     cursor.close()

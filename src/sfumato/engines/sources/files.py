@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.engines.dialects.duckdb import DUCKDB
 from sfumato.engines.expressions import Type
@@ -22,7 +22,9 @@ from sfumato.engines.stored_files import named_twice, stored_as
 from sfumato.errors import EngineFailed, InvalidInput, NotDeclared, Unsupported
 
 if TYPE_CHECKING:
+    import ibis.expr.datatypes as dt
     import ibis.expr.types as ir
+    from ibis.backends import BaseBackend
 
 __all__ = ["header_of", "origin_of_path", "parquet"]
 
@@ -30,7 +32,7 @@ PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".tsv")
 PATTERNS = "*?[{"  # an engine would read other files for a name that holds one
 LONGEST_LINE, MOST_LINES = 2**20, 100  # a name in the header may hold line breaks
-# How a cell is written. What does not match is missing: it may not stop the engine, for that would tell of one row,
+# How a cell is written. What does not match is missing: it may not stop the engine, for that would reveal one row,
 # and nothing is guessed, for then one cell could change what others mean.
 CELLS = {
     Type.WHOLE: "[+-]?[0-9]{1,19}",
@@ -49,8 +51,8 @@ def origin_of_path(path: str | Path, declared: Mapping[str, Type] | None) -> Ori
         if declared is None:
             raise NotDeclared(
                 f"{place.name!r} is a CSV file, which does not say what its columns hold, and guessing that from the "
-                "rows would tell about them. Nothing was read. Declare the types in a schema; sfumato schema draft "
-                "FILE writes one to fill in."
+                "rows would reveal something about them. Nothing was read. Declare the types in a schema; sfumato "
+                "schema draft FILE writes one to fill in."
             )
         return CsvFile(path=place, types=dict(declared))
     if ending in PARQUET or place.is_dir():
@@ -126,7 +128,7 @@ class ParquetFiles:
         """Which files there are, and when they were written."""
         return _seen(self.files())
 
-    def stored(self, engine: Any) -> Iterable[Hashable]:
+    def stored(self, engine: BaseBackend) -> Iterable[Hashable]:
         """Each of its files."""
         return [what for file in self.files() for what in stored_as(file)]
 
@@ -134,20 +136,20 @@ class ParquetFiles:
         """Beside other files and frames."""
         return PLACE
 
-    def session(self) -> AbstractContextManager[Any]:
+    def session(self) -> AbstractContextManager[BaseBackend]:
         """The embedded engine."""
         return embedded()
 
-    def held(self, engine: Any) -> dict[str, Any]:
+    def held(self, engine: BaseBackend) -> dict[str, dt.DataType]:
         """Read from the end of each file, where Parquet keeps its columns."""
         return dict(self._read(engine).schema().items())
 
-    def table(self, engine: Any, settle: Settle, until: ExitStack) -> ir.Table:
+    def table(self, engine: BaseBackend, settle: Settle, until: ExitStack) -> ir.Table:
         """The rows, read as they are asked for."""
         table = self._read(engine)
         return projected(table, settle(dict(table.schema().items())))
 
-    def _read(self, engine: Any) -> ir.Table:
+    def _read(self, engine: BaseBackend) -> ir.Table:
         for place in self.places:  # again: a folder may have become such a table
             check_no_log(place)
         files = self.files()
@@ -205,7 +207,7 @@ class CsvFile:
         """When the file was written, and which it is."""
         return _seen([self.path])
 
-    def stored(self, engine: Any) -> Iterable[Hashable]:
+    def stored(self, engine: BaseBackend) -> Iterable[Hashable]:
         """The file."""
         return stored_as(self.path)
 
@@ -213,18 +215,18 @@ class CsvFile:
         """Beside other files and frames."""
         return PLACE
 
-    def session(self) -> AbstractContextManager[Any]:
+    def session(self) -> AbstractContextManager[BaseBackend]:
         """The embedded engine."""
         return embedded()
 
-    def held(self, engine: Any) -> dict[str, Any]:
+    def held(self, engine: BaseBackend) -> dict[str, dt.DataType]:
         """What was declared; the header must name it."""
         import ibis
 
         self._columns()
         return {name: ibis.dtype(DTYPES[kind]) for name, kind in self.types.items()}
 
-    def table(self, engine: Any, settle: Settle, until: ExitStack) -> ir.Table:
+    def table(self, engine: BaseBackend, settle: Settle, until: ExitStack) -> ir.Table:
         """The rows, read as text and turned into what was declared."""
         settle(self.held(engine))
         name = f"csv_{secrets.token_hex(8)}"

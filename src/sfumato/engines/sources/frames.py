@@ -6,7 +6,7 @@ import secrets
 import weakref
 from collections.abc import Hashable, Iterable
 from contextlib import AbstractContextManager, ExitStack, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any  # frames of several libraries, which share no class
 
 from sfumato.engines.sources.columns import projected
 from sfumato.engines.sources.embedded import PLACE, connection, embedded
@@ -16,13 +16,15 @@ from sfumato.engines.stored_files import stored_as
 from sfumato.errors import EngineFailed, InvalidInput
 
 if TYPE_CHECKING:
+    import ibis.expr.datatypes as dt
     import ibis.expr.types as ir
     import pyarrow as pa
+    from ibis.backends import BaseBackend
 
 __all__ = ["Frame", "LazyFrame"]
 
 MIXED = (
-    "a column of the data frame has no type of its own, such as text mixed with numbers; nothing was done. "
+    "a column of the data frame has no single type, such as text mixed with numbers; nothing was done. "
     "Give each column one type."
 )
 
@@ -32,7 +34,7 @@ class Frame:
 
     engine = "DuckDB"
     label = "the data frame"
-    advice = "Check that its columns have plain types, and names of their own, capital letters aside."
+    advice = "Check that its columns have plain types and different names, capital letters aside."
 
     def __init__(self, data: Any) -> None:
         frame = _plain(data)
@@ -45,7 +47,7 @@ class Frame:
         """A copy does not change."""
         return None
 
-    def stored(self, engine: Any) -> Iterable[Hashable]:
+    def stored(self, engine: BaseBackend) -> Iterable[Hashable]:
         """Nothing: where rows in memory came from is not known."""
         return ()
 
@@ -53,15 +55,15 @@ class Frame:
         """Beside other frames and files."""
         return PLACE
 
-    def session(self) -> AbstractContextManager[Any]:
+    def session(self) -> AbstractContextManager[BaseBackend]:
         """The engine that holds the copy."""
         return embedded()
 
-    def held(self, engine: Any) -> dict[str, Any]:
+    def held(self, engine: BaseBackend) -> dict[str, dt.DataType]:
         """Read off the copy."""
         return dict(engine.table(self._name).schema().items())
 
-    def table(self, engine: Any, settle: Settle, until: ExitStack) -> ir.Table:
+    def table(self, engine: BaseBackend, settle: Settle, until: ExitStack) -> ir.Table:
         """The copy."""
         return projected(engine.table(self._name), settle(self.held(engine)))
 
@@ -75,7 +77,7 @@ class LazyFrame:
 
     engine = "DuckDB"
     label = "the lazy frame"
-    advice = "Check that what it scans is there, and that its columns have plain types and names of their own."
+    advice = "Check that what it scans is there, and that its columns have plain types and different names."
 
     def __init__(self, data: Any, *, derived: bool = False, unit: tuple[str, ...] = ()) -> None:
         if not derived:
@@ -87,7 +89,7 @@ class LazyFrame:
         """What was collected does not change."""
         return None
 
-    def stored(self, engine: Any) -> Iterable[Hashable]:
+    def stored(self, engine: BaseBackend) -> Iterable[Hashable]:
         """The files that its plan scans, where the plan can be looked into."""
         return [what for file in scanned(self._lazy) for what in stored_as(file)]
 
@@ -95,17 +97,17 @@ class LazyFrame:
         """Beside other frames and files."""
         return PLACE
 
-    def session(self) -> AbstractContextManager[Any]:
+    def session(self) -> AbstractContextManager[BaseBackend]:
         """The engine that will hold the copy."""
         return embedded()
 
-    def held(self, engine: Any) -> dict[str, Any]:
+    def held(self, engine: BaseBackend) -> dict[str, dt.DataType]:
         """Resolve the plan without running it."""
         import polars
 
         return Frame(polars.DataFrame(schema=self._lazy.collect_schema())).held(engine)
 
-    def table(self, engine: Any, settle: Settle, until: ExitStack) -> ir.Table:
+    def table(self, engine: BaseBackend, settle: Settle, until: ExitStack) -> ir.Table:
         """Collect once, so that all releases speak of the same rows."""
         settle(self.held(engine))
         if self._copy is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.engines.dialect import Dialect
 from sfumato.engines.dialects import DIALECTS
@@ -16,13 +16,16 @@ from sfumato.engines.sources.relations import table_of
 from sfumato.errors import Unsupported
 
 if TYPE_CHECKING:
+    import ibis.expr.datatypes as dt
+    import ibis.expr.operations as ops
     import ibis.expr.types as ir
+    from ibis.backends import BaseBackend
 
 __all__ = ["origin_of_table"]
 
 STEPS = ("DatabaseTable", "Project", "Filter", "DropColumns", "DropNull", "FillNull")
 # None of these can fail on a row: a step that can (a cast, an overflow, a logarithm of 0) could be aimed at one person,
-# and whether the engine stopped would tell of that row. Questions have casts and arithmetic that cannot fail. A day
+# and whether the engine stopped would reveal that row. Questions have casts and arithmetic that cannot fail. A day
 # that is truncated may be the first of all, or beyond all timestamps.
 ROW_WISE = """
 Field Literal Alias TryCast Coalesce NullIf IsNull NotNull Greatest Least IfElse SearchedCase SimpleCase
@@ -40,7 +43,7 @@ HOLDERS = (
 MICROSECONDS = 6  # digits; with more, not all days have a place
 
 
-def origin_of_table(table: Any, *, derived: bool = False, unit: tuple[str, ...] = ()) -> Origin:
+def origin_of_table(table: ir.Table, *, derived: bool = False, unit: tuple[str, ...] = ()) -> Origin:
     """Take over an Ibis table whose rows come each from one row of a table, on an engine that is tested.
 
     One that is ``derived`` may have any steps: its steward vouches for it. In others, the columns of the ``unit`` are
@@ -76,7 +79,7 @@ def origin_of_table(table: Any, *, derived: bool = False, unit: tuple[str, ...] 
     return IbisTable(given=table, dialect=DIALECTS[backend.name], derived=derived, unit=unit)
 
 
-def _only_ibis(table: Any) -> None:
+def _only_ibis(table: ir.Table) -> None:
     """Refuse what is cached, and classes of the caller's, which may give other rows than their steps say."""
     import ibis.expr.types as ir
 
@@ -84,7 +87,7 @@ def _only_ibis(table: Any) -> None:
         raise not_row_wise("the Ibis table", f"is a {type(table).__name__}")
 
 
-def _only_rows(node: Any) -> None:
+def _only_rows(node: ops.Node) -> None:
     """Refuse a table in memory whose rows are not there yet, but come from a dataset, a stream or the caller's code."""
     import ibis.expr.operations as ops
 
@@ -93,7 +96,7 @@ def _only_rows(node: Any) -> None:
         raise not_row_wise("the Ibis table", f"is made of a {type(held).__name__}, which may be read by a query")
 
 
-def _only_row_by_row(node: Any) -> None:
+def _only_row_by_row(node: ops.Node) -> None:
     """Refuse every step and every function that is not known to look at one row at a time."""
     import ibis.expr.operations as ops
 
@@ -110,7 +113,7 @@ def _only_row_by_row(node: Any) -> None:
                 raise not_row_wise("the Ibis table", f"has a {type(part).__name__} of two types, of which one is cast")
 
 
-def _meeting(part: Any) -> tuple[tuple[Any, ...], ...]:
+def _meeting(part: ops.Node) -> tuple[tuple[ops.Value, ...], ...]:
     """The values that meet in a function: all of them, but what decides does not meet what comes out."""
     import ibis.expr.operations as ops
 
@@ -124,7 +127,7 @@ def _meeting(part: Any) -> tuple[tuple[Any, ...], ...]:
     return (tuple(each for value in part.args for each in (value if isinstance(value, tuple) else (value,))),)
 
 
-def _met_as(kind: Any) -> object:
+def _met_as(kind: dt.DataType) -> object:
     """What types have in common that meet without a cast that can fail on a row; others meet nothing."""
     if kind.is_timestamp():
         return kind.timezone, (kind.scale or 0) > MICROSECONDS
@@ -134,7 +137,7 @@ def _met_as(kind: Any) -> object:
     return type(kind) if alone else object()
 
 
-def _keeps(node: Any, name: str) -> bool:
+def _keeps(node: ops.Node, name: str) -> bool:
     """Whether a column is the one that is stored under this name, as it is; for a table of listed steps.
 
     One that is not there at all is for the check of columns to refuse.
@@ -162,7 +165,7 @@ def _keeps(node: Any, name: str) -> bool:
 class IbisTable:
     """A table on the steward's own connection, which is as before after each release."""
 
-    given: Any
+    given: ir.Table
     dialect: Dialect
     derived: bool = False
     unit: tuple[str, ...] = ()
@@ -178,7 +181,7 @@ class IbisTable:
         """Nothing tells when a table was written to."""
         return None
 
-    def stored(self, engine: Any) -> Iterable[Hashable]:
+    def stored(self, engine: BaseBackend) -> Iterable[Hashable]:
         """The tables that it names."""
         import ibis.expr.operations as ops
 
@@ -195,24 +198,24 @@ class IbisTable:
         return self.engine, id(self.dialect.connection(self.given.get_backend()))
 
     @contextmanager
-    def session(self) -> Iterator[Any]:
+    def session(self) -> Iterator[BaseBackend]:
         """The steward's own connection, in one state where the engine knows such a thing."""
         engine = self.given.get_backend()
         with self.dialect.session(engine):
             yield engine
 
-    def held(self, engine: Any) -> dict[str, Any]:
+    def held(self, engine: BaseBackend) -> dict[str, dt.DataType]:
         """As the engine works them out without reading a row; the tables that it names must be stored ones."""
         if not self.derived:
             self._check_stored(engine)
         return self.dialect.columns(engine, engine.compile(self.given))
 
-    def table(self, engine: Any, settle: Settle, until: ExitStack) -> ir.Table:
+    def table(self, engine: BaseBackend, settle: Settle, until: ExitStack) -> ir.Table:
         """The table."""
         held = self.held(engine)
         return table_of(engine, f"({engine.compile(self.given)}) AS data", settle(held), held, self.dialect)
 
-    def _check_stored(self, engine: Any) -> None:
+    def _check_stored(self, engine: BaseBackend) -> None:
         import ibis.expr.operations as ops
 
         for part in self.given.op().find(ops.DatabaseTable):
@@ -220,7 +223,7 @@ class IbisTable:
             self.dialect.check_stored(engine, _named(part), self.label, unit=self.unit, columns=columns)
 
 
-def _named(table: Any) -> tuple[str, ...]:
+def _named(table: ir.Table) -> tuple[str, ...]:
     """The name of a table, as far as it is said."""
     named = (table.namespace.catalog, table.namespace.database, table.name)
     return tuple(each for each in named if each is not None)

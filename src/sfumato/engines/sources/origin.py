@@ -5,18 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from sfumato.engines.expressions import Type
 
 if TYPE_CHECKING:
+    import ibis.expr.datatypes as dt
     import ibis.expr.types as ir
+    from ibis.backends import BaseBackend
 
-__all__ = ["IN_MEMORY", "Origin", "Settle", "is_one_of"]
+__all__ = ["IN_MEMORY", "EngineTable", "Origin", "Settle", "is_one_of"]
 
 # Frames that are rows. A stream of batches may be a query that runs when it is read.
 IN_MEMORY = (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table"), ("pyarrow", "RecordBatch"))
-Settle = Callable[[Mapping[str, Any]], dict[str, Type]]  # from an engine's types to ours, checked
+EngineTable: TypeAlias = "ir.Table"  # for whoever may not name Ibis
+Settle = Callable[[Mapping[str, "dt.DataType"]], dict[str, Type]]  # from an engine's types to ours, checked
 
 
 class Origin(Protocol):
@@ -41,7 +44,7 @@ class Origin(Protocol):
         """What tells one state of it from another without reading it; always the same where nothing does."""
         ...
 
-    def stored(self, engine: Any) -> Iterable[Hashable]:
+    def stored(self, engine: BaseBackend) -> Iterable[Hashable]:
         """What its stored rows are known by, under whatever name they are declared; no row is read.
 
         Plain values that are the same in every process. Empty where nothing is known, as of rows in memory.
@@ -52,15 +55,15 @@ class Origin(Protocol):
         """The engine's place: tables of one place can be opened in one session, and joined there."""
         ...
 
-    def session(self) -> AbstractContextManager[Any]:
+    def session(self) -> AbstractContextManager[BaseBackend]:
         """An Ibis connection to the engine, in one state of the data; closed or put back afterwards."""
         ...
 
-    def held(self, engine: Any) -> dict[str, Any]:
+    def held(self, engine: BaseBackend) -> dict[str, dt.DataType]:
         """Names and Ibis types of the columns, read from metadata alone."""
         ...
 
-    def table(self, engine: Any, settle: Settle, until: ExitStack) -> ir.Table:
+    def table(self, engine: BaseBackend, settle: Settle, until: ExitStack) -> ir.Table:
         """The rows in a session; what was made for them is taken away when the stack is closed."""
         ...
 

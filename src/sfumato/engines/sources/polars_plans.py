@@ -6,14 +6,20 @@ from collections.abc import Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from sfumato.core.foreign import Frame
 from sfumato.engines.logged_folders import check_no_logs
 from sfumato.engines.row_wise import not_row_wise, not_the_stored_unit
 from sfumato.engines.stored_files import local_path, named_twice
 from sfumato.errors import EngineFailed
 
+if TYPE_CHECKING:
+    import polars as pl
+
 __all__ = ["check_lazy_frame", "collected"]
+
+Plan = Any  # a plan, a step or a type in it, as Polars lets one look into it without a word on types
 
 FILES = ("parquet", "ipc")  # of other files Polars works the types out from many rows
 # What is not said of a plain scan: rows are numbered, cut off, deleted or filled in, or columns stand for others.
@@ -32,7 +38,7 @@ COMPARING |= {f"Operator.{name}" for name in ("And", "Or", "Xor", "LogicalAnd", 
 STRICT = 0  # the option of a cast that raises where a value has no place in the new type
 
 
-def check_lazy_frame(lazy: Any, label: str, *, unit: Sequence[str] = ()) -> None:
+def check_lazy_frame(lazy: pl.LazyFrame, label: str, *, unit: Sequence[str] = ()) -> None:
     """Refuse a lazy frame with a step that is not known to look at one row at a time; no row is read.
 
     Known are scans of Parquet and IPC files and of frames, filters, and columns computed from columns, constants,
@@ -50,7 +56,7 @@ def check_lazy_frame(lazy: Any, label: str, *, unit: Sequence[str] = ()) -> None
     _check_plan(nodes, label, unit)
 
 
-def collected(lazy: Any, label: str, *, unit: Sequence[str] = ()) -> Any:
+def collected(lazy: Frame, label: str, *, unit: Sequence[str] = ()) -> Frame:
     """The rows of a lazy frame, by a plan that is looked at again when it is about to run.
 
     A function of the steward's may stand in a frame and give another plan each time: what runs is what is checked. Only
@@ -60,7 +66,7 @@ def collected(lazy: Any, label: str, *, unit: Sequence[str] = ()) -> Any:
 
     looked: list[bool] = []
 
-    def look(nodes: Any, *_: object) -> None:
+    def look(nodes: Plan, *_: object) -> None:
         looked.append(False)
         _check_plan(nodes, label, unit)
         looked[-1] = True
@@ -75,12 +81,12 @@ def collected(lazy: Any, label: str, *, unit: Sequence[str] = ()) -> Any:
     if not looked or not all(looked):
         raise EngineFailed(
             f"the plan by which {label} would be read is not the one that was declared, and cannot be shown to be "
-            "row-wise; nothing was released. Leave functions of your own out of the frame, or collect it first."
+            "row-wise; nothing was released. Leave your own functions out of the frame, or collect it first."
         )
     return frame
 
 
-def scanned(lazy: Any) -> list[Path]:
+def scanned(lazy: pl.LazyFrame) -> list[Path]:
     """The files of this machine that a lazy frame scans; none where its plan cannot be looked into."""
     import polars
 
@@ -91,7 +97,7 @@ def scanned(lazy: Any) -> list[Path]:
         return []
 
 
-def _check_plan(nodes: Any, label: str, unit: Sequence[str]) -> None:
+def _check_plan(nodes: Plan, label: str, unit: Sequence[str]) -> None:
     import polars
 
     seen: str | None
@@ -112,7 +118,7 @@ def _check_plan(nodes: Any, label: str, unit: Sequence[str]) -> None:
 class _Plan:
     """The plan that would run, node by node."""
 
-    def __init__(self, nodes: Any) -> None:
+    def __init__(self, nodes: Plan) -> None:
         self._nodes = nodes
         self._below: int = nodes.get_node()  # the node whose columns the parts of a step are computed from
 
@@ -167,7 +173,7 @@ class _Plan:
                 return wrong
         return None
 
-    def _odd_step(self, node: Any) -> str | None:
+    def _odd_step(self, node: Plan) -> str | None:
         kind = type(node).__name__
         match kind:
             case "Scan":
@@ -194,7 +200,7 @@ class _Plan:
                 return None
         return f"a step {kind}"
 
-    def _odd_parts(self, parts: list[Any]) -> str | None:
+    def _odd_parts(self, parts: list[Plan]) -> str | None:
         return next((wrong for part in parts if part is not None and (wrong := self._odd_part(part.node))), None)
 
     def _odd_part(self, place: int) -> str | None:
@@ -233,7 +239,7 @@ class _Plan:
                 return f"a column by {kind}"
         return next((wrong for each in inner if (wrong := self._odd_part(each))), None)
 
-    def _type(self, place: int) -> Any:
+    def _type(self, place: int) -> Plan:
         """The type of a part, worked out from the columns below its step."""
         here = self.place()
         self._nodes.set_node(self._below)
@@ -250,7 +256,7 @@ class _Plan:
         return isinstance(part.value, list) and all(isinstance(value, PLAIN) for value in part.value)
 
 
-def _is_simple(kind: Any) -> bool:
+def _is_simple(kind: Plan) -> bool:
     """Whether values of a type are cast to others of these without a failure: what has no place becomes null."""
     import polars
 

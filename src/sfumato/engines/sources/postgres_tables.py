@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.core.extras import need
 from sfumato.engines.dialects.postgres import POSTGRES, reading
@@ -13,7 +13,9 @@ from sfumato.engines.sources.origin import Settle
 from sfumato.engines.sources.relations import table_of
 
 if TYPE_CHECKING:
+    import ibis.expr.datatypes as dt
     import ibis.expr.types as ir
+    from ibis.backends import BaseBackend
 
 __all__ = ["PostgresTable"]
 
@@ -22,7 +24,7 @@ __all__ = ["PostgresTable"]
 class PostgresTable:
     """A table or view of a server. Each opening connects anew and closes its connection."""
 
-    reached: Mapping[str, Any] = field(repr=False)
+    reached: Mapping[str, object] = field(repr=False)
     name: tuple[str, ...]
     derived: bool = False
     engine: str = "PostgreSQL"
@@ -40,7 +42,7 @@ class PostgresTable:
         """Nothing tells when a table was written to."""
         return None
 
-    def stored(self, engine: Any) -> Iterable[Hashable]:
+    def stored(self, engine: BaseBackend) -> Iterable[Hashable]:
         """The table and its parts, by the numbers that the server has given them."""
         return POSTGRES.stored(engine, self.name)
 
@@ -49,7 +51,7 @@ class PostgresTable:
         return self.engine, tuple(sorted((name, str(value)) for name, value in self.reached.items()))
 
     @contextmanager
-    def session(self) -> Iterator[Any]:
+    def session(self) -> Iterator[BaseBackend]:
         """A new connection, in the state that the database has when the transaction begins."""
         need("psycopg", "pip install 'sfumato[postgres]'")
         import ibis
@@ -64,13 +66,13 @@ class PostgresTable:
             with suppress(Exception):  # a connection that broke cannot be closed any better
                 engine.disconnect()
 
-    def held(self, engine: Any) -> dict[str, Any]:
+    def held(self, engine: BaseBackend) -> dict[str, dt.DataType]:
         """Asked of the server for a query that returns no row; that the user may read the table is checked by it."""
         if not self.derived:
             POSTGRES.check_stored(engine, self.name, self.label)
         return POSTGRES.columns(engine, f"SELECT * FROM {self._relation}")  # noqa: S608 - quoted
 
-    def table(self, engine: Any, settle: Settle, until: ExitStack) -> ir.Table:
+    def table(self, engine: BaseBackend, settle: Settle, until: ExitStack) -> ir.Table:
         """The table."""
         held = self.held(engine)
         return table_of(engine, self._relation, settle(held), held, POSTGRES)

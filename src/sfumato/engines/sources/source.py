@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from sfumato.core.interrupts import attempt
 from sfumato.core.stored import Stored, moment
@@ -17,7 +17,9 @@ from sfumato.engines.sources.origins import origin_of
 from sfumato.errors import EngineFailed, SfumatoError, Unsupported
 
 if TYPE_CHECKING:
+    import ibis.expr.datatypes as dt
     import ibis.expr.types as ir
+    from ibis.backends import BaseBackend
 
 __all__ = ["Source", "check_one_place", "opened_together"]
 
@@ -95,19 +97,19 @@ class Source:
         with opened_together([self]) as (table,):
             yield table
 
-    def _begun(self, stack: ExitStack) -> Any:
+    def _begun(self, stack: ExitStack) -> BaseBackend:
         return stack.enter_context(self._origin.session())
 
-    def _looked_at(self, engine: Any) -> dict[str, Type]:
+    def _looked_at(self, engine: BaseBackend) -> dict[str, Type]:
         held = self._held(engine)
         self._names = frozenset(sha256(repr(each).encode()).hexdigest() for each in self._origin.stored(engine))
         return held
 
-    def _held(self, engine: Any) -> dict[str, Type]:
+    def _held(self, engine: BaseBackend) -> dict[str, Type]:
         before = self._origin.state()
         return self._settle(self._origin.held(engine), before)
 
-    def _table(self, engine: Any, stack: ExitStack) -> ir.Table:
+    def _table(self, engine: BaseBackend, stack: ExitStack) -> ir.Table:
         before = self._origin.state()
         return self._origin.table(engine, lambda held: self._settle(held, before), stack)
 
@@ -130,7 +132,7 @@ class Source:
             f"{self._origin.advice}"
         )
 
-    def _settle(self, held: Mapping[str, Any], before: object) -> dict[str, Type]:
+    def _settle(self, held: Mapping[str, dt.DataType], before: object) -> dict[str, Type]:
         """Check the columns against what was declared, and against what was seen earlier.
 
         ``before`` is the state before they were looked at: whatever changed meanwhile is noticed.
@@ -142,7 +144,7 @@ class Source:
         if types != self._seen[1]:
             raise EngineFailed(
                 f"the columns of {self._origin.label} have changed since it was first opened; nothing was released. "
-                "Declare its new state as a version of its own."
+                "Declare its new state as a new version."
             )
         return types
 
@@ -150,7 +152,7 @@ class Source:
         if self._seen is not None and self._origin.state() != self._seen[0]:
             raise EngineFailed(
                 f"{self._origin.label} has changed since it was first opened; nothing was released. "
-                "Declare its new state as a version of its own."
+                "Declare its new state as a new version."
             )
 
 
@@ -183,5 +185,5 @@ def opened_together(sources: Sequence[Source]) -> Iterator[tuple[ir.Table, ...]]
             source._unchanged()
 
 
-def _opened(source: Source, engine: Any, stack: ExitStack) -> ir.Table:
+def _opened(source: Source, engine: BaseBackend, stack: ExitStack) -> ir.Table:
     return source._or_failed(lambda: source._table(engine, stack))

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any  # a session or a frame of Spark, which may not be installed
 
 from sfumato.engines.dialects.spark import SPARK, our_settings
 from sfumato.engines.sources.origin import Settle
@@ -14,7 +14,9 @@ from sfumato.engines.sources.relations import relation_in
 from sfumato.engines.spark_plans import check_spark_frame
 
 if TYPE_CHECKING:
+    import ibis.expr.datatypes as dt
     import ibis.expr.types as ir
+    from ibis.backends import BaseBackend
 
 __all__ = ["SparkTable"]
 
@@ -39,7 +41,7 @@ class SparkTable:
         """Nothing tells when a table was written to."""
         return None
 
-    def stored(self, engine: Any) -> Iterable[Hashable]:
+    def stored(self, engine: BaseBackend) -> Iterable[Hashable]:
         """The table by its whole name; of a frame, nothing."""
         return SPARK.stored(engine, self.name) if self.name else ()
 
@@ -53,19 +55,19 @@ class SparkTable:
         return "Spark", id(self._spark)
 
     @contextmanager
-    def session(self) -> Iterator[Any]:
+    def session(self) -> Iterator[BaseBackend]:
         """The steward's session under our settings. Spark knows no state of many tables; each query reads them once."""
         import ibis
 
         with our_settings(self._spark):
             yield ibis.pyspark.connect(self._spark)
 
-    def held(self, engine: Any) -> dict[str, Any]:
+    def held(self, engine: BaseBackend) -> dict[str, dt.DataType]:
         """As Spark works them out without running anything; the plan must take stored rows one by one."""
         with ExitStack() as until:
             return SPARK.columns(engine, f"SELECT * FROM {self._relation(until)}")  # noqa: S608 - quoted
 
-    def table(self, engine: Any, settle: Settle, until: ExitStack) -> ir.Table:
+    def table(self, engine: BaseBackend, settle: Settle, until: ExitStack) -> ir.Table:
         """The table, whose plan has a name until the stack is closed."""
         return relation_in(engine, self._relation(until), settle, SPARK)
 

@@ -1,4 +1,5 @@
-"""The least that one release may cost and still be as accurate as is wanted, by the law of the noise that runs.
+"""The least that one release may cost and still be as accurate as is wanted, by the distribution of the noise that
+runs.
 
 An amount is ε where charges add up as ε (Laplace noise) and ρ where they add up as ρ (Gaussian noise).
 """
@@ -50,7 +51,7 @@ def scale_at(release: PlannedRelease, amount: Fraction, accounting: Accounting) 
 def law_at(
     release: PlannedRelease, amount: Fraction, accounting: Accounting, *, parts: int = 1
 ) -> DiscreteLaplace | RoundedGaussian | LaplaceSum | GaussianSum:
-    """The law of the error of one number of a release, or of the sum of so many releases."""
+    """The error distribution of one number of a release, or of the sum over several releases."""
     scale = scale_at(release, amount, accounting)
     if accounting is Accounting.BASIC:
         return DiscreteLaplace(scale=scale) if parts == 1 else LaplaceSum(scale=scale, parts=parts)
@@ -62,7 +63,7 @@ def least_amount(
 ) -> Fraction:
     """The least amount, to four digits and rounded up, at which the sum of ``parts`` releases of ``root`` is accurate.
 
-    Guarantee: the law of the noise that runs keeps the margin, or the mean error, at the amount returned.
+    Guarantee: the noise that runs keeps the margin, or the mean error, at the amount returned.
     Public: everything; no data is opened.
 
     >>> from sfumato.governance.periods import Cadence

@@ -95,7 +95,7 @@ class Schedule:
 
     @property
     def guarantee(self) -> Budget:
-        """What the whole plan promises one protected unit, in (ε, δ)."""
+        """The (ε, δ) guarantee of the whole plan for one protected unit."""
         if self.plan.accounting is Accounting.BASIC:
             return Budget(epsilon=self.total)
         delta = self.plan.cap.delta

@@ -8,9 +8,10 @@ whose names begin with an underscore are plain Python on arrays; numba compiles 
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Chain", "ChainNoise", "empty_chain"]
 
+Bits: TypeAlias = "NDArray[np.uint64]"
+Whole: TypeAlias = "NDArray[np.int64]"
+Short: TypeAlias = "NDArray[np.int32]"
+Floats: TypeAlias = "NDArray[np.float64]"
+
 GOLDEN, MIX_1, MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 S27, S30, S31, S11 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(11)
 ONE, S1, S2, S4, S56 = np.uint64(1), np.uint64(1), np.uint64(2), np.uint64(4), np.uint64(56)
@@ -30,7 +36,7 @@ H01 = np.uint64(0x0101010101010101)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChainNoise:
-    """Released statistics, and the law of the error of each: log P(error) = −linear·|error| − quadratic·error² + c."""
+    """Released statistics with their error distributions: log P(error) = −linear·|error| − quadratic·error² + c."""
 
     released: "NDArray[np.float64]"
     linear: "NDArray[np.float64]"
@@ -60,7 +66,7 @@ class Chain:
         )
 
     def fill(self, edges: int) -> None:
-        """Add uniformly drawn edges until there are so many."""
+        """Add uniformly drawn edges until there are enough."""
         _loops().fill(self.rows, self.degrees, self.place, self.ends, self.statistics, self.counter, edges)
 
     def walk(self, theta: "NDArray[np.float64]", steps: int, noise: ChainNoise | None = None) -> None:
@@ -72,7 +78,7 @@ class Chain:
         )
 
     def trace(self, theta: "NDArray[np.float64]", draws: int, steps: int) -> "NDArray[np.float64]":
-        """The statistics after every so many steps of a walk at one θ."""
+        """The statistics at regular intervals of a walk at one θ."""
         held: NDArray[np.float64] = _loops().trace(
             self.rows, self.degrees, self.place, self.ends, self.statistics, self.counter, theta, draws, steps
         )
@@ -94,7 +100,7 @@ class Chain:
         Without ``latent`` the released numbers are taken for the exact ones.
         """
         other = self.copy()
-        return _loops().sample(  # type: ignore[no-any-return]
+        return _loops().sample(
             (self.rows, self.degrees, self.place, self.ends, self.statistics, self.counter),
             (other.rows, other.degrees, other.place, other.ends, other.statistics),
             theta,
@@ -124,10 +130,10 @@ def empty_chain(nodes: int, seed: int) -> Chain:
 class _Loops:
     """The loops below, compiled."""
 
-    fill: Any
-    walk: Any
-    trace: Any
-    sample: Any
+    fill: Callable[..., None]
+    walk: Callable[..., None]
+    trace: Callable[..., Floats]
+    sample: Callable[..., tuple[Floats, Floats, Whole]]
 
 
 @lru_cache(maxsize=1)
@@ -143,7 +149,7 @@ def _loops() -> _Loops:
     return _Loops(fill=plain(_fill), walk=_walk, trace=plain(_trace), sample=plain(_sample))
 
 
-def _uniform(counter: Any) -> Any:
+def _uniform(counter: Bits) -> float:
     """A number of [0, 1) on 53 bits."""
     counter[0] += GOLDEN
     z = counter[0]
@@ -153,13 +159,13 @@ def _uniform(counter: Any) -> Any:
     return np.float64(z >> S11) * 2.0**-53
 
 
-def _normal(counter: Any) -> Any:
+def _normal(counter: Bits) -> float:
     """A standard normal number, by the polar form of two uniform ones."""
     radius = math.sqrt(-2.0 * math.log(1.0 - _uniform(counter)))
     return radius * math.cos(2.0 * math.pi * _uniform(counter))
 
 
-def _shared(rows: Any, i: int, j: int) -> Any:
+def _shared(rows: Bits, i: int, j: int) -> np.int64:
     """How many neighbours i and j have in common: the bits that both rows have."""
     found = np.int64(0)
     for w in range(rows.shape[1]):
@@ -171,7 +177,7 @@ def _shared(rows: Any, i: int, j: int) -> Any:
     return found
 
 
-def _toggle(rows: Any, degrees: Any, place: Any, ends: Any, edges: int, i: int, j: int) -> int:
+def _toggle(rows: Bits, degrees: Whole, place: Short, ends: Short, edges: int, i: int, j: int) -> int:
     """Take the edge of i and j away, or add it; gives how many edges there are then."""
     rows[i, j >> 6] ^= ONE << np.uint64(j & 63)
     rows[j, i >> 6] ^= ONE << np.uint64(i & 63)
@@ -196,7 +202,9 @@ def _toggle(rows: Any, degrees: Any, place: Any, ends: Any, edges: int, i: int, 
     return edges - 1
 
 
-def _fill(rows: Any, degrees: Any, place: Any, ends: Any, statistics: Any, counter: Any, wanted: int) -> None:
+def _fill(
+    rows: Bits, degrees: Whole, place: Short, ends: Short, statistics: Floats, counter: Bits, wanted: int
+) -> None:
     n = len(degrees)
     edges = int(statistics[0])
     while edges < wanted:
@@ -211,16 +219,16 @@ def _fill(rows: Any, degrees: Any, place: Any, ends: Any, statistics: Any, count
 
 
 def _walk(
-    rows: Any,
-    degrees: Any,
-    place: Any,
-    ends: Any,
-    statistics: Any,
-    counter: Any,
-    theta: Any,
-    released: Any,
-    linear: Any,
-    quadratic: Any,
+    rows: Bits,
+    degrees: Whole,
+    place: Short,
+    ends: Short,
+    statistics: Floats,
+    counter: Bits,
+    theta: Floats,
+    released: Floats,
+    linear: Floats,
+    quadratic: Floats,
     steps: int,
 ) -> None:
     """Metropolis steps that propose an edge to go half of the time, and any pair otherwise (tie–no-tie)."""
@@ -259,16 +267,16 @@ def _walk(
 
 
 def _trace(
-    rows: Any,
-    degrees: Any,
-    place: Any,
-    ends: Any,
-    statistics: Any,
-    counter: Any,
-    theta: Any,
+    rows: Bits,
+    degrees: Whole,
+    place: Short,
+    ends: Short,
+    statistics: Floats,
+    counter: Bits,
+    theta: Floats,
     draws: int,
     steps: int,
-) -> Any:
+) -> Floats:
     nothing = np.zeros(3)
     held = np.empty((draws, 3))
     for t in range(draws):
@@ -278,8 +286,16 @@ def _trace(
 
 
 def _sample(
-    here: Any, there: Any, theta: Any, told: Any, prior: Any, root: Any, draws: int, steps: int, latent: Any
-) -> Any:
+    here: tuple[Bits, Whole, Short, Short, Floats, Bits],
+    there: tuple[Bits, Whole, Short, Short, Floats],
+    theta: Floats,
+    told: tuple[Floats, Floats, Floats],
+    prior: tuple[Floats, Floats],
+    root: Floats,
+    draws: int,
+    steps: int,
+    latent: bool,  # noqa: FBT001 - compiled loops take no names
+) -> tuple[Floats, Floats, Whole]:
     """Alternate three moves that leave P(θ, graph | released) as it is.
 
     The graph walks, given θ and the released numbers. Then θ' is proposed, with a graph y of its own drawn at θ' by a

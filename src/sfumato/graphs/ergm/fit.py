@@ -28,7 +28,7 @@ __all__ = ["Fit", "Prior", "fit", "fit_numbers"]
 
 MOST_NODES = 1000  # the walk keeps a place for each pair
 PILOT, ROUNDS = 60, 8  # draws that the first proposal is learned from; how often it is learned anew while warming up
-AIM = 0.2  # of all moves, so many should be taken
+AIM = 0.2  # the share of moves that should be accepted
 OPTIMAL = 2.38**2 / 3  # the factor on the covariance of a target in three dimensions that moves fastest
 
 
@@ -144,7 +144,7 @@ def fit_numbers(
     seed: int = 1,
     naive: bool = False,
 ) -> Fit:
-    """Infer from numbers and the law of their errors: log P(error) = −linear·|error| − quadratic·error² + constant."""
+    """Infer from numbers and their error distributions: log P(error) = −linear·|error| − quadratic·error² + c."""
     import numpy as np
 
     from sfumato.graphs.ergm.chains import ChainNoise, empty_chain
@@ -156,7 +156,7 @@ def fit_numbers(
     pairs = nodes * (nodes - 1) // 2
     noise = ChainNoise(*(np.array([float(Fraction(x)) for x in row]) for row in (released, linear, quadratic)))
     if not naive and not (noise.linear + noise.quadratic > 0).all():
-        raise InvalidInput("every statistic needs a law of its noise; nothing was computed.")
+        raise InvalidInput("every statistic needs a noise distribution; nothing was computed.")
     edges = int(min(max(noise.released[0], 1), pairs - 1))
     long = natural(max(1000, 2 * pairs, 10 * edges) if steps is None else steps, "steps")
     chain = empty_chain(nodes, seed)
@@ -190,7 +190,7 @@ def _rates(mechanism: Mechanism) -> tuple[Fraction, Fraction]:
             return 1 / scale, Fraction(0)
         case Gaussian(sigma=sigma):
             return Fraction(0), 1 / (2 * sigma**2)
-    raise InvalidInput("the noise of this release is of no law that can be modelled here; nothing was computed.")
+    raise InvalidInput("the noise of this release has no distribution that can be modelled here; nothing was computed.")
 
 
 def _first_proposal(

@@ -22,7 +22,7 @@ from sfumato.graphs.moves import check_unit
 from sfumato.graphs.shape import Shape
 from sfumato.inference.derived import Derived
 from sfumato.inference.figure import Figure
-from sfumato.inference.form import Form, Noise
+from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.mechanisms.advisor import least_noise
 
 __all__ = ["STATISTICS", "NetworkStatistics", "usual_weights"]
@@ -96,13 +96,13 @@ class NetworkStatistics:
         """The statistics as a figure."""
         said = release.statement
         forms = tuple(
-            Form(Fraction(value, weight), {Noise(said.identifier, place, said.law): Fraction(1, weight)})
+            LinearCombination(Fraction(value, weight), {Noise(said.identifier, place, said.law): Fraction(1, weight)})
             for place, (value, weight) in enumerate(zip(said.values, self.weights, strict=True))
         )
         return {"count": Figure(forms=forms, labels={"statistic": STATISTICS}, measure="count", sources=(release,))}
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
-        """The largest of the three margins, which hang on the noise alone."""
+        """The largest of the three margins, which depend on the noise alone."""
         return {"count": Fraction(law.margin(confidence, numbers=3 if joint else 1), min(self.weights))}
 
     check_answer = check_numbers

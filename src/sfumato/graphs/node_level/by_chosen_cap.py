@@ -24,10 +24,10 @@ from sfumato.graphs.moves import check_unit
 from sfumato.graphs.node_level.caps import caps_up_to, in_the_way
 from sfumato.graphs.query import check_size
 from sfumato.graphs.shape import Direction, Shape
-from sfumato.inference.adjusted import Adjusted
+from sfumato.inference.consistency import Adjusted
 from sfumato.inference.derived import Derived
 from sfumato.inference.figure import Figure
-from sfumato.inference.form import Form, Noise
+from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.mechanisms.chosen_cap import ChosenCap
 
 __all__ = ["DOUBLING", "LEAST", "SHARE", "ByChosenCap", "ChosenEdges", "ChosenHistogram", "counted", "counts_from"]
@@ -84,7 +84,7 @@ class ByChosenCap:
         return
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
-        """Nothing: the error hangs on the cap that comes out."""
+        """Nothing: the error depends on the cap that comes out."""
         return {}
 
     check_answer = check_fit
@@ -262,13 +262,13 @@ class ChosenHistogram(ByChosenCap):
         noise = [Noise(said.identifier, place + 1, law) for place in range(many)]
         one = Fraction(1)
         forms = [
-            Form(drawn[place] - drawn[place + 1], {noise[place]: one, noise[place + 1]: -one})
+            LinearCombination(drawn[place] - drawn[place + 1], {noise[place]: one, noise[place + 1]: -one})
             for place in range(many - 1)
         ]
-        forms.append(Form(drawn[-1], {noise[-1]: one}))
+        forms.append(LinearCombination(drawn[-1], {noise[-1]: one}))
         beyond = self.numbers - many
         raw = Figure(
-            forms=(*forms, *([Form(Fraction(0), {})] * beyond)),
+            forms=(*forms, *([LinearCombination(Fraction(0), {})] * beyond)),
             labels={name: tuple(column) for name, column in self.labels().items()},
             measure="nodes",
             sources=(release,),
@@ -301,12 +301,15 @@ def counted(release: Release, name: str) -> Mapping[str, Derived]:
     """One number with its interval, and the cap that it was counted under, which is exact."""
     cap, law = _law(release)
     noise = Noise(release.statement.identifier, 1, law)
-    forms = {name: Form(Fraction(release.values[1]), {noise: Fraction(1)}), "cap": Form(Fraction(cap), {})}
+    forms = {
+        name: LinearCombination(Fraction(release.values[1]), {noise: Fraction(1)}),
+        "cap": LinearCombination(Fraction(cap), {}),
+    }
     return {each: Figure(forms=(form,), labels={}, measure=each, sources=(release,)) for each, form in forms.items()}
 
 
 def _law(release: Release) -> tuple[int, Law]:
-    """The cap that came out, and the law of the noise for it."""
+    """The cap that came out, and the noise distribution for it."""
     said = release.statement
     assert isinstance(said.mechanism, ChosenCap)  # noqa: S101 - for the reader of types
     return said.values[0], said.mechanism.law_at(said.values[0])

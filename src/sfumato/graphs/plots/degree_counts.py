@@ -1,4 +1,4 @@
-"""How many nodes have so many links, as a release says it: degree by degree, or added up over spans of degrees."""
+"""Nodes by their number of links, as a release states them: degree by degree, or added up over spans of degrees."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from sfumato.core.units import Node
 from sfumato.errors import Unsupported
 from sfumato.graphs.node_level.by_chosen_cap import ChosenHistogram
 from sfumato.graphs.queries.histogram import DegreeHistogram, EdgesAndDegrees
-from sfumato.inference.adjusted import Adjusted
+from sfumato.inference.consistency import Adjusted
 from sfumato.inference.figure import Figure
 from sfumato.inference.figure import figure as figure_of
-from sfumato.inference.form import Form
+from sfumato.inference.linear_combination import LinearCombination
 from sfumato.reports.columns import CONFIDENCE
 
 __all__ = ["Class", "DegreeCounts", "Span", "counts_of", "widening"]
@@ -107,7 +107,7 @@ def counts_of(release: Release) -> DegreeCounts:
             nodes = _cut(release["nodes"], 0, chosen + 1 - query.first)  # beyond the cap nothing was drawn
             return DegreeCounts(figure=nodes, first=query.first, open=False, cap=chosen, chosen=True)
     raise Unsupported(
-        "this release does not say how many nodes have so many links; nothing was drawn. Release degree_histogram()."
+        "this release does not count nodes by their number of links; nothing was drawn. Release degree_histogram()."
     )
 
 
@@ -132,7 +132,7 @@ def _cut(given: Adjusted, start: int, end: int) -> Adjusted:
     return Adjusted(raw=raw, adjusted=given.adjusted[start:end], least=given.least, most=given.most)
 
 
-def _sum(forms: Sequence[Form]) -> Form:
+def _sum(forms: Sequence[LinearCombination]) -> LinearCombination:
     total = forms[0]
     for form in forms[1:]:
         total = total.plus(form, Fraction(1))

@@ -3,13 +3,14 @@
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from types import ModuleType
 
 from sfumato.core.extras import need
+from sfumato.core.foreign import Chart, ChartRow
 from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput
 from sfumato.graphs.plots.degree_counts import Class, DegreeCounts, Span, counts_of, widening
-from sfumato.inference.adjusted import Adjusted
+from sfumato.inference.consistency import Adjusted
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import message
 from sfumato.reports.columns import magnitude
@@ -22,7 +23,6 @@ STRAIGHT = 100  # more degrees than this are drawn on logarithmic axes unless as
 WIDTH, HEIGHT = 600, 280
 SCALES = ("auto", "linear", "log")
 GAP = 0.6  # what holds all larger degrees stands apart
-Row = dict[str, Any]
 
 
 def degrees(
@@ -32,11 +32,11 @@ def degrees(
     *,
     scale: str = "auto",
     at_least: bool | None = None,
-) -> Any:
-    """Draw how many nodes have so many links, each number on its 95% interval and on the one that holds all at once.
+) -> Chart:
+    """Draw the nodes by their number of links, each number on its 95% interval and on the one that holds all at once.
 
     Takes releases of ``degree_histogram()``, with a cap that was chosen or not, and of ``edges_and_degrees()``, at edge
-    and at node level. With ``at_least`` the numbers are of nodes with so many links or more: so it is unless said
+    and at node level. With ``at_least`` the numbers are of nodes with at least as many links: so it is unless said
     otherwise where the cap was chosen, because these are the numbers that were drawn then. ``scale`` is ``linear``,
     ``log`` (for both axes: degrees are pooled into classes that widen, and the height is nodes per degree) or ``auto``,
     which takes logarithms beyond 100 degrees.
@@ -48,7 +48,7 @@ def degrees(
     >>> vault = sf.Vault(unit=sf.edge(relation="add/remove"), budget=sf.Budget(epsilon=4), name="contacts")
     >>> wards = vault.graph([(0, 1), (1, 2)], name="wards", version="1", nodes=9)
     >>> degrees(wards.degree_histogram().release(epsilon=1)).to_dict()["title"]["text"]
-    'wards: how many nodes have so many links'
+    'wards: nodes by their number of links'
     """
     altair = need("altair", "pip install 'sfumato[plots]'")
     if scale not in SCALES:
@@ -76,7 +76,7 @@ def degrees(
 
 
 def staircase(
-    altair: Any,
+    altair: ModuleType,
     shown: Sequence[Class],
     colours: Palette,
     language: str,
@@ -86,7 +86,7 @@ def staircase(
     size: tuple[int, int] = (WIDTH, HEIGHT),
     up_to: tuple[float, float] | None = None,
     named: bool = True,
-) -> Any:
+) -> Chart:
     """The classes as steps on their bands; ``up_to`` is what the y-axis covers, ``named`` whether it has words."""
     rows, foot = _rows(shown, log=log, at_least=at_least)
     low, top = up_to or reach(shown)
@@ -136,7 +136,7 @@ def spans_of(counts: DegreeCounts, *, log: bool = False, at_least: bool = False)
     return [(start, counts.most) for start, _ in classes] if at_least else classes
 
 
-def _rows(shown: Sequence[Class], *, log: bool, at_least: bool) -> tuple[list[Row], float]:
+def _rows(shown: Sequence[Class], *, log: bool, at_least: bool) -> tuple[list[ChartRow], float]:
     """What is drawn of each class, and the foot of a logarithmic axis, at which what lies below it is cut."""
     heights = [
         {name: float(number) / (each.width if log and not at_least else 1) for name, number in _numbers(each).items()}
@@ -144,7 +144,7 @@ def _rows(shown: Sequence[Class], *, log: bool, at_least: bool) -> tuple[list[Ro
     ]
     above = [row[name] for row in heights for name in ("value", "high") if row[name] > 0]
     foot = 10.0 ** math.floor(math.log10(min(above, default=1.0))) if log else -math.inf
-    rows: list[Row] = []
+    rows: list[ChartRow] = []
     for place, (each, height) in enumerate(zip(shown, heights, strict=True)):
         after = shown[place + 1].first if place + 1 < len(shown) else each.first + 1
         last = after - 1 if at_least else each.first if each.last is None else each.last
@@ -157,7 +157,7 @@ def _rows(shown: Sequence[Class], *, log: bool, at_least: bool) -> tuple[list[Ro
     return rows, foot
 
 
-def _numbers(each: Class) -> dict[str, Any]:
+def _numbers(each: Class) -> ChartRow:
     ends = {"low": each.each[0], "high": each.each[1], "least": each.joint[0], "most": each.joint[1]}
     return {"value": each.value, **ends}
 
@@ -176,7 +176,7 @@ def _height(language: str, *, log: bool, at_least: bool) -> str:
     return message(language, "network_plot.nodes")
 
 
-def _degree_axis(altair: Any, shown: Sequence[Class], language: str, *, log: bool) -> Any:
+def _degree_axis(altair: ModuleType, shown: Sequence[Class], language: str, *, log: bool) -> Chart:
     title = message(language, "network_plot.links")
     steps = [size * 10**power for power in range(8) for size in (1, 2, 5)]
     first, last = shown[0].first, shown[-1].first if shown[-1].last is None else max(shown[-1].first, shown[-1].last)
@@ -197,7 +197,7 @@ def _decades(foot: float, top: float) -> list[float]:
     return [10.0**power for power in range(round(math.log10(foot)), math.ceil(math.log10(max(top, foot * 10))) + 1)]
 
 
-def _tips(altair: Any, language: str) -> list[Any]:
+def _tips(altair: ModuleType, language: str) -> list[Chart]:
     words = {
         "class": "network_plot.classes",
         "shown_value": "network_plot.value",
@@ -244,6 +244,6 @@ def _about(release: Release, counts: DegreeCounts, language: str) -> list[str]:
     return lines
 
 
-def _written(number: Any) -> str:
+def _written(number: float | Fraction) -> str:
     whole = number == int(number)
     return (f"{int(number):,}" if whole else f"{float(number):,.1f}").replace("-", "−")

@@ -1,16 +1,17 @@
 """The same statistics at edge and at node level, on one scale: what it costs to protect a node and not a link."""
 
 from collections.abc import Sequence
-from typing import Any
+from types import ModuleType, UnionType
 
 from sfumato.core.extras import need
+from sfumato.core.foreign import Chart, ChartRow
 from sfumato.core.release import Release, only_release
 from sfumato.core.units import Edge, Node, Weight
 from sfumato.errors import InvalidInput
 from sfumato.graphs.plots.degree_counts import counts_of
 from sfumato.graphs.plots.degree_distribution import reach, spans_of, staircase
-from sfumato.graphs.plots.graph_statistics import Statistic, statistics_of
-from sfumato.inference.adjusted import Adjusted
+from sfumato.graphs.plots.graph_statistics import PlottedStatistic, statistics_of
+from sfumato.inference.consistency import Adjusted
 from sfumato.mechanisms.chosen_cap import ChosenCap
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import message
@@ -21,16 +22,15 @@ __all__ = ["edge_and_node"]
 
 WIDTH, STEP = 300, 26
 STAIRS = (340, 250)
-Row = dict[str, Any]
 Releases = Release | Sequence[Release]
 
 
-def edge_and_node(edge: Releases, node: Releases, language: str = "en", theme: str = "light") -> Any:
+def edge_and_node(edge: Releases, node: Releases, language: str = "en", theme: str = "light") -> Chart:
     """Draw the same statistics released at both levels: two marks on their intervals for each, on one scale.
 
     ``edge`` is a release, or several, that protect a link, ``node`` what protects a node with all its links. Statistics
     are matched by name; those that one side alone has are left out. Two degree histograms are drawn side by side, as
-    the numbers of nodes with so many links or more.
+    the numbers of nodes with at least a given number of links.
 
     Guarantee: the intervals are the releases' own and cover their noise; how many times wider is the quotient of their
     lengths. Assumes: both are about one network, which is for the caller to know: their datasets may have two names.
@@ -68,7 +68,7 @@ def edge_and_node(edge: Releases, node: Releases, language: str = "en", theme: s
     )
 
 
-def _checked(given: Releases, kind: Any, word: str) -> list[Release]:
+def _checked(given: Releases, kind: type | UnionType, word: str) -> list[Release]:
     """The releases of one level, with the unit that belongs to it."""
     found = [only_release(release) for release in ([given] if isinstance(given, Release) else given)]
     if not found or not all(isinstance(release.statement.unit, kind) for release in found):
@@ -85,7 +85,7 @@ def _by_degree(release: Release) -> bool:
 
 def _pairs(
     edges: Sequence[Release], nodes: Sequence[Release]
-) -> list[tuple[tuple[Release, Statistic], tuple[Release, Statistic]]]:
+) -> list[tuple[tuple[Release, PlottedStatistic], tuple[Release, PlottedStatistic]]]:
     """The statistics that both levels have, each with the release that it comes from; of several the first."""
     left, right = (
         {each.name: (release, each) for release in reversed(some) for each in statistics_of(release)}
@@ -119,13 +119,13 @@ def _level(release: Release, language: str) -> str:
 
 
 def _panel(
-    altair: Any,
-    edge: tuple[Release, Statistic],
-    node: tuple[Release, Statistic],
+    altair: ModuleType,
+    edge: tuple[Release, PlottedStatistic],
+    node: tuple[Release, PlottedStatistic],
     colours: Palette,
     language: str,
-) -> Any:
-    rows: list[Row] = []
+) -> Chart:
+    rows: list[ChartRow] = []
     for (release, each), note in ((edge, ""), (node, _wider(edge[1], node[1], language))):
         within = message(language, "network_plot.within", low=each.ends[0], high=each.ends[1])
         row = {"level": _level(release, language), "value": each.value, "low": each.low, "high": each.high}
@@ -163,13 +163,15 @@ def _panel(
     )
 
 
-def _wider(edge: Statistic, node: Statistic, language: str) -> str:
+def _wider(edge: PlottedStatistic, node: PlottedStatistic, language: str) -> str:
     times = node.width / edge.width
     return message(language, "network_plot.wider", times=f"{times:,.0f}" if times >= 10 else f"{times:.2g}")
 
 
-def _stairs(altair: Any, edges: Sequence[Release], nodes: Sequence[Release], colours: Palette, language: str) -> Any:
-    """Both degree distributions, as numbers of nodes with so many links or more, up to the degree that both reach."""
+def _stairs(
+    altair: ModuleType, edges: Sequence[Release], nodes: Sequence[Release], colours: Palette, language: str
+) -> Chart:
+    """Both degree distributions, as numbers of nodes with at least as many links, up to the degree that both reach."""
     if len(edges) > 1 or len(nodes) > 1:
         raise InvalidInput("of degree histograms one at each level is compared; nothing was drawn.")
     both = [(release, counts_of(release)) for release in (edges[0], nodes[0])]

@@ -2,29 +2,29 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import ModuleType
 
 from sfumato.core.budget import Budget
 from sfumato.core.extras import need
+from sfumato.core.foreign import Chart, ChartRow
 from sfumato.core.query import Query
 from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.graphs.shape import Shape
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import message, messages
-from sfumato.reports.columns import Column, columns_of
+from sfumato.reports.columns import AnswerColumn, columns_of
 from sfumato.reports.plots.labels import clean, distinct
 from sfumato.reports.plots.theme import Palette, dressed, palette
 
-__all__ = ["Statistic", "charged", "statistics", "statistics_of"]
+__all__ = ["PlottedStatistic", "charged", "statistics", "statistics_of"]
 
 MOST_STATISTICS = 20
 WIDTH, HEIGHT = 360, 24
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Statistic:
+class PlottedStatistic:
     """One number of a release: its name in the catalogue, the number, its 95% interval, and all three as text."""
 
     name: str
@@ -48,7 +48,7 @@ class Statistic:
 
 def statistics(
     releases: Sequence[Release], language: str = "en", theme: str = "light", *, names: Sequence[str] | None = None
-) -> Any:
+) -> Chart:
     """Draw the numbers of several releases of one network, one line each: links, triangles, stars, clustering.
 
     Every line has a scale of its own with 0 on it, so the length of an interval beside that of its line says how exact
@@ -97,7 +97,7 @@ def statistics(
     )
 
 
-def statistics_of(release: Release) -> list[Statistic]:
+def statistics_of(release: Release) -> list[PlottedStatistic]:
     """The numbers of a release that stand for the whole network; those that are exact, such as a cap, are left out.
 
     >>> import sfumato as sf
@@ -139,18 +139,18 @@ def _name(query: Query, column: str) -> str:
     return column if leaves is None else f"{leaves}-stars"
 
 
-def _measured(column: Column, place: int) -> bool:
+def _measured(column: AnswerColumn, place: int) -> bool:
     if column.chosen or column.ends is None:
         return False
     low, high = column.ends[place]
     return low < high or low != column.values[place]  # an interval may shrink to 0, the least that can be
 
 
-def _statistic(column: Column, place: int, name: str) -> Statistic:
+def _statistic(column: AnswerColumn, place: int, name: str) -> PlottedStatistic:
     assert column.ends is not None  # noqa: S101 - for the reader of types
     low, high = column.ends[place]
     shown = column.interval(place) or (str(low), str(high))
-    return Statistic(
+    return PlottedStatistic(
         name=name,
         value=float(column.values[place]),
         low=float(low),
@@ -173,8 +173,8 @@ def _one_network(releases: Sequence[Release]) -> list[Release]:
     return given
 
 
-def _line(altair: Any, title: str, each: Statistic, colours: Palette, language: str) -> Any:
-    row: Row = {"name": title, "value": each.value, "low": each.low, "high": each.high, "shown": each.shown}
+def _line(altair: ModuleType, title: str, each: PlottedStatistic, colours: Palette, language: str) -> Chart:
+    row: ChartRow = {"name": title, "value": each.value, "low": each.low, "high": each.high, "shown": each.shown}
     row["within"] = message(language, "network_plot.within", low=each.ends[0], high=each.ends[1])
     least, most = min(0.0, each.low, each.value), max(each.high, each.value, 0.0)
     scale = altair.Scale(domain=[least, most * 1.04 if most > 0 else 1.0], nice=False)

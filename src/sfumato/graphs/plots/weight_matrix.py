@@ -1,8 +1,7 @@
 """The weights of a network as a matrix of tones, with a dot where noise does not explain a weight by itself."""
 
-from typing import Any
-
 from sfumato.core.extras import need
+from sfumato.core.foreign import Chart, ChartRow
 from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.graphs.pairs import pairs
@@ -17,10 +16,9 @@ __all__ = ["matrix"]
 
 MOST_NODES = 80
 SIZE = 480
-Row = dict[str, Any]
 
 
-def matrix(release: Release, language: str = "en", theme: str = "light") -> Any:
+def matrix(release: Release, language: str = "en", theme: str = "light") -> Chart:
     """Draw the released weight of every pair of nodes as a tone, from 0 to the bound; needs ``weights()``, to 80 nodes.
 
     Noise carries weights below 0 and beyond the bound: these have the lightest and the darkest tone, and the mouse
@@ -49,7 +47,7 @@ def matrix(release: Release, language: str = "en", theme: str = "light") -> Any:
     (column,), margins = columns_of(release), shared_margins(release)
     assert column.ends is not None  # noqa: S101 - for the reader of types
     assert margins is not None  # noqa: S101 - each weight has the noise of one number
-    rows: list[Row] = []
+    rows: list[ChartRow] = []
     for place, (one, other) in enumerate(pairs(query.shape)):
         low, high = column.interval(place) or ("", "")
         row = {"value": float(column.values[place]), "shown": column.text(place), "from": low, "to": high}

@@ -23,7 +23,7 @@ from sfumato.graphs.moves import cap_of, check_unit
 from sfumato.graphs.shape import Shape
 from sfumato.inference.derived import Derived
 from sfumato.inference.figure import Figure
-from sfumato.inference.form import Form, Noise
+from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.mechanisms.matrix.declaration import MatrixNoise
 from sfumato.mechanisms.matrix.rational import all_least_squares
 
@@ -69,7 +69,7 @@ class BlockEdges:
         if not self.questions or {len(row) for row in (*self.questions, *self.strategy)} != {self.cells}:
             raise InvalidInput(f"questions and strategy must be about {self.cells} pairs of blocks; nothing was done.")
         if len(self.asked) != len(self.questions) or len(set(self.asked)) != len(self.asked):
-            raise InvalidInput("each question needs a name of its own; nothing was done.")
+            raise InvalidInput("each question needs its own name; nothing was done.")
         _factors(self.strategy, self.questions)
 
     @property
@@ -102,12 +102,12 @@ class BlockEdges:
         return {"part": self.asked}
 
     def columns(self, release: Release) -> Mapping[str, Derived]:
-        """The answers by least squares, each with the law of its error."""
+        """The answers by least squares, each with its error distribution."""
         forms = tuple(self._forms(release.statement.law, release.statement.identifier, release.values))
         return {"edges": Figure(forms=forms, labels={"part": self.asked}, measure="edges", sources=(release,))}
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
-        """The largest margin of any answer, which hangs on the noise alone."""
+        """The largest margin of any answer, which depends on the noise alone."""
         level = 1 - (1 - confidence) / len(self.questions) if joint else confidence
         by_shape = {form.shape: form for form in self._forms(law, "", (0,) * self.size)}
         return {"edges": max(form.margin(level) for form in by_shape.values())}
@@ -172,12 +172,12 @@ class BlockEdges:
         exact: list[int] = [int(found[a * blocks + b]) for a, b in cells_of(blocks, directed=self.shape.directed)]
         return exact
 
-    def _forms(self, law: Law, identifier: str, values: Sequence[int]) -> list[Form]:
+    def _forms(self, law: Law, identifier: str, values: Sequence[int]) -> list[LinearCombination]:
         noises = [Noise(identifier, place, law) for place in range(self.size)]
         forms = []
         for row in _factors(self.strategy, self.questions):
             value = sum((r * y for r, y in zip(row, values, strict=True)), Fraction(0))
-            forms.append(Form(value, {noise: r for noise, r in zip(noises, row, strict=True) if r}))
+            forms.append(LinearCombination(value, {noise: r for noise, r in zip(noises, row, strict=True) if r}))
         return forms
 
 

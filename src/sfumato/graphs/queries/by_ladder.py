@@ -17,12 +17,12 @@ from sfumato.graphs.moves import check_unit
 from sfumato.graphs.shape import Shape
 from sfumato.inference.derived import Derived
 from sfumato.inference.figure import Figure, figure
-from sfumato.inference.form import Form, Noise
-from sfumato.inference.laddered import LadderCount
+from sfumato.inference.ladder_intervals import LadderCount
+from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.laws.ladder import LadderBound
 from sfumato.mechanisms.advisor import least_noise
 from sfumato.mechanisms.ladder import Ladder, edges_of, level_of_count
-from sfumato.mechanisms.noisy_scale import NoisyScale
+from sfumato.mechanisms.noisy_local_sensitivity import NoisyLocalSensitivity
 
 __all__ = ["SHARE", "ByLadder", "CountWay", "check_local"]
 
@@ -90,16 +90,16 @@ class ByLadder:
         return {}
 
     def column(self, release: Release, name: str) -> Mapping[str, Derived]:
-        """The count as a figure; from a noisy scale with the law that the released guide tells."""
+        """The count as a figure; from a noisy scale with the distribution that the released guide gives."""
         said = release.statement
         match said.mechanism:
             case Ladder():
                 made: Derived = LadderCount(
                     drawn=said.values, ladder=said.mechanism, labels={}, measure=name, sources=(release,)
                 )
-            case NoisyScale():
+            case NoisyLocalSensitivity():
                 noise = Noise(said.identifier, 0, said.mechanism.law_at(said.values[1]))
-                form = Form(Fraction(said.values[0]), {noise: Fraction(1)})
+                form = LinearCombination(Fraction(said.values[0]), {noise: Fraction(1)})
                 made = Figure(forms=(form,), labels={}, measure=name, sources=(release,))
             case _:
                 made = figure(release)
@@ -122,7 +122,7 @@ class ByLadder:
             return least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)
         nodes = check_local(unit, self.shape)
         if self.way is CountWay.NOISY_SCALE or (self.way is CountWay.BY_DELTA and spend.delta):
-            return NoisyScale.calibrated(
+            return NoisyLocalSensitivity.calibrated(
                 nodes=nodes, leaves=leaves, epsilon=spend.epsilon, delta=spend.delta, share=self.share
             )
         share = SHARE if self.share is None else self.share
@@ -130,7 +130,7 @@ class ByLadder:
 
     def unfit(self, mechanism: Mechanism, values: Sequence[int], leaves: int | None) -> str | None:
         """What is wrong with a mechanism or an answer that claims to be for this query; None if nothing is."""
-        scaled, laddered = isinstance(mechanism, NoisyScale), isinstance(mechanism, Ladder)
+        scaled, laddered = isinstance(mechanism, NoisyLocalSensitivity), isinstance(mechanism, Ladder)
         fitting = {
             CountWay.BY_DELTA: scaled or laddered,
             CountWay.LADDER: laddered,
@@ -139,10 +139,10 @@ class ByLadder:
         }
         if not fitting[self.way]:
             return f"must be noise of the way that the query says, {self.way.value}"
-        if not isinstance(mechanism, NoisyScale):
+        if not isinstance(mechanism, NoisyLocalSensitivity):
             return None
         whole = mechanism.epsilon + mechanism.guide
-        if self.shape.nodes is None or mechanism != NoisyScale.calibrated(
+        if self.shape.nodes is None or mechanism != NoisyLocalSensitivity.calibrated(
             nodes=self.shape.nodes, leaves=leaves, epsilon=whole, delta=mechanism.delta, share=self.share
         ):
             return "must be for the nodes and the count that are asked, and give the guide the share of ε that is said"

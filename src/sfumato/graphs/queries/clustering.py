@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from sfumato.core.budget import Budget
 from sfumato.core.description import Description
@@ -22,7 +22,7 @@ from sfumato.graphs.queries.by_ladder import SHARE, check_local
 from sfumato.graphs.queries.local_stars import star_count
 from sfumato.graphs.shape import Shape
 from sfumato.inference.derived import Derived
-from sfumato.inference.laddered import LadderCount, LadderRatio
+from sfumato.inference.ladder_intervals import LadderCount, LadderRatio
 from sfumato.mechanisms.ladder import Ladder, Ladders, edges_of
 
 __all__ = ["Clustering"]
@@ -95,7 +95,7 @@ class Clustering:
         return {"clustering": ratio, "triangles": over, "wedges": under}
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
-        """The error hangs on how many wedges there are."""
+        """The error depends on how many wedges there are."""
         return {}
 
     check_answer = check_numbers
@@ -125,7 +125,7 @@ class Clustering:
             )
         )
 
-    def exact(self, graph: Adjacency) -> Any:
+    def exact(self, graph: Adjacency) -> object:
         """Both counts with their guides and rungs. Sensitive."""
         from sfumato.graphs.kernels import ranked, triangles
         from sfumato.graphs.local_sensitivity import star_rungs, triangle_rungs

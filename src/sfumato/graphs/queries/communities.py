@@ -30,13 +30,13 @@ from sfumato.graphs.describe import network
 from sfumato.graphs.moves import cap_of, check_unit
 from sfumato.graphs.pairs import pair_count
 from sfumato.graphs.shape import Shape
-from sfumato.inference.chosen import Chosen
+from sfumato.inference.selected_values import SelectedValues
 from sfumato.mechanisms.exponential import Exponential
 
 __all__ = ["MOST_NODES_LISTED", "CommunityCount"]
 
 MOST_NODES_LISTED = 9
-"""Up to so many nodes all partitions are tried (21,147 of nine nodes); for more, they are handed in."""
+"""Up to this many nodes all partitions are tried (21,147 of nine nodes); for more, they are handed in."""
 MOST_CANDIDATES = 10**5
 
 
@@ -111,10 +111,10 @@ class CommunityCount:
         """None: there is one number."""
         return {}
 
-    def columns(self, release: Release) -> Mapping[str, Chosen]:
+    def columns(self, release: Release) -> Mapping[str, SelectedValues]:
         """The number of blocks that was chosen."""
         chosen = tuple(self.numbers[place] for place in release.statement.values)
-        return {"communities": Chosen(chosen=chosen, labels={}, measure="communities", sources=(release,))}
+        return {"communities": SelectedValues(chosen=chosen, labels={}, measure="communities", sources=(release,))}
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """A choice has no margin."""

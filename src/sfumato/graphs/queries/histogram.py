@@ -22,7 +22,7 @@ from sfumato.graphs.describe import by_sentence
 from sfumato.graphs.moves import cap_of, degree_moves, edge_moves
 from sfumato.graphs.query import check_size, raw_figure
 from sfumato.graphs.shape import Direction, Shape
-from sfumato.inference.adjusted import Adjusted
+from sfumato.inference.consistency import Adjusted
 from sfumato.inference.derived import Derived
 from sfumato.inference.figure import figure
 from sfumato.mechanisms.advisor import least_noise
@@ -104,7 +104,7 @@ class DegreeHistogram:
         return {self.measure: figure(release)}
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
-        """The margin, which hangs on the noise alone."""
+        """The margin, which depends on the noise alone."""
         return {self.measure: Fraction(law.margin(confidence, numbers=self.size if joint else 1))}
 
     check_answer = check_numbers

@@ -47,7 +47,7 @@ class OneNumber:
         return {self.MEASURE: figure(release)}
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
-        """The margin, which hangs on the noise alone."""
+        """The margin, which depends on the noise alone."""
         return {self.MEASURE: Fraction(law.margin(confidence))}
 
     def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:

@@ -35,7 +35,7 @@ from sfumato.graphs.query import check_size
 from sfumato.graphs.shape import Shape
 from sfumato.inference.derived import Derived
 from sfumato.inference.figure import Figure
-from sfumato.inference.form import Form, Noise
+from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.mechanisms.advisor import least_noise
 
 __all__ = ["PageRank", "pagerank_of_degrees"]
@@ -104,14 +104,14 @@ class PageRank:
         """The ranks as a figure."""
         said, unit = release.statement, Fraction(1, 2**RANK_BITS)
         forms = tuple(
-            Form(value * unit, {Noise(said.identifier, place, said.law): unit})
+            LinearCombination(value * unit, {Noise(said.identifier, place, said.law): unit})
             for place, value in enumerate(said.values)
         )
         labels = {name: tuple(column) for name, column in self.labels().items()}
         return {"rank": Figure(forms=forms, labels=labels, measure="rank", sources=(release,))}
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
-        """The margin, which hangs on the noise alone."""
+        """The margin, which depends on the noise alone."""
         margin = law.margin(confidence, numbers=self.size if joint else 1)
         return {"rank": Fraction(margin, 2**RANK_BITS)}
 

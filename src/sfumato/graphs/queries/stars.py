@@ -26,7 +26,7 @@ MOST_LEAVES = 64
 
 
 def check_count(nodes: int | None, degree: int | None, leaves: int) -> None:
-    """Refuse stars of which a graph can have so many that they would not fit 64 bits: no interval would hold them.
+    """Refuse stars of which a graph can have more than fit 64 bits: no interval would hold them.
 
     Where how many nodes there are is secret, the check is for the degree alone.
 

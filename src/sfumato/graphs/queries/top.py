@@ -22,14 +22,14 @@ from sfumato.graphs.degrees import degrees_of
 from sfumato.graphs.describe import network
 from sfumato.graphs.moves import cap_of, degree_moves
 from sfumato.graphs.shape import Direction, Shape
-from sfumato.inference.chosen import Chosen
+from sfumato.inference.selected_values import SelectedValues
 from sfumato.mechanisms.top import TopChoice
 from sfumato.mechanisms.top_set import TopSet
 
 __all__ = ["JOINT_WORK", "TopNodes", "Way"]
 
 JOINT_WORK = 10**7
-"""Up to so many nodes times choices a set is chosen at once; beyond it, unless told otherwise, one by one."""
+"""Up to this many nodes times choices a set is chosen at once; beyond it, by default, one by one."""
 
 
 class Way(Enum):
@@ -92,12 +92,12 @@ class TopNodes:
         """First, second, and so on; a set has members and no order."""
         return {"member" if self.way is Way.JOINT else "place": range(1, self.choices + 1)}
 
-    def columns(self, release: Release) -> Mapping[str, Chosen]:
+    def columns(self, release: Release) -> Mapping[str, SelectedValues]:
         """The names of the chosen."""
         called = self.called or range(self.shape.nodes or 0)
         labels = {name: tuple(column) for name, column in self.labels().items()}
         chosen = tuple(called[place] for place in release.statement.values)
-        return {"node": Chosen(chosen=chosen, labels=labels, measure="node", sources=(release,))}
+        return {"node": SelectedValues(chosen=chosen, labels=labels, measure="node", sources=(release,))}
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """A choice has no margin."""

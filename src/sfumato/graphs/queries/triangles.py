@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from sfumato.core.budget import Budget
 from sfumato.core.description import Description
@@ -100,7 +100,7 @@ class Triangles(ByLadder):
         """What is wrong with a mechanism or an answer that is said to be for this."""
         return self.unfit(mechanism, values, None)
 
-    def exact(self, graph: Adjacency) -> Any:
+    def exact(self, graph: Adjacency) -> object:
         """The count, its guide and its rungs. Sensitive."""
         from sfumato.graphs.kernels import ranked, triangles
         from sfumato.graphs.local_sensitivity import triangle_rungs

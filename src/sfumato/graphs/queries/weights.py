@@ -24,7 +24,7 @@ from sfumato.graphs.shape import Shape
 from sfumato.graphs.source import WEIGHT_STEPS
 from sfumato.inference.derived import Derived
 from sfumato.inference.figure import Figure
-from sfumato.inference.form import Form, Noise
+from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.mechanisms.advisor import least_noise
 
 if TYPE_CHECKING:
@@ -93,14 +93,14 @@ class PairWeights:
         """The weights as a figure."""
         said = release.statement
         forms = tuple(
-            Form(value * self.step, {Noise(said.identifier, place, said.law): self.step})
+            LinearCombination(value * self.step, {Noise(said.identifier, place, said.law): self.step})
             for place, value in enumerate(said.values)
         )
         labels = {name: tuple(column) for name, column in self.labels().items()}
         return {"weight": Figure(forms=forms, labels=labels, measure="weight", sources=(release,))}
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
-        """The margin, which hangs on the noise alone."""
+        """The margin, which depends on the noise alone."""
         return {"weight": self.step * law.margin(confidence, numbers=self.size if joint else 1)}
 
     check_answer = check_numbers

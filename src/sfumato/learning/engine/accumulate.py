@@ -13,9 +13,9 @@ __all__ = ["chunk", "even", "outer", "rows"]
 SHORTEST = 24
 """Chunks with fewer terms cost more than double precision throughout."""
 SLAB = 2**22
-"""So many numbers at most are held in double precision beside the sum."""
+"""The most numbers that are held in double precision beside the sum."""
 DEEP = 2**12
-"""So many products at most are summed at a time in double precision, unless one unit has more."""
+"""The most products that are summed at a time in double precision, unless one unit has more."""
 
 
 @full_precision()
@@ -95,7 +95,7 @@ def chunk(units: int, places: int, terms: int) -> int:
 
 
 def even(units: int, most: int) -> int:
-    """A chunk of at most so many units, all about equally long.
+    """A chunk of a limited number of units, all about equally long.
 
     >>> even(256, 118)
     86

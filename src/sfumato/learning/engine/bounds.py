@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
-from sfumato.learning.slack import SLACK
+from sfumato.learning.rounding_error import SLACK
 
 __all__ = [
     "CROWD",
@@ -32,16 +32,16 @@ CROWD = 8
 """At most this many clips of absolute values may stand behind one contribution where they are summed as products."""
 
 WIDE = 2**6
-"""So many times more where the products are summed in double precision."""
+"""How many times more where the products are summed in double precision."""
 
 UNIT_ROUNDOFF = Fraction(1, 2**24)
 PIECE = 1024
-"""So many squares are summed in single precision at most; pieces are summed in double precision."""
+"""The most squares that are summed in single precision; pieces are summed in double precision."""
 
 TINY, TINIEST = 2.0**-126, 2.0**-1022
-"""What a square may lose by underflow, in single and in double precision."""
+"""What underflow can take from a square, in single and in double precision."""
 DEEPEST = 2**12
-"""The most roundings of a sum in single precision: so many times u, and two more for squares of u, bound its error."""
+"""The most roundings of a sum in single precision: this many u, and two more for squares of u, bound its error."""
 
 FEW = 2**10
 """The most units of a physical batch whose sum may be kept in single precision, if a unit touches two of them."""

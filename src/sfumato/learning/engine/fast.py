@@ -1,7 +1,6 @@
 """The fast way: one backward pass gives the output gradients of all layers; norms and weighted sums come from them."""
 
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -13,11 +12,12 @@ from sfumato.learning.engine.layers import BatchShape, Direct, LayerPart, part_o
 from sfumato.learning.engine.losses import Kind, Loss, unit_losses
 from sfumato.learning.engine.record import Site
 from sfumato.learning.engine.recording import recording
+from sfumato.learning.given import Tree
 
 __all__ = ["KEEP", "Changed", "fast_sum"]
 
 KEEP = {"cpu": 2**26, "cuda": 2**30}
-"""So many numbers of written-out gradients are kept between norms and sums; beyond it they are made twice."""
+"""The most numbers of written-out gradients that are kept between norms and sums; beyond it they are made twice."""
 
 
 class Changed(RuntimeError):
@@ -28,7 +28,7 @@ def fast_sum(
     model: nn.Module,
     loss: Loss,
     inputs: tuple[Tensor, ...],
-    targets: Any,
+    targets: Tree,
     present: Tensor,
     *,
     clip: float,
@@ -48,7 +48,7 @@ def fast_sum(
         losses = unit_losses(loss, model(*inputs), targets, present, kind)
         total = losses.sum()
     if expected is not None and {site: len(calls) for site, calls in record.calls.items()} != expected:
-        raise Changed("the model used its layers otherwise than in the plan; nothing was summed. Use way='semantic'.")
+        raise Changed("the model used its layers differently from the plan; nothing was summed. Use way='semantic'.")
     sites = list(record.calls)
     edges = [call.edge for site in sites for call in record.calls[site]]
     found = iter(torch.autograd.grad(total, edges, allow_unused=True)) if total.requires_grad else iter(())

@@ -1,9 +1,8 @@
 """The plan: which way each layer goes, and why, found on invented data of the same shapes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,8 +15,9 @@ from sfumato.learning.engine.losses import Kind, Loss, unit_losses
 from sfumato.learning.engine.record import Site
 from sfumato.learning.engine.recording import recording
 from sfumato.learning.engine.semantics import semantic_sum
+from sfumato.learning.given import Tree
+from sfumato.learning.model_state import other_weights, without_dropout
 from sfumato.learning.refusals import invented
-from sfumato.learning.stilled import other_weights, without_dropout
 from sfumato.learning.unchanged import Unchanged
 
 __all__ = ["PassPlan", "key", "plan"]
@@ -56,7 +56,7 @@ class PassPlan:
         return "\n".join([f"{'fast' if self.fast else 'semantic'}: {self.reason}", *text])
 
 
-def plan(model: nn.Module, loss: Loss, inputs: tuple[Tensor, ...], targets: Any, kind: Kind) -> PassPlan:
+def plan(model: nn.Module, loss: Loss, inputs: tuple[Tensor, ...], targets: Tree, kind: Kind) -> PassPlan:
     """Plan for batches of such shapes. The values of the batch are not looked at."""
     layers = {
         name: layer
@@ -101,7 +101,7 @@ def _roads(
     model: nn.Module,
     loss: Loss,
     inputs: tuple[Tensor, ...],
-    targets: Any,
+    targets: Tree,
     kind: Kind,
     layers: dict[str, nn.Module],
     calls: dict[Site, int],
@@ -128,7 +128,7 @@ def _disagreement(
     model: nn.Module,
     loss: Loss,
     inputs: tuple[Tensor, ...],
-    targets: Any,
+    targets: Tree,
     kind: Kind,
     layers: dict[str, nn.Module],
     ways: dict[Site, str],
@@ -156,7 +156,7 @@ def _company(
     model: nn.Module,
     loss: Loss,
     inputs: tuple[Tensor, ...],
-    targets: Any,
+    targets: Tree,
     kind: Kind,
     layers: dict[str, nn.Module],
     ways: dict[Site, str],
@@ -190,7 +190,7 @@ def _agree(trained: Iterable[Tensor]) -> float:
     return max(AGREE, *(8 * torch.finfo(kind).eps for kind in kinds))
 
 
-def _first_exchanged(part: Any) -> Any:
+def _first_exchanged(part: Tree) -> Tree:
     """The same but for the first unit, which becomes another."""
     if not isinstance(part, Tensor) or not part.is_floating_point():
         return part
@@ -211,8 +211,8 @@ def _cut_off(layers: dict[str, nn.Module]) -> Iterator[None]:
             layer.__dict__.pop("forward", None)
 
 
-def _detached(layer: nn.Module, forward: Any) -> Any:
-    def run(*inputs: Any, **named: Any) -> Any:
+def _detached(layer: nn.Module, forward: Callable[..., Tree]) -> Callable[..., Tree]:
+    def run(*inputs: Tree, **named: Tree) -> Tree:
         cut = {name: value.detach() for name, value in layer.named_parameters()}
         layer.__dict__.pop("forward")
         try:
@@ -228,8 +228,8 @@ def _shared(model: nn.Module) -> bool:
     return len(names) != len(set(names))
 
 
-def key(model: nn.Module, parameters: dict[str, nn.Parameter], inputs: Any, targets: Any) -> tuple[Any, ...]:
-    """What a plan hangs on: shapes and types, the mode, and which parameters are trained."""
+def key(model: nn.Module, parameters: dict[str, nn.Parameter], inputs: Tree, targets: Tree) -> tuple[object, ...]:
+    """What a plan depends on: shapes and types, the mode, and which parameters are trained."""
     parts = [
         (part.shape, part.dtype, part.device) for part in tree_leaves((inputs, targets)) if isinstance(part, Tensor)
     ]

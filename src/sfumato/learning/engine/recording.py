@@ -1,13 +1,13 @@
 """Writes down what the layers of a model see while it runs forward."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
 
 from torch import Tensor, nn
 
 from sfumato.learning.engine.layers import forward_of
 from sfumato.learning.engine.record import ForwardRecord, Site
+from sfumato.learning.given import Tree
 
 __all__ = ["recording"]
 
@@ -27,8 +27,8 @@ def recording(layers: dict[str, nn.Module]) -> Iterator[ForwardRecord]:
         yield record
 
 
-def _hook(record: ForwardRecord, site: Site) -> Any:
-    def hook(layer: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any], output: Tensor) -> None:
+def _hook(record: ForwardRecord, site: Site) -> Callable[..., None]:
+    def hook(layer: nn.Module, inputs: tuple[Tree, ...], named: dict[str, Tree], output: Tensor) -> None:
         record.note(site, inputs[0] if inputs else named["input"], output)
 
     return hook

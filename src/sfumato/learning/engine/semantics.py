@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,20 +15,21 @@ from sfumato.learning.engine.layers import forward_of
 from sfumato.learning.engine.losses import Kind, Loss, unit_losses
 from sfumato.learning.engine.measure import squares
 from sfumato.learning.engine.record import ForwardRecord
+from sfumato.learning.given import Tree
 from sfumato.learning.kept_tensors import NoAssignedData
 from sfumato.learning.unchanged import Unchanged
 
 __all__ = ["MEMORY", "semantic_sum"]
 
 MEMORY = 2**25
-"""So many numbers of gradients are held at a time, unless one unit alone has more."""
+"""The most numbers of gradients that are held at a time, unless one unit alone has more."""
 
 
 def semantic_sum(
     model: nn.Module,
     loss: Loss,
     inputs: tuple[Tensor, ...],
-    targets: Any,
+    targets: Tree,
     present: Tensor,
     *,
     clip: float,
@@ -68,10 +68,10 @@ def semantic_sum(
     return torch.cat(norms), torch.cat(losses)
 
 
-def unit_gradient(model: nn.Module, loss: Loss, kind: Kind) -> Callable[..., Any]:
+def unit_gradient(model: nn.Module, loss: Loss, kind: Kind) -> Callable[..., Tree]:
     """The function from parameters and one unit to the gradient and the loss of that unit."""
 
-    def one(parameters: dict[str, Tensor], inputs: tuple[Tensor, ...], target: Any, here: Tensor) -> Tensor:
+    def one(parameters: dict[str, Tensor], inputs: tuple[Tensor, ...], target: Tree, here: Tensor) -> Tensor:
         if kind == "record":
             inputs, target, here = tree_map(_alone, (inputs, target, here))
             return unit_losses(loss, functional_call(model, parameters, inputs), target, here, kind).sum()
@@ -83,10 +83,10 @@ def unit_gradient(model: nn.Module, loss: Loss, kind: Kind) -> Callable[..., Any
 
 
 def _one_by_one(
-    one: Callable[..., Any],
+    one: Callable[..., Tree],
     parameters: dict[str, Tensor],
-    inputs: Any,
-    targets: Any,
+    inputs: Tree,
+    targets: Tree,
     present: Tensor,
     kept: Unchanged,
 ) -> tuple[dict[str, Tensor], Tensor]:
@@ -116,17 +116,17 @@ def _batched(model: nn.Module) -> Iterator[None]:
                     layer.__dict__.pop("forward", None)
 
 
-def _part(start: int, stop: int) -> Callable[[Any], Any]:
+def _part(start: int, stop: int) -> Callable[[Tree], Tree]:
     return lambda part: part[start:stop] if isinstance(part, Tensor) else part
 
 
-def _place(at: int) -> Callable[[Any], Any]:
+def _place(at: int) -> Callable[[Tree], Tree]:
     return lambda part: part[at].clone() if isinstance(part, Tensor) else part
 
 
-def _own(part: Any) -> Any:
+def _own(part: Tree) -> Tree:
     return part.clone() if isinstance(part, Tensor) else part
 
 
-def _alone(part: Any) -> Any:
+def _alone(part: Tree) -> Tree:
     return part[None] if isinstance(part, Tensor) else part

@@ -1,23 +1,25 @@
 """Clipped sums: what a step of private training needs of a model and a batch."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
+from sfumato.core.deprecation import renamed
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.learning.engine.bounds import FEW, LARGEST, MANY, SMALLEST
 from sfumato.learning.engine.fast import fast_sum
 from sfumato.learning.engine.losses import Kind, Loss
 from sfumato.learning.engine.plan import PassPlan, key, plan
 from sfumato.learning.engine.semantics import semantic_sum
+from sfumato.learning.given import Tree
 from sfumato.learning.refusals import check_layers
 from sfumato.learning.unchanged import Unchanged
 
 __all__ = ["ClippedSum", "Engine", "Kind", "clipped_sum"]
 
-Way = Literal["auto", "semantic", "fast"]
+GradMode = Literal["auto", "semantic", "fast"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +37,7 @@ class ClippedSum:
     losses: Tensor
 
 
+@renamed(way="grad_mode")
 class Engine:
     """Sums one clipped gradient a unit, for batches of one model and one loss.
 
@@ -61,21 +64,21 @@ class Engine:
         *,
         clip: float = 1.0,
         unit: Kind = "record",
-        way: Way = "auto",
+        grad_mode: GradMode = "auto",
         batches: int = 2,
     ) -> None:
         if unit not in ("record", "user", "group"):
             raise InvalidInput(f"unit must be 'record', 'user' or 'group', not {unit!r}; nothing was done.")
-        if way not in ("auto", "semantic", "fast"):
-            raise InvalidInput(f"way must be 'auto', 'semantic' or 'fast', not {way!r}; nothing was done.")
+        if grad_mode not in ("auto", "semantic", "fast"):
+            raise InvalidInput(f"grad_mode must be 'auto', 'semantic' or 'fast', not {grad_mode!r}; nothing was done.")
         if batches < 1:
             raise InvalidInput(f"batches must be at least 1, not {batches}; nothing was done.")
         check_layers(model)
-        self.model, self.loss, self.unit, self.way, self.batches = model, loss, unit, way, batches
+        self.model, self.loss, self.unit, self.grad_mode, self.batches = model, loss, unit, grad_mode, batches
         self.clip = clip
         self._parameters = dict(model.named_parameters())
         self.unchanged = Unchanged(model, loss)
-        self._plans: dict[tuple[Any, ...], PassPlan] = {}
+        self._plans: dict[tuple[object, ...], PassPlan] = {}
         self._last: PassPlan | None = None  # as it was before rows were seen: what they bring about is not remembered
 
     @property
@@ -93,16 +96,16 @@ class Engine:
     def plan(self) -> str:
         """The way of each layer for batches like the last, as a table. It follows from shapes and invented data."""
         if self._last is None:
-            return "nothing is planned before the first batch" if self.way != "semantic" else "semantic: as asked"
+            return "nothing is planned before the first batch" if self.grad_mode != "semantic" else "semantic: as asked"
         return self._last.table()
 
-    def prepare(self, inputs: Any, targets: Any) -> None:
+    def prepare(self, inputs: Tree, targets: Tree) -> None:
         """Plan for batches of such shapes; their values are not looked at."""
         inputs = inputs if isinstance(inputs, tuple) else (inputs,)
-        if self.way != "semantic":
+        if self.grad_mode != "semantic":
             self._last = self._planned(inputs, targets)
 
-    def sum(self, inputs: Any, targets: Any, present: Tensor | None = None) -> ClippedSum:
+    def sum(self, inputs: Tree, targets: Tree, present: Tensor | None = None) -> ClippedSum:
         """Sum the clipped gradients of a batch."""
         inputs = inputs if isinstance(inputs, tuple) else (inputs,)
         if present is None:
@@ -110,7 +113,7 @@ class Engine:
             present = torch.ones(axes, dtype=torch.bool, device=inputs[0].device)
         if present.shape[0] > MANY:
             raise InvalidInput(f"a physical batch has at most {MANY} units; nothing was summed. Use smaller ones.")
-        planned = self._last = None if self.way == "semantic" else self._planned(inputs, targets)
+        planned = self._last = None if self.grad_mode == "semantic" else self._planned(inputs, targets)
         flat, into = self._empty(inputs[0].device, single=planned is not None and planned.fast and self._few(present))
         with self.unchanged:
             if planned is not None and planned.fast:
@@ -133,14 +136,14 @@ class Engine:
                 )
         return ClippedSum(sums=into, flat=flat, norms=norms, losses=losses)
 
-    def _planned(self, inputs: tuple[Tensor, ...], targets: Any) -> PassPlan:
+    def _planned(self, inputs: tuple[Tensor, ...], targets: Tree) -> PassPlan:
         at = key(self.model, self._parameters, inputs, targets)
         if at not in self._plans:
             self._plans[at] = plan(self.model, self.loss, inputs, targets, self.unit)
         found = self._plans[at]
-        if self.way == "fast" and not found.fast:
+        if self.grad_mode == "fast" and not found.fast:
             raise Unsupported(
-                f"there is no fast way for this model: {found.reason}. Nothing was summed; use way='auto'."
+                f"there is no fast way for this model: {found.reason}. Nothing was summed; use grad_mode='auto'."
             )
         return found
 
@@ -161,7 +164,7 @@ class Engine:
 def clipped_sum(
     model: nn.Module,
     loss: Loss,
-    batch: tuple[Any, Any],
+    batch: tuple[Tree, Tree],
     *,
     clip: float = 1.0,
     unit: Kind = "record",

@@ -1,1 +1,1 @@
-"""Ways of learning that couple units, each with the sensitivity that it really has."""
+"""Losses over several people and other ways of learning, each with its true sensitivity."""

@@ -94,8 +94,8 @@ class LogitRelease:
     one unit moves the whole vector of logits by at most ``l2``, under the relation that the caller means. Public:
     every field. Sensitive: the logits. Proof: docs/proofs/paradigms.md
 
-    Logits are held within ±``bound`` first, as far as the lattice goes unless it is given; what is no number counts as
-    0. :meth:`error` is for logits within it.
+    Logits are held within ±``bound`` first, as far as the lattice goes unless it is given; a value that is not a number
+    counts as 0. :meth:`error` is for logits within it.
 
     >>> release = LogitRelease.for_margin(margin=2, error=0.05, l2=0.1, keys=2)
     >>> float(release.epsilon(1e-5)), float(release.error(2)) <= 0.05
@@ -269,7 +269,7 @@ def _on_lattice(logits: Sequence[float], keys: int, pitch: Fraction, bound: Frac
 
 
 def _finite(logit: float, most: Fraction) -> Fraction:
-    """A logit as a fraction; an endless one lies at the bound, and what is no number at 0."""
+    """A logit as a fraction; an infinite one lies at the bound, and one that is not a number at 0."""
     try:
         if logit != logit:
             return Fraction(0)

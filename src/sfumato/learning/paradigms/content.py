@@ -10,6 +10,7 @@ import sys
 from collections import OrderedDict, defaultdict, deque
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from types import (
     BuiltinFunctionType,
     ClassMethodDescriptorType,
@@ -23,9 +24,9 @@ from types import (
     ModuleType,
     WrapperDescriptorType,
 )
-from typing import Any
 
 from sfumato.core.interrupts import FAILED, attempt
+from sfumato.learning.given import Thing
 from sfumato.learning.unchanged import caller_module, cell_content, class_home, function_home, slots_kept
 
 __all__ = ["content_of"]
@@ -82,12 +83,12 @@ def content_of(*what: object) -> str:
     >>> content_of(lambda x: x + 1) == content_of(lambda x: x + 1), content_of(lambda x: x + 1) == content_of(None)
     (True, False)
     """
-    found = [attempt(lambda each=each: _digest(each)) for each in what]  # type: ignore[misc]
+    found = [attempt(partial(_digest, each)) for each in what]
     return _digest([_nameless(each) if own is FAILED else own for each, own in zip(what, found, strict=True)])
 
 
-def _digest(one: Any) -> str:
-    """Walk over an object and all that it reaches in one order; what was met before is told by when that was."""
+def _digest(one: Thing) -> str:
+    """Walk over an object and all that it reaches in one order; what was met before is identified by when that was."""
     found, seen, todo = hashlib.sha256(), dict[int, tuple[int, object]](), [one]
     while todo:
         each = todo.pop()
@@ -104,7 +105,7 @@ def _digest(one: Any) -> str:
     return found.hexdigest()
 
 
-def _made_of(one: Any, kind: type) -> tuple[list[Any], list[Any] | None]:
+def _made_of(one: Thing, kind: type) -> tuple[list[Thing], list[Thing] | None]:
     """The words that say what an object is by itself, and its parts; a plain value has None."""
     if kind is int:
         return ["int", hex(one)], None
@@ -123,7 +124,7 @@ def _made_of(one: Any, kind: type) -> tuple[list[Any], list[Any] | None]:
     return _listed(one, kind) or _numbers(one, kind) or _object(one, kind)
 
 
-def _function(one: FunctionType) -> tuple[list[Any], list[Any]]:
+def _function(one: FunctionType) -> tuple[list[Thing], list[Thing]]:
     home, closed = function_home(one), [cell_content(cell) for cell in one.__closure__ or ()]
     given = [one.__defaults__, one.__kwdefaults__, *closed]
     if not caller_module(home):
@@ -134,13 +135,13 @@ def _function(one: FunctionType) -> tuple[list[Any], list[Any]]:
 
 @functools.lru_cache(maxsize=4096)
 def _read(code: CodeType) -> tuple[str, ...]:
-    """The global names that a function reads, those of functions inside it as well; names of attributes are none."""
+    """The global names that a function reads, those of functions inside it as well, without names of attributes."""
     own = (each.argval for each in dis.get_instructions(code) if each.opname in LOADS)
     inside = (name for each in code.co_consts if isinstance(each, CodeType) for name in _read(each))
     return tuple(dict.fromkeys((*own, *inside)))
 
 
-def _class(one: type) -> tuple[list[Any], list[Any]]:
+def _class(one: type) -> tuple[list[Thing], list[Thing]]:
     words = ["class", one.__module__, one.__qualname__]
     if not _is_callers(one):
         return words, []
@@ -148,7 +149,7 @@ def _class(one: type) -> tuple[list[Any], list[Any]]:
     return [*words, *own], [*own.values(), *one.__bases__, type(one)]
 
 
-def _listed(one: Any, kind: type) -> tuple[list[Any], None] | None:
+def _listed(one: Thing, kind: type) -> tuple[list[Thing], None] | None:
     """A module of a library, or what one lists under its name, such as a function of C: by that name."""
     if issubclass(kind, ModuleType):
         name = one.__name__
@@ -161,7 +162,7 @@ def _listed(one: Any, kind: type) -> tuple[list[Any], None] | None:
     return (["listed", home, name], None) if getattr(sys.modules.get(home), name, None) is one else None
 
 
-def _numbers(one: Any, kind: type) -> tuple[list[Any], list[Any] | None] | None:
+def _numbers(one: Thing, kind: type) -> tuple[list[Thing], list[Thing] | None] | None:
     """Arrays and tensors, where their libraries are in use; not of a class of the caller, whose methods would run."""
     numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
     if numpy is not None and issubclass(kind, numpy.dtype):
@@ -184,7 +185,7 @@ def _numbers(one: Any, kind: type) -> tuple[list[Any], list[Any] | None] | None:
     return None
 
 
-def _object(one: Any, kind: type) -> tuple[list[Any], list[Any] | None]:
+def _object(one: Thing, kind: type) -> tuple[list[Thing], list[Thing] | None]:
     """Containers by what they hold, others by their attributes; by a name of its own where there can be more in it."""
     words, parts = _contained(one, kind)
     slots = slots_kept(kind)
@@ -194,10 +195,10 @@ def _object(one: Any, kind: type) -> tuple[list[Any], list[Any] | None]:
     return ["object", *words], [kind, *parts, *own, *(getattr(one, name, _EMPTY) for name in slots or ())]
 
 
-def _contained(one: Any, kind: type) -> tuple[list[Any], list[Any]]:
+def _contained(one: Thing, kind: type) -> tuple[list[Thing], list[Thing]]:
     """What is in a container, by the ways of Python's own class and never those of a class that the caller wrote."""
     if issubclass(kind, dict):
-        own: Any = OrderedDict if issubclass(kind, OrderedDict) else dict
+        own: Thing = OrderedDict if issubclass(kind, OrderedDict) else dict
         made = [one.default_factory] if issubclass(kind, defaultdict) else []
         return ["mapping", dict.__len__(one)], [*made, *own.keys(one), *own.values(one)]
     for base in (list, tuple, deque):

@@ -45,8 +45,8 @@ def assigned_negatives(negatives: Sequence[Sequence[int]], *, in_degree: int, ow
     often = max(Counter(place for row in negatives for place in row).values(), default=0)
     if often > most:
         raise Refused(
-            f"one place is a negative of {often} anchors and in_degree = {most} was promised; nothing was done. "
-            "Assign negatives cyclically, or promise what is true."
+            f"one place is a negative of {often} anchors and in_degree = {most} was declared; nothing was done. "
+            "Assign negatives cyclically, or declare the true in-degree."
         )
     groups = tuple(
         (anchor, *row) if own else (anchor, (anchor + 1) % batch, *row) for anchor, row in enumerate(negatives)

@@ -18,7 +18,7 @@ from sfumato.core.statement import Statement
 from sfumato.core.units import Relation, Unit
 from sfumato.errors import InvalidInput, Refused
 from sfumato.inference.figure import Figure
-from sfumato.inference.form import Form, Noise
+from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.learning.describe import examined
 from sfumato.learning.paradigms.persons import persons
 from sfumato.mechanisms.advisor import least_noise
@@ -112,7 +112,7 @@ class CloserModel:
     def columns(self, release: Release) -> Mapping[str, Figure]:
         """The difference of the two divergences, with the error of its noise; above 0 the second model is closer."""
         said, part = release.statement, Fraction(1, self.number * STEPS)
-        form = Form(said.values[0] * part, {Noise(said.identifier, 0, said.law): part})
+        form = LinearCombination(said.values[0] * part, {Noise(said.identifier, 0, said.law): part})
         return {"difference": Figure(forms=(form,), labels={}, measure="difference", sources=(release,))}
 
     check_answer = check_numbers

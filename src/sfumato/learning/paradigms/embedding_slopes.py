@@ -4,10 +4,9 @@ A linear layer that sees one vector has an outer product for a Jacobian, so only
 of all other layers have theirs written out.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -77,7 +76,7 @@ class EmbeddingSlopes:
             return vmap(lambda x: self._one(self.parameters, x))(inputs)
 
     def of(self, inputs: Tensor) -> Slopes:
-        """The slopes of each input's embedding; what is no finite number is 0."""
+        """The slopes of each input's embedding; values that are not finite are 0."""
         layers = self._linear(inputs)
         inside = {f"{name}{weight}" for name in layers for weight in ("weight", "bias")}
         whole = {name: value for name, value in self.parameters.items() if name not in inside}
@@ -121,7 +120,7 @@ def _watched(layers: dict[str, nn.Linear], added: dict[str, Tensor]) -> Iterator
     """Note what goes into each layer, row by row, and add something to what comes out."""
     seen: dict[str, list[Tensor]] = {name: [] for name in layers}
 
-    def hook(name: str) -> Any:
+    def hook(name: str) -> Callable[..., Tensor]:
         def note(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
             seen[name].append(inputs[0][0] if name in added else inputs[0])
             return output + added[name] if name in added else output

@@ -1,15 +1,17 @@
 """Declared examples, as an analyst holds them: the questions that can be asked of inputs and targets."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Protocol
 
+from sfumato.core.deprecation import renamed, withdrawn
 from sfumato.core.exact import Exact, natural, rational
 from sfumato.core.query import Dataset, check_name
 from sfumato.core.question import Gate, Question
 from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput, NotDeclared
+from sfumato.learning.given import GivenRows, Predictor
 from sfumato.learning.paradigms.distillation import CloserModel, floored
 from sfumato.learning.paradigms.learning_curves import LearningCurve
 from sfumato.learning.paradigms.output_perturbation import logistic_weights
@@ -26,11 +28,11 @@ class Keeper(Protocol):
         """Keep a way to train teachers."""
         ...
 
-    def ask(self, name: str, questions: Any) -> int:
+    def ask(self, name: str, questions: GivenRows) -> int:
         """Keep public questions."""
         ...
 
-    def examine(self, name: str, models: Sequence[Any]) -> int:
+    def examine(self, name: str, models: Sequence[Predictor]) -> int:
         """Keep models."""
         ...
 
@@ -43,26 +45,32 @@ class Keeper(Protocol):
         ...
 
 
+@withdrawn(gate="the vault that declared the examples")
+@renamed(number="n_units")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examples:
     """Private inputs and targets at a gate; asking for a question reads nothing and costs nothing.
 
-    ``number`` is the public number of persons, or of records, that shares and means are over.
+    ``n_units`` is the public number of persons, or of records, that shares and means are over.
     """
 
     keeper: Keeper = field(repr=False)
-    gate: Gate
+    gate: InitVar[Gate]
+    _gate: Gate = field(init=False, repr=False)
     dataset: Dataset
-    number: int | None
+    n_units: int | None
     shape: tuple[int, ...]
     numeric: bool = True
+
+    def __post_init__(self, gate: Gate) -> None:
+        object.__setattr__(self, "_gate", gate)
 
     def teachers(self, train: Train, *, parts: int, classes: int, name: str) -> "Teachers":
         """Teachers, one for each of ``parts`` fixed parts of the persons; none is trained yet.
 
         ``train(inputs, targets, seed)`` gets one part and returns a function from public questions to their classes.
         Assumes: it is a function of what it is given, and keeps nothing from one part for another. A teacher that fails
-        votes for class 0 and nobody is told, so try ``train`` on invented data first.
+        votes for class 0 without an error, so try ``train`` on invented data first.
         """
         natural(parts, "parts")
         natural(classes, "classes", least=2)
@@ -70,10 +78,10 @@ class Examples:
         self.keeper.teach(name, train, parts, classes)
         return Teachers(examples=self, name=name, parts=parts, classes=classes)
 
-    def learning_curve(self, models: Sequence[Any], *, name: str) -> Question:
+    def learning_curve(self, models: Sequence[Predictor], *, name: str) -> Question:
         """The accuracy of several models, such as those after each epoch, for one charge.
 
-        Assumes: the models do not hang on these examples. A torch module gives a score for each of two
+        Assumes: the models do not depend on these examples. A torch module gives a score for each of two
         or more classes, anything else is called with one input and gives a class.
         """
         check_name(name, "the name of some models")
@@ -82,9 +90,9 @@ class Examples:
         number, epochs = self._counted(), self.keeper.examine(name, models)
         content = self.keeper.examined(name)
         query = LearningCurve(dataset=self.dataset, models=name, epochs=epochs, number=number, content=content)
-        return Question(query=query, gate=self.gate)
+        return Question(query=query, gate=self._gate)
 
-    def accuracy(self, model: Any, *, name: str) -> Question:
+    def accuracy(self, model: Predictor, *, name: str) -> Question:
         """The share of examples that one model gets right: moved by 1/number under *replace*."""
         return self.learning_curve([model], name=name)
 
@@ -96,7 +104,7 @@ class Examples:
         query = CloserModel(
             dataset=self.dataset, first=floored(first, floor), second=floored(second, floor), number=number
         )
-        return Question(query=query, gate=self.gate)
+        return Question(query=query, gate=self._gate)
 
     def logistic_regression(self, *, regularisation: Exact, residual: Exact | None = None) -> Question:
         """The weights of a regularised logistic regression of the targets, above 0 or not, with noise on them."""
@@ -109,15 +117,15 @@ class Examples:
             regularisation=regularisation,
             residual=residual,
         )
-        return Question(query=query, gate=self.gate)
+        return Question(query=query, gate=self._gate)
 
     def _counted(self) -> int:
-        if self.number is None:
+        if self.n_units is None:
             raise NotDeclared(
                 "a share or a mean is over a public number of persons, and none is declared; nothing was done. "
-                "Say number=… when the examples are declared."
+                "Say n_units=… when the examples are declared."
             )
-        return self.number
+        return self.n_units
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +137,7 @@ class Teachers:
     parts: int
     classes: int
 
-    def labels(self, questions: Any, *, name: str) -> Question:
+    def labels(self, questions: GivenRows, *, name: str) -> Question:
         """A label for every public question, by the most noisy votes; all of them for one charge."""
         asked = self._asked(questions, name)
         query = TeacherVotes(
@@ -141,10 +149,10 @@ class Teachers:
             questions=asked,
             content=self.examples.keeper.voted(self.name, name),
         )
-        return Question(query=query, gate=self.examples.gate)
+        return Question(query=query, gate=self.examples._gate)
 
     def confident_labels(
-        self, questions: Any, *, name: str, answers: int, threshold: int, share: Exact = SHARE
+        self, questions: GivenRows, *, name: str, answers: int, threshold: int, share: Exact = SHARE
     ) -> Question:
         """Labels for at most ``answers`` of the questions: those on which about ``threshold`` teachers agree.
 
@@ -163,16 +171,16 @@ class Teachers:
             share=rational(share, "share"),
             content=self.examples.keeper.voted(self.name, name),
         )
-        return Question(query=query, gate=self.examples.gate)
+        return Question(query=query, gate=self.examples._gate)
 
-    def _asked(self, questions: Any, name: str) -> int:
+    def _asked(self, questions: GivenRows, name: str) -> int:
         check_name(name, "the name of a list of questions")
         if len(questions) == 0:
             raise InvalidInput("teachers need at least one question; nothing was done.")
         return self.examples.keeper.ask(name, questions)
 
 
-def lesson(release: Release, questions: Any) -> tuple[Any, list[int]]:
+def lesson(release: Release, questions: GivenRows) -> tuple[GivenRows, list[int]]:
     """What a student is taught: the public questions that were answered, and their labels. It costs nothing."""
     labels = only_release(release)["label"].values
     if len(labels) != len(questions):

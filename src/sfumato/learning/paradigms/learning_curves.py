@@ -17,7 +17,7 @@ from sfumato.core.statement import Statement
 from sfumato.core.units import Relation, Unit
 from sfumato.errors import Refused
 from sfumato.inference.figure import Figure
-from sfumato.inference.form import Form, Noise
+from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.learning.describe import accuracies
 from sfumato.learning.paradigms.persons import persons
 from sfumato.mechanisms.advisor import least_noise
@@ -34,7 +34,7 @@ class LearningCurve:
     another question. (Curves of version 1 have none.)
 
     Guarantee: :meth:`sensitivity` bounds the move of all counts together: under *replace* one person moves each share
-    by 1/number, so the curve by √epochs/number in l2 and by epochs/number in l1. Assumes: the models do not hang on
+    by 1/number, so the curve by √epochs/number in l2 and by epochs/number in l1. Assumes: the models do not depend on
     the test records, and a model says of one record what it would say of it alone. Public: every field.
     Proof: docs/proofs/paradigms.md
     """
@@ -76,7 +76,7 @@ class LearningCurve:
         """The share that each model gets right, with the error of its noise."""
         said, part = release.statement, Fraction(1, self.number)
         forms = tuple(
-            Form(value * part, {Noise(said.identifier, place, said.law): part})
+            LinearCombination(value * part, {Noise(said.identifier, place, said.law): part})
             for place, value in enumerate(said.values)
         )
         labels = {name: tuple(column) for name, column in self.labels().items()}

@@ -6,11 +6,17 @@ always get there. So the residual holds for every data set, and none is refused.
 """
 
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from sfumato.core import enclosures
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
 __all__ = ["gradient_bound", "held_to_one", "minimiser"]
+
+Floats: TypeAlias = "NDArray[np.float64]"
 
 ROUND = 2.0**-53
 CHUNK = 4096
@@ -19,8 +25,8 @@ SHRINK = 1 + 2.0**-28
 LARGEST = 1e100
 
 
-def held_to_one(rows: Any) -> Any:
-    """Rows scaled down, where they must be, to a Euclidean norm of at most 1; what is no number becomes 0.
+def held_to_one(rows: Floats) -> Floats:
+    """Rows scaled down, where they must be, to a Euclidean norm of at most 1; values that are not numbers become 0.
 
     Guarantee: the norms are at most 1 exactly, for up to 2^20 features: a computed norm errs by a factor of at most
     1 + 2^-32, the division by 1 + 2^-52, and rows are shrunk by 1 + 2^-28 more.
@@ -37,7 +43,9 @@ def held_to_one(rows: Any) -> Any:
     return given / np.maximum(1.0, norms * SHRINK) if len(given) else given
 
 
-def minimiser(rows: Any, signs: Any, *, number: int, regularisation: Fraction, residual: Fraction) -> list[Fraction]:
+def minimiser(
+    rows: Floats, signs: "ArrayLike", *, number: int, regularisation: Fraction, residual: Fraction
+) -> list[Fraction]:
     """Weights at which the gradient is at most ``residual``, whatever the data. Sensitive.
 
     ``rows`` have norms of at most 1, ``signs`` are 1 and −1, and the mean is over the public ``number``.
@@ -57,7 +65,7 @@ def minimiser(rows: Any, signs: Any, *, number: int, regularisation: Fraction, r
     return _descent(pulls, weights, number, regularisation, residual)
 
 
-def gradient_bound(pulls: Any, weights: Any, *, number: int, regularisation: Fraction) -> Fraction:
+def gradient_bound(pulls: Floats, weights: Floats, *, number: int, regularisation: Fraction) -> Fraction:
     """An upper bound of the norm of the gradient at ``weights``; infinity is a large number.
 
     Guarantee: at least the exact norm, for ``pulls`` = y·x of norm at most 1. Assumes: IEEE doubles, sums in any order,
@@ -82,7 +90,7 @@ def gradient_bound(pulls: Any, weights: Any, *, number: int, regularisation: Fra
     return Fraction(norm + error) * (1 + Fraction(1, 2**40))
 
 
-def _pushed(products: Any) -> Any:
+def _pushed(products: Floats) -> Floats:
     """1/(1 + e^z), the size of the gradient of one row, without overflow."""
     import numpy as np
 
@@ -94,7 +102,7 @@ def _gamma(terms: int) -> float:
     return terms * ROUND / (1 - terms * ROUND)
 
 
-def _newton(pulls: Any, number: int, regularisation: float) -> Any:
+def _newton(pulls: Floats, number: int, regularisation: float) -> Floats:
     """Damped Newton steps in floating point; a start, nothing more."""
     import numpy as np
 
@@ -123,14 +131,14 @@ def _newton(pulls: Any, number: int, regularisation: float) -> Any:
     return weights
 
 
-def _objective(pulls: Any, weights: Any, number: int, regularisation: float) -> float:
+def _objective(pulls: Floats, weights: Floats, number: int, regularisation: float) -> float:
     import numpy as np
 
     return float(np.logaddexp(0, -(pulls @ weights)).sum() / number + regularisation / 2 * (weights @ weights))
 
 
 def _descent(
-    pulls: Any, start: Any, number: int, regularisation: Fraction, residual: Fraction, *, bits: int = 64
+    pulls: Floats, start: Floats, number: int, regularisation: Fraction, residual: Fraction, *, bits: int = 64
 ) -> list[Fraction]:
     """Gradient steps in exact arithmetic until the gradient is small enough; they end for every data set.
 

@@ -23,7 +23,7 @@ ROUNDED = 2.0**-46  # what a sum of products loses for each of them: 64 times th
 LEAST, MOST = Fraction(1, 10**6), Fraction(10**6)
 LARGEST = 2**12  # units of a batch, and numbers of an embedding, up to which the proof bounds all that is rounded
 BEYOND = 2**1000  # near the end of floats
-LANES = 16  # the model computes a multiple of so many inputs at a time
+LANES = 16  # the model computes a multiple of this many inputs at a time
 
 
 class InBatchContrast:
@@ -45,7 +45,7 @@ class InBatchContrast:
     what the model computes in 64 bits for an input of a chunk depends on that input alone, whatever its place and the
     other inputs are. Public: the model's weights, ``each``, ``temperature``. Sensitive: what :meth:`sum` returns.
     A batch has at most 2^12 units. So where units are sampled, expect at most 3,000: one too large for a sum is then
-    drawn with a chance below 2^-250, and that it was refused tells nothing. Proof: docs/proofs/paradigms.md
+    drawn with a chance below 2^-250, and that it was refused reveals nothing. Proof: docs/proofs/paradigms.md
 
     >>> contrast = InBatchContrast(nn.Linear(3, 2), each=1, temperature=1)
     >>> made = contrast.sum(torch.eye(3), torch.eye(3))
@@ -65,7 +65,9 @@ class InBatchContrast:
             clip=positive(each, "each"), temperature=positive(temperature, "temperature"), batch=None
         )
         if not LEAST <= self._declared.clip <= MOST:
-            raise InvalidInput(f"each lies between {LEAST} and {MOST}, within what floats tell; nothing was done.")
+            raise InvalidInput(
+                f"each lies between {LEAST} and {MOST}, within the precision of floats; nothing was done."
+            )
         self.each, self.temperature = float(self._declared.clip), float(self._declared.temperature)
 
     @property
@@ -74,8 +76,8 @@ class InBatchContrast:
         bound = self._declared.moved(Relation.ADD_REMOVE)
         if bound > BEYOND:
             raise InvalidInput(
-                f"at a temperature of {self._declared.temperature} no float tells how far a unit moves a batch of any "
-                "size; nothing was done. Use a temperature near 1, or a fixed batch: declared(batch).moved(…)."
+                f"at a temperature of {self._declared.temperature} floats cannot bound how far a unit moves a batch of "
+                "any size; nothing was done. Use a temperature near 1, or a fixed batch: declared(batch).moved(…)."
             )
         near = float(bound)
         return near if Fraction(near) >= bound else math.nextafter(near, math.inf)
@@ -89,7 +91,7 @@ class InBatchContrast:
             )
 
     def declared(self, batch: int | None = None) -> ClippedLogits:
-        """The declaration for batches of at most so many pairs."""
+        """The declaration for batches with a limited number of pairs."""
         return ClippedLogits(clip=self._declared.clip, temperature=self._declared.temperature, batch=batch)
 
     def sum(self, inputs: Tensor, targets: Tensor, present: Tensor | None = None) -> ClippedSum:

@@ -19,7 +19,7 @@ from sfumato.core.statement import Statement
 from sfumato.core.units import Relation, Unit
 from sfumato.errors import InvalidInput, Refused
 from sfumato.inference.figure import Figure
-from sfumato.inference.form import Form, Noise
+from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.learning.describe import examined
 from sfumato.learning.paradigms.persons import persons
 from sfumato.mechanisms.advisor import least_noise
@@ -97,7 +97,7 @@ class LogisticWeights:
         """The weights, with the error of their noise."""
         said, pitch = release.statement, self.pitch
         forms = tuple(
-            Form(value * pitch, {Noise(said.identifier, place, said.law): pitch})
+            LinearCombination(value * pitch, {Noise(said.identifier, place, said.law): pitch})
             for place, value in enumerate(said.values)
         )
         labels = {name: tuple(column) for name, column in self.labels().items()}

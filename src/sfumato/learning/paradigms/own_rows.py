@@ -1,9 +1,9 @@
 """Rows and questions for one teacher or model alone: nothing of them is shared with anybody else."""
 
 import copy
-from typing import Any
 
 from sfumato.errors import InvalidInput
+from sfumato.learning.given import GivenRows
 
 __all__ = ["own", "public_questions"]
 
@@ -11,7 +11,7 @@ PLAIN = frozenset({str, bytes, bool, int, float, complex, type(None)})
 """What cannot be written on."""
 
 
-def own(rows: Any) -> Any:
+def own(rows: GivenRows) -> GivenRows:
     """A copy of a tensor or an array, and of the objects in it.
 
     >>> import numpy as np
@@ -25,7 +25,7 @@ def own(rows: Any) -> Any:
     return copy.deepcopy(rows) if rows.dtype.hasobject else rows.copy()
 
 
-def public_questions(given: Any) -> Any:
+def public_questions(given: GivenRows) -> GivenRows:
     """Questions as they are now, with nothing of the caller's in them: a tensor, or an array of numbers or text.
 
     Other objects are refused: teachers see them one after the other, and could write on them what the next one reads;
@@ -52,5 +52,5 @@ def public_questions(given: Any) -> Any:
 def _refused() -> InvalidInput:
     return InvalidInput(
         "public questions are numbers or text, in an array or a plain tensor: teachers could write on other objects, "
-        "and tell each other. Nothing was done. Give an array with one row a question."
+        "and pass on what they see. Nothing was done. Give an array with one row a question."
     )

@@ -5,7 +5,6 @@ One rule for all ways of learning: a limit on one person holds only where all pa
 
 from collections.abc import Iterable
 from numbers import Integral
-from typing import Any
 
 from sfumato.core.interrupts import FAILED, attempt
 from sfumato.core.limits import Limit
@@ -21,12 +20,12 @@ WHOLE = 2**53  # floats of this size and beyond are not told apart from their ne
 NULLS = ("NAType", "NaTType", "MaskedConstant")  # of libraries that need not be there
 
 
-def canonical_id(value: Any) -> Id | None:
-    """An id in the one form that persons are told apart by; None where it is not told whose a record is.
+def canonical_id(value: object) -> Id | None:
+    """An id in the one form that identifies persons; None where a record names nobody.
 
     Text and bytes are themselves, whole numbers of any type are one number (so are ``True``, ``1.0`` and a tensor of
     one number), and a UUID is its text; the text "1" and the number 1 are two persons. None, NaN, NA, NaT are nobody.
-    What is none of these is refused, without naming it: a part of a number, a list, an object with an identity of its
+    Anything else is refused, without naming it: a part of a number, a list, an object with an identity of its
     own. Call it before anything is charged.
 
     Guarantee: a function of the value alone, never of which object holds it; equal ids give equal forms.
@@ -57,7 +56,7 @@ def canonical_id(value: Any) -> Id | None:
     )
 
 
-def canonical_ids(ids: Iterable[Any]) -> list[Id | None]:
+def canonical_ids(ids: Iterable[object]) -> list[Id | None]:
     """Public ids, such as those of a roster, each as :func:`canonical_id` writes it. For ids of data: :func:`whose`.
 
     >>> canonical_ids(["ann", None, 3.0])
@@ -68,8 +67,9 @@ def canonical_ids(ids: Iterable[Any]) -> list[Id | None]:
     return [canonical_id(each) for each in (ids.tolist() if hasattr(ids, "tolist") else ids)]
 
 
-def whose(value: Any) -> Id | None:
-    """Who an id of the data is, by itself; None for nobody. Never refused: a refusal would tell of one record.
+def whose(value: object) -> Id | None:
+    """Who an id of the data is, by itself; None for nobody. Never refused: a refusal would reveal something about one
+    record.
 
     Floats beyond exact whole numbers, and anything odd, are nobody. Sensitive: the result.
 
@@ -81,7 +81,7 @@ def whose(value: Any) -> Id | None:
         return None if isinstance(value, float) and abs(value) >= WHOLE else canonical_id(value)
 
     if type(value) in (str, bytes, int, type(None)):
-        return value  # type: ignore[no-any-return]
+        return value  # type: ignore[return-value]  # mypy does not narrow by the exact type
     if type(value) is float:
         return int(value) if value.is_integer() and abs(value) < WHOLE else None
     found = attempt(read)
@@ -110,7 +110,7 @@ def persons(unit: Unit, limit: Limit | None) -> int:
     )
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """What a scalar of an array library holds; anything else as it is."""
     if type(value).__name__ in NULLS:
         return None

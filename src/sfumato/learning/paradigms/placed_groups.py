@@ -8,7 +8,7 @@ import hmac
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 from sfumato.core.exact import Exact, natural
 from sfumato.core.sensitivity import Sensitivity
@@ -53,8 +53,8 @@ class PlacedGroups:
         often = max(Counter(place for group in self.groups for place in group).values())
         if often > self.each:
             raise Refused(
-                f"one place is in {often} groups and each = {self.each} was promised; nothing was done. Take fewer "
-                "groups, an assignment that treats places alike, or promise what is true."
+                f"one place is in {often} groups and each = {self.each} was declared; nothing was done. Take fewer "
+                "groups, an assignment that treats places alike, or declare the true number."
             )
 
     def _holds(self, group: tuple[int, ...]) -> bool:
@@ -75,11 +75,11 @@ class PlacedGroups:
 
 
 def seated(
-    ids: Iterable[Any],
+    ids: Iterable[object],
     *,
     places: int | None = None,
     key: bytes | None = None,
-    roster: Iterable[Any] | None = None,
+    roster: Iterable[object] | None = None,
     persons: bool = False,
 ) -> tuple[int | None, ...]:
     """Give every row a place by the name of its person: for each place the row that sits there, or None.
@@ -121,7 +121,7 @@ def seated(
         if name in where:
             place = where[name]
             taken[place] += 1 if persons else len(rows)
-            rank = min(range(len(rows)), key=lambda rank, name=name: keyed_number(secret, "row", name, rank))  # type: ignore[misc]
+            rank = min(range(len(rows)), key=partial(keyed_number, secret, "row", name))
             seats[place] = rows[rank] if taken[place] == 1 else None
     return tuple(seats)
 

@@ -3,10 +3,11 @@
 import copy
 import sys
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
 
 from sfumato.core.interrupts import FAILED, attempt
 from sfumato.errors import InvalidInput
+from sfumato.learning.given import GivenRows, Predictor
 from sfumato.learning.paradigms.own_rows import own
 from sfumato.learning.shielded import shielded
 from sfumato.learning.unchanged import Unchanged
@@ -20,7 +21,7 @@ def is_module(model: object) -> bool:
     return torch is not None and isinstance(model, torch.nn.Module)
 
 
-def rehearsed(model: Any, like: Any) -> Any:
+def rehearsed(model: Predictor, like: GivenRows) -> GivenRows:
     """A model that is ready to be asked: tried on a record of zeros, so that what cannot work fails before a charge.
 
     A torch module is copied and put into evaluation mode. It must give one score for each of two or more classes.
@@ -35,21 +36,21 @@ def rehearsed(model: Any, like: Any) -> Any:
     return ready
 
 
-def right(model: Any, inputs: Any, targets: Any, places: Sequence[int]) -> int:
+def right(model: Predictor, inputs: GivenRows, targets: GivenRows, places: Sequence[int]) -> int:
     """How many of some records a model gets right. Sensitive: all but the model.
 
-    Guarantee: a sum over records of a number that is 0 or 1 and hangs on this record alone. Each is a batch of one in
-    memory of its own: in a larger one, how a kernel rounds can hang on the size of the batch and the place in it. Where
-    a model fails on a record, it is wrong there and nobody is told; what it writes to is put back before the next one.
+    Guarantee: a sum over records of a number that is 0 or 1 and depends on this record alone. Each is a batch of one in
+    separate memory: in a larger one, how a kernel rounds can depend on the size of the batch and the place in it. Where
+    a model fails on a record, it counts as wrong there without an error; what it writes to is restored before the next.
     """
     found = 0
     with Unchanged(model) as kept:
         for place in places:
-            found += shielded(lambda place=place: _agree(model, inputs, targets, place), kept) is True  # type: ignore[misc]
+            found += shielded(partial(_agree, model, inputs, targets, place), kept) is True
     return found
 
 
-def class_of(value: Any) -> int | None:
+def class_of(value: GivenRows) -> int | None:
     """The class that a value names: a whole number. None where it names none, whatever it is.
 
     >>> class_of(2.0), class_of(True), class_of(0.7), class_of("none")
@@ -64,12 +65,12 @@ def class_of(value: Any) -> int | None:
     return None if found is FAILED else found
 
 
-def _agree(model: Any, inputs: Any, targets: Any, place: int) -> bool:
+def _agree(model: Predictor, inputs: GivenRows, targets: GivenRows, place: int) -> bool:
     said, meant = class_of(_said(model, inputs, place)), class_of(targets[place])
     return said is not None and said == meant
 
 
-def _said(model: Any, inputs: Any, place: int) -> Any:
+def _said(model: Predictor, inputs: GivenRows, place: int) -> object:
     """What a model says of one record, of which it gets a copy; of a module, the class of the largest score."""
     one = own(inputs[[place]])
     if not is_module(model):
@@ -84,7 +85,7 @@ def _said(model: Any, inputs: Any, place: int) -> Any:
         return int(scores.argmax()) if scores.ndim == 1 and len(scores) >= 2 else None
 
 
-def _zeros(like: Any) -> Any:
+def _zeros(like: GivenRows) -> GivenRows:
     """One record of zeros, in the shape and type of the others: no value is read."""
     if hasattr(like, "new_zeros"):
         return like.new_zeros((1, *like.shape[1:]))

@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any  # settings of one of two classes
 from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
 
+from sfumato.core.deprecation import renamed
 from sfumato.core.events import Gaussian
 from sfumato.core.exact import Exact, natural, positive
 from sfumato.core.interrupts import FAILED, attempt
@@ -18,7 +19,7 @@ from sfumato.learning.engine import SLACK, Engine
 from sfumato.learning.lattice import NoisyLattice
 from sfumato.learning.paradigms.logit_clipped_step import LANES, InBatchContrast
 from sfumato.learning.refusals import invented
-from sfumato.learning.rounding_slack import WIDTH, rounded_l2
+from sfumato.learning.rounding_error import WIDTH, rounded_l2
 from sfumato.learning.sampling import shuffled_sample
 from sfumato.learning.shielded import shielded
 from sfumato.learning.silence import silence
@@ -30,6 +31,7 @@ TOUCHED = 2  # parts that one unit can change in a random order
 _OWN: WeakKeyDictionary[object, "_Own"] = WeakKeyDictionary()
 
 
+@renamed(physical="max_physical_batch_size")
 def private_mean(
     engine: Engine | InBatchContrast,
     inputs: Tensor | tuple[Tensor, ...],
@@ -39,13 +41,14 @@ def private_mean(
     moved: Exact,
     multiplier: Exact,
     over: int,
-    physical: int = 64,
+    max_physical_batch_size: int = 64,
     words: Words | None = None,
 ) -> dict[str, Tensor]:
     """The clipped sum of all units with Gaussian noise of ``multiplier`` times as far as one moves it, over a number.
 
-    Units are put into a secret random order and summed in parts of one fixed shape, ``physical`` units each (rounded up
-    to a multiple of 16), of which the last one is filled with absent units. No unit at all is a batch too.
+    Units are put into a secret random order and summed in parts of one fixed shape, ``max_physical_batch_size`` units
+    each (rounded up to a multiple of 16), of which the last one is filled with absent units. No unit at all is a batch
+    too.
 
     ``engine`` is an :class:`~sfumato.learning.Engine` or an :class:`~sfumato.learning.InBatchContrast`: what they bound
     is known. ``moved`` is at least their ``clip``; more is for units that share a person. Made-up units are summed
@@ -73,7 +76,7 @@ def private_mean(
     size = sum(one.numel() for one in engine.model.parameters() if one.requires_grad)
     reach = rounded_l2(reach * (1 + SLACK), dimension=size, multiplier=times)
     number, source = natural(over, "over"), SystemWords() if words is None else words
-    part = -(-natural(physical, "physical") // LANES) * LANES
+    part = -(-natural(max_physical_batch_size, "max_physical_batch_size") // LANES) * LANES
     sides = inputs if isinstance(inputs, tuple) else (inputs,)
     if isinstance(engine, InBatchContrast):
         engine.check_size(len(targets))
@@ -116,7 +119,7 @@ def _own(given: Engine | InBatchContrast) -> _Own:
         said = given.declared()
         settings = (given.model, said.clip, said.temperature, given.both, given.chunk)
     else:
-        settings = (given.model, given.loss, given.clip, given.unit, given.way, given.batches)
+        settings = (given.model, given.loss, given.clip, given.unit, given.grad_mode, given.batches)
     kept = _OWN.get(given)
     if kept is None or not all(map(_same, kept.settings, settings)):
         kept = _OWN[given] = _Own(_made(given, settings), settings)
@@ -127,12 +130,12 @@ def _same(one: object, other: object) -> bool:
     return one is other or (isinstance(one, int | float | str | Fraction) and type(one) is type(other) and one == other)
 
 
-def _made(given: Engine | InBatchContrast, settings: Any) -> Engine | InBatchContrast:
+def _made(given: Engine | InBatchContrast, settings: tuple[Any, ...]) -> Engine | InBatchContrast:
     if isinstance(given, InBatchContrast):
         model, each, temperature, both, chunk = settings
         return InBatchContrast(model, each=each, temperature=temperature, both=both, chunk=chunk)
-    model, loss, clip, unit, way, batches = settings
-    return Engine(model, loss, clip=clip, unit=unit, way=way, batches=batches)
+    model, loss, clip, unit, grad_mode, batches = settings
+    return Engine(model, loss, clip=clip, unit=unit, grad_mode=grad_mode, batches=batches)
 
 
 def _rehearse(own: _Own, inputs: tuple[Tensor, ...], targets: Tensor, part: int) -> None:
@@ -203,7 +206,7 @@ def _one_by_one(engine: Engine, some: list[Tensor]) -> Iterator[Tensor]:
 def _contrasted(engine: InBatchContrast, anchors: Tensor, positives: Tensor, present: Tensor | None) -> Tensor:
     """The sum over all pairs; where it fails, over those that can be computed by themselves: others are absent.
 
-    Where these cannot be computed together either, there is nothing to sum, and nobody is told.
+    Where these cannot be computed together either, there is nothing to sum, and no error says so.
     """
     whole = _pairs(engine, anchors, positives, present)
     if whole is not None:

@@ -4,10 +4,12 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, TypeGuard, TypeVar
 
+from sfumato.core.deprecation import renamed
 from sfumato.core.exact import Exact, natural
 from sfumato.core.extras import need
+from sfumato.core.foreign import Array
 from sfumato.core.interrupts import attempt
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, Query, ReleasedQuery
@@ -16,6 +18,7 @@ from sfumato.core.units import Family, Record, Relation, User
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.gate.setting import Setting
 from sfumato.learning import EXAMPLE_QUERIES, TRAINING_QUERIES
+from sfumato.learning.given import GivenRows, Predictor
 from sfumato.learning.paradigms.content import content_of
 from sfumato.learning.paradigms.distillation import CloserModel
 from sfumato.learning.paradigms.examples import Examples
@@ -29,6 +32,8 @@ from sfumato.learning.silence import silence
 from sfumato.learning.units import Units, listed_ids, typed
 
 if TYPE_CHECKING:
+    from torch import Tensor, nn
+
     from sfumato.learning.evaluation import Evaluator
     from sfumato.learning.multiplicity import Multiplied
     from sfumato.learning.trainer import Trainer
@@ -38,18 +43,22 @@ __all__ = ["ExampleStore"]
 ExampleQuery = TeacherVotes | ConfidentVotes | LearningCurve | CloserModel | LogisticWeights
 
 
+Held = TypeVar("Held")
+Content = TypeVar("Content")
+
+
 @dataclass(slots=True, kw_only=True, repr=False, eq=False)
 class _Holding:
     """What is kept of declared examples. Sensitive: inputs, targets, ids."""
 
-    inputs: Any
-    targets: Any
+    inputs: GivenRows
+    targets: GivenRows
     ids: list[Id | None] | None
-    number: int | None
+    n_units: int | None
     secret: Callable[[], bytes]
     ensembles: dict[str, tuple[Train, tuple[int, int, str]]] = field(default_factory=dict)
-    questions: dict[str, tuple[Any, str]] = field(default_factory=dict)
-    models: dict[str, tuple[list[Any], str]] = field(default_factory=dict)
+    questions: dict[str, tuple[GivenRows, str]] = field(default_factory=dict)
+    models: dict[str, tuple[list[Predictor], str]] = field(default_factory=dict)
 
     def voted(self, ensemble: str, asked: str) -> str:
         """The digest of teachers and questions as they are now, and of a secret: nobody learns them by trying."""
@@ -79,18 +88,18 @@ class _Keeper:
         """Keep the way to train an ensemble under a name; a name stays what it is."""
         if self._held.ids is None:
             raise NotDeclared(
-                "which part a record belongs to is told by its name and never by its place; nothing was done. Declare "
+                "the name of a record decides its part, never its place; nothing was done. Declare "
                 "the examples with ids=…."
             )
         _kept(self._held.ensembles, name, train, (parts, classes, content_of(train)))
 
-    def ask(self, name: str, questions: Any) -> int:
+    def ask(self, name: str, questions: GivenRows) -> int:
         """Keep public questions under a name; how many there are."""
         taken = public_questions(questions)
         _kept(self._held.questions, name, taken, content_of(taken))
         return len(taken)
 
-    def examine(self, name: str, models: Sequence[Any]) -> int:
+    def examine(self, name: str, models: Sequence[Predictor]) -> int:
         """Keep models under a name, each tried on zeros; how many there are."""
         from sfumato.learning.paradigms.predictions import rehearsed
 
@@ -108,7 +117,7 @@ class _Keeper:
 
 
 class ExampleStore:
-    """Declared examples, and the secret that tells which part of them a person belongs to."""
+    """Declared examples, and the secret that decides which part of them a person belongs to."""
 
     def __init__(self, setting: Setting) -> None:
         self._setting, self._unit, self._name = setting, setting.unit, setting.name
@@ -116,6 +125,7 @@ class ExampleStore:
         self._sessions = setting.sessions(TRAINING_QUERIES, what="training run")
         self._holdings: dict[Dataset, _Holding] = {}
 
+    @renamed(number="n_units")
     def declare(
         self,
         inputs: object,
@@ -124,13 +134,13 @@ class ExampleStore:
         name: str | None = None,
         version: str | None = None,
         ids: object = None,
-        number: int | None = None,
+        n_units: int | None = None,
     ) -> Examples:
         """Declare examples for learning: inputs, their targets, and whose they are.
 
         Inputs and targets are arrays, tensors or data frames, taken over as they are now; nothing is spent. Of all
         values only ``ids`` are looked at, each by itself, to tell persons apart: a record whose id is null, or is
-        neither text, bytes nor a whole number, counts for nobody. ``number`` is the public number of persons,
+        neither text, bytes nor a whole number, counts for nobody. ``n_units`` is the public number of persons,
         or of records, that shares and means are over. Where it is asked about records, of each person the first one
         counts; teachers are trained on all of them.
 
@@ -148,53 +158,55 @@ class ExampleStore:
         if dataset in self._holdings:
             raise Refused(
                 f"{name!r} version {version!r} is declared already, and stored answers would be mixed with those of "
-                "other examples. Nothing was done. Give the new state of the data a version of its own."
+                "other examples. Nothing was done. Give the new state of the data a new version."
             )
-        if number is not None:
-            natural(number, "number", most=2**40)
+        if n_units is not None:
+            natural(n_units, "n_units", most=2**40)
         if isinstance(self._unit, User | Family) and ids is None:
             raise NotDeclared("persons are protected: say who each example is of, ids=…. Nothing was done.")
         who = None if ids is None else [whose(each) for each in listed_ids(ids)]
-        held = _Holding(inputs=_taken(inputs), targets=_taken(targets), ids=who, number=number, secret=self._secret)
+        held = _Holding(inputs=_taken(inputs), targets=_taken(targets), ids=who, n_units=n_units, secret=self._secret)
         if not held.inputs.shape or not held.targets.shape:
             raise InvalidInput("inputs and targets are rows, one for each example; nothing was done.")
         if len({len(held.inputs), len(held.targets)} | (set() if held.ids is None else {len(held.ids)})) != 1:
             raise InvalidInput("inputs, targets and ids are not of the same examples; nothing was done.")
         if self._unit.relation is Relation.REPLACE and isinstance(self._unit, Record):
-            held.number = len(held.inputs) if number is None else number  # the number of records is public here
-            if held.number != len(held.inputs):
-                raise InvalidInput("number is not that of the records, which is public here; nothing was done.")
+            held.n_units = len(held.inputs) if n_units is None else n_units  # the number of records is public here
+            if held.n_units != len(held.inputs):
+                raise InvalidInput("n_units is not that of the records, which is public here; nothing was done.")
         self._holdings[dataset] = held
         return Examples(
             keeper=_Keeper(held),
             gate=self._setting.gate,
             dataset=dataset,
-            number=held.number,
+            n_units=held.n_units,
             shape=tuple(held.inputs.shape[1:]),
             numeric=held.numeric,
         )
 
+    @renamed(way="grad_mode", copies="augmentations")
     def trainer(
         self,
-        model: Any,
-        loss: Callable[..., Any],
+        model: "nn.Module",
+        loss: "Callable[..., Tensor]",
         *,
         data: Units,
         clip: Exact = 1,
-        way: str = "auto",
-        copies: "Multiplied | None" = None,
+        grad_mode: str = "auto",
+        augmentations: "Multiplied | None" = None,
     ) -> "Trainer":
         """Declare a training run: a torch model, a loss of outputs and targets, and the units to learn from.
 
         ``clip`` is the l2 norm that the gradient of one unit is held to; it bounds what one unit can do in a step.
-        ``way`` says how gradients are computed (``auto``, ``fast`` or ``semantic``), and ``copies`` how often each unit
-        is augmented. Nothing is read and nothing is spent; :meth:`~sfumato.learning.Trainer.fit` charges.
+        ``grad_mode`` says how gradients are computed (``auto``, ``fast`` or ``semantic``), and ``augmentations`` how
+        each unit is augmented and how often (:class:`~sfumato.learning.Multiplied`). Nothing is read and nothing is
+        spent; :meth:`~sfumato.learning.Trainer.fit` charges.
 
         >>> import torch, sfumato as sf
         >>> from sfumato.learning import Units
         >>> budget = sf.Budget(epsilon=2, delta=1e-6)
         >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=budget, name="trial")
-        >>> data = Units(torch.zeros(50, 3), torch.zeros(50), number=50, name="visits", version="1")
+        >>> data = Units(torch.zeros(50, 3), torch.zeros(50), n_units=50, name="visits", version="1")
         >>> trainer = vault.trainer(torch.nn.Linear(3, 1), lambda out, y: (out[:, 0] - y).square().mean(), data=data)
         >>> trainer.fit(epochs=1, epsilon=1, delta=1e-7).release.charged.epsilon, vault.left.epsilon
         (Fraction(1, 1), Fraction(1, 1))
@@ -202,8 +214,11 @@ class ExampleStore:
         need("torch", "pip install 'sfumato[learning]'")
         from sfumato.learning.trainer import Trainer
 
-        return Trainer(self._sessions, model, loss, data=data, clip=clip, way=way, copies=copies)
+        return Trainer(
+            self._sessions, model, loss, data=data, clip=clip, grad_mode=grad_mode, augmentations=augmentations
+        )
 
+    @renamed(right="metric")
     def evaluator(
         self,
         *,
@@ -211,25 +226,27 @@ class ExampleStore:
         evaluations: int,
         epsilon: Exact,
         delta: Exact,
-        right: Callable[..., Any] | None = None,
+        metric: "Callable[[Tensor, Tensor], Tensor] | None" = None,
     ) -> "Evaluator":
-        """Pay for so many looks at how well models do on held-out units; charged now, as a whole.
+        """Pay for a number of evaluations of models on held-out units; charged now, as a whole.
 
-        ``right(outputs, targets)`` says of one record whether the model is right; if not said, whether the highest
+        ``metric(outputs, targets)`` says of one record whether the model is right; if not said, whether the highest
         output is that of its class.
 
         >>> import torch, sfumato as sf
         >>> from sfumato.learning import Units
         >>> budget = sf.Budget(epsilon=2, delta=1e-6)
         >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=budget, name="trial")
-        >>> held = Units(torch.zeros(50, 3), torch.zeros(50), number=50, name="held out", version="1")
+        >>> held = Units(torch.zeros(50, 3), torch.zeros(50), n_units=50, name="held out", version="1")
         >>> vault.evaluator(data=held, evaluations=4, epsilon=1, delta=1e-7), vault.left.epsilon
         (<evaluator on 'held out': 4 of 4 left>, Fraction(1, 1))
         """
         need("torch", "pip install 'sfumato[learning]'")
         from sfumato.learning.evaluation import Evaluator
 
-        return Evaluator(self._sessions, data=data, evaluations=evaluations, epsilon=epsilon, delta=delta, right=right)
+        return Evaluator(
+            self._sessions, data=data, evaluations=evaluations, epsilon=epsilon, delta=delta, metric=metric
+        )
 
     def answers(self, query: Query) -> TypeGuard[ReleasedQuery]:
         """Whether this is a question about examples; a subclass could state a sensitivity of its own."""
@@ -252,14 +269,14 @@ class ExampleStore:
                     and query.content == held.voted(query.ensemble, query.asked)
                 )
             case LearningCurve():
-                known = query.models in held.models and query.number == held.number
+                known = query.models in held.models and query.number == held.n_units
                 fits = known and (
                     len(held.models[query.models][0]) == query.epochs and query.content == held.examined(query.models)
                 )
             case CloserModel():
-                fits = query.number == held.number
+                fits = query.number == held.n_units
             case LogisticWeights():
-                fits = held.numeric and (query.number, query.features) == (held.number, *held.inputs.shape[1:])
+                fits = held.numeric and (query.number, query.features) == (held.n_units, *held.inputs.shape[1:])
         if not fits:
             raise Refused(
                 f"the public facts that this asks with are not those declared for {query.dataset.name!r}; nothing was "
@@ -285,7 +302,7 @@ class ExampleStore:
         """Nothing: where examples in memory came from is not known."""
         return {}
 
-    def read(self, query: ExampleQuery) -> Any:
+    def read(self, query: ExampleQuery) -> object:
         """Read the examples and compute. Sensitive: the result is exact.
 
         What teachers and models print, log or warn of meanwhile can depend on the data, and is not shown.
@@ -293,7 +310,7 @@ class ExampleStore:
         with silence():
             return self._computed(query, self._holdings[query.dataset])
 
-    def _computed(self, query: ExampleQuery, held: _Holding) -> Any:
+    def _computed(self, query: ExampleQuery, held: _Holding) -> object:
         match query:
             case TeacherVotes():
                 return [count for row in self._votes(query, held) for count in row]
@@ -356,7 +373,7 @@ class ExampleStore:
         return list(first.values())
 
 
-def _taken(given: Any) -> Any:
+def _taken(given: GivenRows) -> GivenRows:
     """What was handed over, as it is now: a tensor, or an array."""
     if hasattr(given, "clone"):
         return given.detach().clone()
@@ -365,7 +382,7 @@ def _taken(given: Any) -> Any:
     return np.array(typed(given))
 
 
-def _doubles(rows: Any) -> Any:
+def _doubles(rows: GivenRows) -> Array:
     """Rows of numbers as doubles, whatever type of number they have."""
     if hasattr(rows, "clone"):
         import torch
@@ -374,12 +391,12 @@ def _doubles(rows: Any) -> Any:
     return rows
 
 
-def _above(target: Any) -> bool:
-    """Whether a target is above 0; what is no number is not."""
+def _above(target: GivenRows) -> bool:
+    """Whether a target is above 0; a value that is not a number is not."""
     return attempt(lambda: bool(float(target) > 0)) is True
 
 
-def _kept(names: dict[str, Any], name: str, what: Any, content: Any) -> None:
+def _kept(names: dict[str, tuple[Held, Content]], name: str, what: Held, content: Content) -> None:
     """Keep something under a public name, which stays what it is: what has another content is refused."""
     if names.setdefault(name, (what, content))[1] != content:
         raise Refused(f"{name!r} is the name of something else here; nothing was done. Give it another name.")

@@ -10,9 +10,9 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import islice
-from typing import Any
 
 from sfumato.core.interrupts import FAILED
+from sfumato.learning.given import GivenRows
 from sfumato.learning.paradigms.own_rows import own
 from sfumato.learning.paradigms.persons import canonical_id
 from sfumato.learning.shielded import shielded
@@ -20,8 +20,8 @@ from sfumato.learning.unchanged import Unchanged
 
 __all__ = ["Predict", "Train", "counted", "part_of", "seed_of", "vote"]
 
-Predict = Callable[[Any], Sequence[int]]
-Train = Callable[[Any, Any, int], Predict]
+Predict = Callable[[GivenRows], Sequence[int]]
+Train = Callable[[GivenRows, GivenRows, int], Predict]
 """From the inputs and targets of one part, and a seed, to a teacher: classes for a list of public questions."""
 
 
@@ -37,7 +37,7 @@ def part_of(person: object, parts: int, secret: bytes) -> int:
 
 
 def seed_of(part: int, secret: bytes) -> int:
-    """A seed for the teacher of one part, of 63 bits: it hangs on no data.
+    """A seed for the teacher of one part, of 63 bits: it depends on no data.
 
     >>> seed_of(3, b"key") != seed_of(4, b"key")
     True
@@ -45,13 +45,15 @@ def seed_of(part: int, secret: bytes) -> int:
     return int.from_bytes(_hashed(secret, "seed", str(part))[:8]) >> 1
 
 
-def vote(train: Train, inputs: Any, targets: Any, questions: Any, *, classes: int, seed: int) -> list[int]:
+def vote(
+    train: Train, inputs: GivenRows, targets: GivenRows, questions: GivenRows, *, classes: int, seed: int
+) -> list[int]:
     """Train one teacher and let it vote once on each question. Sensitive: inputs, targets and the votes.
 
     Guarantee: there is one vote in 0 … classes − 1 for each question, whatever the teacher does. A teacher that fails,
-    or says something else, votes for class 0: whether it fails can hang on its data, so nobody is told. What ``train``
-    can reach is what it was before the next teacher is trained, and what the teacher made is gone by then. It gets
-    copies of all that it is given.
+    or says something else, votes for class 0: whether it fails can depend on its data, so there is no error.
+    Whatever ``train`` can reach is restored before the next teacher is trained, and what the teacher made is gone by
+    then. It gets copies of its arguments.
     """
     number = len(questions)
 

@@ -1,7 +1,7 @@
-"""Triplets for metric learning: of places, so that persons are coupled in a bounded, stable way, or of one person."""
+"""Triplets for metric learning: of places, so that each person is in a bounded number of them, or of one person."""
 
 from collections.abc import Iterable
-from typing import Any
+from functools import partial
 
 from sfumato.core.exact import natural
 from sfumato.learning.paradigms.persons import canonical_id
@@ -36,7 +36,7 @@ def triplets(places: int, *, each: int = 3) -> PlacedGroups:
     return PlacedGroups(places=number, groups=tuple(made), each=often)
 
 
-def own_pairs(ids: Iterable[Any], *, each: int, key: bytes) -> tuple[tuple[int, int], ...]:
+def own_pairs(ids: Iterable[object], *, each: int, key: bytes) -> tuple[tuple[int, int], ...]:
     """Pairs of rows of one person, at most ``each`` of a person: anchor and positive; the negatives are public.
 
     The rows of a person are ordered by a keyed hash of their rank among that person's own, and taken two by two.
@@ -56,6 +56,6 @@ def own_pairs(ids: Iterable[Any], *, each: int, key: bytes) -> tuple[tuple[int, 
             rows.setdefault(name, []).append(row)
     pairs = []
     for name, own in rows.items():
-        order = sorted(range(len(own)), key=lambda rank, name=name: keyed_number(key, "pair", name, rank))  # type: ignore[misc]
+        order = sorted(range(len(own)), key=partial(keyed_number, key, "pair", name))
         pairs += [(own[order[i]], own[order[i + 1]]) for i in range(0, 2 * each, 2) if i + 1 < len(own)]
     return tuple(pairs)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core import enclosures, events
 from sfumato.core.budget import Budget
@@ -19,7 +19,7 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.statement import Statement
 from sfumato.core.units import Relation, Unit
 from sfumato.errors import InvalidInput, WrongNorm
-from sfumato.inference.chosen import Chosen
+from sfumato.inference.selected_values import SelectedValues
 from sfumato.laws.unstated import Unstated
 from sfumato.learning.describe import examined
 from sfumato.learning.paradigms.persons import persons
@@ -98,7 +98,7 @@ class TeacherVotes:
         """The questions, from 0 on."""
         return {"question": tuple(range(self.questions))}
 
-    def columns(self, release: Release) -> Mapping[str, Chosen]:
+    def columns(self, release: Release) -> Mapping[str, SelectedValues]:
         """The class with the most noisy votes, the first of several."""
         said, many = release.statement.values, self.classes
         rows = [said[at : at + many] for at in range(0, len(said), many)]
@@ -146,7 +146,7 @@ class ConfidentVotes:
 
     Guarantee: :meth:`sensitivity` is that of one question: the largest count by its linf, all counts by their l2.
     Assumes: as :class:`TeacherVotes`. Public: every field, and which questions were answered: the cost is fixed
-    beforehand and hangs on neither. Proof: docs/proofs/paradigms.md
+    beforehand and depends on neither. Proof: docs/proofs/paradigms.md
     """
 
     KIND: ClassVar[str] = "query.confident_votes"
@@ -190,7 +190,7 @@ class ConfidentVotes:
         """The questions, from 0 on."""
         return {"question": tuple(range(self.questions))}
 
-    def columns(self, release: Release) -> Mapping[str, Chosen]:
+    def columns(self, release: Release) -> Mapping[str, SelectedValues]:
         """The labels as they were chosen."""
         return _labelled(release.statement.values, self.labels(), release)
 
@@ -255,7 +255,7 @@ class ConfidentMax:
     ``answers`` were given, one that reaches ``threshold`` is answered: every count gets N(0, sigma²), rounded.
 
     Guarantee: μ-GDP with μ² = questions·linf²/check_sigma² + answers·l2²/sigma², for the moves of one question. Which
-    questions are answered is an output, and the cost does not hang on it. Proof: docs/proofs/paradigms.md
+    questions are answered is an output, and the cost does not depend on it. Proof: docs/proofs/paradigms.md
     """
 
     KIND: ClassVar[str] = "mechanism.confident_max"
@@ -318,9 +318,11 @@ class ConfidentMax:
         return tuple(told)
 
 
-def _labelled(chosen: tuple[int, ...], labels: Mapping[str, Sequence[int]], release: Release) -> Mapping[str, Chosen]:
-    named: dict[str, tuple[Any, ...]] = {name: tuple(column) for name, column in labels.items()}
-    return {"label": Chosen(chosen=chosen, labels=named, measure="label", sources=(release,))}
+def _labelled(
+    chosen: tuple[int, ...], labels: Mapping[str, Sequence[int]], release: Release
+) -> Mapping[str, SelectedValues]:
+    named: dict[str, tuple[str | int | bool, ...]] = {name: tuple(column) for name, column in labels.items()}
+    return {"label": SelectedValues(chosen=chosen, labels=named, measure="label", sources=(release,))}
 
 
 def _check_votes(query: TeacherVotes | ConfidentVotes) -> None:
@@ -330,4 +332,4 @@ def _check_votes(query: TeacherVotes | ConfidentVotes) -> None:
     natural(query.classes, "classes", least=2, most=2**20)
     natural(query.questions, "questions", most=2**24)
     if query.questions * query.classes > 2**26:
-        raise InvalidInput("so many counts do not fit one release; nothing was done. Ask fewer questions at once.")
+        raise InvalidInput("there are too many counts for one release; nothing was done. Ask fewer questions at once.")

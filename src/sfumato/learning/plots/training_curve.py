@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from sfumato import accounting
 from sfumato.core.events import Gaussian, Repeated
 from sfumato.core.extras import need
+from sfumato.core.foreign import Chart
 from sfumato.core.release import Release, only_release
 from sfumato.core.statement import Statement
 from sfumato.errors import InvalidInput
@@ -39,17 +39,17 @@ class Trials:
             raise InvalidInput("each run has an accuracy for every epoch, and there is one; nothing was drawn.")
 
 
-def training(release: Release, language: str = "en", theme: str = "light") -> Any:
+def training(release: Release, language: str = "en", theme: str = "light") -> Chart:
     """Draw the ε of the steps of a training run, at the δ of its release. Public: nothing of the data is in it.
 
-    Guarantee: the line is nowhere below the ε of so many steps; it is worked out at a few of them and stands, before
+    Guarantee: the line is nowhere below the ε of that step; it is computed at a few of them and stands, before
     each, at what that one has. Where noise is correlated over the steps, the run has one
     guarantee, and the curve says what the steps so far have of it.
     """
     altair = need("altair", "pip install 'sfumato[plots]'")
     said, colours = only_release(release).statement, palette(theme)
     if not isinstance(said.query, Training):
-        raise InvalidInput("this is no release of a trained model; nothing was drawn.")
+        raise InvalidInput("this is not a release of a trained model; nothing was drawn.")
     rows = [{"step": step, "epsilon": float(spent)} for step, spent in _spent(said)]
     base = altair.Chart(altair.Data(values=[{"step": 0, "epsilon": 0.0}, *rows])).encode(
         x=altair.X(
@@ -87,7 +87,7 @@ def training(release: Release, language: str = "en", theme: str = "light") -> An
     )
 
 
-def accuracies(courses: Sequence[Trials], language: str = "en", theme: str = "light", *, name: str) -> Any:
+def accuracies(courses: Sequence[Trials], language: str = "en", theme: str = "light", *, name: str) -> Chart:
     """Draw how often models are right while ε grows: the mean of several runs as a line, from worst to best as a band.
 
     Public: outcomes on public test data, or numbers that were released.
@@ -99,7 +99,7 @@ def accuracies(courses: Sequence[Trials], language: str = "en", theme: str = "li
     altair = need("altair", "pip install 'sfumato[plots]'")
     colours = palette(theme)
     if not 1 <= len(courses) <= 2:
-        raise InvalidInput("one or two courses can be told apart by tone; nothing was drawn.")
+        raise InvalidInput("one or two courses can be distinguished by tone; nothing was drawn.")
     tones, layers = (colours.mark, colours.band), []
     found = [100 * value for course in courses for run in course.runs for value in run]
     low = max(0.0, min(found) - 0.08 * (max(found) - min(found)) - 0.5)

@@ -1,10 +1,11 @@
 """Shares that were estimated from randomised reports, each as a mark on its interval."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.core.budget import Budget
 from sfumato.core.extras import need
+from sfumato.core.foreign import Chart, ChartRow
 from sfumato.errors import InvalidInput
 from sfumato.local.collection import Collection
 from sfumato.local.means import MEANS
@@ -29,7 +30,7 @@ def shares(
     theme: str = "light",
     *,
     against: Sequence[float] | None = None,
-) -> Any:
+) -> Chart:
     """Draw estimated shares on their 95% intervals, one line a value; an estimate below 0 is drawn where it is.
 
     ``against`` are shares known from elsewhere, as in a simulation or from a census: drawn as rings.
@@ -53,7 +54,7 @@ def shares(
     if against is not None and len(against) != len(found.estimates):
         raise InvalidInput("against must have one share for each value; nothing was drawn.")
     names = distinct([clean(label) for label in collection.labels or range(collection.ask.values)])
-    rows: list[dict[str, Any]] = [
+    rows: list[ChartRow] = [
         {
             "name": name,
             "share": float(found.estimates[place]),

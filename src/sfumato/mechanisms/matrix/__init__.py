@@ -8,8 +8,9 @@ needs NumPy and SciPy.
 """
 
 import importlib
-import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any  # whatever a module has under a name
+
+from sfumato.core.deprecation import warn_renamed
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.matrix.binary_tree import tree
@@ -62,7 +63,7 @@ _RENAMED = {"Certificate": "OptimalityGap", "Stream": "BufferedStream"}
 def __getattr__(name: str) -> Any:
     if name in _RENAMED:
         new = _RENAMED[name]
-        warnings.warn(f"sfumato.mechanisms.matrix.{name} is now {new}", DeprecationWarning, stacklevel=2)
+        warn_renamed(f"sfumato.mechanisms.matrix.{name}", f"sfumato.mechanisms.matrix.{new}")
         name = new
     if name not in _HOME:
         raise AttributeError(f"module 'sfumato.mechanisms.matrix' has no attribute {name!r}")

@@ -171,7 +171,7 @@ class BufferedNoise:
 
     @property
     def law(self) -> Unstated:
-        """The noise of the totals is correlated over time; no law of it is stated yet."""
+        """The noise of the totals is correlated over time; no distribution of it is stated yet."""
         return Unstated()
 
     def loss(self, moved: Sensitivity) -> Stated:

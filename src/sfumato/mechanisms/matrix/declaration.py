@@ -196,7 +196,7 @@ def rows_of(form: str, columns: int) -> Iterator[Row]:
 
 
 def nodes_of(pairs: int) -> int | None:
-    """The number of nodes that have so many pairs, if one has.
+    """The number of nodes that have this many pairs, if there is one.
 
     >>> nodes_of(6), nodes_of(5)
     (4, None)

@@ -126,7 +126,7 @@ def given(matrix: npt.ArrayLike, *, name: str = "given") -> Workload:
 
 
 def named(form: str, columns: int) -> Workload:
-    """The workload of this name about so many counts.
+    """The workload of this name for a number of counts.
 
     >>> named("degrees", 3).name
     'degrees-3'

@@ -36,7 +36,7 @@ class Declared:
             value = getattr(self, name)
             if value is not None:
                 check_name(value, f"the {name} of a release")
-        self.grounds  # noqa: B018 - refuses what is no text
+        self.grounds  # noqa: B018 - refuses anything but text
         if self.access is not None and not _ADDRESS.fullmatch(self.access):
             raise InvalidInput(f"access = {self.access!r} is not an http address; nothing was written.")
         if self.licence is not None and not (_ADDRESS.fullmatch(self.licence) or _LICENCE.fullmatch(self.licence)):

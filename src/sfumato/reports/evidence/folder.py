@@ -19,7 +19,7 @@ def write(pack: Pack, folder: str | Path) -> tuple[Path, ...]:
     """
     target = Path(folder)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise InvalidInput(f"{target} is there already and not an empty folder; nothing was written. Name a new one.")
+        raise InvalidInput(f"{target} already exists and is not an empty folder; nothing was written. Name a new one.")
     public = {"fair.jsonld": pack.fair, "registry.json": pack.registry}
     texts = {
         "evidence.json": _json(pack.evidence),

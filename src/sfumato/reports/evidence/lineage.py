@@ -96,7 +96,7 @@ def _certificate(charge: Provenance, answer: Answer, key: str) -> Json:
 
 
 def _words(answer: Answer) -> Json:
-    """What an ethics board is told, in each language, and the margins; only of an answer that verifies."""
+    """What an ethics board reads, in each language, and the margins; only of an answer that verifies."""
     if answer.release is None:
         return None
     try:

@@ -9,13 +9,15 @@ from sfumato.reports.evidence.sections import NOT_DECLARED
 
 __all__ = ["rendered"]
 
+Evidence = dict[str, Any]  # a part of the evidence as JSON, whose shape a schema has checked
+
 
 def rendered(evidence: dict[str, Json]) -> str:
     """The whole pack as Markdown."""
     return "\n".join(_lines(evidence)) + "\n"
 
 
-def _lines(evidence: dict[str, Any]) -> Iterator[str]:
+def _lines(evidence: Evidence) -> Iterator[str]:
     scope, head, record = evidence["scope"], evidence["head"], evidence["record"]
     about = "all releases" if scope["of"] is None else f"{scope['by']} {scope['of']}"
     yield from ("# Evidence pack", "")
@@ -50,7 +52,7 @@ def _lines(evidence: dict[str, Any]) -> Iterator[str]:
         yield from _release(release)
 
 
-def _grounds(publication: dict[str, Any]) -> Iterator[str]:
+def _grounds(publication: Evidence) -> Iterator[str]:
     """First of all: whether this may be published, or what is missing."""
     if publication["status"] == "draft":
         for words in publication["note"]:
@@ -63,14 +65,14 @@ def _grounds(publication: dict[str, Any]) -> Iterator[str]:
     )
 
 
-def _section(section: dict[str, Any]) -> Iterator[str]:
+def _section(section: Evidence) -> Iterator[str]:
     yield from (f"## {quoted(section['title'])}", "", quoted(section["source"]), "")
     for paragraph in section["says"]:
         yield from (quoted(paragraph), "")
     yield from _table(section["columns"], section["rows"])
 
 
-def _release(release: dict[str, Any]) -> Iterator[str]:
+def _release(release: Evidence) -> Iterator[str]:
     charge = release["charge"]
     yield from (f"### Charge {charge['entry']}: {quoted(release['state'])}", "")
     account = release["account"]
@@ -120,13 +122,13 @@ def _release(release: dict[str, Any]) -> Iterator[str]:
     if release["words"] is not None:
         yield from (f"Margins: {quoted(release['words']['margins'])}", "")
         for language in ("en", "zh"):
-            yield from (f"What an ethics board is told ({language}):", "")
+            yield from (f"For an ethics board ({language}):", "")
             for paragraph in release["words"][language]:
                 yield from (f"> {quoted(paragraph)}", ">")
             yield ""
 
 
-def _answer(release: dict[str, Any]) -> Iterator[str]:
+def _answer(release: Evidence) -> Iterator[str]:
     """What was asked, and what the certificate says of itself; canonical JSON stands as code."""
     stated = release["stated"] or {}
     yield from _table(("answer", "as certified"), (("identifier", release["identifier"]), ("code", release["code"])))
@@ -136,7 +138,7 @@ def _answer(release: dict[str, Any]) -> Iterator[str]:
         yield from (f"{name}: {NOT_DECLARED if said is None else code(canonical(said))}", "")
 
 
-def _data(datasets: Sequence[dict[str, Any]]) -> Iterator[str]:
+def _data(datasets: Sequence[Evidence]) -> Iterator[str]:
     rows = []
     for data in datasets:
         terms = data["terms"] or {}
@@ -159,7 +161,7 @@ def _data(datasets: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield from _table(("data", "as declared then"), rows)
 
 
-def _approval(title: str, approval: dict[str, Any]) -> Iterator[str]:
+def _approval(title: str, approval: Evidence) -> Iterator[str]:
     reasons = approval["reasons"]
     outcome = f"{approval['outcome']} on {approval['decided']} ({approval['why']})"
     yield from _table(
@@ -183,7 +185,7 @@ def _approval(title: str, approval: dict[str, Any]) -> Iterator[str]:
     )
 
 
-def _certificate(certificate: dict[str, Any] | None) -> Iterator[str]:
+def _certificate(certificate: Evidence | None) -> Iterator[str]:
     if certificate is None:
         yield from ("There is no answer, and no certificate.", "")
         return
@@ -205,7 +207,7 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator
     yield ""
 
 
-def _place(place: dict[str, Any] | None) -> str | None:
+def _place(place: Evidence | None) -> str | None:
     return None if place is None else f"entry {place['entry']}, {place['at']}"
 
 

@@ -84,9 +84,9 @@ class Pack:
     def sound(self) -> bool:
         """Whether the record and every stored answer in scope verify."""
         record, charges = self.evidence["record"], self.evidence["charges"]
-        return bool(isinstance(record, dict) and record["verified"] and isinstance(charges, dict)) and (
-            charges["unsound"] == 0  # type: ignore[index,call-overload]
-        )
+        if not isinstance(record, dict) or not record["verified"] or not isinstance(charges, dict):
+            return False
+        return charges["unsound"] == 0
 
 
 def pack(ledger: "Ledger", scope: Scope, declared: Declared | None = None) -> Pack:

@@ -6,7 +6,7 @@ That registry shows its strings as Markdown, so they are quoted as such; the fie
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any  # JSON with floating-point numbers, as the registry wants them
 
 from sfumato.core.documents import Json
 from sfumato.core.exact import fraction_text
@@ -143,7 +143,7 @@ def _error(release: Release) -> str:
     try:
         return plain(f"95% margins from the noise: {margins(release, 'en')}")
     except SfumatoError:
-        return "the law of the noise is in the certificate"
+        return "the noise distribution is in the certificate"
 
 
 def _above(value: Fraction) -> float:

@@ -29,7 +29,7 @@ def singling_out(charges: Sequence[Provenance], touched: Sequence[Balance]) -> S
         title="Singling out",
         source=_OPINION,
         says=(
-            "The question is whether a unit can be isolated: told to be in the data, or not.",
+            "The question is whether a unit can be isolated: shown to be in the data, or not.",
             "The figures bound every attack, also one by somebody who knows all other records and the code. 0.5 for a "
             "guess and for the area under the curve is what guessing blindly gives, and 1 is certainty. A figure for a "
             "balance covers everything that was ever charged to it, in this pack or not.",
@@ -69,7 +69,7 @@ def linkage(charges: Sequence[Provenance], touched: Sequence[Balance]) -> Sectio
         title="Linkage",
         source=_OPINION,
         says=(
-            "The question is whether records or releases on the same unit can be joined to learn more than each tells.",
+            "The question is whether records or releases on the same unit can be joined to reveal more than each does.",
             "Versions, copies and overlapping datasets of the same people draw on one population balance, so that its "
             "figure covers all of them together, whatever else is known about these people. The last column is for "
             f"{HOUSEHOLD} units that are known to belong together, such as a household.",

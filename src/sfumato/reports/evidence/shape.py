@@ -13,12 +13,14 @@ if TYPE_CHECKING:
 
 __all__ = ["check", "problems", "schema"]
 
+Schema = dict[str, Any]  # of JSON Schema, which jsonschema itself checks
+
 
 @cache
-def schema(name: str) -> dict[str, Any]:
+def schema(name: str) -> Schema:
     """A schema that ships with this package: ``evidence``, ``fair`` or ``registry``."""
     file = resources.files("sfumato.reports.evidence").joinpath("schemas", f"{name}.schema.json")
-    stated: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    stated: Schema = json.loads(file.read_text("utf-8"))
     return stated
 
 
@@ -26,10 +28,12 @@ def check(document: object, name: str) -> None:
     """Refuse a document that has not the shape of its schema."""
     found = problems(document, schema(name))
     if found:
-        raise InvalidInput(f"the {name} document has not its shape; nothing was written. {'; '.join(found[:5])}")
+        raise InvalidInput(
+            f"the {name} document does not match its schema; nothing was written. {'; '.join(found[:5])}"
+        )
 
 
-def problems(document: object, stated: dict[str, Any]) -> list[str]:
+def problems(document: object, stated: Schema) -> list[str]:
     """Everything in which a document departs from a schema: where, and what is asked there; never the value itself.
 
     >>> problems({"a": 1}, {"type": "object", "required": ["b"], "properties": {"a": {"type": "string"}}})

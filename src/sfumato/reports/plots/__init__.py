@@ -9,9 +9,10 @@ import importlib
 import importlib.util
 from collections.abc import Callable, Iterator
 from types import ModuleType
-from typing import Any
+from typing import Any  # whatever a kind of data has under a name
 
 from sfumato.core.data_kind import kinds
+from sfumato.core.foreign import Chart
 from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.reports.columns import described
@@ -42,7 +43,7 @@ __all__ = [
 ]
 
 OF_COLUMNS = ("intervals", "noise", "frontier")
-GENERAL: dict[str, Callable[..., Any]] = {
+GENERAL: dict[str, Callable[..., Chart]] = {
     "intervals": intervals,
     "noise": noise,
     "belief": belief,
@@ -53,7 +54,7 @@ GENERAL: dict[str, Callable[..., Any]] = {
 
 def draw(
     release: Release, kind: str = "intervals", language: str = "en", theme: str = "light", column: str | None = None
-) -> Any:
+) -> Chart:
     """Draw a release as the kind of picture that is asked for by name; ``column`` picks one where there are several.
 
     What has another picture of its own is drawn as that in place of ``intervals``: a series on its bands, alarms over
@@ -73,12 +74,12 @@ def draw(
     return plot(release, language, theme, **({} if column is None else {"column": column}))
 
 
-def _brought(name: str) -> Callable[..., Any] | None:
+def _brought(name: str) -> Callable[..., Chart] | None:
     """The plot of this name that some kind of data brings."""
     for kind in kinds():
         if name in kind.plots:
             module, _, function = kind.plots[name].partition(":")
-            found: Callable[..., Any] = getattr(importlib.import_module(module), function)
+            found: Callable[..., Chart] = getattr(importlib.import_module(module), function)
             return found
     return None
 

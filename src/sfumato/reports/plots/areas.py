@@ -6,7 +6,7 @@ whichever way the file has them.
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,9 @@ from typing import Any
 from sfumato.errors import InvalidInput
 
 __all__ = ["Area", "areas_of"]
+
+Geo = Any  # a part of a map: GeoJSON or TopoJSON, which says of itself what it is; each part is checked when read
+GeoObject = Mapping[str, Geo]
 
 MOST_POINTS = 400_000
 NAMED = 8  # how many names an error lists
@@ -35,7 +38,7 @@ class Area:
 
 
 def areas_of(
-    source: str | Path | Mapping[str, Any], *, named_by: str | None = None, within: str | None = None, like: str = ""
+    source: str | Path | GeoObject, *, named_by: str | None = None, within: str | None = None, like: str = ""
 ) -> tuple[Area, ...]:
     """Read the areas of a map.
 
@@ -74,7 +77,7 @@ def areas_of(
     return areas
 
 
-def _document(source: str | Path | Mapping[str, Any]) -> Mapping[str, Any]:
+def _document(source: str | Path | GeoObject) -> GeoObject:
     if isinstance(source, Mapping):
         return source
     try:
@@ -88,7 +91,7 @@ def _document(source: str | Path | Mapping[str, Any]) -> Mapping[str, Any]:
     return document
 
 
-def _of_topology(document: Mapping[str, Any], within: str | None) -> list[tuple[Mapping[str, Any], list[Polygon]]]:
+def _of_topology(document: GeoObject, within: str | None) -> list[tuple[GeoObject, list[Polygon]]]:
     objects = document.get("objects")
     if not isinstance(objects, Mapping) or not objects:
         raise InvalidInput("the topology has no objects; nothing was drawn.")
@@ -105,7 +108,7 @@ def _of_topology(document: Mapping[str, Any], within: str | None) -> list[tuple[
     return [(member, _stitched(member, arcs)) for member in members]
 
 
-def _arcs(document: Mapping[str, Any]) -> list[Ring]:
+def _arcs(document: GeoObject) -> list[Ring]:
     """The arcs with their true coordinates; quantised ones are differences in whole steps."""
     transform = document.get("transform")
     found: list[Ring] = []
@@ -125,10 +128,10 @@ def _arcs(document: Mapping[str, Any]) -> list[Ring]:
     return found
 
 
-def _stitched(shape: Any, arcs: Sequence[Ring]) -> list[Polygon]:
+def _stitched(shape: Geo, arcs: Sequence[Ring]) -> list[Polygon]:
     """The polygons of a shape whose rings are lists of arcs; ``~i`` is arc i backwards."""
 
-    def ring(indices: Any) -> Ring:
+    def ring(indices: Geo) -> Ring:
         line: Ring = []
         for index in indices:
             arc = arcs[index] if index >= 0 else arcs[~index][::-1]
@@ -146,7 +149,7 @@ def _stitched(shape: Any, arcs: Sequence[Ring]) -> list[Polygon]:
     return []
 
 
-def _polygons(geometry: Any) -> list[Polygon]:
+def _polygons(geometry: Geo) -> list[Polygon]:
     try:
         match _kind(geometry):
             case "Polygon":
@@ -158,7 +161,7 @@ def _polygons(geometry: Any) -> list[Polygon]:
     return []
 
 
-def _names(features: Sequence[Mapping[str, Any]], named_by: str | None, like: str) -> list[str]:
+def _names(features: Sequence[GeoObject], named_by: str | None, like: str) -> list[str]:
     """The name of each area, by the property that is asked for, its id, or a property called like the key."""
     held = [feature.get("properties") or {} for feature in features]
     known = list(dict.fromkeys(name for properties in held for name in properties))
@@ -188,25 +191,25 @@ def _doubled_area(ring: Ring) -> float:
     return sum(a[0] * b[1] - b[0] * a[1] for a, b in zip(ring, [*ring[1:], ring[0]], strict=True))
 
 
-def _point(point: Any) -> list[float]:
+def _point(point: Geo) -> list[float]:
     x, y = float(point[0]), float(point[1])
     if not (math.isfinite(x) and math.isfinite(y)):
         raise ValueError
     return [x, y]
 
 
-def _kind(shape: Any) -> object:
+def _kind(shape: Geo) -> object:
     return shape.get("type") if isinstance(shape, Mapping) else None
 
 
-def _list(holder: Any, name: str, what: str) -> list[Any]:
+def _list(holder: Geo, name: str, what: str) -> list[Geo]:
     found = holder.get(name) if isinstance(holder, Mapping) else None
     if not isinstance(found, list) or not all(isinstance(each, Mapping | list) for each in found):
         raise InvalidInput(f"{what} has no list of {name}; nothing was drawn.")
     return found
 
 
-def _some(names: Any) -> str:
+def _some(names: Iterable[object]) -> str:
     shown = [repr(name) for name in names]
     return ", ".join(shown[:NAMED]) + (f" and {len(shown) - NAMED} more" if len(shown) > NAMED else "")
 

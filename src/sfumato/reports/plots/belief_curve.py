@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
 
 from sfumato.core import adversary
 from sfumato.core.exact import decimal_up, fraction_text
 from sfumato.core.extras import need
+from sfumato.core.foreign import Chart, ChartRow
 from sfumato.core.guarantees import Pure
 from sfumato.core.release import Release, only_release
 from sfumato.core.statement import Statement
 from sfumato.core.units import Family, Record, Relation
-from sfumato.reports.catalogue import message
-from sfumato.reports.frequencies import believed, frequencies
+from sfumato.reports.catalogue import in_chinese, message
+from sfumato.reports.frequencies import believed, frequencies, so_many
 from sfumato.reports.plots.icon_array import ALL, Thousand, icons, thousands
 from sfumato.reports.plots.theme import dressed, palette
 
@@ -21,7 +21,7 @@ __all__ = ["belief", "people"]
 STEPS = 40
 
 
-def belief(release: Release, language: str = "en", theme: str = "light") -> Any:
+def belief(release: Release, language: str = "en", theme: str = "light") -> Chart:
     """Draw how far any belief about one unit can move, by all releases of the account up to this one.
 
     Guarantee: Bayes' rule with the ε spent so far, everything else in the data known; rounded against us. Under
@@ -36,12 +36,13 @@ def belief(release: Release, language: str = "en", theme: str = "light") -> Any:
     bands = [(_about(said, language), spent, colours.mark)]
     if said.unit.relation is Relation.ADD_REMOVE:
         bands.append((_about(said, language, trait=True), spent.group(2), colours.band))
-    rows = [row for name, guarantee, _ in reversed(bands) for row in _curve(name, guarantee)]
+    whole, form, tip = (1, "~%", ".1~%") if in_chinese(language) else (ALL, ",d", ",d")  # out of 1,000, or per cent
+    rows = [row for name, guarantee, _ in reversed(bands) for row in _curve(name, guarantee, whole)]
     names, shades = [name for name, _, _ in bands], [colour for _, _, colour in bands]
-    whole = altair.Scale(domain=[0, ALL])
-    ticks = {"values": [0, 250, 500, 750, 1000], "format": ",d", "labelFlush": False}
-    x = altair.X("prior:Q", scale=whole, axis=altair.Axis(title=message(language, "plot.before_axis"), **ticks))
-    y = altair.Y("low:Q", scale=whole, axis=altair.Axis(title=message(language, "plot.after_axis"), **ticks))
+    scale = altair.Scale(domain=[0, whole])
+    ticks = {"values": [0, whole / 4, whole / 2, whole * 3 / 4, whole], "format": form, "labelFlush": False}
+    x = altair.X("prior:Q", scale=scale, axis=altair.Axis(title=message(language, "plot.before_axis"), **ticks))
+    y = altair.Y("low:Q", scale=scale, axis=altair.Axis(title=message(language, "plot.after_axis"), **ticks))
     legend = altair.Legend(title=None, columns=1, symbolType="square", symbolOpacity=1)
     base = altair.Chart(altair.Data(values=rows)).encode(
         x=x, color=altair.Color("about:N", scale=altair.Scale(domain=names, range=shades), legend=legend)
@@ -49,11 +50,11 @@ def belief(release: Release, language: str = "en", theme: str = "light") -> Any:
     tips = [
         altair.Tooltip("about:N", title=" "),
         *(
-            altair.Tooltip(f"{field}:Q", title=message(language, f"plot.{word}"), format=",d")
+            altair.Tooltip(f"{field}:Q", title=message(language, f"plot.{word}"), format=tip)
             for field, word in (("prior", "before"), ("low", "after_low"), ("high", "after_high"))
         ),
     ]
-    unmoved = altair.Chart(altair.Data(values=[{"prior": 0, "low": 0}, {"prior": ALL, "low": ALL}]))
+    unmoved = altair.Chart(altair.Data(values=[{"prior": 0, "low": 0}, {"prior": whole, "low": whole}]))
     moved = believed(spent)
     layers = [
         base.mark_area(opacity=0.28).encode(y=y, y2="high:Q", tooltip=tips),
@@ -66,13 +67,14 @@ def belief(release: Release, language: str = "en", theme: str = "light") -> Any:
         (moved.high, {"align": "right", "dx": -7, "dy": -7}),
         (moved.low, {"align": "left", "dx": 7, "dy": 9}),
     ):
-        mark = altair.Chart(altair.Data(values=[{"prior": moved.prior, "end": end, "text": f"{end:,}"}]))
+        mark = altair.Chart(altair.Data(values=[_point(moved.prior, end, whole, language)]))
         mark = mark.encode(x="prior:Q", y="end:Q")
         layers.append(mark.mark_point(filled=True, size=60, color=colours.mark, opacity=1))
         figure = {"fontSize": 12, "fontWeight": "bold", **place}
         halo = mark.mark_text(stroke=colours.paper, strokeWidth=3, strokeOpacity=0.8, color=colours.paper, **figure)
         layers += [halo.encode(text="text:N"), mark.mark_text(color=colours.ink, **figure).encode(text="text:N")]
-    facts = {"prior": f"{moved.prior:,}", "low": f"{moved.low:,}", "high": f"{moved.high:,}"}
+    ends = {"prior": moved.prior, "low": moved.low, "high": moved.high}
+    facts = {name: so_many(count, language) for name, count in ends.items()}
     return dressed(
         altair.layer(*layers).properties(width=360, height=360),
         title=message(language, "plot.belief"),
@@ -85,7 +87,7 @@ def belief(release: Release, language: str = "en", theme: str = "light") -> Any:
     )
 
 
-def people(release: Release, language: str = "en", theme: str = "light") -> Any:
+def people(release: Release, language: str = "en", theme: str = "light") -> Chart:
     """Draw what the account's releases can teach about one unit as dots out of 1,000.
 
     Pure: a chance of 100 in 1,000 that the unit is in the data (under replace: has a trait), and the least and the most
@@ -126,9 +128,13 @@ def _about(said: Statement, language: str, *, trait: bool = False) -> str:
     return message(language, f"{about}_inside" if trait else about, member=member)
 
 
-def _curve(name: str, guarantee: Pure) -> Iterator[dict[str, Any]]:
+def _point(prior: int, end: int, whole: int, language: str) -> ChartRow:
+    return {"prior": prior * whole / ALL, "end": end * whole / ALL, "text": so_many(end, language)}
+
+
+def _curve(name: str, guarantee: Pure, whole: int) -> Iterator[ChartRow]:
     for step in range(STEPS + 1):
         share = Fraction(step, STEPS)
         bound = adversary.belief(guarantee, share**2 * (3 - 2 * share))  # denser at both ends, where the curve bends
-        ends = {"low": float(ALL * bound.low), "high": float(ALL * bound.high)}
-        yield {"about": name, "prior": float(ALL * bound.prior), **ends}
+        ends = {"low": float(whole * bound.low), "high": float(whole * bound.high)}
+        yield {"about": name, "prior": float(whole * bound.prior), **ends}

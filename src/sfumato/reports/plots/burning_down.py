@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from fractions import Fraction
 from itertools import accumulate, pairwise
-from typing import Any
+from types import ModuleType
+from typing import Any  # days and times, as was asked before
 
 from sfumato.core.budget import Budget
 from sfumato.core.exact import decimal_up, fraction_text
 from sfumato.core.extras import need
+from sfumato.core.foreign import Chart, ChartRow
 from sfumato.errors import InvalidInput
 from sfumato.reports.catalogue import counted, message
 from sfumato.reports.plots.labels import clean, distinct
@@ -22,7 +24,7 @@ FEW, MOST_NAMED = 5, 24  # labels that can stand straight, and labels that can s
 WIDTH, HEIGHT = 520, 220
 
 
-def burn_down(entries: Sequence[Entry], budget: Budget, language: str = "en", theme: str = "light") -> Any:
+def burn_down(entries: Sequence[Entry], budget: Budget, language: str = "en", theme: str = "light") -> Chart:
     """Draw what had been spent after each charge: steps that rise towards the line where the account stops.
 
     ``entries`` are the charges in the order in which they were made, each with a label, or each with the day or time
@@ -68,13 +70,13 @@ def burn_down(entries: Sequence[Entry], budget: Budget, language: str = "en", th
 class _Look:
     """What both ways to draw a panel share."""
 
-    altair: Any
+    altair: ModuleType
     language: str
     colours: Palette
     sign: str
     cap: Fraction
 
-    def upright(self, most: Fraction) -> Any:
+    def upright(self, most: Fraction) -> Chart:
         """The axis of what is spent, with room above the line where it stops."""
         top = float(max(self.cap, most)) * 1.12 or 1.0
         axis = self.altair.Axis(
@@ -89,11 +91,11 @@ class _Look:
     def spent(self) -> str:
         return message(self.language, "plot.spent_after", sign=self.sign)
 
-    def tips(self) -> list[Any]:
+    def tips(self) -> list[Chart]:
         """What the mouse shows of a charge."""
         return [self.altair.Tooltip("name:N", title=" "), self.altair.Tooltip("text:N", title=self.spent)]
 
-    def with_stop(self, *layers: Any) -> Any:
+    def with_stop(self, *layers: Chart) -> Chart:
         """The layers, and the line where the account stops."""
         words = message(self.language, "plot.stops", sign=self.sign, total=_exact(self.sign, self.cap))
         stop = self.altair.Chart(self.altair.Data(values=[{"cap": float(self.cap), "words": words}])).encode(y="cap:Q")
@@ -102,7 +104,7 @@ class _Look:
         named = text.encode(x=self.altair.value(4), text="words:N")
         return self.altair.layer(*layers, rule, named).properties(width=WIDTH, height=HEIGHT)
 
-    def steps(self, rows: list[dict[str, Any]], x: Any, most: Fraction) -> Any:
+    def steps(self, rows: list[ChartRow], x: Chart, most: Fraction) -> Chart:
         """A stair with a light area under it."""
         base = self.altair.Chart(self.altair.Data(values=rows)).encode(x=x, y=self.upright(most), tooltip=self.tips())
         area = base.mark_area(interpolate="step-after", color=self.colours.faint)
@@ -110,7 +112,7 @@ class _Look:
         return self.with_stop(area, line)
 
 
-def _in_order(look: _Look, names: Sequence[str], sums: Sequence[Fraction]) -> Any:
+def _in_order(look: _Look, names: Sequence[str], sums: Sequence[Fraction]) -> Chart:
     """A column for each charge, light what was spent before and dark what it added; a stair if they are many."""
     altair = look.altair
     if len(names) > MOST_NAMED:
@@ -141,7 +143,7 @@ def _in_order(look: _Look, names: Sequence[str], sums: Sequence[Fraction]) -> An
     return look.with_stop(light, dark)
 
 
-def _at_times(look: _Look, whens: Sequence[Any], sums: Sequence[Fraction]) -> Any:
+def _at_times(look: _Look, whens: Sequence[Any], sums: Sequence[Fraction]) -> Chart:
     """A stair whose steps stand at the times of the charges."""
     moments = [_moment(when) for when in whens]
     if moments != sorted(moments):

@@ -10,9 +10,9 @@ from functools import cache
 from html import escape
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from sfumato.core.extras import need
+from sfumato.core.foreign import Chart
 from sfumato.errors import InvalidInput, MissingExtra
 
 __all__ = ["check_signs", "chinese", "drawer", "family", "missing", "use_fonts"]
@@ -51,7 +51,7 @@ def family(texts: Iterable[str]) -> str:
     return CHINESE if any(chinese(sign) for text in texts for sign in text) else LATIN
 
 
-def drawer() -> Any:
+def drawer() -> Chart:
     """What draws pictures here (vl-convert), with the font of the extra beside those of the machine."""
     found = need("vl_convert", EXTRA)
     _bring_font()

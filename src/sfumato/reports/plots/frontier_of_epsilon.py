@@ -2,18 +2,18 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from sfumato.core.exact import Exact, positive
 from sfumato.core.extras import need
+from sfumato.core.foreign import Chart, ChartRow
 from sfumato.core.query import Law, Mechanism
 from sfumato.core.release import Release, only_release
 from sfumato.core.statement import Statement
 from sfumato.errors import Unsupported
-from sfumato.inference.adjusted import Adjusted
+from sfumato.inference.consistency import Adjusted
 from sfumato.inference.derived import level_of
 from sfumato.inference.figure import Figure
-from sfumato.inference.form import Form, Noise
+from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.inference.ratio import Ratio
 from sfumato.mechanisms import Gaussian, Laplace
 from sfumato.reports.amounts import amount
@@ -39,7 +39,7 @@ def recalibrated(said: Statement, epsilon: Exact) -> Mechanism:
     raise Unsupported(f"a {said.mechanism.KIND} cannot be calibrated to another ε here; nothing was drawn.")
 
 
-def frontier(release: Release, language: str = "en", theme: str = "light", *, column: str | None = None) -> Any:
+def frontier(release: Release, language: str = "en", theme: str = "light", *, column: str | None = None) -> Chart:
     """Draw the 95% margin that the same mechanism would have at other ε, with the ε of this release marked.
 
     Public: all of it. The sensitivity and the kind of mechanism decide the curve; no data is opened and no noise drawn.
@@ -56,7 +56,7 @@ def frontier(release: Release, language: str = "en", theme: str = "light", *, co
     lines = {message(language, "plot.each"): False}
     if numbers > 1:
         lines[message(language, "plot.at_once", numbers=f"{numbers:,}")] = True
-    rows: list[dict[str, Any]] = [
+    rows: list[ChartRow] = [
         {"line": line, "epsilon": float(chosen * factor), "margin": curve_of.shown(curve_of.margin(law, joint=joint))}
         for line, joint in lines.items()
         for factor, law in laws.items()
@@ -134,11 +134,12 @@ def frontier(release: Release, language: str = "en", theme: str = "light", *, co
 class _Curve:
     """The margin of a column under any law: that of a linear form, over a number.
 
-    ``forms`` are the forms of all numbers where each has the same law of error, or that of the middle group alone.
+    ``forms`` are the forms of all numbers where each has the same error distribution, or that of the middle group
+    alone.
     """
 
     name: str | None
-    forms: tuple[Form, ...]
+    forms: tuple[LinearCombination, ...]
     under: Fraction
     exact: bool
     whole: bool
@@ -151,7 +152,7 @@ class _Curve:
         level = level_of(CONFIDENCE, self.forms if joint else self.forms[:1])
         first = self.forms[0]
         swapped = {Noise(noise.identifier, noise.place, law): size for noise, size in first.noises.items()}
-        return Form(Fraction(0), swapped).margin(level) / self.under
+        return LinearCombination(Fraction(0), swapped).margin(level) / self.under
 
     def shown(self, margin: Fraction) -> int | float:
         """A margin for the drawing."""
@@ -187,6 +188,6 @@ def _curve(release: Release, column: str | None) -> _Curve:
                 form = over.plus(under, -over.value / under.value)
                 return _Curve(name=each.name, forms=(form,), under=under.value, exact=False, whole=False, numbers=1)
     raise Unsupported(
-        f"the error of {', '.join(each.name for each in chosen)} at another ε cannot be told beforehand; nothing was "
+        f"the error of {', '.join(each.name for each in chosen)} at another ε is not known beforehand; nothing was "
         "drawn. Counts, sums, means, shares and ratios have such a curve."
     )

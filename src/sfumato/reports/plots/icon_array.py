@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sfumato.core.exact import natural
 from sfumato.core.extras import need
+from sfumato.core.foreign import Chart, ChartRow
 from sfumato.errors import InvalidInput
 from sfumato.reports.catalogue import message
+from sfumato.reports.frequencies import so_many
 from sfumato.reports.plots.theme import Palette, dressed, palette
 
 __all__ = ["ALL", "Thousand", "icons", "thousands"]
@@ -34,7 +35,7 @@ def icons(
     *,
     about: str = "",
     note: str = "",
-) -> Any:
+) -> Chart:
     """Draw a chance out of 1,000 before a release, and the least and the most that it can become after.
 
     All three are whole numbers out of 1,000, rounded by whoever asks: ``after_low`` down and ``after_high`` up.
@@ -55,7 +56,7 @@ def icons(
     return thousands(panels, title=title, subtitle=[note] if note else [], language=language, theme=theme)
 
 
-def thousands(panels: Sequence[Thousand], *, title: str, subtitle: Sequence[str], language: str, theme: str) -> Any:
+def thousands(panels: Sequence[Thousand], *, title: str, subtitle: Sequence[str], language: str, theme: str) -> Chart:
     """Draw several thousands of dots side by side, each with its number above."""
     altair = need("altair", "pip install 'sfumato[plots]'")
     colours = palette(theme)
@@ -80,7 +81,7 @@ def thousands(panels: Sequence[Thousand], *, title: str, subtitle: Sequence[str]
     )
 
 
-def _runs(panels: Sequence[Thousand], colours: Palette) -> Iterator[dict[str, Any]]:
+def _runs(panels: Sequence[Thousand], colours: Palette) -> Iterator[ChartRow]:
     """One dashed line for each run of dots of a colour: all but points, the dashes become dots by round ends."""
     for place, panel in enumerate(panels):
         left = place * (ACROSS * STEP + GAP)
@@ -96,9 +97,9 @@ def _runs(panels: Sequence[Thousand], colours: Palette) -> Iterator[dict[str, An
                     }
 
 
-def _heads(panels: Sequence[Thousand], language: str) -> Iterator[dict[str, Any]]:
+def _heads(panels: Sequence[Thousand], language: str) -> Iterator[ChartRow]:
     for place, panel in enumerate(panels):
-        count = message(language, "plot.of_thousand", dots=f"{panel.dark:,}")
+        count = message(language, "plot.of_thousand", dots=so_many(panel.dark, language))
         yield {"x": place * (ACROSS * STEP + GAP), "word": panel.word, "count": count}
 
 

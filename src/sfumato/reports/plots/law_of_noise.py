@@ -1,4 +1,4 @@
-"""The law of the added noise: how likely each error is, and the margin that holds nearly all of them."""
+"""The distribution of the added noise: how likely each error is, and the margin that holds nearly all of them."""
 
 import math
 from dataclasses import dataclass
@@ -9,13 +9,14 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 from sfumato.core.enclosures import Enclosure
 from sfumato.core.exact import Exact, fraction_text, probability
 from sfumato.core.extras import need
+from sfumato.core.foreign import Chart
 from sfumato.core.query import Law
 from sfumato.core.release import Release, only_release
 from sfumato.core.search import least_whole
 from sfumato.errors import Unsupported
 from sfumato.inference.figure import Figure
-from sfumato.inference.form import Form, Noise
 from sfumato.inference.inversion import FINE, Spread
+from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.laws import LadderBound, Sum
 from sfumato.laws.margins import WholeNumberLaw
 from sfumato.reports.catalogue import message
@@ -33,17 +34,17 @@ REACH = 2  # how many margins are drawn to each side
 class Tailed(Protocol):
     """A symmetric law, known by its tail."""
 
-    def tail(self, size: Any) -> Enclosure:
+    def tail(self, size: Any) -> Enclosure:  # a whole number, or of a continuous law any rational
         """P(|z| > size)."""
         ...
 
 
 @dataclass(frozen=True)
 class Carried:
-    """The law of the noise that a computed figure carries, in the units of that figure."""
+    """The distribution of the noise that a computed figure carries, in the units of that figure."""
 
     KIND: ClassVar[str] = "law.carried"
-    form: Form
+    form: LinearCombination
 
     @cached_property
     def spread(self) -> Spread:
@@ -66,17 +67,17 @@ class Carried:
         return Enclosure(beyond, beyond)
 
 
-def noise(release: Release, language: str = "en", theme: str = "light", *, column: str | None = None) -> Any:
-    """Draw the law of the error of each number of a release.
+def noise(release: Release, language: str = "en", theme: str = "light", *, column: str | None = None) -> Chart:
+    """Draw the error distribution of each number of a release.
 
-    Counts and sums have a law of their own, in their own units. Of other columns, and where there are several and none
-    is picked, the law of the numbers behind them is drawn, in units of what one row brings.
+    Counts and sums have their own distribution, in their own units. Of other columns, and where there are several and
+    none is picked, the distribution of the numbers behind them is drawn, in units of what one row brings.
     """
     said = only_release(release).statement
     if isinstance(said.law, LadderBound):
         raise Unsupported(
-            "the error of a ladder has a law that depends on the graph and is private; nothing was drawn. Draw its "
-            "intervals."
+            "the error of a ladder has a distribution that depends on the graph and is private; nothing was drawn. "
+            "Draw its intervals."
         )
     about = clean(said.dataset.name)
     chosen = drawable(release, column)
@@ -89,11 +90,12 @@ def noise(release: Release, language: str = "en", theme: str = "light", *, colum
         return law(Carried(first.forms[0]), language, theme, words=words)
     if column is not None:
         raise Unsupported(
-            f"the error of {column!r} has no law of its own, because it depends on the figure itself; nothing was "
+            f"the error of {column!r} has no single distribution, because it depends on the figure itself; nothing was "
             "drawn. Draw its intervals, or leave the column out to see the noise behind all of them."
         )
     words = (message(language, "plot.law_rows", dataset=about), message(language, "plot.error_rows"))
-    behind = Form(Fraction(0), {Noise(said.identifier, 0, said.law): Fraction(1, described(release.statement).height)})
+    unit = Fraction(1, described(release.statement).height)
+    behind = LinearCombination(Fraction(0), {Noise(said.identifier, 0, said.law): unit})
     return law(Carried(behind), language, theme, words=words)
 
 
@@ -105,7 +107,7 @@ def law(
     confidence: Exact = CONFIDENCE,
     about: str = "",
     words: tuple[str, str] | None = None,
-) -> Any:
+) -> Chart:
     """Draw how likely each error is, dark within the margin and light beyond.
 
     A wide law is drawn in bars of several whole numbers each, a continuous one in thin bars. Works for every symmetric

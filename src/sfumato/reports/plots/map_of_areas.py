@@ -4,14 +4,15 @@ import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 from sfumato.core.extras import need
+from sfumato.core.foreign import Chart, ChartRow
 from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import message
-from sfumato.reports.columns import Column, magnitude, one_of
+from sfumato.reports.columns import AnswerColumn, magnitude, one_of
 from sfumato.reports.plots.areas import Area, areas_of
 from sfumato.reports.plots.labels import clean, listing
 from sfumato.reports.plots.theme import Palette, dressed, palette
@@ -25,7 +26,7 @@ LISTED = 4
 
 def choropleth(
     release: Release,
-    areas: str | Path | Mapping[str, Any],
+    areas: str | Path | Mapping[str, object],
     *,
     key: str | None = None,
     property: str | None = None,
@@ -33,7 +34,7 @@ def choropleth(
     column: str | None = None,
     language: str = "en",
     theme: str = "light",
-) -> Any:
+) -> Chart:
     """Draw a release by area: on the left the numbers, on the right their 95% margins beside the numbers themselves.
 
     ``areas`` is a TopoJSON or GeoJSON file, or what one holds; ``key`` is the key column that names areas, and
@@ -94,9 +95,9 @@ def _labels(release: Release, key: str | None) -> tuple[str, list[str]]:
     return name, [str(label) for label in column]
 
 
-def _feature(area: Area, column: Column, place: int | None, language: str) -> dict[str, Any]:
+def _feature(area: Area, column: AnswerColumn, place: int | None, language: str) -> ChartRow:
     nothing = message(language, "map.none")
-    told: dict[str, Any] = {"told": False, "number": nothing, "from": nothing, "to": nothing, "margin": nothing}
+    told: ChartRow = {"told": False, "number": nothing, "from": nothing, "to": nothing, "margin": nothing}
     if place is not None and math.isfinite(column.values[place]):
         value, half = column.values[place], column.halves[place] if column.halves else None
         low, high = column.interval(place) or (message(language, "plot.open"),) * 2
@@ -111,15 +112,15 @@ def _feature(area: Area, column: Column, place: int | None, language: str) -> di
 
 
 def _panel(
-    altair: Any,
-    features: list[dict[str, Any]],
+    altair: ModuleType,
+    features: list[ChartRow],
     colours: Palette,
     areas: Sequence[Area],
     language: str,
     *,
     field: str,
     heading: str,
-) -> Any:
+) -> Chart:
     sizes = [feature["properties"][field] for feature in features if feature["properties"]["told"]] or [0.0]
     low, high = (min(sizes), max(sizes)) if field == "value" else (0.0, max(sizes))
     high = high if high > low else low + (abs(low) or 1.0)
@@ -150,7 +151,7 @@ def _panel(
     )
 
 
-def _frame(areas: Sequence[Area]) -> tuple[int, int, dict[str, Any]]:
+def _frame(areas: Sequence[Area]) -> tuple[int, int, ChartRow]:
     """How large the map is, and its projection: on the globe one that keeps areas, seen from above their middle.
 
     Coordinates that are no longitudes and latitudes are drawn as they are.
@@ -162,13 +163,13 @@ def _frame(areas: Sequence[Area]) -> tuple[int, int, dict[str, Any]]:
     if globe:
         middle = (low + high) / 2
         wide *= max(0.1, math.cos(math.radians(middle)))
-        projection: dict[str, Any] = {"type": "azimuthalEqualArea", "rotate": [-(left + right) / 2, -middle, 0]}
+        projection: ChartRow = {"type": "azimuthalEqualArea", "rotate": [-(left + right) / 2, -middle, 0]}
     else:
         projection = {"type": "identity", "reflectY": True}
     return WIDTH, round(min(MOST_HEIGHT, max(LEAST_HEIGHT, WIDTH * tall / wide))), projection
 
 
-def _measure(release: Release, column: Column, language: str) -> str:
+def _measure(release: Release, column: AnswerColumn, language: str) -> str:
     if column.measured is None:
         return message(language, "map.count")
     return message(language, "map.value", measure=clean(render(column.measured.words, language)))

@@ -4,16 +4,17 @@ A picture that is merely shrunk to the width of a phone has letters of half thei
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any  # any part of a chart's JSON
+
+from sfumato.core.foreign import ChartSpec
 
 __all__ = ["narrowed"]
 
-Spec = dict[str, Any]
 MOST, WITH_NAMES, NAMES = 290, 190, 96  # points: of a panel, of one with a name before each row, and of such a name
 LOUDER = 1.35  # how much larger letters are in what is drawn to scale and shrinks as a whole
 
 
-def narrowed(spec: Spec) -> Spec:
+def narrowed(spec: ChartSpec) -> ChartSpec:
     """The chart as a specification of Vega-Lite for a narrow screen, with the same data; the one given stays as it is.
 
     >>> narrowed({"hconcat": [{"width": 600}, {"width": 100}]})
@@ -26,7 +27,7 @@ def narrowed(spec: Spec) -> Spec:
     return made
 
 
-def _panel(spec: Spec) -> Spec:
+def _panel(spec: ChartSpec) -> ChartSpec:
     made = dict(spec)
     if "hconcat" in made:
         made["vconcat"] = made.pop("hconcat")
@@ -44,14 +45,14 @@ def _panel(spec: Spec) -> Spec:
     return _slimmer(made) if isinstance(made.get("width"), int | float) or "layer" in made else made
 
 
-def _slimmer(spec: Spec) -> Spec:
+def _slimmer(spec: ChartSpec) -> ChartSpec:
     """One panel: its width cut, and with it the places that were counted from its right edge."""
     width = spec.get("width") or max((layer.get("width", 0) for layer in spec.get("layer", ())), default=0)
     if any("axis" in x and x["axis"] is None for x in _channels(spec, "x")):  # drawn to scale, such as dots
-        louder: Spec = _louder(spec) if width > 1.5 * MOST else spec
+        louder: ChartSpec = _louder(spec) if width > 1.5 * MOST else spec
         return louder
     rows = any(y.get("type") == "nominal" and y.get("axis", True) is not None for y in _channels(spec, "y"))
-    slim: Spec = _cut(spec, width, WITH_NAMES if rows else min(width, MOST))
+    slim: ChartSpec = _cut(spec, width, WITH_NAMES if rows else min(width, MOST))
     return slim
 
 
@@ -61,7 +62,7 @@ def _cut(part: Any, before: float, after: float) -> Any:
         return [_cut(each, before, after) for each in part]
     if not isinstance(part, dict):
         return part
-    made: Spec = {}
+    made: ChartSpec = {}
     for name, each in part.items():
         if name == "data":
             made[name] = each
@@ -76,7 +77,7 @@ def _cut(part: Any, before: float, after: float) -> Any:
     return made
 
 
-def _edge(channel: Spec, width: float) -> bool:
+def _edge(channel: ChartSpec, width: float) -> bool:
     value = channel.get("value")
     return isinstance(value, int | float) and value >= width
 
@@ -93,19 +94,19 @@ def _louder(part: Any) -> Any:
     }
 
 
-def _named(panel: Spec, axis: Spec | None) -> Spec:
+def _named(panel: ChartSpec, axis: ChartSpec | None) -> ChartSpec:
     layers = [_with_axis(layer, axis) for layer in panel.get("layer", ())]
     return {**panel, "layer": layers} if axis is not None and layers else panel
 
 
-def _with_axis(layer: Spec, axis: Spec | None) -> Spec:
+def _with_axis(layer: ChartSpec, axis: ChartSpec | None) -> ChartSpec:
     encoding = layer.get("encoding", {})
     if "y" not in encoding or encoding["y"].get("axis", axis) is not None:
         return layer
     return {**layer, "encoding": {**encoding, "y": {**encoding["y"], "axis": axis}}}
 
 
-def _channels(spec: Spec, name: str) -> Iterator[Spec]:
+def _channels(spec: ChartSpec, name: str) -> Iterator[ChartSpec]:
     """What a panel and its layers say of a channel."""
     for part in (spec, *spec.get("layer", ())):
         channel = part.get("encoding", {}).get(name)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import Any
 
+from sfumato.core.foreign import Chart, ChartSpec
 from sfumato.errors import InvalidInput
 from sfumato.reports.plots.fonts import check_signs, drawer
 from sfumato.reports.plots.theme import palette
@@ -17,7 +17,7 @@ __all__ = ["html", "png", "save", "svg", "svg_of"]
 
 SCALE = 2  # dots of a PNG for each point: sharp on today's screens
 START = "vegaEmbed('#chart', JSON.parse(document.getElementById('spec').textContent), {options});"
-OPTIONS: dict[str, Any] = {
+OPTIONS: ChartSpec = {
     "mode": "vega-lite",
     "renderer": "svg",
     "ast": True,  # expressions are interpreted, so that the page can forbid itself eval
@@ -25,7 +25,7 @@ OPTIONS: dict[str, Any] = {
 }
 
 
-def save(chart: Any, path: str | Path, *, scale: float = SCALE) -> Path:
+def save(chart: Chart, path: str | Path, *, scale: float = SCALE) -> Path:
     """Write a chart as ``.svg``, ``.png`` or ``.html``, by the ending of the path, and return the path.
 
     The HTML page holds all that it needs, answers to the mouse, and makes no network request. A PNG has ``scale`` dots
@@ -54,18 +54,18 @@ def save(chart: Any, path: str | Path, *, scale: float = SCALE) -> Path:
     return target
 
 
-def svg(chart: Any) -> str:
+def svg(chart: Chart) -> str:
     """The chart as SVG text."""
     return svg_of(_spec(chart))
 
 
-def svg_of(spec: dict[str, Any]) -> str:
+def svg_of(spec: ChartSpec) -> str:
     """A specification of Vega-Lite as SVG text."""
     drawn: str = drawer().vegalite_to_svg(spec, allowed_base_urls=[])
     return drawn
 
 
-def png(chart: Any, *, scale: float = SCALE) -> bytes:
+def png(chart: Chart, *, scale: float = SCALE) -> bytes:
     """The chart as PNG, with ``scale`` dots for each point."""
     spec = _spec(chart)
     check_signs("".join(_texts(spec)))
@@ -73,7 +73,7 @@ def png(chart: Any, *, scale: float = SCALE) -> bytes:
     return drawn
 
 
-def html(chart: Any) -> str:
+def html(chart: Chart) -> str:
     """The chart as a page of its own that answers to the mouse; its policy forbids everything but its own script."""
     spec = _spec(chart)
     known = spec.get("usermeta", {})
@@ -105,14 +105,14 @@ def html(chart: Any) -> str:
     )
 
 
-def _spec(chart: Any) -> dict[str, Any]:
+def _spec(chart: Chart) -> ChartSpec:
     if not callable(getattr(chart, "to_dict", None)):
         raise InvalidInput(f"a chart is needed, such as release.plot() gives, not {type(chart).__name__}.")
-    spec: dict[str, Any] = chart.to_dict()
+    spec: ChartSpec = chart.to_dict()
     return spec
 
 
-def _texts(part: Any) -> Iterator[str]:
+def _texts(part: object) -> Iterator[str]:
     if isinstance(part, str):
         yield part
     elif isinstance(part, dict):

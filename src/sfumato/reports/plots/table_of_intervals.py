@@ -3,14 +3,15 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import ModuleType
 
 from sfumato.core.extras import need
+from sfumato.core.foreign import Chart, ChartRow
 from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import message
-from sfumato.reports.columns import Column, drawable, magnitude, plain, shared_margins
+from sfumato.reports.columns import AnswerColumn, drawable, magnitude, plain, shared_margins
 from sfumato.reports.plots.labels import clean, distinct, labels_of, listing
 from sfumato.reports.plots.theme import Palette, dressed, palette
 from sfumato.reports.words.rendering import render
@@ -20,12 +21,11 @@ __all__ = ["MOST_NUMBERS", "intervals"]
 MOST_NUMBERS = 600  # beyond this no picture of every number can be read
 ONE_COLUMN, A_COLUMN, MOST_COLUMNS = 40, 60, 3  # three columns are as wide as a page
 MOST_PANELS = 12
-Row = dict[str, Any]
 
 
 def intervals(
     release: Release, language: str = "en", theme: str = "light", *, sort: str = "asked", column: str | None = None
-) -> Any:
+) -> Chart:
     """Draw each number as a mark on its 95% interval.
 
     Up to 40 numbers stand in one column with their figures; more are set smaller, in up to three columns that share one
@@ -62,7 +62,7 @@ def intervals(
     )
 
 
-def _order(first: Column, sort: str) -> list[int]:
+def _order(first: AnswerColumn, sort: str) -> list[int]:
     """The places of the groups, as they were asked for or the largest first; what has no value comes last."""
     places = list(range(len(first.values)))
     if sort == "value":
@@ -70,9 +70,11 @@ def _order(first: Column, sort: str) -> list[int]:
     return places
 
 
-def _rows(column: Column, parts: Sequence[tuple[str, ...]], places: Sequence[int], language: str) -> list[Row]:
+def _rows(
+    column: AnswerColumn, parts: Sequence[tuple[str, ...]], places: Sequence[int], language: str
+) -> list[ChartRow]:
     """What is drawn of each number; counts are handed on as they are, others with their figures written out."""
-    rows: list[Row] = []
+    rows: list[ChartRow] = []
     for part, place in zip(parts, places, strict=True):
         value, ends = column.values[place], (column.ends or {place: (math.nan, math.nan)})[place]
         if column.whole:
@@ -81,13 +83,13 @@ def _rows(column: Column, parts: Sequence[tuple[str, ...]], places: Sequence[int
         shown = column.interval(place)
         open_end = message(language, "plot.open")
         low, high = shown or (open_end, open_end)
-        row: Row = {"parts": part, "value": plain(value), "low": plain(ends[0]), "high": plain(ends[1])}
+        row: ChartRow = {"parts": part, "value": plain(value), "low": plain(ends[0]), "high": plain(ends[1])}
         figure = column.text(place) if column.halves and column.halves[place] is not None else open_end
         rows.append(row | {"figure": figure, "shown": column.text(place), "from": low, "to": high})
     return rows
 
 
-def _one(look: "_Look", shown: list[Row], keys: Sequence[str], *, sort: str) -> Any:
+def _one(look: "_Look", shown: list[ChartRow], keys: Sequence[str], *, sort: str) -> Chart:
     panels = list(dict.fromkeys(row["parts"][0] for row in shown)) if len(keys) > 1 else []
     if sort == "asked" and 1 < len(panels) <= MOST_PANELS and len(shown) <= A_COLUMN:
         return _in_panels(look, shown, panels)
@@ -96,7 +98,9 @@ def _one(look: "_Look", shown: list[Row], keys: Sequence[str], *, sort: str) -> 
     return _in_columns(look, shown)
 
 
-def _side_by_side(altair: Any, looks: Sequence["_Look"], tables: Sequence[list[Row]], *, named: bool) -> Any:
+def _side_by_side(
+    altair: ModuleType, looks: Sequence["_Look"], tables: Sequence[list[ChartRow]], *, named: bool
+) -> Chart:
     """A panel for each column, up to three in a row; the names of the groups stand before the first of each row."""
     across = 2 if len(looks) == 4 else MOST_COLUMNS
     panels = [
@@ -112,7 +116,7 @@ def _side_by_side(altair: Any, looks: Sequence["_Look"], tables: Sequence[list[R
 class _Look:
     """How the marks look; ``small`` for hundreds of them, ``many`` for one of several columns side by side."""
 
-    altair: Any
+    altair: ModuleType
     language: str
     colours: Palette
     small: bool
@@ -124,9 +128,9 @@ class _Look:
     @classmethod
     def of(
         cls,
-        altair: Any,
+        altair: ModuleType,
         release: Release,
-        column: Column,
+        column: AnswerColumn,
         language: str,
         theme: str,
         *,
@@ -146,11 +150,11 @@ class _Look:
         )
 
     @property
-    def heading(self) -> dict[str, Any]:
+    def heading(self) -> ChartRow:
         """The name of a panel among others."""
         return {"text": self.name, "fontSize": 12, "anchor": "start", "frame": "group", "offset": 6, "limit": 220}
 
-    def marks(self, *, named: bool = True) -> Any:
+    def marks(self, *, named: bool = True) -> Chart:
         """Spans, marks and figures over data that the caller gives: value, low, high, group."""
         altair, colours, small = self.altair, self.colours, self.small
         width, step, text = (150, 12, 9) if small else (150, 22, 11) if self.many else (440, 22, 11)
@@ -187,7 +191,7 @@ class _Look:
             layers.append(figures.encode(x=altair.value(width + 56), text=shown))
         return altair.layer(*layers)
 
-    def _tips(self) -> list[Any]:
+    def _tips(self) -> list[Chart]:
         """What the mouse shows of each number."""
         fields = (("value", "column.count"), ("low", "column.low"), ("high", "column.high"))
         if not self.whole:
@@ -199,14 +203,14 @@ class _Look:
         ]
 
 
-def _axis(release: Release, column: Column, language: str, *, alone: bool) -> str:
+def _axis(release: Release, column: AnswerColumn, language: str, *, alone: bool) -> str:
     if column.measured is None:
         return message(language, "plot.axis")
     measure = clean(render(column.measured.words, language))
     return message(language, "plot.axis_column", measure=measure) if alone else measure
 
 
-def _title(release: Release, chosen: Sequence[Column], keys: Sequence[str], language: str) -> str:
+def _title(release: Release, chosen: Sequence[AnswerColumn], keys: Sequence[str], language: str) -> str:
     facts = {"dataset": clean(release.statement.dataset.name), "columns": clean(" × ".join(keys))}
     if release.statement.query.measure is not None:
         return message(language, "plot.title_by" if keys else "plot.title", **facts)
@@ -214,7 +218,7 @@ def _title(release: Release, chosen: Sequence[Column], keys: Sequence[str], lang
     return message(language, "plot.title_columns_by" if keys else "plot.title_columns", **facts)
 
 
-def _subtitle(release: Release, chosen: Sequence[Column], shown: int, language: str) -> list[str]:
+def _subtitle(release: Release, chosen: Sequence[AnswerColumn], shown: int, language: str) -> list[str]:
     said, numbers = release.statement, len(chosen[0].values)
     facts = {"amount": amount(said.spend, language), "numbers": f"{numbers:,}"}
     shared = shared_margins(release)
@@ -229,16 +233,16 @@ def _subtitle(release: Release, chosen: Sequence[Column], shown: int, language: 
     return lines
 
 
-def _in_panels(look: _Look, rows: Sequence[Row], panels: list[str]) -> Any:
+def _in_panels(look: _Look, rows: Sequence[ChartRow], panels: list[str]) -> Chart:
     """A panel for each value of the first label column."""
     parts = {panel: [row for row in rows if row["parts"][0] == panel] for panel in panels}
     data = [row | {"panel": panel} for panel, some in parts.items() for row in _named(some, first=1)]
     header = look.altair.Header(labelOrient="top", labelAnchor="start", labelPadding=4, title=None)
-    row = look.altair.Row("panel:N", sort=panels, header=header)
+    row = look.altair.ChartRow("panel:N", sort=panels, header=header)
     return look.marks().facet(row=row, data=look.altair.Data(values=data)).resolve_scale(y="independent")
 
 
-def _in_columns(look: _Look, rows: Sequence[Row]) -> Any:
+def _in_columns(look: _Look, rows: Sequence[ChartRow]) -> Chart:
     """Columns of equal height that share one scale."""
     count = min(MOST_COLUMNS, -(-len(rows) // A_COLUMN))
     height = -(-len(rows) // count)
@@ -247,7 +251,7 @@ def _in_columns(look: _Look, rows: Sequence[Row]) -> Any:
     return look.marks().facet(column=column, data=look.altair.Data(values=data)).resolve_scale(y="independent")
 
 
-def _named(rows: Sequence[Row], *, first: int = 0) -> list[Row]:
+def _named(rows: Sequence[ChartRow], *, first: int = 0) -> list[ChartRow]:
     """The rows with the text of their line, made of the label columns from ``first`` on."""
     texts = distinct([" · ".join(row["parts"][first:]) for row in rows])
     return [

@@ -6,8 +6,8 @@ and for every kind of colour vision. Within a theme no two roles share a colour,
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from sfumato.core.foreign import Chart
 from sfumato.errors import Unsupported
 from sfumato.reports.catalogue import LANGUAGES
 from sfumato.reports.plots.fonts import family
@@ -62,8 +62,8 @@ def palette(theme: str) -> Palette:
 
 
 def dressed(
-    chart: Any, *, title: str, subtitle: Sequence[str], language: str, theme: str, labels: Iterable[str] = ()
-) -> Any:
+    chart: Chart, *, title: str, subtitle: Sequence[str], language: str, theme: str, labels: Iterable[str] = ()
+) -> Chart:
     """Give a finished chart its title and its style, and tell it its language, which a saved file states.
 
     ``labels`` are the texts from outside that it shows: where one is Chinese, a Chinese font comes first.

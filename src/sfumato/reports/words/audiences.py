@@ -1,4 +1,4 @@
-"""What each reader is told, and in which order: public, patient, clinician, manager, board.
+"""What each reader reads, and in which order: public, patient, clinician, manager, board.
 
 The same facts for all, since all are filled in from one table of figures; the words, the order and the length differ.
 """
@@ -12,13 +12,13 @@ from sfumato.core.units import Family, Relation, User
 from sfumato.errors import Unsupported
 from sfumato.reports.words.facts import Facts
 from sfumato.reports.words.figures import figures
-from sfumato.reports.words.text import Text
+from sfumato.reports.words.text import Explanation
 from sfumato.reports.words.voice import Voice, paragraph
 
 __all__ = ["AUDIENCES", "write"]
 
 
-def write(facts: Facts, language: str, audience: str) -> Text:
+def write(facts: Facts, language: str, audience: str) -> Explanation:
     """Explain the facts to one reader.
 
     Guarantee: beliefs and guesses are those of everything charged to the account, up to this release. Where the account
@@ -164,7 +164,7 @@ def _kind(guarantee: Pure | Approximate) -> str:
     return "delta" if isinstance(guarantee, Approximate) and guarantee.delta > 0 else "pure"
 
 
-def _public(told: _Told) -> Text:
+def _public(told: _Told) -> Explanation:
     risk = [
         told.photograph,
         told.say(f"promise.{told.own}"),
@@ -173,7 +173,7 @@ def _public(told: _Told) -> Text:
         *told.risk,
         told.say("public.scope"),
     ]
-    return Text(
+    return Explanation(
         what=told.what(),
         risk=tuple(risk),
         error=(*told.error("accuracy."), *told.limits()),
@@ -181,7 +181,7 @@ def _public(told: _Told) -> Text:
     )
 
 
-def _patient(told: _Told) -> Text:
+def _patient(told: _Told) -> Explanation:
     risk = [
         told.photograph,
         told.say(f"patient.promise_{told.own}"),
@@ -194,7 +194,7 @@ def _patient(told: _Told) -> Text:
     if not limit and told.facts.limit is not None:
         limit = [told.say("patient.limit")]
     limit += told.own_words("held_back")
-    return Text(
+    return Explanation(
         what=told.what(),
         risk=tuple(risk),
         error=(*told.error("patient.error_"), *told.clips(), *limit),
@@ -202,7 +202,7 @@ def _patient(told: _Told) -> Text:
     )
 
 
-def _clinician(told: _Told) -> Text:
+def _clinician(told: _Told) -> Explanation:
     margins = told.facts.margins
     further = []
     measured = "measures" in told.description.figures and not told.description.counts
@@ -216,7 +216,7 @@ def _clinician(told: _Told) -> Text:
         *told.risk,
         told.say("clinician.scope"),
     ]
-    return Text(
+    return Explanation(
         what=told.what(),
         error=(*told.error("clinician.error_"), *further, *told.limits()),
         risk=tuple(risk),
@@ -225,7 +225,7 @@ def _clinician(told: _Told) -> Text:
     )
 
 
-def _manager(told: _Told) -> Text:
+def _manager(told: _Told) -> Explanation:
     facts = told.facts
     if told.derived:
         budget = [told.say("manager.cost_derived", "manager.state")]
@@ -247,7 +247,7 @@ def _manager(told: _Told) -> Text:
         told.say(f"manager.risk_{told.all}", *(["delta.brief"] if told.has_delta else []), "manager.scope"),
         *told.risk,
     ]
-    return Text(
+    return Explanation(
         what=told.what(),
         budget=tuple(budget),
         error=(
@@ -259,7 +259,7 @@ def _manager(told: _Told) -> Text:
     )
 
 
-def _board(told: _Told) -> Text:
+def _board(told: _Told) -> Explanation:
     own, together = _kind(told.facts.guarantee), _kind(told.facts.cumulative)
     guarantee = "board.guarantee_derived" if told.derived else f"board.guarantee_{own}"
     budget = "board.budget_filter" if told.filter else "board.budget"
@@ -275,7 +275,7 @@ def _board(told: _Told) -> Text:
         told.say("limits.unit", "limits.groups", "limits.elsewhere"),
         told.say("limits.advice"),
     ]
-    return Text(
+    return Explanation(
         what=told.what(),
         risk=tuple(risk),
         budget=(*told.charged, told.say(budget), *told.filter, *told.notes(), told.say("board.reasons")),
@@ -284,7 +284,7 @@ def _board(told: _Told) -> Text:
     )
 
 
-AUDIENCES: dict[str, Callable[[_Told], Text]] = {
+AUDIENCES: dict[str, Callable[[_Told], Explanation]] = {
     "public": _public,
     "patient": _patient,
     "clinician": _clinician,

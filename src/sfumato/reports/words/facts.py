@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sfumato.accounting.charged import charged
+from sfumato.accounting.filter_cost import filter_cost
 from sfumato.core.budget import Budget
 from sfumato.core.description import Counted, Description, Form, Listed, OneLine, Word, phrase
 from sfumato.core.exact import non_negative
@@ -19,7 +19,7 @@ from sfumato.core.release import Release, only_release
 from sfumato.core.statement import Account, Statement
 from sfumato.core.units import Unit
 from sfumato.errors import InvalidInput, Unsupported
-from sfumato.reports.columns import CONFIDENCE, Column, columns_of, described, shared_margins, widest_at_once
+from sfumato.reports.columns import CONFIDENCE, AnswerColumn, columns_of, described, shared_margins, widest_at_once
 from sfumato.reports.words.rendering import one_line
 
 __all__ = ["CONFIDENCE", "Facts", "Margins", "Span", "guarantee_of", "named", "sources"]
@@ -60,7 +60,7 @@ class Span:
     rank: int | None = None
 
     @classmethod
-    def of(cls, column: Column) -> "Span":
+    def of(cls, column: AnswerColumn) -> "Span":
         """The span of a column."""
         told = column.told
         return cls(
@@ -78,8 +78,8 @@ class Span:
 class Facts:
     """Everything that an explanation may say.
 
-    Public: every field. ``guarantee`` is what this release promises by itself (for a derived figure, what its sources
-    promise together), ``account`` how its account stood right after it, ``cost`` what a fresh one costs. ``margins`` is
+    Public: every field. ``guarantee`` is that of this release by itself (for a derived figure, that of its sources
+    together), ``account`` how its account stood right after it, ``cost`` what a fresh one costs. ``margins`` is
     None for a model, and where numbers err differently: then ``spans`` says how exact each column is, and ``joint``
     within what all numbers lie at once, where a release says so. ``cut_differently`` says that the sources of a derived
     figure have different limits. ``lost`` is what a fresh one counts against the filter of the account, where it has
@@ -109,7 +109,7 @@ class Facts:
 
     @property
     def cumulative(self) -> Pure | Approximate:
-        """What all releases of the account promise together."""
+        """The guarantee of all releases of the account together."""
         return guarantee_of(self.account.spent)
 
     @classmethod
@@ -138,19 +138,19 @@ class Facts:
     def derived(cls, releases: Sequence[Release], *, numbers: int, margins: Margins) -> "Facts":
         """The facts of figures that were computed from releases of one account, at no further cost.
 
-        Guarantee: post-processing; the account's own promise, as it stood after the last of the releases, covers them.
+        Guarantee: post-processing; the guarantee of the account, as it stood after the last release, covers them.
         """
         said = [only_release(release).statement for release in releases]
         if not said or len({(each.account.name, each.unit, each.account.ledger) for each in said}) > 1:
             raise Unsupported(
-                "figures that are computed from releases of several accounts have no promise in common; no text was "
+                "figures that are computed from releases of several accounts have no guarantee in common; no text was "
                 "made. Explain the releases one by one."
             )
         last = max(said, key=lambda each: each.account.releases)
         if not _paid({each.identifier: each for each in said}.values(), last.account):
             raise Unsupported(
                 "the releases cost more together than their account had spent: they are of several accounts of one "
-                "name, which have no promise in common. No text was made. Explain the releases one by one."
+                "name, which have no guarantee in common. No text was made. Explain the releases one by one."
             )
         return cls(
             description=Description(
@@ -205,7 +205,7 @@ def _margins(release: Release, description: Description) -> tuple[Margins | None
 
 
 def guarantee_of(spent: Budget) -> Pure | Approximate:
-    """What an amount that was spent promises.
+    """The guarantee of an amount that was spent.
 
     >>> guarantee_of(Budget(epsilon=1))
     Pure(epsilon=Fraction(1, 1))
@@ -217,14 +217,14 @@ def guarantee_of(spent: Budget) -> Pure | Approximate:
 
 def _lost(said: Statement) -> Fraction | None:
     """What a release counts against the filter of its account; None where sums of ε and δ decide."""
-    return None if said.account.method == "basic" else charged(said.event, said.account.order)
+    return None if said.account.method == "basic" else filter_cost(said.event, said.account.order)
 
 
 def _paid(said: Iterable[Statement], account: Account) -> bool:
     """Whether what releases cost together was spent by an account: by its filter, where it has one."""
     if account.filter_spent is None:
         return account.spent.covers(sum((each.spend for each in said), start=Budget.none()))
-    return sum((charged(each.event, account.order) for each in said), Fraction(0)) <= account.filter_spent
+    return sum((filter_cost(each.event, account.order) for each in said), Fraction(0)) <= account.filter_spent
 
 
 def _known(guarantee: Guarantee) -> Pure | Approximate:

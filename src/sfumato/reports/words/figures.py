@@ -1,7 +1,8 @@
 """Every figure and name that a text may show, worked out once for all texts and rounded against us.
 
-One table of figures for all readers and both languages: texts that are filled in from it cannot contradict one
-another. A figure that must not be shown (a bound on a belief where there is a δ) is not in the table.
+One table of figures for all readers, and for both languages but for how they are written: texts that are filled in from
+it cannot contradict one another. A figure that must not be shown (a bound on a belief where there is a δ) is not in
+the table.
 """
 
 import math
@@ -16,9 +17,9 @@ from sfumato.core.exact import decimal_down, decimal_up
 from sfumato.core.guarantees import Approximate, Pure
 from sfumato.core.units import Family, Relation, Unit, User
 from sfumato.errors import Unsupported
-from sfumato.reports.catalogue import counted, message, messages
+from sfumato.reports.catalogue import counted, in_chinese, message, messages
 from sfumato.reports.columns import magnitude
-from sfumato.reports.frequencies import PRIOR, believed, guessed
+from sfumato.reports.frequencies import PRIOR, believed, guessed, so_many
 from sfumato.reports.words.facts import Facts, Margins, Span
 from sfumato.reports.words.facts import named as dataset_words
 from sfumato.reports.words.rendering import listed, one_line, render
@@ -50,7 +51,7 @@ def figures(facts: Facts, language: str) -> dict[str, str]:
         **_rendered(facts.description.roles, language),
         **_described(facts, language),
         **_promise(facts.guarantee),
-        **risk(facts.cumulative, facts.unit.relation),
+        **risk(facts.cumulative, facts.unit.relation, language=language),
         **_together(facts, language),
         **_error(facts, language),
         **_held(facts, language),
@@ -67,23 +68,25 @@ def named(unit: Unit, language: str) -> dict[str, str]:
     return {role: message(language, f"{role}.{kind}", size=size) for role in roles}
 
 
-def risk(guarantee: Pure | Approximate, relation: Relation, prior: Fraction = PRIOR) -> dict[str, str]:
+def risk(
+    guarantee: Pure | Approximate, relation: Relation, prior: Fraction = PRIOR, *, language: str = "en"
+) -> dict[str, str]:
     """How far a belief can move, or with a δ how often a guess is right; a trait counts twice under add/remove."""
     double = guarantee.group(2) if relation is Relation.ADD_REMOVE else None
     if isinstance(guarantee, Approximate) and guarantee.delta > 0:
         shown = {"blind": guessed(guarantee).prior, "guess": guessed(guarantee).high}
         if double is not None:
             shown["trait_guess"] = guessed(double).high
-    else:
-        pure = Pure(epsilon=guarantee.epsilon)
-        moved = believed(pure, prior)
-        shown = {"prior": moved.prior, "low": moved.low, "high": moved.high}
-        shown |= {"opposite": moved.opposite.prior, "opposite_low": moved.opposite.low}
-        shown |= {"opposite_high": moved.opposite.high}
-        if double is not None:
-            trait = believed(pure.group(2), prior)
-            shown |= {"trait_low": trait.low, "trait_high": trait.high}
-    return {name: f"{count:,}" for name, count in shown.items()}
+        return {name: f"{count:,}" for name, count in shown.items()}
+    pure = Pure(epsilon=guarantee.epsilon)
+    moved = believed(pure, prior)
+    shown = {"prior": moved.prior, "low": moved.low, "high": moved.high}
+    shown |= {"opposite": moved.opposite.prior, "opposite_low": moved.opposite.low}
+    shown |= {"opposite_high": moved.opposite.high}
+    if double is not None:
+        trait = believed(pure.group(2), prior)
+        shown |= {"trait_low": trait.low, "trait_high": trait.high}
+    return {name: so_many(count, language) for name, count in shown.items()}
 
 
 def amount(given: Budget, language: str, *, delta: bool = True, up: bool = True) -> str:
@@ -148,7 +151,7 @@ def factor(epsilon: Fraction) -> str:
 
 
 def _together(facts: Facts, language: str) -> dict[str, str]:
-    """The promise for several units at once: a household, or one person's rows; with a δ, group privacy's own δ."""
+    """The guarantee for several units at once: a household, or one person's rows; with a δ, group privacy's own δ."""
     unit, guarantee = facts.unit, facts.cumulative
     if isinstance(unit, Family):
         count, steps = 2 * unit.size, 2
@@ -165,7 +168,7 @@ def _together(facts: Facts, language: str) -> dict[str, str]:
 
 
 def _at_most(delta: Fraction) -> str:
-    """A δ rounded up to one in so many, three digits of them."""
+    """A δ rounded up to 1/n, with n to three digits."""
     if delta == 0 or 1 / delta < 1000:
         return exact(Fraction(math.ceil(1000 * delta), 1000))
     many = math.floor(1 / delta)
@@ -188,7 +191,10 @@ def span_figure(span: Span, language: str) -> str:
 
 def span_line(span: Span, language: str) -> str:
     """The margins of one column, after its name."""
-    return message(language, "span.line", name=one_line(span.name), figure=span_figure(span, language))
+    figure = span_figure(span, language)
+    if span.chosen and span.rank is not None and in_chinese(language):
+        figure = f"的{figure}"  # "the rank error of the median", where other figures follow the name directly
+    return message(language, "span.line", name=one_line(span.name), figure=figure)
 
 
 def _error(facts: Facts, language: str) -> dict[str, str]:

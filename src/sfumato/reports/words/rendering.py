@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from functools import reduce
 
-from sfumato.core.description import Counted, Joined, Listed, OneLine, Phrase, Run, Spaced, Word
-from sfumato.reports.catalogue import LANGUAGES, counted, message
+from sfumato.core.description import Counted, Joined, Listed, OneLine, Phrase, Word, WordRun
+from sfumato.reports.catalogue import counted, message
 
-__all__ = ["listed", "one_line", "render", "spaced"]
+__all__ = ["listed", "one_line", "render"]
 
 
 def render(word: Word, language: str) -> str:
@@ -27,12 +27,10 @@ def render(word: Word, language: str) -> str:
         case Joined(by=by, parts=parts):
             texts = (render(part, language) for part in parts)
             return reduce(lambda left, right: message(language, by, left=left, right=right), texts)
-        case Run(parts=parts):
+        case WordRun(parts=parts):
             return "".join(render(part, language) for part in parts)
         case OneLine(word=inner):
             return one_line(render(inner, language))
-        case Spaced(word=inner):
-            return spaced(render(inner, language), language)
 
 
 def listed(words: Sequence[str], language: str) -> str:
@@ -40,21 +38,13 @@ def listed(words: Sequence[str], language: str) -> str:
 
     >>> listed(["a", "b", "c"], "en")
     'a, b and c'
+    >>> listed(["sbp", "人数"], "zh")
+    'sbp 和人数'
     """
     first = reduce(lambda left, right: message(language, "list.between", left=left, right=right), words[:-1] or words)
     if len(words) == 1:
         return first
-    before = spaced(first[::-1], language)[::-1]
-    return message(language, "list.last", left=before, right=spaced(words[-1], language))
-
-
-def spaced(text: str, language: str) -> str:
-    """A text that follows Chinese signs: with a space before it where it starts with a letter or a figure.
-
-    >>> spaced("sbp", "zh"), spaced("人数", "zh"), spaced("sbp", "en")
-    (' sbp', '人数', 'sbp')
-    """
-    return f" {text}" if LANGUAGES[language] == "zh-Hans" and text[:1].isascii() and text[:1].isalnum() else text
+    return message(language, "list.last", left=first, right=words[-1])
 
 
 def one_line(name: str) -> str:

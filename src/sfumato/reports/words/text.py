@@ -4,19 +4,19 @@ from dataclasses import dataclass
 
 from sfumato.errors import Refused
 
-__all__ = ["POINTS", "Text"]
+__all__ = ["POINTS", "Explanation"]
 
 POINTS = ("what", "risk", "error", "budget")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Text:
-    """What one reader is told, in paragraphs under four points, in the order in which that reader asks.
+class Explanation:
+    """What one reader reads, in paragraphs under four points, in the order in which that reader asks.
 
     A text with an empty point or paragraph is refused: nothing is published with a hole in it.
 
     >>> order = ("budget", "risk", "error")
-    >>> Text(what=("A number.",), risk=("Little.",), error=("±6",), budget=("Half.",), order=order).paragraphs
+    >>> Explanation(what=("A number.",), risk=("Little.",), error=("±6",), budget=("Half.",), order=order).paragraphs
     ('A number.', 'Half.', 'Little.', '±6')
     """
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sfumato.errors import Refused
-from sfumato.reports.catalogue import LANGUAGES, message
+from sfumato.reports.catalogue import in_chinese, message
 
 __all__ = ["Voice", "paragraph"]
 
@@ -14,7 +14,7 @@ class Voice:
     """A language and the figures it may use.
 
     >>> Voice(language="zh", figures={"margin": "6"}).say("accuracy.one")
-    '若这样发布 100 次，平均至少有 95 次，该数字与真实值相差不超过 ±6。'
+    '若这样重复发布 100 次，平均至少有 95 次，该数字与限额内的准确值相差不超过 ±6。'
     """
 
     language: str
@@ -36,4 +36,4 @@ def paragraph(sentences: Sequence[str], language: str) -> str:
     >>> paragraph(["A.", "B."], "en"), paragraph(["甲。", "乙。"], "zh")
     ('A. B.', '甲。乙。')
     """
-    return ("" if LANGUAGES[language] == "zh-Hans" else " ").join(sentences)
+    return ("" if in_chinese(language) else " ").join(sentences)

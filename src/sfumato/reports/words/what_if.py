@@ -12,7 +12,7 @@ from sfumato.errors import InvalidInput
 from sfumato.laws import DiscreteLaplace, RoundedGaussian
 from sfumato.mechanisms.gaussian import Gaussian
 from sfumato.reports.catalogue import counted
-from sfumato.reports.frequencies import OF, PRIOR, believed, guessed
+from sfumato.reports.frequencies import OF, PRIOR, believed, guessed, so_many
 from sfumato.reports.words.facts import CONFIDENCE, guarantee_of
 from sfumato.reports.words.figures import amount, exact, named, risk
 from sfumato.reports.words.voice import Voice
@@ -51,7 +51,7 @@ def what_if(
     one, several = guarantee_of(each), guarantee_of(total)
     shown = {
         **named(unit, language),
-        **risk(one, unit.relation, chance),
+        **risk(one, unit.relation, chance, language=language),
         "cost": amount(each, language),
         "times": f"{times:,}",
         "releases": counted(language, "release", times),
@@ -59,7 +59,7 @@ def what_if(
         "moved": exact(reach),
     }
     if isinstance(one, Pure):
-        shown |= _percent(one, chance) | _all(several, chance) | _laplace(reach / each.epsilon)
+        shown |= _percent(one, chance) | _all(several, chance, language) | _laplace(reach / each.epsilon)
         told = (f"belief_{relation}", "trait") if relation == "add_remove" else (f"belief_{relation}",)
         error, after = "laplace", f"after_all_{relation}"
     else:
@@ -98,11 +98,11 @@ def _short_of_certainty(percent: Fraction) -> str:
     return shown
 
 
-def _all(guarantee: Pure | Approximate, prior: Fraction) -> dict[str, str]:
+def _all(guarantee: Pure | Approximate, prior: Fraction, language: str) -> dict[str, str]:
     moved = believed(guarantee, prior)
     counts = {"low": moved.low, "high": moved.high}
     counts |= {"opposite_low": moved.opposite.low, "opposite_high": moved.opposite.high}
-    return {f"all_{name}": f"{count:,}" for name, count in counts.items()}
+    return {f"all_{name}": so_many(count, language) for name, count in counts.items()}
 
 
 def _laplace(scale: Fraction) -> dict[str, str]:

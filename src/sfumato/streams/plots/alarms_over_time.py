@@ -1,9 +1,10 @@
 """Alarms as marks over the steps that were looked at, and over the running total of the same stream if it is given."""
 
 from dataclasses import replace
-from typing import Any
+from types import ModuleType
 
 from sfumato.core.extras import need
+from sfumato.core.foreign import Chart
 from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput
 from sfumato.reports.amounts import amount
@@ -19,7 +20,7 @@ __all__ = ["alarms"]
 WIDTH, HEIGHT, ABOVE = 600, 70, 200
 
 
-def alarms(release: Release, language: str = "en", theme: str = "light", *, over: Release | None = None) -> Any:
+def alarms(release: Release, language: str = "en", theme: str = "light", *, over: Release | None = None) -> Chart:
     """Draw the steps that a watch looked at as a bar, and its alarms as marks with their gaps.
 
     ``over`` is a release of running totals of the same stream, which is then drawn above, on its bands. Public: all of
@@ -34,7 +35,7 @@ def alarms(release: Release, language: str = "en", theme: str = "light", *, over
     altair = need("altair", "pip install 'sfumato[plots]'")
     said, colours = only_release(release).statement, palette(theme)
     if not isinstance(said.query, Alarms):
-        raise InvalidInput("this is no release of alarms; nothing was drawn.")
+        raise InvalidInput("this is not a release of alarms; nothing was drawn.")
     asked, last, raised = said.query, max(1, said.query.told), len(said.values) // 2
     halted = raised >= asked.alarms
     drawn = _marks(altair, said.values, last, colours, language)
@@ -78,7 +79,7 @@ def alarms(release: Release, language: str = "en", theme: str = "light", *, over
     )
 
 
-def _marks(altair: Any, values: tuple[int, ...], last: int, colours: Palette, language: str) -> Any:
+def _marks(altair: ModuleType, values: tuple[int, ...], last: int, colours: Palette, language: str) -> Chart:
     """A bar of all steps, and a mark for each alarm."""
     rows = [{"step": step, "gap": gap} for step, gap in zip(values[::2], values[1::2], strict=True)]
     x = altair.X(

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import ModuleType
 
 from sfumato.core.extras import need
+from sfumato.core.foreign import Chart, ChartRow
 from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.inference.derived import Derived
@@ -18,19 +19,18 @@ from sfumato.reports.words.rendering import render
 from sfumato.streams.describe import level_of
 from sfumato.streams.total import RunningTotal
 
-__all__ = ["Course", "course", "event_and_person", "lines", "series"]
+__all__ = ["DrawnSeries", "course", "event_and_person", "lines", "series"]
 
 MOST_PANELS = 12
-MOST_POINTS = 600  # of one line: more cannot be told apart on paper
+MOST_POINTS = 600  # of one line: more cannot be distinguished on paper
 WIDTH, HEIGHT, SMALL = 600, 260, 110
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
+class DrawnSeries:
     """What is drawn of one series: a row for each step that is shown, by group."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[ChartRow, ...]
     groups: tuple[str, ...]
     numbers: int
     every: int
@@ -42,16 +42,16 @@ class Course:
         return min(0.0, *numbers), max(1.0, *numbers)
 
 
-def course(given: Release | Derived) -> Course:
+def course(given: Release | Derived) -> DrawnSeries:
     """Read off a release of a stream, or what was computed from one, what a picture shows of it."""
     if isinstance(given, Derived):
         figure = given
     elif isinstance(only_release(given).statement.query, RunningTotal):
         figure = given["total"]
     else:
-        raise InvalidInput("this is no series of a stream; nothing was drawn. Take a release of running totals.")
+        raise InvalidInput("this is not a series of a stream; nothing was drawn. Take a release of running totals.")
     if "step" not in figure.labels or not len(figure.values):
-        raise Unsupported("there are no totals here to draw: none was told, or none was kept. Nothing was drawn.")
+        raise Unsupported("there are no totals here to draw: none was released, or none was kept. Nothing was drawn.")
     steps = figure.labels["step"]
     names = [clean(group) for group in figure.labels.get("group", ("",) * len(steps))]
     groups = tuple(dict.fromkeys(names))
@@ -64,10 +64,12 @@ def course(given: Release | Derived) -> Course:
         for step, name, value, (low, high), (least, most) in zip(steps, names, figure.values, near, wide, strict=True)
         if (int(step) - int(first)) % every == 0 or step == last
     ]
-    return Course(rows=tuple(rows), groups=groups, numbers=len(figure.values), every=every)
+    return DrawnSeries(rows=tuple(rows), groups=groups, numbers=len(figure.values), every=every)
 
 
-def series(given: Release | Derived, language: str = "en", theme: str = "light", *, then: Derived | None = None) -> Any:
+def series(
+    given: Release | Derived, language: str = "en", theme: str = "light", *, then: Derived | None = None
+) -> Chart:
     """Draw a series on its 95% bands: dark for one step at a time, light for all steps at once.
 
     Takes a release of running totals, or figures that were computed from one and go by step. Groups have a panel each,
@@ -126,7 +128,7 @@ def series(given: Release | Derived, language: str = "en", theme: str = "light",
     )
 
 
-def event_and_person(event: Release, person: Release, language: str = "en", theme: str = "light") -> Any:
+def event_and_person(event: Release, person: Release, language: str = "en", theme: str = "light") -> Chart:
     """Draw two releases of running totals side by side on one scale: what it costs to protect more.
 
     Each panel says what it protects and at which ε; the bands are those of :func:`series`.
@@ -160,18 +162,18 @@ def event_and_person(event: Release, person: Release, language: str = "en", them
 
 
 def lines(
-    altair: Any,
-    rows: Sequence[Row],
+    altair: ModuleType,
+    rows: Sequence[ChartRow],
     colours: Palette,
     language: str,
     *,
     axis: str,
     size: tuple[int, int],
     up_to: tuple[float, float],
-    then: Sequence[Row] = (),
+    then: Sequence[ChartRow] = (),
     heading: str = "",
     named: bool = True,
-) -> Any:
+) -> Chart:
     """One panel: the wide band, the near band, the line, and what comes after it; ``named`` gives steps their word."""
     zero = {"condition": {"test": "datum.value === 0", "value": colours.band}, "value": colours.line}
     y = altair.Y(
@@ -205,7 +207,7 @@ def lines(
         ),
     ]
 
-    def layers(data: Sequence[Row], dash: list[int]) -> list[Any]:
+    def layers(data: Sequence[ChartRow], dash: list[int]) -> list[Chart]:
         base = altair.Chart(altair.Data(values=list(data))).encode(x=x, tooltip=tips)
         if len(data) == 1:  # a band of one step has no width
             bars = [("least", "most", colours.faint, 14), ("low", "high", colours.band, 14)]
@@ -229,12 +231,12 @@ def lines(
     return panel.properties(title={"text": heading, "fontSize": 12, "anchor": "start", "frame": "group", "offset": 6})
 
 
-def _both(found: Course, later: Course | None) -> tuple[float, float]:
+def _both(found: DrawnSeries, later: DrawnSeries | None) -> tuple[float, float]:
     low, high = found.reach
     return (low, high) if later is None else (min(low, later.reach[0]), max(high, later.reach[1]))
 
 
-def _band(given: Release | Derived, found: Course, language: str) -> str:
+def _band(given: Release | Derived, found: DrawnSeries, language: str) -> str:
     numbers = f"{found.numbers:,}"
     if isinstance(given, Derived):
         return message(language, getattr(given, "covers", "stream_plot.exact_band"), numbers=numbers)
@@ -262,7 +264,7 @@ def _level(release: Release, language: str) -> str:
     return message(language, f"stream_plot.level_{level_of(said.query, said.unit)}", width=width, amount=spent)
 
 
-def _thinned(found: Course, language: str) -> list[str]:
+def _thinned(found: DrawnSeries, language: str) -> list[str]:
     if found.every == 1:
         return []
     steps = counted(language, "step", found.numbers // len(found.groups))

@@ -1,11 +1,11 @@
-"""What adversaries reach against streams, beside what the promise allows them."""
+"""What adversaries reach against streams, beside what the privacy guarantee allows them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sfumato.core.budget import Budget
 from sfumato.core.extras import need
+from sfumato.core.foreign import Chart
 from sfumato.errors import InvalidInput
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import message
@@ -19,7 +19,7 @@ WIDTH, HEIGHT, STEP = 520, 260, 34
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """How often an adversary is right, for each length of a stream, and what the promise for one person allows."""
+    """How often an adversary is right, for each length of a stream, and what the guarantee for one person allows."""
 
     name: str
     steps: tuple[int, ...]
@@ -31,10 +31,10 @@ class Curve:
             raise InvalidInput("a curve has as many lengths as guesses and bounds, at least one; nothing was drawn.")
 
 
-def trajectories(curves: Sequence[Curve], language: str = "en", theme: str = "light", *, blind: float) -> Any:
+def trajectories(curves: Sequence[Curve], language: str = "en", theme: str = "light", *, blind: float) -> Chart:
     """Draw how often an adversary guesses right as a stream grows longer, at several levels of protection.
 
-    Solid: what was reached. Dashed, in the same tone: the most that the promise allows for one person over all steps.
+    Solid: what was reached. Dashed, in the same tone: the most that the guarantee allows for one person over all steps.
     Public: outcomes of an experiment on invented people; no release and no data of anybody is in it.
 
     >>> curve = Curve(name="event", steps=(1, 10), right=(0.55, 0.8), allowed=(0.6, 0.99))
@@ -44,7 +44,7 @@ def trajectories(curves: Sequence[Curve], language: str = "en", theme: str = "li
     altair = need("altair", "pip install 'sfumato[plots]'")
     colours = palette(theme)
     if not 1 <= len(curves) <= 2:
-        raise InvalidInput("one or two curves can be told apart by tone; nothing was drawn.")
+        raise InvalidInput("one or two curves can be distinguished by tone; nothing was drawn.")
     tones, layers = (colours.mark, colours.band), []
     x = altair.X(
         "steps:Q",
@@ -86,8 +86,8 @@ def trajectories(curves: Sequence[Curve], language: str = "en", theme: str = "li
 
 def advantages(
     found: Sequence[tuple[str, float]], bound: float, spend: Budget, language: str = "en", theme: str = "light"
-) -> Any:
-    """Draw the advantage of several adversaries as bars, and the bound of a promise as a line.
+) -> Chart:
+    """Draw the advantage of several adversaries as bars, and the bound of a guarantee as a line.
 
     >>> advantages([("AR(1) filter", 0.03)], 0.1, Budget(epsilon="1/10")).to_dict()["title"]["text"]
     'Adversaries against one series'

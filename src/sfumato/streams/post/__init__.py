@@ -1,6 +1,7 @@
 """Series from releases of streams alone: smoothed, made consistent, carried on. All of it is post-processing: free.
 
-Nothing here sees data: what goes in are releases, which hold what was told and the strategy that it was measured by.
+Nothing here sees data: what goes in are releases, which hold the released totals and the strategy they were measured
+by.
 """
 
 from sfumato.streams.post.forecast import Forecast, forecast

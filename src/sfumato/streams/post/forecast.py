@@ -1,7 +1,7 @@
 """Forecasts from releases alone: the same phase of earlier seasons, weighed down the older they are.
 
-x̂(T + h) = Σ_j w_j·x̃(T + h − j·season), the w_j falling off by (1 − weight): seasonal exponential smoothing; with weight
-1 it is the last season again. x̃ are the released steps. What it errs by is told apart in two parts: the noise of the
+x̂(T + h) = Σ_j w_j·x̃(T + h − j·season), the w_j falling off by (1 − weight): seasonal exponential smoothing; with
+weight 1 it is the last season again. x̃ are the released steps. Its error has two parts: the noise of the
 x̃ in it, whose law is known, and how much the exact series changes from season to season, which is worked out from the
 past errors of the same forecast less the noise that was in them.
 """
@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core.exact import Exact, natural
 from sfumato.core.release import Release
@@ -20,7 +20,7 @@ from sfumato.laws.margins import level_of
 from sfumato.streams.post.measurements import Measured
 
 if TYPE_CHECKING:
-    from sfumato.streams.meters import Floats
+    from sfumato.streams.strategy_encoder import Floats
 
 __all__ = ["WEIGHTS", "Forecast", "forecast"]
 
@@ -52,7 +52,7 @@ class Forecast(Derived):
         """The numbers."""
         return self.numbers
 
-    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Any, Any]]:
+    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
         """Low and high of each exact number to come; with ``joint`` of all of them, by the union bound."""
         from scipy.stats import t
 
@@ -127,7 +127,7 @@ def _row(newest: int, told: int, season: int, weight: float) -> "Floats":
 
 
 def _errors(back: "Floats", told: int, season: int, weight: float, ahead: int) -> "Floats":
-    """Rows by which the measurements make the past errors of a forecast so many seasons ahead.
+    """Rows by which the measurements make the past errors of a forecast some seasons ahead.
 
     Half of the past is there to learn from, half to be judged by.
     """
@@ -140,7 +140,7 @@ def _errors(back: "Floats", told: int, season: int, weight: float, ahead: int) -
 
 
 def _change(measured: Measured, back: "Floats", season: int, weight: float, ahead: int) -> tuple[float, int]:
-    """How much the exact series moves in so many seasons, and from how many past errors that is known.
+    """How much the exact series moves in some seasons, and from how many past errors that is known.
 
     The mean square of the errors less that of the noise in them, and one standard error of it on top.
     """

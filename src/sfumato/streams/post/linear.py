@@ -1,10 +1,10 @@
-"""Figures that are linear in released measurements, with the margins that the known law of the noise gives them."""
+"""Figures that are linear in released measurements, with the margins that the known noise distribution gives them."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sfumato import laws
 from sfumato.core.exact import Exact
@@ -16,7 +16,7 @@ from sfumato.mechanisms.matrix.steps.buffers import Buffers
 from sfumato.streams.noise import SeriesNoise
 
 if TYPE_CHECKING:
-    from sfumato.streams.meters import Floats
+    from sfumato.streams.strategy_encoder import Floats
 
 __all__ = ["Linear", "LinearPart", "reach"]
 
@@ -60,7 +60,7 @@ class Linear(Derived):
         """The numbers."""
         return self.numbers
 
-    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Any, Any]]:
+    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
         """Low and high for each number; with ``joint`` all of them hold at once, by the union bound."""
         doubt = (1 - level_of(confidence)) / self.tries
         level = 1 - (doubt / len(self.numbers) if joint and self.numbers else doubt)

@@ -17,11 +17,11 @@ from sfumato.streams.noise import SeriesNoise
 from sfumato.streams.total import RunningTotal
 
 if TYPE_CHECKING:
-    from sfumato.streams.meters import Floats, Strategy
+    from sfumato.streams.strategy_encoder import Floats, Strategy
 
 __all__ = ["MOST", "Measured", "design", "variance_of"]
 
-MOST = 2048  # steps of one fit: matrices of so many rows and columns
+MOST = 2048  # steps of one fit: matrices of this many rows and columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -46,9 +46,11 @@ class Measured:
         said = only_release(release).statement
         query, mechanism = said.query, said.mechanism
         if not isinstance(query, RunningTotal) or not isinstance(mechanism, SeriesNoise):
-            raise InvalidInput("this is no release of running totals; nothing was computed.")
+            raise InvalidInput("this is not a release of running totals; nothing was computed.")
         if not query.kept or not query.told:
-            raise Unsupported("this release holds no totals: none was told, or none was kept. Nothing was computed.")
+            raise Unsupported(
+                "this release holds no totals: none was released, or none was kept. Nothing was computed."
+            )
         if query.told > MOST:
             raise Unsupported(
                 f"a fit takes up to {MOST:,} steps, and this release has {query.told:,}; nothing was computed. Open a "
@@ -90,7 +92,7 @@ def design(strategy: "Strategy", told: int) -> "Floats":
     import numpy as np
     from scipy.linalg import solve_triangular
 
-    from sfumato.streams.readers import back_row
+    from sfumato.streams.reconstruction import back_row
 
     if isinstance(strategy, Tree):
         rows = []

@@ -17,7 +17,7 @@ from sfumato.streams.post.linear import Linear, LinearPart
 from sfumato.streams.post.measurements import MOST, Measured
 
 if TYPE_CHECKING:
-    from sfumato.streams.meters import Floats
+    from sfumato.streams.strategy_encoder import Floats
 
 __all__ = ["Seasons", "consistent"]
 
@@ -107,7 +107,7 @@ def consistent(*given: Release | tuple[Release, int], non_negative: bool = False
     try:
         factor = cho_factor(normal)
     except np.linalg.LinAlgError:
-        raise InvalidInput("these releases do not tell every step and group apart; nothing was computed.") from None
+        raise InvalidInput("these releases do not separate every step and group; nothing was computed.") from None
     maps = [
         cho_solve(factor, matrix.T / measured.variance) for (measured, _), (matrix, _) in zip(read, rows, strict=True)
     ]

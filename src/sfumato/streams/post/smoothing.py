@@ -19,7 +19,7 @@ from sfumato.streams.post.linear import Linear, LinearPart
 from sfumato.streams.post.measurements import Measured
 
 if TYPE_CHECKING:
-    from sfumato.streams.meters import Floats
+    from sfumato.streams.strategy_encoder import Floats
 
 __all__ = ["STRENGTHS", "Smoothed", "smoothed"]
 
@@ -104,7 +104,7 @@ class _Fit:
         return (self.back / (1 + strength * self.bends)) @ self.straight
 
     def risk(self, strength: float) -> float:
-        """An unbiased estimate of ‖x̂ − x‖², less what does not hang on κ, for all groups together."""
+        """An unbiased estimate of ‖x̂ − x‖², less what does not depend on κ, for all groups together."""
         import numpy as np
 
         kept = 1 / (1 + strength * self.bends)

@@ -1,9 +1,9 @@
 """Spark Structured Streaming: one batch is one step, and a batch that Spark repeats does not count again."""
 
 from collections.abc import Callable
-from typing import Any
 
 from sfumato.core.exact import natural
+from sfumato.core.foreign import Frame
 from sfumato.core.interrupts import FAILED, attempt
 from sfumato.engines.dialects.spark import SPARK, our_settings
 from sfumato.errors import EngineFailed, InvalidInput, Refused, SfumatoError
@@ -14,8 +14,8 @@ __all__ = ["each_batch"]
 NUMBERS = ("byte", "short", "integer", "long")
 FAR = 2**40  # the farthest that anything may count
 ENDED = (
-    "This stream has ended: nothing was told of the batch that failed, the charge counts, and this version of the data "
-    "is closed. Check what the batches are made from, then declare the stream as a new version."
+    "This stream has ended: nothing was released of the batch that failed, the charge counts, and this version of the "
+    "data is closed. Check what the batches are made from, then declare the stream as a new version."
 )
 
 
@@ -27,19 +27,19 @@ def each_batch(
     group: str | None = None,
     told: Callable[[int, Answer], None] | None = None,
     first: int = 0,
-) -> Callable[[Any, int], None]:
+) -> Callable[[Frame, int], None]:
     """A function for ``writeStream.foreachBatch``: batch ``first`` is step 1, the one after it step 2, and so on.
 
     Rows are counted where they are, by Spark: the ``amount`` of each is held to what an event may count (without it
     each counts 1), and of each ``person`` one number reaches the driver, what they have in the step. Rows without a
-    person, an amount, or a declared ``group`` do not count. ``told`` is called with the step and what was told.
+    person, an amount, or a declared ``group`` do not count. ``told`` is called with the step and what was released.
 
     Guarantee: a batch counts once. Spark repeats a batch whose end it has not written down; its number says that its
-    step was told already. So the checkpoint of Spark and the state of the stream belong together: keep both or none.
-    Batches that were left out count 0. After the horizon or the last alarm further batches do nothing.
+    step was released already. So the checkpoint of Spark and the state of the stream belong together: keep both or
+    none. Batches that were left out count 0. After the horizon or the last alarm further batches do nothing.
 
     A batch that cannot be counted ends the stream for good, as a failing engine closes a table: whether the next one
-    can could tell what a row holds. The charge is kept, and this version of the stream's data is closed.
+    can could reveal what a row holds. The charge is kept, and this version of the stream's data is closed.
 
     Public: which batches there are and when they run. Spark runs none where no rows came, which shows that none did:
     union the stream with Spark's own ``rate`` source, whose rows do not count, so that there is one at every trigger.
@@ -59,16 +59,16 @@ def each_batch(
     natural(first, "first", least=0)
     least = 0 if query.lower == 0 else -query.each
 
-    def read(batch: Any) -> Any:
+    def read(batch: Frame) -> object:
         if people:
             return _people(batch, str(person), amount, group, groups, query.each)
         return _numbers(batch, amount, group, groups, least, query.each)
 
-    def step(batch: Any, number: int) -> None:
-        with stream.uninterrupted():  # the same batch again, in another thread, waits and finds that it was told
+    def step(batch: Frame, number: int) -> None:
+        with stream.uninterrupted():  # the same batch again, in another thread, waits and finds that it was released
             counted(batch, number)
 
-    def counted(batch: Any, number: int) -> None:
+    def counted(batch: Frame, number: int) -> None:
         place = number - first + 1
         if stream.failed:
             raise Refused(ENDED)
@@ -76,8 +76,8 @@ def each_batch(
             return
         if place > stream.steps + 1 and stream.steps == 0:
             raise Refused(
-                f"this stream begins with batch {first} and was given batch {number}; nothing was told. Its checkpoint "
-                f"has been used before: say first={number}, or take a new one."
+                f"this stream begins with batch {first} and was given batch {number}; nothing was released. Its "
+                f"checkpoint has been used before: say first={number}, or take a new one."
             )
         held = _answered(stream, batch, lambda: read(batch))
         while stream.steps < place and not has_ended(stream):
@@ -88,13 +88,13 @@ def each_batch(
     return step
 
 
-def _answered(stream: OpenStream, batch: Any, read: Callable[[], Any]) -> Any:
-    """Let Spark count. Whatever it raises may tell of a row, and ends here, with the stream; a real Ctrl-C goes on.
+def _answered(stream: OpenStream, batch: Frame, read: Callable[[], object]) -> object:
+    """Let Spark count. Whatever it raises may reveal a row, and ends here, with the stream; a real Ctrl-C goes on.
 
-    What this module refuses is told: it looks at the columns.
+    Refusals of this module give their reason: they look at the columns alone.
     """
 
-    def answered() -> tuple[Any] | SfumatoError:
+    def answered() -> tuple[object] | SfumatoError:
         try:
             with our_settings(batch.sparkSession):
                 return (read(),)
@@ -111,7 +111,9 @@ def _answered(stream: OpenStream, batch: Any, read: Callable[[], Any]) -> Any:
     return found[0]
 
 
-def _people(batch: Any, person: str, amount: str | None, group: str | None, groups: tuple[str, ...], each: int) -> Any:
+def _people(
+    batch: Frame, person: str, amount: str | None, group: str | None, groups: tuple[str, ...], each: int
+) -> object:
     """What each person has in a step, held to what may count; ids by their bytes, whatever the column's collation."""
     kept = [f"{_bytes(batch, person)} as who", *([] if group is None else [f"{_bytes(batch, group)} as part"])]
     rows = batch.selectExpr(*kept, f"{_held(batch, amount, 0, FAR)} as held").where("who is not null and held > 0")
@@ -124,7 +126,9 @@ def _people(batch: Any, person: str, amount: str | None, group: str | None, grou
     return found if groups else found.get(None, {})
 
 
-def _numbers(batch: Any, amount: str | None, group: str | None, groups: tuple[str, ...], least: int, most: int) -> Any:
+def _numbers(
+    batch: Frame, amount: str | None, group: str | None, groups: tuple[str, ...], least: int, most: int
+) -> object:
     """Sums of amounts that are held to what one event may count."""
     held = f"{_held(batch, amount, least, most)} as held"
     if group is None:
@@ -139,26 +143,26 @@ def _numbers(batch: Any, amount: str | None, group: str | None, groups: tuple[st
     return found
 
 
-def _held(batch: Any, amount: str | None, least: int, most: int) -> str:
+def _held(batch: Frame, amount: str | None, least: int, most: int) -> str:
     """What a row counts, in numbers whose sum cannot run over; missing where the amount is."""
     if amount is None:
         return "cast(1 as decimal(38, 0))"
     column = _column(batch, amount)
     kind = next(field.dataType.typeName() for field in batch.schema if field.name == amount)
     if kind not in NUMBERS:
-        raise InvalidInput(f"column {amount!r} must hold whole numbers; nothing was told.")
+        raise InvalidInput(f"column {amount!r} must hold whole numbers; nothing was released.")
     inside = f"cast(least(greatest({column}, {least}), {most}) as decimal(38, 0))"
     return f"case when {column} is not null then {inside} end"  # least and greatest pass over what is missing
 
 
-def _bytes(batch: Any, name: str) -> str:
+def _bytes(batch: Frame, name: str) -> str:
     return f"hex(cast({_column(batch, name)} as string))"
 
 
-def _column(batch: Any, name: str) -> str:
+def _column(batch: Frame, name: str) -> str:
     """The column as it is named in SQL; that it is there is public."""
     if name not in batch.columns:
-        raise InvalidInput(f"the batches have no column {name!r}; nothing was told.")
+        raise InvalidInput(f"the batches have no column {name!r}; nothing was released.")
     return SPARK.quoted(name)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
-from typing import Any
+from typing import Any  # rows hold whatever their file holds
 
 from sfumato.errors import InvalidInput
 from sfumato.streams.clock import Arrival, has_zone, whole_amount
@@ -54,7 +54,7 @@ class Columns:
             group=None if self.group is None else row.get(self.group),
         )
 
-    def _moment(self, found: Any) -> datetime | None:
+    def _moment(self, found: object) -> datetime | None:
         if isinstance(found, str):
             try:
                 found = datetime.fromisoformat(found.strip())
@@ -65,7 +65,7 @@ class Columns:
         return found if has_zone(found) else None
 
 
-def _whole(found: Any) -> int | None:
+def _whole(found: object) -> int | None:
     """A whole number, also one that is written as a text or a float."""
     if isinstance(found, str):
         try:

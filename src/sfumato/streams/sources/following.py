@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
-from typing import Any
 
 from sfumato.core.exact import natural
 from sfumato.errors import InvalidInput
@@ -11,7 +10,7 @@ from sfumato.streams.sources.open_stream import Answer, OpenStream, declared, ha
 __all__ = ["follow", "follow_async"]
 
 
-def follow(stream: OpenStream, steps: Iterable[Any], *, first: int | None = None) -> Iterator[Answer]:
+def follow(stream: OpenStream, steps: Iterable[object], *, first: int | None = None) -> Iterator[Answer]:
     """Tell a step for each item, as it comes.
 
     An item is what a step counts: a whole number; where persons are protected a list of the ids of its events, or
@@ -19,7 +18,7 @@ def follow(stream: OpenStream, steps: Iterable[Any], *, first: int | None = None
     with the items, with the horizon, or after the last alarm.
 
     ``first`` is the step that the first item belongs to, if not the next one: after a crash the source can be read
-    again from its start with ``first=1``, and the steps that were told already are passed over.
+    again from its start with ``first=1``, and the steps that were released already are skipped.
 
     Public: how many items there are and when they come; let a clock make the items, not the events. Sensitive: what
     they hold.
@@ -44,7 +43,7 @@ def follow(stream: OpenStream, steps: Iterable[Any], *, first: int | None = None
 
 
 async def follow_async(
-    stream: OpenStream, steps: AsyncIterable[Any], *, first: int | None = None
+    stream: OpenStream, steps: AsyncIterable[object], *, first: int | None = None
 ) -> AsyncIterator[Answer]:
     """As :func:`follow`, for a source that is waited for. A step is counted and written down in a thread of its own.
 
@@ -74,8 +73,8 @@ async def follow_async(
                 return
 
 
-def _told(stream: OpenStream, held: Any, step: int) -> Answer | None:
-    """Tell a step, unless it was told already; no other thread tells one between the question and the step."""
+def _told(stream: OpenStream, held: object, step: int) -> Answer | None:
+    """Release a step, unless it was released; no other thread releases one between the question and the step."""
     with stream.uninterrupted():
         return tell(stream, held) if step > stream.steps else None
 
@@ -85,5 +84,5 @@ def _before(stream: OpenStream, first: int | None) -> int:
     if first is None:
         return stream.steps
     if natural(first, "first") > stream.steps + 1:
-        raise InvalidInput(f"the next step is {stream.steps + 1}; nothing was told. Begin no later than there.")
+        raise InvalidInput(f"the next step is {stream.steps + 1}; nothing was released. Begin no later than there.")
     return first - 1

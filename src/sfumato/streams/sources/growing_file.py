@@ -28,7 +28,7 @@ class GrowingFile:
 
     One line is one event. A line that is no row, or whose row lacks a column, makes an event that is dropped, without a
     word; so does one of more than 2^20 bytes or, in CSV, with a field of more than 2^17 characters. Which lines count
-    hangs on each line alone, and not on the others or on when it was written. A file that is not there yet has no
+    depends on each line alone, and not on the others or on when it was written. A file that is not there yet has no
     events yet. The columns of a CSV file are those of its first line.
 
     A file that is ``complete`` is read once, and its last line counts also where nothing ends it.
@@ -114,7 +114,9 @@ class GrowingFile:
             except FileNotFoundError:
                 return None
             except OSError as wrong:
-                raise InvalidInput(f"{self._path.name} cannot be read: {wrong.strerror}. Nothing was told.") from None
+                raise InvalidInput(
+                    f"{self._path.name} cannot be read: {wrong.strerror}. Nothing was released."
+                ) from None
         return self._file
 
     def _was_replaced(self, file: BinaryIO) -> bool:
@@ -126,15 +128,15 @@ class GrowingFile:
         held = os.fstat(file.fileno())
         if held.st_size < self._at:
             raise Refused(
-                f"{self._path.name} has become shorter, so that nobody can tell which of its lines were read; nothing "
-                "more was told. Let it grow only, or rotate it under another name and say rotates=True."
+                f"{self._path.name} has become shorter, so it is unknown which of its lines were read; nothing "
+                "more was released. Let it grow only, or rotate it under another name and say rotates=True."
             )
         if (named.st_dev, named.st_ino) == (held.st_dev, held.st_ino):
             return False
         if not self._rotates:
             raise Refused(
-                f"{self._path.name} is another file than before; nothing more was told. If its lines are new ones, say "
-                "rotates=True."
+                f"{self._path.name} is another file than before; nothing more was released. If its lines are new ones, "
+                "say rotates=True."
             )
         return True
 
@@ -184,6 +186,6 @@ class GrowingFile:
         missing = [name for name in self._columns.names if header.count(name) != 1]
         if missing:
             raise InvalidInput(
-                f"the first line of {self._path.name} must name column {', '.join(missing)}, once; nothing was told."
+                f"the first line of {self._path.name} must name column {', '.join(missing)} once; nothing was released."
             )
         return header

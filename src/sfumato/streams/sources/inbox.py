@@ -11,15 +11,15 @@ __all__ = ["Inbox"]
 
 
 class Inbox:
-    """Takes events with a time, puts them into steps, and tells the steps by a public clock.
+    """Takes events with a time, puts them into steps, and releases the steps by a public clock.
 
     Guarantee: an event counts in at most one step, by at most what the stream was declared for (``each``); which steps
-    are told, and at which call, hangs on the times that :meth:`tell` is given, and not on the events. Sensitive: what
-    waits inside. Public: the clock, ``late``, ``wait``, and the times.
+    are released, and at which call, depends on the times that :meth:`tell` is given, and not on the events. Sensitive:
+    what waits inside. Public: the clock, ``late``, ``wait``, and the times.
 
     ``late`` and ``wait`` are as for :class:`~sfumato.streams.clock.Steps`. Made for a stream that was resumed, it drops
     the events of all steps that the stream has had: the source may then be read from its start again. Threads may share
-    an inbox: a step is told once.
+    an inbox: a step is released once.
 
     >>> from datetime import UTC, timedelta
     >>> import sfumato as sf
@@ -60,7 +60,7 @@ class Inbox:
 
     @property
     def next_due(self) -> datetime:
-        """When the next step can be told. Public."""
+        """When the next step can be released. Public."""
         return self._steps.next_due
 
     def put(self, event: Arrival) -> None:
@@ -82,7 +82,7 @@ class Inbox:
             yield told
 
     def _told(self, due: Iterator[tuple[int, Contents]]) -> Answer | None:
-        """Tell the next step that is due; None where there is none. No other thread tells one meanwhile."""
+        """Release the next step that is due; None where there is none. No other thread releases one meanwhile."""
         with self._stream.uninterrupted():
             found = None if has_ended(self._stream) else next(due, None)
             if found is None:
@@ -91,6 +91,6 @@ class Inbox:
             if self._stream.steps != step - 1:
                 raise Refused(
                     f"the stream is at step {self._stream.steps} and its inbox at {step - 1}: something else feeds it. "
-                    "Nothing more was told. Make a new inbox; it goes on from where the stream is."
+                    "Nothing more was released. Make a new inbox; it goes on from where the stream is."
                 )
             return tell(self._stream, held)

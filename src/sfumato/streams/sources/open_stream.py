@@ -1,7 +1,7 @@
 """An open stream, as its sources see it: what one step of it is, and whether there will be another."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any  # what is no number is handed on, for the stream to refuse
 
 from sfumato.core.units import User
 from sfumato.errors import InvalidInput
@@ -23,7 +23,7 @@ def declared(stream: OpenStream) -> RunningTotal | Alarms:
     query = getattr(stream, "query", None)
     if not isinstance(stream, RunningTotals | Watching) or not isinstance(query, RunningTotal | Alarms):
         raise InvalidInput(
-            f"a {type(stream).__name__} is no open stream; nothing was told. Open one: "
+            f"a {type(stream).__name__} is not an open stream; nothing was released. Open one: "
             "vault.stream(…).running_total().open(epsilon=…)."
         )
     return query
@@ -39,10 +39,10 @@ def has_ended(stream: OpenStream) -> bool:
     return stream.left == 0
 
 
-def tell(stream: OpenStream, held: Any) -> Answer:
-    """Count one step and tell what follows from it; None is a step in which nothing happened.
+def tell(stream: OpenStream, held: object) -> Answer:
+    """Count one step and release what follows from it; None is a step in which nothing happened.
 
-    Ids that are none are left out, without an error, since one would tell.
+    Invalid ids are left out without an error, since an error would reveal them.
     """
     groups: tuple[str, ...] = getattr(declared(stream), "groups", ())
     if is_of_people(stream):
@@ -52,20 +52,22 @@ def tell(stream: OpenStream, held: Any) -> Answer:
     return stream.check(number) if isinstance(stream, Watching) else stream.add(number)
 
 
-def _people(held: Any, groups: tuple[str, ...]) -> Any:
+def _people(held: object, groups: tuple[str, ...]) -> object:
     if not groups:
         return _known(held)
     if held is not None and not isinstance(held, Mapping):
-        raise InvalidInput("a step of persons in groups is a mapping from groups to their events; nothing was told.")
+        raise InvalidInput(
+            "a step of persons in groups is a mapping from groups to their events; nothing was released."
+        )
     return {name: _known((held or {}).get(name)) for name in groups}
 
 
-def _known(events: Any) -> Any:
+def _known(events: object) -> object:
     """The events that have an id and, where amounts are given by id, an amount; None is no events."""
     if events is None:
         return []
     if isinstance(events, str) or not isinstance(events, Iterable):
-        raise InvalidInput("a step of persons is a list of ids, or amounts by id; nothing was told.")
+        raise InvalidInput("a step of persons is a list of ids, or amounts by id; nothing was released.")
     if not isinstance(events, Mapping):
         return [person for each in events if (person := known_person(each)) is not None]
     return {
@@ -75,7 +77,7 @@ def _known(events: Any) -> Any:
     }
 
 
-def _numbers(held: Any, groups: tuple[str, ...]) -> Any:
+def _numbers(held: object, groups: tuple[str, ...]) -> Any:
     if held is None:
         return dict.fromkeys(groups, 0) if groups else 0
     if isinstance(held, Mapping):
@@ -85,6 +87,6 @@ def _numbers(held: Any, groups: tuple[str, ...]) -> Any:
     return _whole(held)
 
 
-def _whole(number: Any) -> Any:
+def _whole(number: object) -> Any:
     """A whole number of NumPy as one of Python; anything else as it is, for the stream to refuse."""
     return number if isinstance(number, bool | int) or not hasattr(number, "__index__") else number.__index__()

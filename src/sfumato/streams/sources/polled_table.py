@@ -19,7 +19,7 @@ class PolledTable:
 
     The first poll reads the rows from the start of the ``clock`` on, each later one those whose time is at most
     ``back`` before the poll before it, and passes over the keys that it has had. So a row is found, in whatever order
-    transactions end, if it shows up within ``back`` of its time, and else not: that hangs on its own time and on public
+    transactions end, if it shows up within ``back`` of its time, and else not: that depends on its time and on public
     times, never on other rows. (The highest key so far would be simpler to go by, and one row with a high key would
     then hide others.)
 

@@ -32,9 +32,10 @@ def watch(
     now: Callable[[], datetime] = utc_now,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[Answer]:
-    """Poll a source again and again, and tell each step when the clock has passed it, until the stream has ended.
+    """Poll a source again and again, and release each step when the clock has passed it, until the stream has ended.
 
-    Steps are told whether or not events came. ``now`` is the public clock: that of the machine, unless you say another.
+    Steps are released whether or not events came. ``now`` is the public clock: that of the machine, unless you say
+    another.
 
     >>> from datetime import UTC
     >>> import sfumato as sf
@@ -49,7 +50,7 @@ def watch(
     [1, 2, 3]
     """
     if not isinstance(pause, timedelta) or pause < timedelta(0):
-        raise InvalidInput("a pause is a timedelta that is not negative; nothing was told.")
+        raise InvalidInput("a pause is a timedelta that is not negative; nothing was released.")
     while not inbox.has_ended:
         moment = now()  # before the events are read: what was there at that moment is read
         inbox.put_all(source.poll())
@@ -65,7 +66,7 @@ async def watch_async(
     now: Callable[[], datetime] = utc_now,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> AsyncIterator[Answer]:
-    """Take events as they come, and tell each step when the clock has passed it, until the stream has ended.
+    """Take events as they come, and release each step when the clock has passed it, until the stream has ended.
 
     Where the events end earlier, the steps go on without any: that they ended is not told. An error of their source
     is raised.

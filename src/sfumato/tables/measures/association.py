@@ -8,7 +8,7 @@ from sfumato.engines.expressions import Term
 from sfumato.inference.derived import Derived
 from sfumato.inference.moments import Correlation, Covariance, Moments, sums_of
 from sfumato.tables.clamped import Clamped, clamped
-from sfumato.tables.error_preview import Preview
+from sfumato.tables.error_preview import ErrorPreview
 from sfumato.tables.estimators import Reader, all_of
 from sfumato.tables.measure import Asked, Measure
 from sfumato.tables.needs import ProductsOf
@@ -96,8 +96,8 @@ class Association(Measure):
             sources=reader.sources,
         )
 
-    def margin(self, preview: Preview) -> Fraction | None:
-        """Of the covariance in a group of so many rows; that of a correlation depends on the variances."""
+    def margin(self, preview: ErrorPreview) -> Fraction | None:
+        """Of the covariance in a group of ``rows`` rows; that of a correlation depends on the variances."""
         if self.scaled or not preview.rows:
             return None
         block = preview.block(*self.needs)

@@ -7,12 +7,12 @@ from typing import ClassVar
 from sfumato.engines.expressions import Term
 from sfumato.inference.derived import Derived
 from sfumato.tables.clamped import Clamped, clamped
-from sfumato.tables.error_preview import Preview
+from sfumato.tables.error_preview import ErrorPreview
 from sfumato.tables.estimators import Reader
 from sfumato.tables.measure import Asked, Measure
 from sfumato.tables.needs import PowersOf
 
-__all__ = ["Average", "mean"]
+__all__ = ["MeanValue", "mean"]
 
 
 def mean(value: str | Term) -> Asked:
@@ -23,11 +23,11 @@ def mean(value: str | Term) -> Asked:
     >>> visits().agg(sbp=sf.mean("sbp")).query.measures[0].KIND
     'measure.mean'
     """
-    return Asked(lambda name, bounds: Average(name=name, of=clamped(value, bounds)))
+    return Asked(lambda name, bounds: MeanValue(name=name, of=clamped(value, bounds)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Average(Measure):
+class MeanValue(Measure):
     """The mean of a value over the rows that have one."""
 
     KIND: ClassVar[str] = "measure.mean"
@@ -50,8 +50,8 @@ class Average(Measure):
             return reader.figure(self.name, [form.scaled(Fraction(1, reader.number or 1)) for form in sums])
         return reader.ratio(self.name, sums, reader.numbers(self.of), within=(float(self.of.low), float(self.of.high)))
 
-    def margin(self, preview: Preview) -> Fraction | None:
-        """In a group of so many rows, whose values all lie at the bound that is worse."""
+    def margin(self, preview: ErrorPreview) -> Fraction | None:
+        """In a group of ``rows`` rows, whose values all lie at the bound that is worse."""
         if not preview.rows:
             return None
         if preview.public:

@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.inference.derived import Derived
-from sfumato.tables.error_preview import Preview
+from sfumato.tables.error_preview import ErrorPreview
 from sfumato.tables.estimators import Reader
 from sfumato.tables.measure import Asked, Measure
 from sfumato.tables.needs import CountPersons
@@ -43,7 +43,7 @@ class PersonCount(Measure):
         """The number itself."""
         return reader.figure(self.name, reader.counts(*self.needs))
 
-    def margin(self, preview: Preview) -> Fraction:
+    def margin(self, preview: ErrorPreview) -> Fraction:
         """Of one noise."""
         return preview.margin([Fraction(1, preview.block(*self.needs).height)])
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput
 from sfumato.inference.derived import Derived
-from sfumato.tables.error_preview import Preview
+from sfumato.tables.error_preview import ErrorPreview
 from sfumato.tables.estimators import Reader
 from sfumato.tables.measure import Asked, Measure
 from sfumato.tables.needs import SplitRows
@@ -48,8 +48,8 @@ class Proportion(Measure):
         firsts = [parts[0] for parts in reader.parts(*self.needs)]
         return reader.ratio(self.name, firsts, reader.counts(*self.needs), within=(0.0, 1.0))
 
-    def margin(self, preview: Preview) -> Fraction | None:
-        """In a group of so many rows, of which all or none meet the condition."""
+    def margin(self, preview: ErrorPreview) -> Fraction | None:
+        """In a group of ``rows`` rows, of which all or none meet the condition."""
         if not preview.rows:
             return None
         return preview.margin([Fraction(1, preview.block(*self.needs).height * preview.rows)])

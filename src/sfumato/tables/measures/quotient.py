@@ -7,7 +7,7 @@ from typing import ClassVar
 from sfumato.engines.expressions import Term
 from sfumato.inference.derived import Derived
 from sfumato.tables.clamped import Clamped, clamped
-from sfumato.tables.error_preview import Preview
+from sfumato.tables.error_preview import ErrorPreview
 from sfumato.tables.estimators import Reader
 from sfumato.tables.measure import Asked, Measure
 from sfumato.tables.needs import SumOf
@@ -47,8 +47,8 @@ class Quotient(Measure):
         over, under = reader.sums(self.over), reader.sums(self.under)
         return reader.ratio(self.name, over, under, within=(-math.inf, math.inf))
 
-    def margin(self, preview: Preview) -> None:
-        """It depends on both sums, and cannot be told beforehand."""
+    def margin(self, preview: ErrorPreview) -> None:
+        """It depends on both sums, and is not known beforehand."""
         return
 
     @property

@@ -7,7 +7,7 @@ from typing import ClassVar
 from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput
 from sfumato.inference.derived import Derived
-from sfumato.tables.error_preview import Preview
+from sfumato.tables.error_preview import ErrorPreview
 from sfumato.tables.estimators import Reader
 from sfumato.tables.measure import Asked, Measure
 from sfumato.tables.needs import CountRows
@@ -49,7 +49,7 @@ class RowCount(Measure):
         """All parts together."""
         return reader.figure(self.name, reader.counts(*self.needs))
 
-    def margin(self, preview: Preview) -> Fraction:
+    def margin(self, preview: ErrorPreview) -> Fraction:
         """Of as many noises as there are parts."""
         block = preview.block(*self.needs)
         return preview.margin([Fraction(1, block.height)] * block.reach.numbers)

@@ -7,7 +7,7 @@ from typing import ClassVar
 from sfumato.engines.expressions import Term
 from sfumato.inference.derived import Derived
 from sfumato.tables.clamped import Clamped, clamped
-from sfumato.tables.error_preview import Preview
+from sfumato.tables.error_preview import ErrorPreview
 from sfumato.tables.estimators import Reader
 from sfumato.tables.measure import Asked, Measure
 from sfumato.tables.needs import SumOf
@@ -47,7 +47,7 @@ class Total(Measure):
         """The noisy sum."""
         return reader.figure(self.name, reader.sums(self.of))
 
-    def margin(self, preview: Preview) -> Fraction:
+    def margin(self, preview: ErrorPreview) -> Fraction:
         """Of the noises of all parts."""
         return preview.margin(preview.sum_weights(self.of))
 

@@ -8,7 +8,7 @@ from sfumato.engines.expressions import Term
 from sfumato.inference.derived import Derived
 from sfumato.inference.moments import Variance
 from sfumato.tables.clamped import Clamped, clamped
-from sfumato.tables.error_preview import Preview
+from sfumato.tables.error_preview import ErrorPreview
 from sfumato.tables.estimators import Reader
 from sfumato.tables.measure import Asked, Measure
 from sfumato.tables.needs import PowersOf
@@ -73,8 +73,8 @@ class Variation(Measure):
             root=self.root,
         )
 
-    def margin(self, preview: Preview) -> Fraction | None:
-        """Of the variance in a group of so many rows; that of its root depends on the variance."""
+    def margin(self, preview: ErrorPreview) -> Fraction | None:
+        """Of the variance in a group of ``rows`` rows; that of its root depends on the variance."""
         if self.root or not preview.rows:
             return None
         noises = 2 if preview.public else 1

@@ -18,11 +18,11 @@ from sfumato.core.units import Relation, Unit
 from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput, Refused
 from sfumato.inference.derived import Derived, level_of
-from sfumato.inference.form import Form
+from sfumato.inference.linear_combination import LinearCombination
 from sfumato.mechanisms.advisor import least_noise
 from sfumato.tables import describe
 from sfumato.tables.contribution import contribution, joint_reach
-from sfumato.tables.error_preview import Preview
+from sfumato.tables.error_preview import ErrorPreview
 from sfumato.tables.estimators import Reader
 from sfumato.tables.grouping import cells_of, check_grouping, check_size, labels_of
 from sfumato.tables.joins import Join
@@ -130,10 +130,10 @@ class Aggregate:
         return describe.aggregate(said, self.measures, by=self.by, where=self.where, number=self.number)
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
-        """The margin to expect of each measure, in groups of so many rows; without rows, of those that need none."""
-        level = level_of(confidence, [Form(Fraction(0), {})] * (self.cells if joint else 1))
+        """The margin to expect of each measure, in groups of ``rows`` rows; without rows, of those that need none."""
+        level = level_of(confidence, [LinearCombination(Fraction(0), {})] * (self.cells if joint else 1))
         known = rows if self.number is None else self.number
-        preview = Preview(blocks=self.blocks, law=law, level=level, rows=known, public=self.number is not None)
+        preview = ErrorPreview(blocks=self.blocks, law=law, level=level, rows=known, public=self.number is not None)
         margins = {measure.name: measure.margin(preview) for measure in self.measures}
         return {name: margin for name, margin in margins.items() if margin is not None}
 

@@ -110,7 +110,7 @@ class Count:
 
 
 def row_counts(limit: Limit) -> Count:
-    """Counts of rows in so many groups that a person can fill the limit: the widest case, where no release is at hand.
+    """Counts of rows in enough groups for a person to fill the limit: the widest case, where no release is at hand.
 
     >>> row_counts(Limit(groups=2, rows_per_group=3)).size
     4

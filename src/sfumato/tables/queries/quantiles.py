@@ -16,7 +16,7 @@ from sfumato.core.statement import Statement
 from sfumato.core.units import Relation, Unit
 from sfumato.engines.expressions import Expression
 from sfumato.engines.lattice import Lattice
-from sfumato.inference.chosen import Chosen
+from sfumato.inference.selected_values import SelectedValues
 from sfumato.mechanisms.quantile import QuantileChoice
 from sfumato.tables import describe
 from sfumato.tables.clamped import Clamped
@@ -101,7 +101,7 @@ class Quantiles:
             quantiles=self.levels, steps=self.lattice.steps, sensitivity=moved, epsilon=spend.epsilon
         )
 
-    def columns(self, release: Release) -> Mapping[str, Chosen]:
+    def columns(self, release: Release) -> Mapping[str, SelectedValues]:
         """The quantiles by name."""
         said, lattice = release.statement, self.lattice
         assert isinstance(said.mechanism, QuantileChoice)  # noqa: S101 - for the reader of types
@@ -110,7 +110,7 @@ class Quantiles:
         labels = {column: tuple(values) for column, values in self.labels().items()}
         many = len(self.levels)
         return {
-            name: Chosen(
+            name: SelectedValues(
                 chosen=tuple(float(lattice.low + step * place) for place in said.values[level::many]),
                 labels=labels,
                 measure=name,
@@ -137,7 +137,7 @@ class Quantiles:
             yield Finding(field="statement.values", problem="must not fall from one quantile to the next")
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
-        """The error of a quantile hangs on how densely the values lie; only its rank is bounded beforehand."""
+        """The error of a quantile depends on how densely the values lie; only its rank is bounded beforehand."""
         return {}
 
 

@@ -17,7 +17,7 @@ from sfumato.core.statement import Statement
 from sfumato.core.units import Relation, Unit
 from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput
-from sfumato.inference.chosen import Chosen
+from sfumato.inference.selected_values import SelectedValues
 from sfumato.mechanisms import TopChoice
 from sfumato.tables import describe
 from sfumato.tables.contribution import contribution, joint_reach
@@ -95,11 +95,11 @@ class TopGroups:
             monotone=self.monotone(unit),
         )
 
-    def columns(self, release: Release) -> Mapping[str, Chosen]:
+    def columns(self, release: Release) -> Mapping[str, SelectedValues]:
         """The keys of the chosen groups."""
         places = {name: tuple(column) for name, column in self.labels().items()}
         return {
-            column: Chosen(
+            column: SelectedValues(
                 chosen=tuple(values[place] for place in release.statement.values),
                 labels=places,
                 measure=column,

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from sqlglot import exp
 
 from sfumato.errors import InvalidInput
 from sfumato.tables.sql.refusals import name_of, only, refused
-from sfumato.tables.sql.rows import Rows
+from sfumato.tables.sql.rows import RowScope
 
 if TYPE_CHECKING:
     from sfumato.tables.public import PublicTable
@@ -18,8 +18,8 @@ __all__ = ["joined"]
 
 
 def joined(
-    select: exp.Select, table: "Table", rows: Rows, others: Sequence["Table | PublicTable"]
-) -> tuple["Table", Rows]:
+    select: exp.Select, table: "Table", rows: RowScope, others: Sequence["Table | PublicTable"]
+) -> tuple["Table", RowScope]:
     """The table with those that JOIN names, and what can be named in its rows then."""
     known = {other.dataset.name: other for other in others}
     if select.args.get("joins") and (rows.names or rows.closed):
@@ -49,7 +49,7 @@ def joined(
     return table, rows
 
 
-def _pairs(node: exp.Join, rows: Rows, called: str) -> list[tuple[str, str]]:
+def _pairs(node: exp.Join, rows: RowScope, called: str) -> list[tuple[str, str]]:
     """The columns that must be equal, here and there."""
     using = node.args.get("using")
     if using:
@@ -57,7 +57,7 @@ def _pairs(node: exp.Join, rows: Rows, called: str) -> list[tuple[str, str]]:
     condition = node.args["on"]
     pairs = []
     for part in condition.flatten() if isinstance(condition, exp.And) else [condition]:
-        plain: Any = part.unnest() if isinstance(part, exp.Paren) else part
+        plain = cast("exp.Expression", part.unnest() if isinstance(part, exp.Paren) else part)
         if not isinstance(plain, exp.EQ):
             raise refused(f"{name_of(plain)} in ON")
         sides = [plain.this, plain.expression]

@@ -13,15 +13,15 @@ from sfumato.tables.measures.person_count import persons
 from sfumato.tables.measures.quotient import ratio
 from sfumato.tables.measures.row_count import count
 from sfumato.tables.sql.refusals import AGGREGATES, name_of, only, refused, unknown
-from sfumato.tables.sql.rows import Rows
+from sfumato.tables.sql.rows import RowScope
 
-__all__ = ["Aggregates", "Found", "is_aggregate"]
+__all__ = ["Aggregates", "NamedMeasure", "is_aggregate"]
 
 FUNCTIONS = {function: name for measure in MEASURES for function, name in measure.SQL.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class NamedMeasure:
     """A measure, the name that it has without an alias, and whether it is a plain count of all rows."""
 
     name: str
@@ -40,12 +40,12 @@ def is_aggregate(node: exp.Expression) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aggregates:
-    """Reads aggregates over rows; ``unit`` is the column that tells persons apart, where there is one."""
+    """Reads aggregates over rows; ``unit`` is the column that identifies persons, where there is one."""
 
-    rows: Rows
+    rows: RowScope
     unit: str | None
 
-    def read(self, node: exp.Expression) -> Found:
+    def read(self, node: exp.Expression) -> NamedMeasure:
         """One aggregate, or the quotient of two sums."""
         match node:
             case exp.Paren():
@@ -58,12 +58,12 @@ class Aggregates:
                 return self._function(node, None)
             case exp.Div() if name_of(node.this) == name_of(node.expression) == "SUM":
                 over, under = (self._one(side) for side in (node.this, node.expression))
-                return Found(name="ratio", asked=ratio(over, under))
+                return NamedMeasure(name="ratio", asked=ratio(over, under))
             case exp.Window() | exp.Subquery() | exp.WithinGroup():
                 raise unknown(node)
         raise refused("arithmetic on aggregates")
 
-    def _function(self, node: exp.Expression, kept: Expression | None) -> Found:
+    def _function(self, node: exp.Expression, kept: Expression | None) -> NamedMeasure:
         name = name_of(node)
         if not isinstance(node, exp.Anonymous) or name not in AGGREGATES:
             raise unknown(node)
@@ -74,24 +74,24 @@ class Aggregates:
             raise unknown(node)
         called = FUNCTIONS[name]
         first, *others = self._several(node, len(inspect.signature(ASKED[called]).parameters))
-        return Found(name=called, asked=ASKED[called](_where(kept, first), *others))
+        return NamedMeasure(name=called, asked=ASKED[called](_where(kept, first), *others))
 
-    def _count(self, node: exp.Anonymous, kept: Expression | None) -> Found:
+    def _count(self, node: exp.Anonymous, kept: Expression | None) -> NamedMeasure:
         if len(node.expressions) != 1:
             raise InvalidInput("COUNT takes * or one value; nothing was done.")
         (of,) = node.expressions
         match of:
             case exp.Star():
                 only(of)
-                return Found(name="count", asked=count(kept), plain_count=kept is None)
+                return NamedMeasure(name="count", asked=count(kept), plain_count=kept is None)
             case exp.Literal() | exp.Boolean():
-                return Found(name="count", asked=count(kept), plain_count=kept is None)
+                return NamedMeasure(name="count", asked=count(kept), plain_count=kept is None)
             case exp.Distinct():
                 return self._persons(of, kept)
         present = ~self.rows.value(of).isnull()
-        return Found(name="count", asked=count(present if kept is None else kept & present))
+        return NamedMeasure(name="count", asked=count(present if kept is None else kept & present))
 
-    def _persons(self, node: exp.Distinct, kept: Expression | None) -> Found:
+    def _persons(self, node: exp.Distinct, kept: Expression | None) -> NamedMeasure:
         only(node, "expressions")
         if len(node.expressions) != 1 or self.unit is None:
             raise unknown(node)
@@ -100,7 +100,7 @@ class Aggregates:
             raise unknown(node)
         if kept is not None:
             raise refused("COUNT(DISTINCT …) with FILTER")
-        return Found(name="persons", asked=persons())
+        return NamedMeasure(name="persons", asked=persons())
 
     def _one(self, node: exp.Expression) -> Term:
         (value,) = self._several(node, 1)

@@ -10,7 +10,7 @@ from sfumato.engines.expressions import Term, when
 from sfumato.errors import InvalidInput
 from sfumato.tables.queries.quantiles import level_name
 from sfumato.tables.sql.refusals import name_of, only, refused
-from sfumato.tables.sql.rows import Rows, constant
+from sfumato.tables.sql.rows import RowScope, constant
 
 if TYPE_CHECKING:
     from sfumato.core.question import Question
@@ -26,7 +26,7 @@ def is_quantile(node: exp.Expression) -> bool:
     return any(isinstance(part, exp.Anonymous) and name_of(part) in NAMES for part in node.walk())
 
 
-def quantiles(table: "Table", rows: Rows, selected: Sequence[tuple[str | None, exp.Expression]]) -> "Question":
+def quantiles(table: "Table", rows: RowScope, selected: Sequence[tuple[str | None, exp.Expression]]) -> "Question":
     """All that is selected as quantiles of one value, each with the name that quantiles have."""
     found = [(alias, *_read(node, rows)) for alias, node in selected]
     values = [value for _, value, _ in found]
@@ -41,7 +41,7 @@ def quantiles(table: "Table", rows: Rows, selected: Sequence[tuple[str | None, e
     return table.quantiles(values[0], [level for _, _, level in found])
 
 
-def _read(node: exp.Expression, rows: Rows) -> tuple[Term, Fraction]:
+def _read(node: exp.Expression, rows: RowScope) -> tuple[Term, Fraction]:
     """The value and the level of one quantile."""
     match node:
         case exp.Paren():

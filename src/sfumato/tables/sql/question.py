@@ -15,7 +15,7 @@ from sfumato.tables.sql.measures import Aggregates, is_aggregate
 from sfumato.tables.sql.quantiles import is_quantile, quantiles
 from sfumato.tables.sql.reading import condition_tree, select_tree, shallow
 from sfumato.tables.sql.refusals import name_of, only, refused, unknown
-from sfumato.tables.sql.rows import Rows
+from sfumato.tables.sql.rows import RowScope
 
 if TYPE_CHECKING:
     from sfumato.core.question import Question
@@ -45,7 +45,7 @@ def condition(text: str, called: str, beside: Sequence[str] = ()) -> Expression:
     True
     """
     with shallow():
-        return Rows(called=called, beside={name: name for name in beside}).condition(condition_tree(text))
+        return RowScope(called=called, beside={name: name for name in beside}).condition(condition_tree(text))
 
 
 def question(table: "Table", text: str, others: "Sequence[Table | PublicTable]" = ()) -> "Question":
@@ -62,7 +62,7 @@ def question(table: "Table", text: str, others: "Sequence[Table | PublicTable]" 
         only(select, "expressions", "from_", "joins", "where", "group", "having", "with_", "kind")
         table, rows = _origin(select, table, _named_subqueries(select), others)
         items = [_item(node) for node in select.expressions]
-        table = replace(table, by=_keys(select, table, rows, items))
+        table = replace(table, gate=table._gate, by=_keys(select, table, rows, items))
         return _asked(table, rows, items)
 
 
@@ -90,7 +90,7 @@ def _origin(
     table: "Table",
     named: Mapping[str, exp.Expression],
     others: "Sequence[Table | PublicTable]" = (),
-) -> tuple["Table", Rows]:
+) -> tuple["Table", RowScope]:
     """The table with the conditions of all subqueries, and what can be named in its rows."""
     clause = select.args.get("from_")
     if clause is None:
@@ -106,7 +106,7 @@ def _origin(
             earlier = dict(list(named.items())[: list(named).index(origin.name)])  # WITH sees what stands before it
             table, rows = _row_wise(named[origin.name], table, earlier, called=origin.alias or origin.name)
         case exp.Table(this=exp.Identifier()) if origin.name == table.dataset.name:
-            rows = Rows(called=origin.alias or origin.name)
+            rows = RowScope(called=origin.alias or origin.name)
         case exp.Table(this=exp.Identifier()):
             raise InvalidInput(f"there is no table {origin.name!r} here; nothing was done. Say FROM {_own(table)}.")
         case exp.Subquery():
@@ -122,7 +122,7 @@ def _origin(
 
 def _row_wise(
     select: exp.Expression, table: "Table", named: Mapping[str, exp.Expression], *, called: str | None
-) -> tuple["Table", Rows]:
+) -> tuple["Table", RowScope]:
     """A subquery that computes values of each row and leaves rows out; it is written into the question."""
     if not isinstance(select, exp.Select):
         if isinstance(select, exp.Table):
@@ -143,7 +143,7 @@ def _row_wise(
         if item.name in names:
             raise InvalidInput(f"a subquery names {item.name!r} twice; nothing was done.")
         names[item.name] = rows.named(item.node) if isinstance(item.node, exp.Column) else rows.value(item.node)
-    return table, Rows(called=called, names=names, closed=closed)
+    return table, RowScope(called=called, names=names, closed=closed)
 
 
 def _own(table: "Table") -> str:
@@ -161,7 +161,7 @@ def _item(node: exp.Expression) -> _Item:
     return _Item(alias=None, node=node, many=is_aggregate(node))
 
 
-def _keys(select: exp.Select, table: "Table", rows: Rows, items: Sequence[_Item]) -> tuple[Keys, ...]:
+def _keys(select: exp.Select, table: "Table", rows: RowScope, items: Sequence[_Item]) -> tuple[Keys, ...]:
     group = select.args.get("group")
     chosen: list[_Item] = []
     if group is not None:
@@ -174,7 +174,7 @@ def _keys(select: exp.Select, table: "Table", rows: Rows, items: Sequence[_Item]
             rows.value(item.node)  # what is not understood is refused by its name first
             raise InvalidInput(
                 f"{item.name or name_of(item.node)!r} is neither grouped by nor inside an aggregate; nothing was done. "
-                "Rows themselves are never told."
+                "Rows themselves are never released."
             )
     keys = tuple(_key(item, table, rows) for item in chosen)
     having = select.args.get("having")
@@ -182,11 +182,11 @@ def _keys(select: exp.Select, table: "Table", rows: Rows, items: Sequence[_Item]
         return keys
     if is_aggregate(having):
         raise refused("an aggregate in HAVING")
-    labels = Rows(called=rows.called, names={each.column: col(each.column) for each in keys}, closed=True)
+    labels = RowScope(called=rows.called, names={each.column: col(each.column) for each in keys}, closed=True)
     return kept(keys, labels.condition(having.this))
 
 
-def _chosen(node: exp.Expression, table: "Table", rows: Rows, items: Sequence[_Item]) -> _Item:
+def _chosen(node: exp.Expression, table: "Table", rows: RowScope, items: Sequence[_Item]) -> _Item:
     """The selected item that is grouped by: given by its place, its alias, or written out again."""
     if isinstance(node, exp.Literal) and not node.is_string:
         place = int(node.name) if node.name.isdecimal() and node.name.isascii() and len(node.name) < 10 else 0
@@ -215,7 +215,7 @@ def _chosen(node: exp.Expression, table: "Table", rows: Rows, items: Sequence[_I
     raise InvalidInput("what is grouped by is not selected; nothing was done. Select it too: groups have names.")
 
 
-def _is_column(name: str, table: "Table", rows: Rows, item: _Item) -> bool:
+def _is_column(name: str, table: "Table", rows: RowScope, item: _Item) -> bool:
     """Whether a name is known to be that of a column too; not all columns are declared."""
     used = () if item.many else columns_of(rows.value(item.node))
     return any(name in known for known in (table.keys, table.bounds, rows.names, used))
@@ -227,7 +227,7 @@ def _single(item: _Item) -> _Item:
     return item
 
 
-def _key(item: _Item, table: "Table", rows: Rows) -> Keys:
+def _key(item: _Item, table: "Table", rows: RowScope) -> Keys:
     value = rows.value(item.node)
     if item.name is None:
         raise InvalidInput("a computed value to group by has no name; nothing was done. Give it one with AS.")
@@ -241,11 +241,11 @@ def _key(item: _Item, table: "Table", rows: Rows) -> Keys:
 # ------------------------------------------------------------------------------------------------------ what is asked
 
 
-def _asked(table: "Table", rows: Rows, items: Sequence[_Item]) -> "Question":
+def _asked(table: "Table", rows: RowScope, items: Sequence[_Item]) -> "Question":
     many = [item for item in items if item.many]
     if any(is_quantile(item.node) for item in many):
         return quantiles(table, rows, [(item.alias, item.node) for item in many])
-    reader = Aggregates(rows=rows, unit=getattr(getattr(table.gate, "unit", None), "column", None))
+    reader = Aggregates(rows=rows, unit=getattr(getattr(table._gate, "unit", None), "column", None))
     found = [(item.alias, reader.read(item.node)) for item in many]
     names = [alias or each.name for alias, each in found]
     if not found:

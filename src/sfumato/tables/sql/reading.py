@@ -6,7 +6,7 @@ Functions are kept by the name that was written, so that none is taken for anoth
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar  # functions of the parser, as it declares them
 
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel, SqlglotError
@@ -40,7 +40,7 @@ def select_tree(text: str) -> exp.Expression:
     several = [tree for tree in trees if tree is not None]
     if len(several) != 1:
         raise Unsupported(f"the text holds {len(several)} statements; nothing was done. Ask one question at a time.")
-    return several[0]  # type: ignore[return-value]
+    return several[0]  # type: ignore[return-value]  # the parser states a wider class of nodes
 
 
 def condition_tree(text: str) -> exp.Expression:
@@ -51,7 +51,7 @@ def condition_tree(text: str) -> exp.Expression:
     several = [tree for tree in trees if tree is not None]
     if len(several) != 1:
         raise InvalidInput("a condition is one text such as \"diagnosis = 'ILI'\"; nothing was done.")
-    return several[0]  # type: ignore[return-value]
+    return several[0]  # type: ignore[return-value]  # the parser states a wider class of nodes
 
 
 @contextmanager
@@ -65,7 +65,7 @@ def shallow() -> Iterator[None]:
 
 @contextmanager
 def _understood() -> Iterator[None]:
-    """Say where a text could not be read, in words of our own: the parser's could paint the terminal."""
+    """Say where a text could not be read, in our own words: the parser's could paint the terminal."""
     with shallow():
         try:
             yield

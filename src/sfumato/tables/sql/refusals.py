@@ -1,4 +1,4 @@
-"""What is refused, by the name it was written with, and why; all such words are in this place."""
+"""What SQL is refused, by the name it was written with, and why; all such texts stand here."""
 
 from sqlglot import exp
 
@@ -11,15 +11,15 @@ OTHER_ROWS = "it looks at other rows, and so at other people"
 REASONS = {
     "JOIN": "tables are joined by name and equal columns, and only with FROM a table",
     "LATERAL": OTHER_ROWS,
-    "UNION": "a question is about one table; ask two, and add their releases",
+    "UNION": "a question is about one table. Instead: ask two, and add their releases",
     "INTERSECT": OTHER_ROWS,
     "EXCEPT": OTHER_ROWS,
-    "DISTINCT": f"{OTHER_ROWS}; what can be counted so is the unit: COUNT(DISTINCT the unit's column)",
-    "LIMIT": "all groups are answered; cut the release, which costs nothing",
-    "OFFSET": "all groups are answered; cut the release, which costs nothing",
-    "FETCH": "all groups are answered; cut the release, which costs nothing",
-    "ORDER BY": "groups come in the order of their declared keys; sort the release, which costs nothing",
-    "OVER": f"a window function is none of one row: {OTHER_ROWS}",
+    "DISTINCT": f"{OTHER_ROWS}. Instead: count the units, with COUNT(DISTINCT the unit's column)",
+    "LIMIT": "all groups are answered. Instead: cut the release, which costs nothing",
+    "OFFSET": "all groups are answered. Instead: cut the release, which costs nothing",
+    "FETCH": "all groups are answered. Instead: cut the release, which costs nothing",
+    "ORDER BY": "groups come in the order of their declared keys. Instead: sort the release, which costs nothing",
+    "OVER": f"a window function uses more than one row: {OTHER_ROWS}",
     "WINDOW": OTHER_ROWS,
     "QUALIFY": OTHER_ROWS,
     "EXISTS": OTHER_ROWS,
@@ -28,40 +28,40 @@ REASONS = {
     "ANY": OTHER_ROWS,
     "ALL": OTHER_ROWS,
     "WITH RECURSIVE": OTHER_ROWS,
-    "TABLESAMPLE": "sampling changes the guarantee; ask of all rows",
+    "TABLESAMPLE": "sampling changes the guarantee. Instead: ask about all rows",
     "INTO": "a question writes nothing",
     "FOR UPDATE": "a question writes nothing",
     "GROUP BY in a subquery": f"{OTHER_ROWS}; a subquery works row by row",
     "HAVING in a subquery": f"{OTHER_ROWS}; a subquery works row by row",
-    "an aggregate in HAVING": "it is a noisy number; filter the release, which costs nothing",
+    "an aggregate in HAVING": "it is a noisy number. Instead: filter the release, which costs nothing",
     "an aggregate in GROUP BY": OTHER_ROWS,
-    "an aggregate inside a row-wise value": f"{OTHER_ROWS}; ask for it in SELECT by itself",
+    "an aggregate inside a row-wise value": f"{OTHER_ROWS}. Instead: ask for it in SELECT by itself",
     "arithmetic on aggregates": (
-        "only SUM(…) / SUM(…) is; ask for each by itself and compute with the release, which costs nothing"
+        "only SUM(…) / SUM(…) is. Instead: ask for each by itself and compute with the release, which costs nothing"
     ),
-    "GROUPING SETS": "group by each set in a question of its own",
-    "ROLLUP": "group by each level in a question of its own",
-    "CUBE": "group by each set in a question of its own",
-    "GROUP BY ALL": "name what to group by",
-    "VAR_SAMP": "the variance divides by n here, and not by n - 1; write VAR_POP",
-    "STDDEV_SAMP": "the deviation divides by n here, and not by n - 1; write STDDEV_POP",
-    "COVAR_SAMP": "the covariance divides by n here, and not by n - 1; write COVAR_POP",
-    "a quantile beside other aggregates": "quantiles are a question of their own; ask two",
-    "quantiles of several values in one question": "ask for those of each value in a question of their own",
-    "MIN": "the least value is that of one person; ask for a quantile",
-    "MAX": "the greatest value is that of one person; ask for a quantile",
-    "NULL": "a value that is always missing says nothing; write IS NULL, or leave ELSE out",
+    "GROUPING SETS": "instead, group by each set in a separate question",
+    "ROLLUP": "instead, group by each level in a separate question",
+    "CUBE": "instead, group by each set in a separate question",
+    "GROUP BY ALL": "instead, name what to group by",
+    "VAR_SAMP": "the variance divides by n here, and not by n - 1. Instead: write VAR_POP",
+    "STDDEV_SAMP": "the deviation divides by n here, and not by n - 1. Instead: write STDDEV_POP",
+    "COVAR_SAMP": "the covariance divides by n here, and not by n - 1. Instead: write COVAR_POP",
+    "a quantile beside other aggregates": "quantiles are a separate question. Instead: ask two",
+    "quantiles of several values in one question": "instead, ask a separate question for each value",
+    "MIN": "the least value is that of one person. Instead: ask for a quantile",
+    "MAX": "the greatest value is that of one person. Instead: ask for a quantile",
+    "NULL": "a value that is always missing says nothing. Instead: write IS NULL, or leave ELSE out",
     "LIKE": "a pattern must be a prefix and a last %, such as 'J1%', without other signs of patterns",
-    "ILIKE": "text compares byte by byte; write LIKE 'prefix%'",
-    "SIMILAR TO": "write LIKE 'prefix%'",
-    "IS DISTINCT FROM": "write a <> b, and IS NULL where missing values count",
-    "IS NOT DISTINCT FROM": "write a = b, and IS NULL where missing values count",
+    "ILIKE": "text compares byte by byte. Instead: write LIKE 'prefix%'",
+    "SIMILAR TO": "instead, write LIKE 'prefix%'",
+    "IS DISTINCT FROM": "instead, write a <> b, and IS NULL where missing values count",
+    "IS NOT DISTINCT FROM": "instead, write a = b, and IS NULL where missing values count",
     "%": "there is no remainder",
-    "^": "multiply the value by itself",
+    "^": "instead, multiply the value by itself",
     "||": "texts are not joined",
-    "INTERVAL": "count days with DATE_DIFF('day', start, end)",
+    "INTERVAL": "instead, count days with DATE_DIFF('day', start, end)",
     "TIMESTAMP": "dates are days, written DATE '2026-01-31'",
-    "SELECT *": "rows themselves are never told; ask for aggregates",
+    "SELECT *": "rows themselves are never released. Instead: ask for aggregates",
     "EXTRACT(DOW …)": "weekdays are ISODOW, 1 for Monday to 7 for Sunday",
 }
 AGGREGATES = frozenset(
@@ -146,7 +146,7 @@ PARTS = {
 def refused(name: str) -> Unsupported:
     """The refusal of something that has this name."""
     reason = REASONS.get(name)
-    return Unsupported(f"{name} is not in the grammar{f': {reason}' if reason else ''}. Nothing was done.")
+    return Unsupported(f"{name} is not supported{f': {reason}' if reason else ''}. Nothing was done.")
 
 
 def unknown(node: exp.Expression) -> Unsupported:

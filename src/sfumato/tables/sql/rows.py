@@ -13,7 +13,7 @@ from sfumato.engines.expressions import Expression, Term, coalesce, col, greates
 from sfumato.errors import InvalidInput
 from sfumato.tables.sql.refusals import AGGREGATES, name_of, only, refused, unknown
 
-__all__ = ["Rows", "constant", "joined"]
+__all__ = ["RowScope", "constant", "joined"]
 
 ARITHMETIC: dict[type[exp.Expression], Callable[[Term, Term], Term]] = {
     exp.Add: operator.add,
@@ -47,7 +47,7 @@ LENGTHS = ("LENGTH", "CHAR_LENGTH", "CHARACTER_LENGTH")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class RowScope:
     """The rows that a question or a subquery is about: what can be named in them, and how they are called.
 
     ``names`` are values that were given a name; unless ``closed``, any other name is a column of the table. Names are
@@ -342,14 +342,19 @@ def _date_part(name: str, of: Term) -> Term:
 
 
 def _buckets(value: Term, low: object, high: object, count: object) -> Term:
-    """Which of so many equal parts from low to high the value lies in: 0 below them, one more than there are above."""
-    numbers = isinstance(low, int | Fraction) and isinstance(high, int | Fraction) and type(count) is int
-    if not numbers or not low < high or not 1 <= count <= MOST_BUCKETS:  # type: ignore[operator]
+    """Which of the equal parts from low to high the value lies in: 0 below them, one more than there are above."""
+    if (
+        not isinstance(low, int | Fraction)
+        or not isinstance(high, int | Fraction)
+        or type(count) is not int
+        or not low < high
+        or not 1 <= count <= MOST_BUCKETS
+    ):
         raise InvalidInput(
             "WIDTH_BUCKET takes constants: low, a higher high, and a number of buckets from 1 to "
             f"{MOST_BUCKETS:,}; nothing was done."
         )
-    edges = [low + Fraction(place * (high - low), count) for place in range(count + 1)]  # type: ignore[operator,call-overload]
+    edges: list[int] | list[Fraction] = [low + Fraction(place * (high - low), count) for place in range(count + 1)]
     plain = all(edge.denominator == 1 for edge in edges)
     edges = [int(edge) for edge in edges] if plain else edges
     choice = when(value < edges[0]).then(0)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from sfumato.learning.engine.layers import attention, conv, embedding, linear, norm, recurrent
 from sfumato.learning.engine.layers.part import BatchShape, Direct, LayerPart
 from sfumato.learning.engine.record import ForwardRecord, Site
+from sfumato.learning.given import Tree
 
 __all__ = ["BatchShape", "Direct", "LayerPart", "forward_of", "part_of", "rule_of", "unfit", "with_views"]
 
@@ -33,7 +34,7 @@ def unfit(layer: nn.Module) -> str | None:
     return reason
 
 
-def forward_of(layer: nn.Module, name: str, record: ForwardRecord) -> Callable[..., Any] | None:
+def forward_of(layer: nn.Module, name: str, record: ForwardRecord) -> Callable[..., Tree] | None:
     """A forward pass to use in place of the layer's own, for layers with several matrices."""
     rule = rule_of(layer)
     return rule.forward(layer, name, record) if rule is not None and hasattr(rule, "forward") else None
@@ -57,7 +58,7 @@ def part_of(
     if rule is embedding:
         a = _together([value.reshape(shape.units, -1) for value in inputs])
         g = _together([shape.split(value) for value in gradients])
-        return embedding.part(layer, a, g, shape, names)  # type: ignore[arg-type]
+        return embedding.part(cast("nn.Embedding", layer), a, g, shape, names)
     if rule is None:
         raise TypeError(f"no rule for {type(layer).__name__}")
     parts = [rule.part(layer, a, g, shape, names) for a, g in zip(inputs, gradients, strict=True)]

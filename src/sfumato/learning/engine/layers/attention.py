@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any  # layers of torch, by attributes that only some have
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sfumato.learning.engine.record import ForwardRecord, Site
+from sfumato.learning.given import Tree
 
 __all__ = ["TYPES", "forward", "third", "unfit"]
 
@@ -20,7 +21,7 @@ def unfit(layer: nn.Module) -> str | None:
     if not getattr(layer, "_qkv_same_embed_dim", False):
         return "keys or values have another width than queries"
     if getattr(layer, "bias_k", None) is not None or getattr(layer, "add_zero_attn", False):
-        return "it adds keys of its own"
+        return "it adds further keys"
     return None
 
 
@@ -29,7 +30,7 @@ def third(name: str, at: int) -> str:
     return f"{name} {at}"
 
 
-def forward(layer: Any, name: str, record: ForwardRecord) -> Callable[..., Any]:
+def forward(layer: Any, name: str, record: ForwardRecord) -> Callable[..., Tree]:
     """The layer's forward pass, with each product written down."""
 
     def project(inputs: Tensor, at: int) -> Tensor:

@@ -1,6 +1,6 @@
 """Layers that normalise each row by itself: layer, group, instance and root-mean-square norms."""
 
-from typing import Any
+from typing import Any  # layers of torch, by attributes that only some have
 
 from torch import Tensor, nn
 from torch.nn import functional as F

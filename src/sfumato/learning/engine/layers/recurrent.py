@@ -1,12 +1,13 @@
 """Cells of recurrent networks: two matrices each, used at every step."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any  # layers of torch, by attributes that only some have
 
 import torch
 from torch import Tensor, nn
 
 from sfumato.learning.engine.record import ForwardRecord, Site
+from sfumato.learning.given import Tree
 
 __all__ = ["TYPES", "forward", "unfit"]
 
@@ -18,7 +19,7 @@ def unfit(layer: nn.Module) -> str | None:
     return None
 
 
-def forward(cell: Any, name: str, record: ForwardRecord) -> Callable[..., Any]:
+def forward(cell: Any, name: str, record: ForwardRecord) -> Callable[..., Tree]:
     """The cell's forward pass, with both products written down."""
 
     def products(inputs: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
@@ -45,7 +46,7 @@ def forward(cell: Any, name: str, record: ForwardRecord) -> Callable[..., Any]:
         new = torch.tanh(seen[2] + reset * kept[2])
         return new + update * (hidden - new)
 
-    forwards: dict[type, Callable[..., Any]] = {nn.RNNCell: simple, nn.LSTMCell: long, nn.GRUCell: gated}
+    forwards: dict[type, Callable[..., Tree]] = {nn.RNNCell: simple, nn.LSTMCell: long, nn.GRUCell: gated}
     return forwards[type(cell)]
 
 

@@ -11,12 +11,15 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 from math import ceil, isqrt
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core.exact import natural, non_negative
 from sfumato.errors import InvalidInput
 from sfumato.mechanisms.matrix.steps.pattern import Pattern
 from sfumato.mechanisms.matrix.steps.toeplitz import moves
+
+if TYPE_CHECKING:
+    from sfumato.mechanisms.matrix.steps.inverse import Floats
 
 __all__ = ["BLOCK", "Buffers", "buffers_for", "searched"]
 
@@ -166,7 +169,7 @@ def searched(horizon: int, buffers: int) -> tuple[tuple[Fraction, ...], tuple[Fr
 
     from sfumato.mechanisms.matrix.steps.inverse import mean_error
 
-    def parts(point: Any) -> tuple[Any, Any]:
+    def parts(point: "Floats") -> "tuple[Floats, Floats]":
         first, last, end, all_ = point
         s = np.exp(np.linspace(first, last, buffers))
         wide = (last - first) / max(buffers - 1, 1) or 1.0

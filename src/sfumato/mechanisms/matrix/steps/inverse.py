@@ -4,8 +4,6 @@
 squares of √ω in the basis of its eigenvectors.
 """
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -50,6 +48,6 @@ def mean_error(decays: Floats, weights: Floats, horizon: int) -> float:
     return float(np.sqrt(_summed(k, (horizon - k) * back**2) / horizon * _summed(k, strategy**2)))
 
 
-def _summed(k: Any, values: Floats) -> float:
+def _summed(k: npt.NDArray[np.int64], values: Floats) -> float:
     gap = np.diff(k)
     return float(values[0] + (gap * (values[1:] + values[:-1]) / 2 + (values[1:] - values[:-1]) / 2).sum())

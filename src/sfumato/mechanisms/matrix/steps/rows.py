@@ -69,5 +69,5 @@ def optimal(horizon: int) -> Rows:
     found = Matrix.optimal(prefix(natural(horizon, "horizon", most=MOST)), bits=BITS)
     whole = found.strategy.tolist()
     if found.bits != BITS or any(any(row[place + 1 :]) for place, row in enumerate(whole)):
-        raise InvalidInput("the optimum of this horizon cannot be told step by step; nothing was done.")
+        raise InvalidInput("the optimum of this horizon cannot be released step by step; nothing was done.")
     return Rows(rows=tuple(tuple(row[: place + 1]) for place, row in enumerate(whole)), bits=found.bits)

@@ -45,11 +45,11 @@ class Tree:
         return self.numbers_after(self.horizon)
 
     def numbers_after(self, steps: int) -> int:
-        """How many blocks are full after so many steps."""
+        """How many blocks are full after a number of steps."""
         return sum(steps // self.arity**level for level in range(self.levels))
 
     def blocks(self, steps: int) -> int:
-        """How many blocks the total after so many steps is made of: the sum of its digits, the first one unbounded.
+        """How many blocks make up the total after a number of steps: the sum of its digits, the first one unbounded.
 
         >>> Tree(arity=2, horizon=7, bits=0).blocks(7)
         3

@@ -1,0 +1,570 @@
+"""The state of a ledger, its books: what follows from the record. One reducer keeps them in the database and in memory.
+
+:func:`admit` decides whether a charge may be entered; :func:`apply` enters what was decided. Both work on exact
+rationals and on any :class:`LedgerState`, so that a replay of the record gives the same books bit for bit.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from fractions import Fraction
+from math import ceil
+from typing import Protocol
+
+from sfumato.accounting.filter_cost import reading
+from sfumato.core.budget import Budget
+from sfumato.core.documents import canonical, encode
+from sfumato.core.ledger import State
+from sfumato.core.query import Dataset
+from sfumato.errors import LedgerError, NotDeclared
+from sfumato.governance.balances import Balance
+from sfumato.governance.board import Proposal
+from sfumato.governance.decision_state import GOVERNING, DecisionState
+from sfumato.governance.entries import (
+    AccountOpened,
+    Acted,
+    Advanced,
+    Committed,
+    DatasetClosed,
+    DatasetDeclared,
+    Entry,
+    Expired,
+    LedgerOpened,
+    PopulationDeclared,
+    Recovered,
+    Released,
+    Repriced,
+    Reserved,
+    Row,
+    Started,
+    WindowsDeclared,
+)
+from sfumato.governance.memory import MOST_PARTS
+from sfumato.governance.time_windows import grouped
+
+__all__ = [
+    "Charge",
+    "Edition",
+    "LedgerState",
+    "MemoryLedgerState",
+    "Totals",
+    "account_line",
+    "admit",
+    "apply",
+    "asked_for",
+    "dataset_line",
+    "lifetime_line",
+    "losses_of",
+    "population_line",
+    "question_key",
+    "replay",
+    "request_of",
+    "touched",
+    "window_line",
+]
+
+
+def account_line(path: str) -> str:
+    """The name of an account's balance."""
+    return f"account {path}"
+
+
+def dataset_line(name: str) -> str:
+    """The name of a dataset's balance; its versions share it."""
+    return f"dataset {name}"
+
+
+def population_line(name: str) -> str:
+    """The name of a population's balance."""
+    return f"population {name}"
+
+
+def window_line(path: str, label: str) -> str:
+    """The name of the balance of one window of an account."""
+    return f"window {path} {label}"
+
+
+def lifetime_line(path: str, entries: int | None = None) -> str:
+    """The name of the balance of a whole life; with ``entries``, a charge to it of that many (person, period) pairs."""
+    return f"lifetime {path}" if entries is None else f"lifetime {path} × {entries}"
+
+
+def question_key(question: str) -> str:
+    """What a canonical question is looked up by: a digest, since questions are longer than an index takes."""
+    return hashlib.sha256(question.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edition:
+    """A declared version of a dataset, the people it is about, and whether it was closed."""
+
+    dataset: Dataset
+    population: str
+    closed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """A charge and what became of it; ``number`` is that of its entry, ``place`` how far its count has come."""
+
+    number: int
+    state: State
+    cost: Budget
+    losses: tuple[tuple[str, Fraction], ...]
+    lines: tuple[str, ...]
+    idempotency: str | None
+    request: str
+    queued: bool
+    started: bool
+    expires: str | None
+    answer: int | None = None
+    place: int | None = None
+    holder: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """The head of the record, and all that was ever charged: the most that any balance can have lost in a gap."""
+
+    number: int
+    digest: str
+    at: str
+    epsilon: Fraction
+    delta: Fraction
+    governed: int = 0
+    """The last entry that decided or declared something (:mod:`sfumato.governance.decision_state`)."""
+
+
+class LedgerState(Protocol):
+    """Where balances, charges and answers are kept."""
+
+    def balance(self, name: str) -> Balance | None:
+        """A balance by its name."""
+        ...
+
+    def balances(self) -> Iterable[Balance]:
+        """All balances, by name."""
+        ...
+
+    def put_balance(self, balance: Balance) -> None:
+        """Keep a balance in place of the one with the same name."""
+        ...
+
+    def gather(self, names: Sequence[str]) -> None:
+        """Say which balances will be looked at, so that they can be read together."""
+        ...
+
+    def edition(self, dataset: Dataset) -> Edition | None:
+        """A declared version of a dataset."""
+        ...
+
+    def put_edition(self, edition: Edition) -> None:
+        """Keep a version."""
+        ...
+
+    def population(self, name: str) -> str | None:
+        """The people that a dataset is about, in all its versions."""
+        ...
+
+    def datasets(self, population: str) -> set[str]:
+        """The names of all datasets about some people."""
+        ...
+
+    def charge(self, number: int) -> Charge | None:
+        """A charge by its number."""
+        ...
+
+    def put_charge(self, charge: Charge) -> None:
+        """Keep a charge in place of the one with the same number."""
+        ...
+
+    def put_answer(self, key: str, number: int) -> None:
+        """Remember the entry that answers a question."""
+        ...
+
+    def government(self) -> DecisionState:
+        """What was decided and declared."""
+        ...
+
+    def put_government(self, government: DecisionState) -> None:
+        """Keep what was decided and declared; it follows from the record and is stored nowhere else."""
+        ...
+
+    def totals(self) -> Totals | None:
+        """The head and the sums; None for an empty record."""
+        ...
+
+    def put_totals(self, totals: Totals) -> None:
+        """Move the head."""
+        ...
+
+
+@dataclass(slots=True)
+class MemoryLedgerState:
+    """LedgerState in dictionaries, for a replay; equal books are equal values."""
+
+    kept: dict[str, Balance] = field(default_factory=dict)
+    editions: dict[Dataset, Edition] = field(default_factory=dict)
+    charges: dict[int, Charge] = field(default_factory=dict)
+    answers: dict[str, int] = field(default_factory=dict)
+    head: Totals | None = None
+    decided: DecisionState = field(default_factory=lambda: DecisionState(ledger=""), compare=False)
+
+    def balance(self, name: str) -> Balance | None:
+        """A balance by its name."""
+        return self.kept.get(name)
+
+    def balances(self) -> Iterable[Balance]:
+        """All balances, by name."""
+        return [self.kept[name] for name in sorted(self.kept)]
+
+    def gather(self, names: Sequence[str]) -> None:
+        """Nothing: all are in memory."""
+
+    def put_balance(self, balance: Balance) -> None:
+        """Keep a balance in place of the one with the same name."""
+        self.kept[balance.name] = balance
+
+    def edition(self, dataset: Dataset) -> Edition | None:
+        """A declared version of a dataset."""
+        return self.editions.get(dataset)
+
+    def put_edition(self, edition: Edition) -> None:
+        """Keep a version."""
+        self.editions[edition.dataset] = edition
+
+    def population(self, name: str) -> str | None:
+        """The people that a dataset is about, in all its versions."""
+        return next((each.population for each in self.editions.values() if each.dataset.name == name), None)
+
+    def datasets(self, population: str) -> set[str]:
+        """The names of all datasets about some people."""
+        return {each.dataset.name for each in self.editions.values() if each.population == population}
+
+    def charge(self, number: int) -> Charge | None:
+        """A charge by its number."""
+        return self.charges.get(number)
+
+    def put_charge(self, charge: Charge) -> None:
+        """Keep a charge in place of the one with the same number."""
+        self.charges[charge.number] = charge
+
+    def put_answer(self, key: str, number: int) -> None:
+        """Remember the entry that answers a question."""
+        self.answers[key] = number
+
+    def government(self) -> DecisionState:
+        """What was decided and declared."""
+        return self.decided
+
+    def put_government(self, government: DecisionState) -> None:
+        """Keep what was decided and declared."""
+        self.decided = government
+
+    def totals(self) -> Totals | None:
+        """The head and the sums; None for an empty record."""
+        return self.head
+
+    def put_totals(self, totals: Totals) -> None:
+        """Move the head."""
+        self.head = totals
+
+
+def admit(books: LedgerState, entry: Reserved) -> None:
+    """Refuse a charge that any of its balances cannot bear; changes nothing.
+
+    Guarantee: if every charge that counts was admitted in the order of the record, then the releases behind each
+    balance are together within its cap, however adaptively they were chosen (docs/proofs/filters.md).
+    """
+    losses = losses_of(books, entry)
+    for line in entry.lines:
+        balance, draw = _drawn_on(books, line, entry.cost)
+        balance.admit(draw, losses.get(line))
+        if _short(balance, draw, losses.get(line)):
+            continue
+        after = balance.moved(draw, losses.get(line), times=1, charges=1)
+        parts = (after.epsilon_spent, after.delta_spent, after.rho_spent, after.loss_spent)
+        # A plain decimal always finds room, so that nobody's odd fractions can shut a balance for the others.
+        plain = all(10**30 % part.denominator == 0 for part in (entry.cost.epsilon, entry.cost.delta))
+        if max(part.denominator for part in parts) > MOST_PARTS * (10**30 if plain else 1):
+            raise LedgerError(
+                f"the charges of {line!r} have too many different denominators: their sum could not be written "
+                "down any more. Nothing was read and nothing was spent. Ask with fewer digits."
+            )
+
+
+def _short(balance: Balance, draw: Budget, loss: Fraction | None) -> bool:
+    """Whether the sums are sure to be short enough to write down: a denominator divides the product of those added."""
+    kept = (balance.epsilon_spent, balance.delta_spent, balance.rho_spent, balance.loss_spent)
+    most = max(part.denominator for part in kept)
+    new = max(draw.epsilon.denominator, draw.delta.denominator, 1 if loss is None else loss.denominator)
+    return most * new <= MOST_PARTS
+
+
+def apply(books: LedgerState, row: Row, entry: Entry) -> None:
+    """Enter what an entry says into the books."""
+    totals = books.totals()
+    epsilon, delta = (Fraction(0), Fraction(0)) if totals is None else (totals.epsilon, totals.delta)
+    governed = 0 if totals is None else totals.governed
+    _check_time(totals, entry)
+    if isinstance(entry, LedgerOpened) is not (totals is None):
+        raise LedgerError("a record is opened once, by its first entry; nothing was changed.")
+    if isinstance(entry, GOVERNING):
+        _govern(books, row.number, entry)
+        governed = row.number
+    match entry:
+        case LedgerOpened():
+            books.put_government(DecisionState(ledger=entry.identifier))
+        case AccountOpened():
+            books.put_balance(_opened(books, account_line(entry.path), entry))
+        case PopulationDeclared():
+            books.put_balance(_opened(books, population_line(entry.name), entry))
+        case DatasetDeclared():
+            line = dataset_line(entry.dataset.name)
+            if books.population(entry.dataset.name) not in (None, entry.population):
+                raise LedgerError(f"the versions of {entry.dataset.name!r} are about different people; not entered.")
+            if books.edition(entry.dataset) is not None:
+                raise LedgerError(f"this version of {entry.dataset.name!r} is declared already; nothing was changed.")
+            if books.balance(line) is None:
+                people = _known(books, population_line(entry.population))
+                books.put_balance(_begun(books, Balance(name=line, unit=people.unit, cap=entry.cap)))
+            books.put_edition(Edition(dataset=entry.dataset, population=entry.population))
+        case DatasetClosed():
+            edition = books.edition(entry.dataset)
+            if edition is None:
+                raise LedgerError(f"the ledger has no version {entry.dataset.edition!r} of {entry.dataset.name!r}.")
+            books.put_edition(replace(edition, closed=True))
+        case Reserved():
+            losses = losses_of(books, entry)
+            _move(books, entry.lines, entry.cost, losses, times=1)
+            books.put_charge(_charge(row.number, entry, losses))
+            epsilon, delta = _added(epsilon, entry.cost.epsilon), _added(delta, entry.cost.delta)
+        case Started():
+            books.put_charge(replace(_open(books, entry.charge), started=True))
+        case Advanced():
+            charge = _open(books, entry.charge)
+            lost = books.government().recovered > entry.charge
+            if not charge.started or lost or entry.place != _next(charge):
+                raise LedgerError(f"the count of charge {entry.charge} does not go on like this; nothing was changed.")
+            books.put_charge(replace(charge, place=entry.place, holder=entry.holder))
+        case Committed():
+            books.put_charge(replace(_open(books, entry.charge), state=State.COMMITTED, answer=row.number))
+            books.put_answer(question_key(entry.question), row.number)
+        case Released():
+            _give_back(books, entry.charge, State.RELEASED)
+        case Expired(counted=False):
+            _give_back(books, entry.charge, State.RELEASED)
+        case Expired():
+            books.put_charge(replace(_open(books, entry.charge), state=State.EXPIRED))
+        case Recovered():
+            for balance in books.balances():
+                books.put_balance(balance.exhausted() if _is_life(balance) else balance.used_up(entry.gap))
+            epsilon, delta = _added(epsilon, entry.gap.epsilon), _added(delta, entry.gap.delta)
+        case Repriced():
+            more = _reprice(books, entry)
+            epsilon, delta = _added(epsilon, more.epsilon), _added(delta, more.delta)
+    books.put_totals(
+        Totals(number=row.number, digest=row.digest, at=entry.at, epsilon=epsilon, delta=delta, governed=governed)
+    )
+
+
+def replay(rows: Iterable[Row]) -> MemoryLedgerState:
+    """Work the books out again from the record alone."""
+    books = MemoryLedgerState()
+    for row in rows:
+        apply(books, row, row.entry)
+    return books
+
+
+_ASKED = ("purpose", "recipient", "reads", "losses", "question")
+"""What later versions of a charge state too."""
+
+
+def request_of(entry: Reserved) -> str:
+    """A digest of what was asked for, to tell a retry from another request under the same key."""
+    parts: tuple[object, ...] = (
+        *(entry.account.name, entry.unit, entry.datasets, entry.cost, entry.rho, entry.queued),
+        *((name, getattr(entry, name)) for name in _ASKED if getattr(entry, name)),
+    )
+    return hashlib.sha256(canonical([encode(part) for part in parts]).encode()).hexdigest()
+
+
+def losses_of(books: LedgerState, entry: Reserved) -> dict[str, Fraction]:
+    """What a charge counts against the filters of its lines, as the entry states it.
+
+    The first version of the entry stated one ρ, for all lines that a zCDP filter keeps.
+    """
+    filtered = [line for line in entry.lines if _drawn_on(books, line, entry.cost)[0].filter_cap is not None]
+    losses = dict(entry.losses) if entry.rho is None else dict.fromkeys(filtered, entry.rho)
+    if any(line not in filtered or loss < 0 for line, loss in losses.items()) or len(entry.losses) > len(losses):
+        raise LedgerError("a charge states a loss that no filter counts; nothing was changed.")
+    return losses
+
+
+def _govern(books: LedgerState, number: int, entry: Entry) -> None:
+    """Enter a decision or a declaration, and raise the caps that were decided by it."""
+    before = books.government()
+    if isinstance(entry, Acted) and isinstance(entry.act, Proposal):
+        _check_touched(books, before, entry.act)
+    after = before.after(number, entry)
+    for proposal in before.raises(after):
+        if proposal.amount is not None:
+            balance = asked_for(books, str(proposal.account)).raised(proposal.amount)
+            # What was lost is not known in the terms of a filter: it stays used up, also of a higher cap.
+            books.put_balance(balance if after.lost is None else balance.used_up(Budget.none()))
+    if isinstance(entry, WindowsDeclared) and entry.windows.lifetime is not None:
+        name, cap = lifetime_line(entry.path), entry.windows.lifetime
+        books.put_balance(_begun(books, Balance(name=name, unit=entry.windows.unit, cap=cap)))
+    books.put_government(after)
+
+
+def touched(books: LedgerState, name: str | None) -> set[str]:
+    """The datasets whose people a change of this balance concerns."""
+    kind, _, rest = (name or "").partition(" ")
+    return {rest} if kind == "dataset" else books.datasets(rest) if kind == "population" else set()
+
+
+def _check_touched(books: LedgerState, government: DecisionState, proposal: Proposal) -> None:
+    """A proposal names every dataset that it concerns and all their sites, so that those are asked who can say no."""
+    if not touched(books, proposal.account) <= set(proposal.datasets):
+        raise NotDeclared(f"a proposal about {proposal.account!r} names all its datasets; it was not entered.")
+    for dataset in proposal.datasets:
+        missing = government.sites_of(dataset) - set(proposal.sites)
+        if missing:
+            raise NotDeclared(
+                f"{dataset!r} comes from {', '.join(sorted(missing))} too, whose committee has to decide; the proposal "
+                "was not entered. Name all its sites."
+            )
+
+
+def asked_for(books: LedgerState, name: str) -> Balance:
+    """The balance that a proposal names: an account by its path, anything else as ``dataset visits``."""
+    balance = books.balance(account_line(name)) or books.balance(name)
+    if balance is None:
+        raise LedgerError(f"the ledger has no account, dataset or population {name!r}; nothing was changed.")
+    return balance
+
+
+def _opened(books: LedgerState, name: str, entry: AccountOpened | PopulationDeclared) -> Balance:
+    if books.balance(name) is not None:
+        raise LedgerError(f"{name!r} is there already, and a second opening would empty it; nothing was changed.")
+    books.government().check_opening(name, entry.cap)
+    most = entry.rho if entry.order is None else entry.loss
+    if most is not None and not entry.cap.covers(reading(most, entry.order, entry.cap.delta)):
+        raise LedgerError(f"the filter of {name!r} admits more than its cap; nothing was changed.")
+    return _begun(
+        books,
+        Balance(name=name, unit=entry.unit, cap=entry.cap, rho=entry.rho, order=entry.order, loss=entry.loss),
+    )
+
+
+def _begun(books: LedgerState, balance: Balance) -> Balance:
+    """A balance that is opened now. After a recovery it may have been open before, in the entries that were lost."""
+    lost = books.government().lost
+    if lost is None:
+        return balance
+    return balance.exhausted() if _is_life(balance) else balance.used_up(lost)
+
+
+def _is_life(balance: Balance) -> bool:
+    """Whether this is the balance of a lifetime, whose charges are multiples of those that totals add up."""
+    return balance.name.startswith("lifetime ")
+
+
+def _added(total: Fraction, more: Fraction) -> Fraction:
+    """The sum, rounded up to 60 digits once it has more than 100: an anchor has room for no more."""
+    whole = total + more
+    return whole if whole.denominator <= 10**100 else Fraction(ceil(whole * 10**60), 10**60)
+
+
+def _check_time(totals: Totals | None, entry: Entry) -> None:
+    """Entries follow one another in time; only a recovery may set a clock right that ran ahead."""
+    try:
+        now = datetime.fromisoformat(entry.at)
+        back = totals is not None and now < datetime.fromisoformat(totals.at) and not isinstance(entry, Recovered)
+    except (ValueError, TypeError):
+        raise LedgerError("an entry does not say when it was made; nothing was changed.") from None
+    if now.tzinfo is None or back:
+        raise LedgerError("an entry was made before the one that it follows; nothing was changed.")
+
+
+def _charge(number: int, entry: Reserved, losses: Mapping[str, Fraction]) -> Charge:
+    return Charge(
+        number=number,
+        state=State.RESERVED,
+        cost=entry.cost,
+        losses=tuple(losses.items()),
+        lines=entry.lines,
+        idempotency=entry.idempotency,
+        request=request_of(entry),
+        queued=entry.queued,
+        started=not entry.queued,
+        expires=entry.expires,
+    )
+
+
+def _next(charge: Charge) -> int:
+    """The next place in the count of a charge."""
+    return 0 if charge.place is None else charge.place + 1
+
+
+def _give_back(books: LedgerState, number: int, state: State) -> None:
+    charge = _open(books, number)
+    if charge.started:
+        raise LedgerError(f"rows may have been read for charge {number}: it counts. Nothing was changed.")
+    _move(books, charge.lines, charge.cost, dict(charge.losses), times=-1)
+    books.put_charge(replace(charge, state=state))
+
+
+def _reprice(books: LedgerState, entry: Repriced) -> Budget:
+    """Count a charge at its new cost; how much more that is."""
+    charge = books.charge(entry.charge)
+    if charge is None or charge.state is State.RELEASED:
+        raise LedgerError(f"charge {entry.charge} is unknown or was given back; nothing was changed.")
+    if max(part.denominator for part in (entry.cost.epsilon, entry.cost.delta)) > 10**60:
+        raise LedgerError("a price with that many digits could not be written down; nothing was changed. Use fewer.")
+    before, after = dict(charge.losses), dict(entry.losses)
+    lower = any(line not in after or after[line] < loss for line, loss in before.items()) or set(after) - set(before)
+    if not entry.cost.covers(charge.cost) or lower:
+        raise LedgerError(f"charge {entry.charge} would cost less than before; nothing was changed.")
+    _move(books, charge.lines, charge.cost, before, times=-1)
+    _move(books, charge.lines, entry.cost, after, times=1)
+    books.put_charge(replace(charge, cost=entry.cost, losses=entry.losses))
+    return entry.cost - charge.cost
+
+
+def _move(
+    books: LedgerState, lines: Sequence[str], cost: Budget, losses: Mapping[str, Fraction], *, times: int
+) -> None:
+    for line in lines:
+        balance, draw = _drawn_on(books, line, cost)
+        books.put_balance(balance.moved(draw, losses.get(line), times=times, charges=times))
+
+
+def _drawn_on(books: LedgerState, line: str, cost: Budget) -> tuple[Balance, Budget]:
+    """The balance that a line of a charge draws on, and what it draws: a life loses what all entries read lose."""
+    if not line.startswith(("lifetime ", "window ")):
+        return _known(books, line), cost
+    life, times, entries = line.rpartition(" × ")
+    if times and line.startswith("lifetime ") and entries.isdecimal():
+        return _known(books, life), grouped(cost, int(entries))
+    path, _, _ = line.removeprefix("window ").rpartition(" ")
+    windows = books.government().windows.get(path) if line.startswith("window ") else None
+    if windows is not None and books.balance(line) is None:
+        return _begun(books, Balance(name=line, unit=windows.unit, cap=windows.cap)), cost
+    return _known(books, line), cost
+
+
+def _known(books: LedgerState, name: str) -> Balance:
+    balance = books.balance(name)
+    if balance is None:
+        raise LedgerError(f"the ledger has no balance {name!r}; nothing was changed.")
+    return balance
+
+
+def _open(books: LedgerState, number: int) -> Charge:
+    charge = books.charge(number)
+    if charge is None or charge.state is not State.RESERVED:
+        raise LedgerError(f"charge {number} is unknown or settled already; nothing was changed.")
+    return charge
