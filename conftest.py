@@ -4,7 +4,7 @@ import signal
 
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.claims.plugin", "tests.measured", "tests.servers"]
+pytest_plugins = ["tests.alpha", "tests.claims.plugin", "tests.measured", "tests.servers"]
 
 # No property fails by the clock: on a busy machine one example in thousands takes longer than Hypothesis allows it.
 settings.register_profile("sfumato", deadline=None, suppress_health_check=[HealthCheck.too_slow])

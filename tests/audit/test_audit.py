@@ -5,10 +5,12 @@ import math
 import os
 from collections.abc import Iterable
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 from typer.testing import CliRunner
 
 from sfumato.audit import ATTACKS, TWINS, Attack, Drawn, audit, epsilon_lower_bound
@@ -37,7 +39,7 @@ KINDS = {kind for kind in DECLARATIONS.kinds if kind.startswith("mechanism.")} |
 }
 SAMPLES = 200_000
 WIDE = {"COLUMNS": "200"}
-HONEST_ALPHA = 1e-8  # each sampling attack on sound mechanisms fails its test once in 10^8 runs
+HONEST_ALPHA = 1e-9  # each sampling attack on sound mechanisms fails its test once in 10^9 runs
 TWIN_ALPHA = 0.01  # twins are caught at 99%
 # The nearest to the truth, 5% off, is 13 standard deviations away from passing at 1,000,000, and 5 at 250,000: it is
 # missed less often than once in 10^6 runs.
@@ -95,16 +97,20 @@ def test_what_is_left_to_the_long_run_leaves_every_mechanism_its_attacks_and_a_b
 
 @pytest.mark.claim("X-02")
 @pytest.mark.parametrize("attack", each(ATTACKS))
+@pytest.mark.alpha(HONEST_ALPHA)
 def test_no_claim_of_a_shipped_mechanism_is_refuted(attack) -> None:
     verdict = attack.run(samples=SAMPLES, alpha=HONEST_ALPHA)
     assert not verdict.refuted, verdict
     assert verdict.skipped is None
     if isinstance(attack, Attack):
-        assert verdict.proven >= attack.share * verdict.epsilon  # a blunter attack would prove nothing
+        # A blunter attack would prove nothing. Persons in a tree fall short once in 500 runs: not four times.
+        again = (attack.run(samples=SAMPLES, alpha=HONEST_ALPHA) for _ in range(3))
+        assert any(one.proven >= attack.share * one.epsilon for one in chain([verdict], again))
 
 
 @pytest.mark.claim("X-02")
 @pytest.mark.parametrize("twin", each(TWINS))
+@pytest.mark.alpha(1e-9)
 def test_every_broken_twin_is_refuted(twin) -> None:
     verdict = twin.run(samples=TWIN_SAMPLES, alpha=TWIN_ALPHA)
     assert verdict.refuted, verdict
@@ -124,6 +130,7 @@ def test_supports_are_attacked_wherever_noise_is_added() -> None:
     assert KINDS - supports <= finite | sums | {"mechanism.confident_max"}  # which names classes
 
 
+@pytest.mark.alpha(1e-12)
 def test_cosets_of_neighbours_are_the_same_and_those_of_floats_are_not() -> None:
     """Which cosets are reached at all. Each of the 12 (of an even sum: 6) has a probability above 1/60 and is missed by
     200,000 draws, or by 100,000 where the draws are vectors, with probability below e^−1600."""
@@ -142,16 +149,21 @@ def test_cosets_of_neighbours_are_the_same_and_those_of_floats_are_not() -> None
     assert there == {1, 2}  # 1 + noise near 0 has the spacing of doubles below 1, always
 
 
+@pytest.mark.alpha(1e-9)
 def test_the_sampling_bound_errs_no_more_often_than_it_says() -> None:
-    """Under a true ε of ln 3 the bound exceeds it in at most α of the runs: 300 at α = 0.1, limit at 4.75 sd."""
+    """Under a true ε of ln 3 the bound exceeds it in at most α of the runs: 300 at α = 0.1, limit by the binomial law.
+
+    The plain ratio of frequencies exceeds it in almost half of the runs, and passes with probability below 1e-11.
+    """
+    limit = binom.isf(1e-9, 300, 0.1)
     bits = np.frombuffer(np.random.bytes(300 * 2 * 2000), dtype=np.uint8).reshape(300, 2, 2000)
     wrong = 0
     for here, there in bits:
         bound = epsilon_lower_bound(here < 192, there < 64, delta=0.0, alpha=0.1)
         wrong += bound > math.log(3)
-    assert wrong <= 30 + 4.75 * math.sqrt(300 * 0.1 * 0.9)
+    assert wrong <= limit
     careless = sum(np.log(np.mean(here < 192) / max(np.mean(there < 64), 1e-9)) > math.log(3) for here, there in bits)
-    assert careless > 30 + 4.75 * math.sqrt(300 * 0.1 * 0.9)  # the plain ratio of frequencies is no bound
+    assert careless > limit  # the plain ratio of frequencies is no bound
 
 
 def test_exact_losses() -> None:
@@ -183,12 +195,13 @@ def test_the_bound_needs_both_halves_to_agree() -> None:
     assert epsilon_lower_bound(same, other, delta=1.0, alpha=0.01) == 0.0
 
 
+@pytest.mark.alpha(1e-9)
 def test_the_bound_by_the_curve_errs_no_more_often_than_it_says() -> None:
-    """Two Gaussians 1 apart: the bound exceeds their ε in at most α of the runs: 150 at α = 0.1, limit at 4.75 sd.
+    """Two Gaussians 1 apart: the bound exceeds their ε in at most α of the runs: 150 at α = 0.1, by the binomial law.
     With 0.7 of the noise, 10,000 draws are 19 sd from passing."""
     true, normal = gaussian_epsilon(1.0, 1e-5), np.random.default_rng().normal
     found = [gaussian_lower_bound(normal(0, 1, 1000), normal(1, 1, 1000), delta=1e-5, alpha=0.1) for _ in range(150)]
-    assert sum(bound > true for bound in found) <= 15 + 4.75 * math.sqrt(150 * 0.1 * 0.9)
+    assert sum(bound > true for bound in found) <= binom.isf(1e-9, 150, 0.1)
     assert np.mean(found) > 0.6 * true  # and it is not blunt
     less = normal(0, 0.7, 20_000), normal(1, 0.7, 20_000)
     assert gaussian_lower_bound(*less, delta=1e-5, alpha=0.1) > true

@@ -79,6 +79,7 @@ def test_an_event_level_epsilon_is_no_bound_for_a_person() -> None:
 @pytest.mark.claim("S4-18")
 @pytest.mark.claim("S4-16")
 @pytest.mark.parametrize("strategy", ["best", "square root"])
+@pytest.mark.alpha(4e-9)
 def test_the_filter_played_against_a_real_stream_stays_within_its_promise(strategy: str) -> None:
     """A person of the building, looked for by the matched filter in the noise of a stream at user level; 4,000 draws,
     ±6.2 standard errors (α below 2e-9 for each of the two). A twin with a tenth of the noise passes the bound."""

@@ -1,6 +1,6 @@
 """The tutorials on networks from data to report, against the exact figures: these can be had, as the data is invented.
 
-α: every interval here is taken at 1 − 10⁻⁸, for all numbers of a release at once; about twenty are, in all.
+α: every interval here is taken at 1 − 10⁻¹⁰, for all numbers of a release at once; about twenty are, in all.
 """
 
 import json
@@ -22,7 +22,7 @@ from tests import parts
 from tests.docs.networks import IMAGES, PROTEINS, WARDS, run
 from tests.docs.test_gallery import words
 
-SURE = "99999999/100000000"
+SURE = "9999999999/10000000000"
 Pair = tuple[str, str]
 
 
@@ -93,11 +93,13 @@ def outside(page: dict[str, Any], truth: Truth) -> list[str]:
 
 
 @pytest.mark.claim("S0-21")
+@pytest.mark.alpha(7e-10)
 def test_what_is_released_of_contacts_holds_the_truth(wards: tuple[dict[str, Any], Path]) -> None:
     page, folder = wards
     assert outside(page, Truth(folder / contacts.FILE)) == []
 
 
+@pytest.mark.alpha(1e-9)
 def test_another_network_would_be_noticed(wards: tuple[dict[str, Any], Path]) -> None:
     """The twin: the same intervals against the contacts of the first half alone."""
     page, folder = wards
@@ -106,6 +108,7 @@ def test_another_network_would_be_noticed(wards: tuple[dict[str, Any], Path]) ->
 
 
 @pytest.mark.claim("S0-21")
+@pytest.mark.alpha(3e-10)
 def test_what_is_released_of_patients_holds_what_the_caps_leave(wards: tuple[dict[str, Any], Path]) -> None:
     """A projection drops an edge only where an end has its cap already: at most the excess of each node."""
     page, folder = wards
@@ -197,6 +200,7 @@ def outside_affinities(page: dict[str, Any], exact: dict[Pair, Fraction]) -> lis
 
 
 @pytest.mark.claim("S0-21")
+@pytest.mark.alpha(2e-9)
 def test_what_is_released_of_proteins_holds_the_truth(affinities: tuple[dict[str, Any], Path]) -> None:
     page, folder = affinities
     exact = exact_affinities(folder / proteins.FILE)
@@ -207,6 +211,7 @@ def test_what_is_released_of_proteins_holds_the_truth(affinities: tuple[dict[str
     assert page["vault"].left.epsilon == 0
 
 
+@pytest.mark.alpha(1e-9)
 def test_other_affinities_would_be_noticed(affinities: tuple[dict[str, Any], Path]) -> None:
     """The twin: all affinities of complex A halved, and its pairs with B gone."""
     page, folder = affinities

@@ -1,7 +1,7 @@
 """The tutorials on streams against the truth, which can be had because the four records are public.
 
-α: intervals are taken at 1 − 10⁻⁸ for all numbers of a release at once, and squared errors at 10⁻⁹ on either side: two
-of the former and about twenty of the latter.
+α: intervals are taken at 1 − 10⁻¹⁰ for all numbers of a release at once, and squared errors at 10⁻¹⁰ on either side:
+two of the former and about twenty of the latter.
 """
 
 import re
@@ -26,8 +26,8 @@ from tests.docs.networks import IMAGES, run
 from tests.docs.streams import PERSONS, PLACES
 from tests.docs.test_gallery import words
 
-SURE = "99999999/100000000"
-ALPHA = 1e-9
+SURE = "9999999999/10000000000"
+ALPHA = 1e-10
 NORMAL = NormalDist().inv_cdf(0.975)
 Page = tuple[dict[str, Any], Path]
 Tables = list[list[tuple[levels.Level, np.ndarray]]]
@@ -85,12 +85,14 @@ def missed(release: Any, steps: list[int]) -> int:
     return sum(not low <= total <= high for (low, high), total in zip(found, np.cumsum(steps).tolist(), strict=True))
 
 
+@pytest.mark.alpha(2 * ALPHA)
 def test_what_is_released_holds_the_truth(places: Page, persons: Page) -> None:
     assert missed(places[0]["office"], places[0]["minutes"]) == 0
     assert missed(persons[0]["release"], senders(20, persons[0]["by_day"])) == 0
     assert places[0]["office"].charged.epsilon == persons[0]["release"].charged.epsilon == 1
 
 
+@pytest.mark.alpha(ALPHA)
 def test_another_truth_would_be_noticed(places: Page, persons: Page) -> None:
     """The twins: a day later, and senders whom no limit held."""
     assert missed(places[0]["office"], [0] * 24 + places[0]["minutes"][:-24]) > 100
@@ -121,19 +123,28 @@ def tables(places: Page, persons: Page) -> Tables:
 
 
 def surprising(level: levels.Level, truth: np.ndarray, margin: float) -> bool:
-    """Whether the last number of all releases errs too much or too little for a margin."""
-    errors = (level.told[:, -1] - truth[-1]) / (margin / NORMAL)
-    law = stats.chi2(df=len(errors))
+    """Whether the numbers of all releases err too much or too little for a margin.
+
+    Where every number has the same margin, each has a noise of its own, and all are looked at; elsewhere the last.
+    """
+    alone = float(level.margins.min()) == float(level.margins.max())
+    errors = (level.told - truth if alone else level.told[:, -1] - truth[-1]) / (margin / NORMAL)
+    law = stats.chi2(df=errors.size)
     return not law.ppf(ALPHA) <= (errors**2).sum() <= law.isf(ALPHA)
 
 
+@pytest.mark.alpha(44 * ALPHA)
 def test_the_margins_are_those_of_the_errors(tables: Tables) -> None:
     for table in tables:
         assert [level.name for level, truth in table if surprising(level, truth, level.margins[-1])] == []
 
 
+@pytest.mark.alpha(1e-9)
 def test_margins_of_another_level_would_be_noticed(tables: Tables) -> None:
-    """The twin: the margin of an event at the last level, which is a person's or close to it."""
+    """The twin: the margin of an event at the last level, which is a person's or close to it.
+
+    The least of these is 5.3 times as wide (weeks of a sender), seen in 280 numbers.
+    """
     for first, *_, last in tables:
         assert surprising(*last, first[0].margins[-1]), last[0].name
 

@@ -170,6 +170,7 @@ def test_twin_a_spread_of_1_for_scores_that_move_both_ways_is_broken() -> None:
     assert max(abs(log(p / q)) for p, q in zip(one, two, strict=True)) <= 1
 
 
+@pytest.mark.alpha(1e-8)
 def test_caps_are_drawn_with_their_chances() -> None:
     """2,000 draws, each share within 6.5 standard errors; α below 1e-8 for the four of them. The twin: 15 off."""
     mechanism, nodes, draws = mechanism_for(), [3, 1, 1, 0], 2000

@@ -166,8 +166,9 @@ def test_what_cannot_be_fitted_is_refused() -> None:
 
 @pytest.mark.long
 @pytest.mark.claim("S0-15")
+@pytest.mark.alpha(3e-9)
 def test_intervals_cover_the_parameters_and_those_that_ignore_the_noise_do_not() -> None:
-    """100 networks on 50 nodes at ε = 5. At 95% coverage, fewer than 82 of 100 has probability below 1e-6."""
+    """100 networks on 50 nodes at ε = 5. At 95% coverage, fewer than 78 of 100 have probability 7e-10."""
     modelled, ignored = study(Fraction(5), 100, draws=5000)
-    assert min(modelled.held) >= 82
+    assert min(modelled.held) >= 78
     assert max(ignored.held) <= 70

@@ -134,6 +134,7 @@ def test_the_price_of_a_node_is_the_cap_and_never_what_the_graph_shows() -> None
 
 @pytest.mark.claim("S0-09")
 @pytest.mark.parametrize(("unit", "epsilon"), [(EDGE, 0.2), (sf.node(max_degree=10, relation="add/remove"), 2)])
+@pytest.mark.alpha(1e-9)
 def test_a_mean_squared_error_of_50(unit: Any, epsilon: float) -> None:
     """ε = √(2/M) for an edge and D·√(2/M) for a node. α = 1e-9: the fourth moment of the noise is 6·M².
 
@@ -181,6 +182,7 @@ def error_of(degrees: npt.NDArray[np.int64], scale: Fraction, draws: int) -> npt
         ("snap-wiki-vote/wiki-Vote.txt.gz", 100_762, 0.28),
     ],
 )
+@pytest.mark.alpha(2e-9)
 def test_sorted_degrees_of_public_networks(name: str, edges: int, limit: float) -> None:
     """The mean squared error per node at ε = 1, with 4.75 standard errors to spare; the twin at ε = 1/2 must fail."""
     rows, nodes = network(name)
@@ -205,7 +207,7 @@ def test_sorted_degrees_of_public_networks(name: str, edges: int, limit: float) 
     assert errors.mean() + within < limit
     assert error_of(degrees, 2 * law.scale, 4).mean() > limit
     raw = np.array(release.values) - degrees
-    assert 7 < float((raw**2).mean()) < 9
+    assert 5.9 < float((raw**2).mean()) < 10.5  # 7.84 ± 0.28 for the smaller network: 7 standard errors and more
 
 
 def test_what_is_in_the_answer_agrees_after_the_fit() -> None:

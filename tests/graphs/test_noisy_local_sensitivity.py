@@ -199,6 +199,7 @@ def test_a_scale_from_the_exact_guide_is_caught() -> None:
 DRAWS = 2600
 
 
+@pytest.mark.alpha(4e-9)
 def test_draws_have_the_law_that_the_released_guide_tells() -> None:
     """Errors within the 80% margin of the scale that was released, and guides above the true one; limits at ±6.2 sd.
 
@@ -359,6 +360,7 @@ SNAP = {"snap-ego-facebook/facebook_combined.txt.gz": 293, "snap-wiki-vote/wiki-
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", sorted(SNAP))
+@pytest.mark.alpha(1e-12)
 def test_the_error_on_public_networks_is_below_that_of_the_ladder(name: str) -> None:
     """10,000 draws of each at ε = 1, δ = 1e-6: at most 85% of the ladder's mean error, and half of its margin.
 

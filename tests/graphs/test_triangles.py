@@ -68,11 +68,12 @@ def test_a_large_epsilon_gives_the_exact_answers() -> None:
     assert low <= columns["clustering"].values[0] <= high
 
 
-@pytest.mark.parametrize(("draws", "least"), [(300, 202), pytest.param(2_000, 1_500, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("draws", "least"), [(300, 195), pytest.param(2_000, 1_490, marks=pytest.mark.long)])
 @pytest.mark.parametrize("share", [Fraction(0), Fraction(1, 25), Fraction(1, 4)])
+@pytest.mark.alpha(1.1e-9)
 def test_intervals_cover_as_often_as_they_say(share: Fraction, draws: int, least: int) -> None:
-    """At 80%, fewer of 300 draws than 202 (of 2,000 than 1,500) are covered with probability below 1e-7; intervals are
-    wider than needed."""
+    """At 80%, fewer of 300 draws than 195 (of 2,000 than 1,490) are covered with probability below 1.1e-9; intervals
+    are wider than needed."""
     exact = Adjacency.of_pairs(60, *np.array(network()).T)
     known = ranked(exact)
     given = (triangles(known), *triangle_rungs(known))
@@ -167,8 +168,9 @@ def mean_error(rungs: Rungs, epsilon: float) -> float:
 
 @pytest.mark.claim("S0-10")
 @pytest.mark.parametrize("name", SNAP)
+@pytest.mark.alpha(2e-9)
 def test_errors_on_public_networks_are_those_of_the_literature(name: str) -> None:
-    """20,000 draws: the mean strays by 4.75 standard errors (about 3.4%) with probability below 2.1e-6 each."""
+    """20,000 draws: the mean strays by 6.5 standard errors (about 4.7%) with probability below 1e-9 each."""
     nodes, edges, exact, errors = SNAP[name]
     graph = read(name)
     known = ranked(graph)
@@ -180,7 +182,7 @@ def test_errors_on_public_networks_are_those_of_the_literature(name: str) -> Non
         guided = mean_error(rungs, float(level) * 24 / 25)
         assert guided <= 1.05 * wanted  # as released by default, with a share of ε for the bound of the error
         drawn = np.abs(np.array(sample_ladder(rungs, level, 20_000, SystemWords()), dtype=np.float64))
-        stray = 4.75 * drawn.std() / np.sqrt(drawn.size)
+        stray = 6.5 * drawn.std() / np.sqrt(drawn.size)
         assert abs(drawn.mean() - wanted) <= stray + 0.001 * wanted
         assert abs(drawn.mean() - 2 * wanted) > stray  # the broken twin: half the rate
     assert 2 * (nodes - 2) > errors[1]

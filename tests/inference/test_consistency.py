@@ -49,17 +49,18 @@ def test_a_table_of_nothing_and_a_table_without_cells() -> None:
 
 
 @pytest.mark.claim("S1-06")
+@pytest.mark.alpha(2e-9)
 def test_a_known_total_takes_error_away() -> None:
     """Table (3, 40, 7, 950) under Laplace noise of scale 2: mean l1 error 7.0 adjusted, 7.68 raw (discrete law).
 
-    4,000 tables: standard errors below 0.07, held to 4.75 of them.
+    4,000 tables: standard errors below 0.07, held to 6.5 of them (α below 1e-9 for the two).
     """
     true = np.array([3, 40, 7, 950])
     noisy = true + noise.discrete_laplace(scale=2, size=16_000).reshape(-1, 4)
     raw = np.abs(noisy - true).sum(axis=1)
     adjusted = np.array([np.abs(np.array(nearest_table(row, 1_000)) - true).sum() for row in noisy.tolist()])
-    assert abs(raw.mean() - 4 * 1.919) < 4.75 * raw.std() / len(raw) ** 0.5 + 0.01
-    assert abs(adjusted.mean() - 7.0) < 0.07 * 4.75
+    assert abs(raw.mean() - 4 * 1.919) < 6.5 * raw.std() / len(raw) ** 0.5 + 0.01
+    assert abs(adjusted.mean() - 7.0) < 0.07 * 6.5
     assert adjusted.mean() < raw.mean()
 
 

@@ -75,17 +75,20 @@ ALLOWED = math.sqrt(math.log(2 / 1e-9) / (2 * DRAWS))
 
 
 @pytest.mark.claim("X-01")
+@pytest.mark.alpha(1e-9)
 def test_the_exact_sampler_draws_from_the_law(drawn):
     assert drawn.dtype == np.int64
     assert distance(drawn, Fraction(2)) <= ALLOWED
 
 
 @pytest.mark.parametrize("wrong", [Fraction(22, 10), Fraction(18, 10)])
+@pytest.mark.alpha(1e-9)
 def test_the_twin_with_a_scale_off_by_a_tenth_is_caught(drawn, wrong):
     assert distance(drawn, wrong) > ALLOWED
 
 
 @pytest.mark.claim("X-01")
+@pytest.mark.alpha(1e-10)
 def test_the_moments_of_the_exact_sampler(drawn):
     """Seven standard errors (α about 3e-12 by the central limit): a variance off by 6% or an MAE off by 3% fails."""
     moments = [float(sum(chance(Fraction(2), z) * abs(z) ** power for z in range(-200, 201))) for power in range(5)]
@@ -98,6 +101,7 @@ def test_the_moments_of_the_exact_sampler(drawn):
 
 
 @pytest.mark.claim("X-01")
+@pytest.mark.alpha(1e-40)
 def test_counts_meet_whole_numbers_and_no_others():
     """Wherever a count is made noisy, what comes out is exact: numbers beyond 2^53 would show a float in between."""
     odd = 2**62 + 1

@@ -1,22 +1,23 @@
 """Fresh draws are covered as often as the law says, for one error and for 50 together; 5% less noise is seen.
 
-Each comparison is at ±6 standard errors of a binomial count (α = 2e-9; all of this file together below 1e-7). A law
-whose scale is 5% too small is off by 17 standard errors or more, and passes with a chance below 1e-20.
+Each comparison is by the binomial law of a count at α = 1e-9. A law whose scale is 5% too small is off by 17 standard
+errors or more, and passes with a chance below 1e-20.
 """
 
-import math
 from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from sfumato.laws import DiscreteGaussian, DiscreteLaplace, RoundedGaussian, Sum, SumTerm
 from sfumato.noise import discrete_gaussian, discrete_laplace, rounded_gaussian
+from tests.alpha import likely
 
 F = Fraction
 DRAWS = 2_000_000
-LIMIT = 6
+ALPHA = 1e-9
 SMALLER = F(19, 20)
 
 
@@ -59,29 +60,30 @@ def case(request: pytest.FixtureRequest) -> tuple[Callable, np.ndarray, int]:
 
 
 @pytest.mark.parametrize(("confidence", "numbers"), [(F(19, 20), 1), (F(99, 100), 1), (F(19, 20), 50)])
+@pytest.mark.alpha(ALPHA)
 def test_draws_are_covered_as_often_as_the_law_says(case: tuple, confidence: Fraction, numbers: int) -> None:
     law, sizes, times = case
 
-    def surprise(stated: object) -> float:
-        """How many standard errors the coverage of the stated law's margin lies from what that law says."""
+    def fits(stated: object) -> bool:
+        """Whether the stated law's margin covers as many as that law says."""
         margin = stated.margin(confidence, numbers=numbers)  # type: ignore[attr-defined]
         tail = stated.tail(margin)  # type: ignore[attr-defined]
         assert tail.width < F(1, 10**9)
         own = float(1 - tail.high) ** numbers
         assert own >= confidence
         groups = sizes[: DRAWS // numbers * numbers].reshape(-1, numbers)
-        covered = float((groups <= int(margin * times)).all(axis=1).mean())
-        return abs(covered - own) / math.sqrt(own * (1 - own) / len(groups))
+        return likely(int((groups <= int(margin * times)).all(axis=1).sum()), len(groups), own, alpha=ALPHA)
 
-    assert surprise(law(F(1))) <= LIMIT
-    assert surprise(law(SMALLER)) > LIMIT
+    assert fits(law(F(1)))
+    assert not fits(law(SMALLER))
 
 
+@pytest.mark.alpha(ALPHA)
 def test_a_rounded_sum_covers_at_least_what_it_says() -> None:
-    """On a lattice of 2^40 with 256 cells: at least 95%, less 6 standard errors, and not more than 96%."""
+    """On a lattice of 2^40 with 256 cells: at least 95% by the binomial law, and not more than 96%."""
     wide = DiscreteLaplace(scale=F(2**40))
     law = Sum(parts=(wide, SumTerm(coefficient=F(-1, 3), law=wide)), cells=256)
     errors = 3 * discrete_laplace(scale=2**40, size=DRAWS) - discrete_laplace(scale=2**40, size=DRAWS)
-    covered = float((np.abs(errors) <= int(3 * law.margin(F(19, 20)))).mean())
-    assert 0.95 - LIMIT * math.sqrt(0.95 * 0.05 / DRAWS) <= covered <= 0.96
+    covered = int((np.abs(errors) <= int(3 * law.margin(F(19, 20)))).sum())
+    assert binom.ppf(ALPHA, DRAWS, 0.95) <= covered <= 0.96 * DRAWS
     assert float((np.abs(errors) <= int(3 * law.margin(F(19, 20)) * 9 / 10)).mean()) < 0.95 - 0.004

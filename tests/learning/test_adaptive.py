@@ -4,9 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations_with_replacement
-from math import inf, nan, sqrt
+from math import inf, nan
 
 import pytest
+from scipy.stats import chi2
 
 import sfumato as sf
 from sfumato.core import events
@@ -137,11 +138,12 @@ def spread(noise: Fraction, draws: int = 1500) -> float:
     return sum((follow.told(0, words) / UNIT) ** 2 for _ in range(draws)) / draws
 
 
+@pytest.mark.alpha(1e-9)
 def test_the_count_carries_the_noise_that_it_says() -> None:
-    """α below 4e-8 (±5.5 standard errors of a mean of squares, 1500 draws); finds 25% less noise."""
-    limit = 5.5 * sqrt(2 / 1500)
-    assert abs(spread(Fraction(3)) / 9 - 1) <= limit
-    assert not abs(spread(Fraction(9, 4)) / 9 - 1) <= limit  # the twin
+    """The mean of 1,500 squares by the χ² law: α = 1e-9; noise that is 25% less passes with probability 1e-23."""
+    low, high = (float(chi2.ppf(share, 1500)) / 1500 for share in (5e-10, 1 - 5e-10))
+    assert low <= spread(Fraction(3)) / 9 <= high
+    assert not low <= spread(Fraction(9, 4)) / 9 <= high  # the twin
 
 
 def test_the_clip_goes_where_the_quantile_is_and_is_the_same_everywhere() -> None:
@@ -236,11 +238,12 @@ def test_a_run_follows_its_clip_and_states_what_it_cost() -> None:
     assert here.left.epsilon == 0
 
 
+@pytest.mark.alpha(1e-20)
 def test_a_course_that_is_resumed_keeps_its_clip() -> None:
     moved = run().sensitivity(record(relation="add/remove"), None)
     noise = AdaptiveClip(noise=Fraction(5)).mechanism(run(), Budget(epsilon=1, delta=1e-5), moved)
     first, second = (noise.course(run(), moved, SystemWords()) for _ in range(2))
-    first.observe(torch.zeros(20), torch.ones(20, dtype=torch.bool))
+    first.observe(torch.zeros(100), torch.ones(100, dtype=torch.bool))  # 50 less noise of 5: the clip stays with e^−50
     first.release(torch.zeros(7, dtype=torch.float64))
     second.load(first.state())
     assert second.clip == first.clip != noise.clip

@@ -88,6 +88,7 @@ def test_a_cycle_holds_every_unit_to_its_pattern() -> None:
             assert all(later - earlier >= pattern.separation for earlier, later in pairwise(mine))
 
 
+@pytest.mark.alpha(1e-60)
 def test_buckets_are_uniform_and_independent() -> None:
     """Exact: all sequences of words of three bits; what is open lies in words that were drawn again."""
     cycle = Cycle(steps=3, buckets=3)
@@ -135,12 +136,13 @@ def noise_of(said: CorrelatedSums) -> "np.ndarray[tuple[int, int], np.dtype[np.f
     return np.stack([run.release(torch.zeros(said.parameters)).numpy() / sigma for _ in range(said.steps)])
 
 
+@pytest.mark.alpha(2e-9)
 def test_the_noise_of_the_sums_is_that_of_the_inverse() -> None:
-    """Cov = C⁻¹·C⁻ᵀ, entry by entry. α below 1e-8 (±6.5 standard errors, 15 entries, 8000 numbers).
+    """Cov = C⁻¹·C⁻ᵀ, entry by entry. α below 2e-9 (±6.5 standard errors, 15 entries, 20,000 numbers).
 
-    Noise that is 20% stronger lies 10 standard errors out, and is missed in fewer than 1 of 1e6 runs.
+    Noise that is 20% stronger lies 16 standard errors out, and is missed in fewer than 1 of 1e20 runs.
     """
-    said = sums(steps=5, buckets=5, bands=4, size=8000)
+    said = sums(steps=5, buckets=5, bands=4, size=20_000)
     drawn = noise_of(said)
     found = drawn @ drawn.T / said.parameters
 
@@ -165,6 +167,7 @@ def test_running_totals_carry_less_noise_than_with_independent_draws() -> None:
     assert mean_variance(64) < mean_variance(1) / 3
 
 
+@pytest.mark.alpha(1e-100)
 def test_sums_come_back_and_runs_end() -> None:
     said = sums(steps=3, buckets=3, bands=2, size=2, z=Fraction(1, 1000))
     run = said.open(ONE, SystemWords())

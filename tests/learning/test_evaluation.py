@@ -6,7 +6,6 @@ import pickle
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import product
-from math import sqrt
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Barrier
@@ -14,6 +13,7 @@ from time import sleep
 from typing import Any
 
 import pytest
+from scipy.stats import chi2
 
 import sfumato as sf
 from sfumato.core.query import Dataset
@@ -130,19 +130,21 @@ def test_what_was_told_can_be_verified_and_has_margins(tmp_path: Path) -> None:
     assert release.statement.query.done == 1  # type: ignore[attr-defined]
 
 
-def spread(sigma: float) -> tuple[float, float]:
-    """The noise of 200 evaluations, in parts of what it should be: its mean square, and by how much that may be off."""
+def spread(sigma: float) -> float:
+    """The noise of 200 evaluations, in parts of what it should be: its mean square."""
     evaluator = vault().evaluator(data=held([1.0] * 3), evaluations=200, **SPEND)
     squares = [(evaluator.ask(Sign()).count - 3) ** 2 for _ in range(200)]
-    return sum(squares) / 200 / sigma**2, 5.5 * sqrt(2 / 200)
+    return sum(squares) / 200 / sigma**2
 
 
+@pytest.mark.alpha(1e-9)
 def test_the_counts_carry_the_noise_that_is_stated() -> None:
-    """α below 4e-8 (±5.5 standard errors, 200 draws); finds noise that is a half too small."""
+    """200 draws by the χ² law: α = 1e-9; noise that is a half too small passes with probability 1e-15."""
     sigma = float(query(evaluations=200).mechanism(RECORDS, sf.Budget(**SPEND)).sigma)
-    found, limit = spread(sigma)
-    assert abs(found - 1) <= limit
-    assert not abs(found / 4 - 1) <= limit
+    low, high = (float(chi2.ppf(share, 200)) / 200 for share in (5e-10, 1 - 5e-10))
+    found = spread(sigma)
+    assert low <= found <= high
+    assert not low <= found / 4 <= high
 
 
 def test_units_are_asked_about_one_by_one() -> None:

@@ -52,9 +52,10 @@ def test_a_unit_with_copies_moves_the_sum_no_further(copies: int) -> None:
     assert averaged(copies) > 0.99 * CLIP  # attained: the gradients of this batch are far beyond the clip
 
 
+@pytest.mark.alpha(1e-12)
 def test_copies_that_are_units_of_their_own_are_caught() -> None:
-    """The broken twin: each copy is clipped by itself."""
-    inputs, targets, _ = Multiplied(shifted(1), augmentations=8)(*batch(1), words=SystemWords())
+    """The broken twin: each copy is clipped by itself. The sum of 32 is 7.5 ± 0.6, far from the limit of 1."""
+    inputs, targets, _ = Multiplied(shifted(1), augmentations=32)(*batch(1), words=SystemWords())
     found = clipped_sum(model(), nn.functional.cross_entropy, (inputs[0], targets[0]), clip=CLIP)
     assert norm(found.sums) > 2 * CLIP
 
@@ -92,6 +93,7 @@ def test_users_keep_their_records_and_absent_ones_stay_absent() -> None:
     assert torch.equal(inputs[:, ::2], images)  # the first of the copies is the record itself
 
 
+@pytest.mark.alpha(1e-19)
 def test_draws_are_fresh_and_shifts_reach_every_place() -> None:
     """A draw of nine places is missed by 400 copies with probability below 1e-19."""
     image = torch.zeros((1, 1, 5, 5))

@@ -113,6 +113,7 @@ class Given:
 @pytest.mark.parametrize(
     "oracle", [OptimisedUnary(epsilon=1, values=40), SubsetSelection(epsilon=1, values=40, size=9)]
 )
+@pytest.mark.alpha(1e-9)
 def test_compiled_reports_support_as_stated(oracle, monkeypatch: pytest.MonkeyPatch) -> None:
     """20,000 reports of one value: all counts within 7 standard deviations, α below 1e-8. The twin: another value."""
     monkeypatch.setattr(bitmaps, "_MUCH", 0)

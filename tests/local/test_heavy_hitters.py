@@ -16,6 +16,7 @@ def asked(search: HeavyHitters, texts: list[str]) -> object:
     return reports(search.oracle, places)
 
 
+@pytest.mark.alpha(1e-9)
 def test_planted_texts_are_found() -> None:
     """6,000 persons a round, two texts of 30% and 20%: each is more than 10 standard errors above nobody's."""
     crowd = ["abcd"] * 1800 + ["dd"] * 1200 + ["".join("abcd"[(i >> 2 * j) % 4] for j in range(5)) for i in range(3000)]

@@ -71,6 +71,7 @@ def test_values_are_clamped_rounded_and_never_repeated() -> None:
 
 
 @pytest.mark.parametrize("method", ["normal", "bernstein"])
+@pytest.mark.alpha(1e-9)
 def test_intervals_of_means_cover(method: str) -> None:
     """300 groups of 400; more than 42 misses at 5% have α = 1e-9 by the binomial law. The twin: narrower intervals."""
     asked = HybridMean.calibrated(epsilon=2)

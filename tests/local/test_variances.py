@@ -62,6 +62,7 @@ def test_support_at_full_size_is_exactly_as_stated(kind, epsilon: int, values: i
 
 @pytest.mark.parametrize(("epsilon", "values"), CASES)
 @pytest.mark.parametrize("kind", EVERY)
+@pytest.mark.alpha(2e-9)
 def test_empirical_variances_are_within_two_percent(kind, epsilon: int, values: int) -> None:
     """Surveys of 128 persons with 128 values: n·Var of all estimates or, of 1,024 values, of those that nobody has.
 
@@ -98,6 +99,7 @@ MEANS = [
 
 
 @pytest.mark.parametrize(("asked", "stated"), MEANS, ids=["Duchi", "piecewise", "hybrid"])
+@pytest.mark.alpha(4e-9)
 def test_the_worst_variance_of_a_mean_is_seen_within_two_percent(asked, stated: float) -> None:
     """350,000 reports at the worst value: mean within 6.2 standard errors, variance within 2%; α below 4e-9.
 

@@ -23,7 +23,7 @@ from sfumato.noise import SystemWords, sample_discrete_laplace
 from sfumato.reports.declarations import DECLARATIONS
 
 DRAWS = 100_000
-ALPHA = 1e-8
+ALPHA = 1e-9
 NOISE = DegreeNoise(nodes=3, epsilon=Fraction(1))
 
 
@@ -82,8 +82,9 @@ def test_proposal_times_coin_is_the_law() -> None:
 
 @pytest.mark.claim("S0-03")
 @pytest.mark.parametrize("nodes", [3, 4])
+@pytest.mark.alpha(2 * ALPHA)
 def test_fresh_noise_has_the_law_and_noise_without_the_coin_has_not(nodes: int) -> None:
-    """α = 1e-8; a cell of probability p that is wrong by 15·√(p/100,000) shows. The twin leaves out the coin."""
+    """α = 1e-9; a cell of probability p that is wrong by 15·√(p/100,000) shows. The twin leaves out the coin."""
     mechanism, expected = DegreeNoise(nodes=nodes, epsilon=Fraction(1)), law({3: 30, 4: 16}[nodes], nodes=nodes)
     drawn = mechanism.sample(DRAWS, SystemWords())
     assert drawn.shape == (DRAWS, nodes)
@@ -104,6 +105,7 @@ def test_a_density_of_the_l1_norm_is_independent_and_that_of_the_k_norm_is_not()
     assert (masses * vectors[:, 0] * vectors[:, 1]).sum() / (masses * vectors[:, 0] ** 2).sum() > 0.2
 
 
+@pytest.mark.alpha(1e-12)
 def test_many_nodes_and_scales_beyond_64_bits_are_drawn() -> None:
     for nodes, epsilon, size in ((5000, Fraction(1, 3), 3), (3, Fraction(1, 2**70), 4), (4, Fraction(1, 2**58), 50)):
         drawn = DegreeNoise(nodes=nodes, epsilon=epsilon).sample(size, SystemWords())

@@ -97,6 +97,7 @@ class Silent:
         raise AssertionError("something was drawn")
 
 
+@pytest.mark.alpha(1e-60)
 def test_noise_is_drawn_anew_for_every_number():
     """200 draws of scale 1 are all equal with a chance below 2^−200, and one exceeds 10^6 with less than e^(−10^5)."""
     noisy = Laplace(l1=Fraction(1), scale=Fraction(1)).add_noise([10**7] * 200, SystemWords())
@@ -106,6 +107,7 @@ def test_noise_is_drawn_anew_for_every_number():
     assert Laplace(l1=Fraction(1), scale=Fraction(1)).add_noise([], SystemWords()) == ()
 
 
+@pytest.mark.alpha(1e-60)
 def test_a_sum_beyond_64_bits_is_held_at_the_largest_that_fits():
     """Of 200 draws of scale 1000, half would leave the range on either side."""
     noisy = Laplace(l1=Fraction(1), scale=Fraction(1000)).add_noise([LARGEST, -LARGEST] * 200, SystemWords())

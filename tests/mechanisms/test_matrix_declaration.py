@@ -114,6 +114,7 @@ def test_the_variance_of_each_answer_is_the_covariance_of_the_formula(run: Measu
 
 
 @pytest.mark.parametrize("name", ["optimal prefix", "pure ranges"])
+@pytest.mark.alpha(2e-9)
 def test_fresh_answers_keep_their_margins(name: str) -> None:
     """100,000 answers to the last question, Hoeffding at α = 1e-9: the margin covers, and half of it does not."""
     run, draws = RUNS[name], 100_000

@@ -10,8 +10,8 @@ from sfumato.errors import InvalidInput, Refused
 from sfumato.mechanisms.matrix import Matrix, Measurement, all_range, given, identity, prefix
 from sfumato.mechanisms.matrix.gls import covariance, estimator
 
-DRAWS = 200_000
-LIMIT = 6.5  # standard errors; with 10 entries of a covariance: α < 1e-9 a test, and a fault of 3% is 9 of them
+DRAWS = 500_000
+LIMIT = 6.5  # standard errors; with 10 entries of a covariance: α < 1e-9 a test, and a fault of 3% is 14 of them
 
 
 def widest(measured: Measurement, formula: np.ndarray) -> float:
@@ -25,12 +25,14 @@ def widest(measured: Measurement, formula: np.ndarray) -> float:
 
 
 @pytest.mark.claim("S0-04")
+@pytest.mark.alpha(1e-9)
 def test_the_covariance_of_fresh_answers_is_the_formula() -> None:
     measured = Matrix.optimal(prefix(4), bits=3).measure(sigma_squared=2)
     assert widest(measured, measured.covariance) < LIMIT
 
 
 @pytest.mark.claim("S0-04")
+@pytest.mark.alpha(3e-9)
 def test_the_formula_before_rounding_is_a_broken_twin() -> None:
     measured = Matrix.optimal(prefix(4), bits=2).measure(sigma_squared=2)
     unrounded = Matrix.optimal(prefix(4), bits=20).measure(sigma_squared=2)

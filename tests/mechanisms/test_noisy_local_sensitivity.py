@@ -116,6 +116,7 @@ def test_what_it_is_not_for_is_refused() -> None:
     assert replace(noise, delta=Fraction(1, 2**1000)).shift > 1000
 
 
+@pytest.mark.alpha(1e-19)
 def test_guides_are_held_to_their_range_and_sums_to_64_bits() -> None:
     noise = NoisyLocalSensitivity(nodes=6, leaves=None, epsilon=Fraction(50), guide=Fraction(50), delta=HALF)
     words = SystemWords()

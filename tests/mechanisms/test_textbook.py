@@ -37,8 +37,10 @@ def test_a_count_of_units_that_meet_a_condition_moves_by_one(relation: str) -> N
 
 @pytest.mark.claim("S2-12")
 @pytest.mark.parametrize("epsilon", ["1/2", "1", "3"])
+@pytest.mark.alpha(1e-9)
 def test_laplace_noise_of_scale_sensitivity_over_epsilon(epsilon: str) -> None:
-    """Ratios on a grid; moments and tail of 2,000,000 fresh draws at ±4.75 standard errors; a scale 5% off fails."""
+    """Ratios on a grid; moments and tail of 2,000,000 fresh draws at ±6.5 standard errors (α below 1e-9 for the three);
+    a scale 5% off, which is 15 of them for the tail and more for the moments, fails."""
     scale = 1 / Fraction(epsilon)
     b = float(scale)
     law = DiscreteLaplace(scale=scale * FINE)
@@ -59,7 +61,7 @@ def test_laplace_noise_of_scale_sensitivity_over_epsilon(epsilon: str) -> None:
             ((size**2).mean() - 2 * b**2) / (math.sqrt(20) * b**2 / math.sqrt(DRAWS)),
             ((size > b * math.log(20)).mean() - 0.05) / math.sqrt(0.05 * 0.95 / DRAWS),
         ]
-        return sum(abs(z) > 4.75 for z in off)
+        return sum(abs(z) > 6.5 for z in off)
 
     assert misses(discrete_laplace(scale=scale * FINE, size=DRAWS)) == 0
     assert misses(discrete_laplace(scale=scale * FINE * Fraction(95, 100), size=DRAWS)) == 3

@@ -55,6 +55,7 @@ def test_a_threshold_that_one_person_passes_alone_is_refused() -> None:
 
 
 @pytest.mark.claim("X-03")
+@pytest.mark.alpha(2e-9)
 def test_opendp_2922_the_delta_of_a_threshold_is_not_that_of_one_key_alone() -> None:
     """There δ = 0.0049 was reported for a person with several keys, and 0.0132 to 0.0137 was measured.
 

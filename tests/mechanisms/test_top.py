@@ -112,18 +112,19 @@ def test_every_order_has_exactly_its_probability() -> None:
         assert low <= mass + unresolved
 
 
+@pytest.mark.alpha(1e-9)
 def test_fresh_choices_follow_the_law_and_a_scale_that_is_a_fifth_off_fails() -> None:
-    """χ² at α = 1e-9 with 6,000 draws."""
+    """χ² with 8,000 draws at 1e-11, which it passes in 1e-10 of the runs: some orders are expected 26 times only."""
     rule, words = TopChoice(choices=3, scale=Fraction(3, 2), monotone=False), SystemWords()
     orders = {order: place for place, order in enumerate(permutations(range(4), 3))}
-    drawn = np.bincount([orders[rule.choose(COUNTED, words)] for _ in range(6_000)], minlength=len(orders))
+    drawn = np.bincount([orders[rule.choose(COUNTED, words)] for _ in range(8_000)], minlength=len(orders))
 
     def surprise(scale: Fraction) -> float:
-        expected = peeled(COUNTED, scale, 3) * 6_000
+        expected = peeled(COUNTED, scale, 3) * 8_000
         return float(chi2.sf(((drawn - expected) ** 2 / expected).sum(), len(orders) - 1))
 
-    assert surprise(rule.scale) > 1e-9
-    assert surprise(rule.scale * Fraction(5, 6)) < 1e-9
+    assert surprise(rule.scale) > 1e-11
+    assert surprise(rule.scale * Fraction(5, 6)) < 1e-11
 
 
 def test_the_attacks_law_is_the_law() -> None:
@@ -132,6 +133,7 @@ def test_the_attacks_law_is_the_law() -> None:
     assert float(sum(exact.values())) == pytest.approx(1)
 
 
+@pytest.mark.alpha(1e-100)
 def test_one_choice_is_the_exponential_mechanism_and_all_choices_are_an_order() -> None:
     rule = TopChoice.calibrated(choices=1, sensitivity=1, epsilon=1)
     assert compose([rule.loss(1)]) == compose([Exponential.calibrated(sensitivity=1, epsilon=1).event])

@@ -83,6 +83,7 @@ def test_bits_are_what_the_operating_system_gives(monkeypatch: pytest.MonkeyPatc
     assert asked == [1]
 
 
+@pytest.mark.alpha(1e-70)
 def test_the_key_of_bulk_words_is_what_the_operating_system_gives(monkeypatch: pytest.MonkeyPatch) -> None:
     def words() -> list[int]:
         some = np.zeros(4, dtype=np.uint64)
@@ -94,6 +95,7 @@ def test_the_key_of_bulk_words_is_what_the_operating_system_gives(monkeypatch: p
     assert words() == words()
 
 
+@pytest.mark.alpha(1e-60)
 def test_seeds_do_not_matter() -> None:
     state, legacy = random.getstate(), np.random.get_state()
     draws = []
@@ -125,6 +127,7 @@ def test_wrong_parameters_are_refused(scale, size) -> None:
         discrete_laplace(scale=scale, size=size)
 
 
+@pytest.mark.alpha(1e-100)
 def test_a_draw_beyond_64_bits_is_refused_and_never_wrapped() -> None:
     with pytest.raises(InvalidInput, match="beyond 64 bits"):  # passes by chance with probability below 1e-100
         discrete_laplace(scale=10**40, size=5)

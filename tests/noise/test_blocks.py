@@ -64,6 +64,7 @@ def test_halvings_never_pass_below_the_exponential() -> None:
     assert one - Fraction(1, 10**17) < LEVELS < one
 
 
+@pytest.mark.alpha(1e-19)
 def test_blocks_too_far_to_matter_are_not_looked_at() -> None:
     """Four billion slots, of which ten are good: fails by chance with probability below 2^-64."""
     asked: list[int] = []

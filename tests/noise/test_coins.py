@@ -33,6 +33,7 @@ def test_coins_are_independent_and_draw_the_same_number_of_words_whatever_their_
         assert words.used == 6
 
 
+@pytest.mark.alpha(2e-9)
 def test_fresh_coins_follow_their_chance_and_another_chance_fails() -> None:
     """By Hoeffding's inequality a frequency of n = 480,000 strays by more than 0.00473 with probability below 1e-9."""
     chance = Fraction(3, 10) * (1 << 150)

@@ -220,6 +220,7 @@ def test_floats_and_exact_numbers_accept_the_same(law: ColumnLaw) -> None:
         assert (fast.draw(size, _replay(words)) == exact.draw(size, _replay(words))).all()
 
 
+@pytest.mark.alpha(1e-9)
 def test_floats_that_err_by_more_than_the_window_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     fast, words = sampler(LATTICE[0]), fresh(40_000)
     honest, right = fast.draw(4_000, _replay(words)), Sampler._acceptance

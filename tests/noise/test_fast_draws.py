@@ -67,16 +67,19 @@ CASES = [(name, Fraction(scale)) for name in CDFS for scale in ("1/2", "10", "10
 
 
 @pytest.mark.parametrize(("name", "scale"), CASES, ids=str)
+@pytest.mark.alpha(ALPHA)
 def test_fresh_draws_follow_the_law(name: str, scale: Fraction) -> None:
     assert strays(draws_of(name, scale), CDFS[name](float(scale))) <= BAND, f"false alarm with probability {ALPHA}"
 
 
 @pytest.mark.parametrize(("name", "scale"), [case for case in CASES if case[1] >= 10], ids=str)
 @pytest.mark.parametrize("factor", [Fraction(95, 100), Fraction(105, 100)], ids=["5% less", "5% more"])
+@pytest.mark.alpha(ALPHA)
 def test_a_scale_five_percent_off_fails(name: str, scale: Fraction, factor: Fraction) -> None:
     assert strays(draws_of(name, scale * factor), CDFS[name](float(scale))) > BAND
 
 
+@pytest.mark.alpha(2 * ALPHA)
 def test_coins_fall_as_often_as_claimed_and_five_percent_off_fails() -> None:
     heads = noise.bernoulli_exp(gamma="1/3", size=N)
     assert heads.dtype == np.bool_
@@ -94,6 +97,7 @@ def test_coins_fall_as_often_as_claimed_and_five_percent_off_fails() -> None:
     ],
     ids=["geometric", "gaussian"],
 )
+@pytest.mark.alpha(ALPHA)
 def test_the_slow_references_have_the_same_law(draw: Callable[[], int], request: pytest.FixtureRequest) -> None:
     """With 20,000 draws the band at α = 1e-9 is 0.0232; it catches a scale that is 20% off."""
     draws = np.array([draw() for _ in range(20_000)], dtype=np.int64)
@@ -121,6 +125,7 @@ def test_arrays_have_the_size_asked_for(size: int, scale: str) -> None:
         assert (draws.dtype, draws.shape) == (np.dtype(np.int64), (size,))
 
 
+@pytest.mark.alpha(1e-40)
 def test_beyond_64_bits_the_references_draw_and_nothing_wraps() -> None:
     words = SystemWords()
     for draws in (

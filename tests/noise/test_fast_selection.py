@@ -48,6 +48,7 @@ def test_words_at_a_threshold_are_refined() -> None:
         assert source.used == 2
 
 
+@pytest.mark.alpha(5e-9)
 def test_fresh_selections_follow_the_law_and_a_law_five_percent_off_fails() -> None:
     """By Hoeffding's inequality a frequency of n = 480,000 strays by more than 0.00473 with probability below 1e-9."""
     drawn = noise.select(exponents=[0, "1/2", "1/2", -1], size=480_000)
@@ -64,6 +65,7 @@ def test_nothing_cannot_be_selected_from() -> None:
         noise.select(exponents=[])
 
 
+@pytest.mark.alpha(1e-300)
 def test_a_far_smaller_exponent_is_never_selected_and_costs_nothing() -> None:
     assert set(noise.select(exponents=[0, -(10**12), 0], size=1_000).tolist()) == {0, 2}  # fails by chance: 2^-999
 
@@ -78,6 +80,7 @@ def test_every_order_is_equally_likely(size: int, parts: int, width: int, depth:
     assert unresolved < 1
 
 
+@pytest.mark.alpha(6e-9)
 def test_fresh_orders_are_uniform_and_complete() -> None:
     """24,000 orders of 3: each of the 6 has frequency 1/6 within 0.0212 with α = 1e-9 (Hoeffding)."""
     drawn = [tuple(noise.permutation(size=3).tolist()) for _ in range(24_000)]

@@ -33,6 +33,7 @@ def test_no_words_are_drawn_for_nothing() -> None:
     assert some(SystemWords(), 0) == []
 
 
+@pytest.mark.alpha(1e-10)
 def test_a_new_source_and_a_new_thread_have_keys_of_their_own() -> None:
     shared = SystemWords()
     with ThreadPoolExecutor(8) as pool:
@@ -42,6 +43,7 @@ def test_a_new_source_and_a_new_thread_have_keys_of_their_own() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.alpha(1e-17)
 def test_a_forked_process_has_a_key_of_its_own() -> None:
     source = SystemWords()
     before = some(source)
@@ -56,6 +58,7 @@ def test_a_forked_process_has_a_key_of_its_own() -> None:
     assert len({*before, *there, *here}) == 12
 
 
+@pytest.mark.alpha(1e-17)
 def test_a_spawned_process_has_a_key_of_its_own() -> None:
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         there = pool.apply(_spawned)
@@ -82,6 +85,7 @@ def test_the_key_is_replaced_when_it_has_served(monkeypatch: pytest.MonkeyPatch)
     assert keys == [32, 32]
 
 
+@pytest.mark.alpha(1e-9)
 def test_a_request_longer_than_a_block_is_served_in_parts() -> None:
     drawn = some(SystemWords(), 100_000)
     assert len(set(drawn)) == 100_000  # two equal words have probability below 1e-9

@@ -57,6 +57,7 @@ def test_centre_and_runs_have_their_weights(rungs: Rungs, epsilon: str) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.alpha(9e-9)
 def test_fresh_draws_follow_the_law_and_one_with_another_rate_fails() -> None:
     """By Hoeffding's inequality a frequency of n = 120,000 strays by more than 0.0095 with probability below 1e-9."""
     rungs, many = LADDERS[0], 120_000
@@ -85,6 +86,7 @@ def test_a_ladder_without_rungs_is_its_centre_and_falling_widths_are_refused() -
         Rungs.of([WidthSteps(0, 2, 3, 1), WidthSteps(4, 1, 1, 1)])
 
 
+@pytest.mark.alpha(1e-100)
 def test_very_small_and_very_large_rates_are_drawn() -> None:
     rungs = LADDERS[0]
     assert all(isinstance(z, int) for z in sample_ladder(rungs, Fraction(1, 10**30), 3, SystemWords()))

@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy.special import ndtr
+from scipy.stats import binom
 
 from sfumato import errors
 from sfumato.core import enclosures
@@ -30,13 +31,14 @@ def distance(draws: np.ndarray, sigma: float) -> float:
 
 @pytest.mark.claim("S2-04")
 @pytest.mark.parametrize("sigma", ["1/4", "1", "37/10", "1000", "1099511627776"])
+@pytest.mark.alpha(3 * ALPHA)
 def test_fresh_draws_follow_the_law_and_a_wrong_scale_would_be_seen(sigma: str) -> None:
     scale = float(Fraction(sigma))
     draws = rounded_gaussian(sigma=sigma, size=DRAWS)
     assert distance(draws, scale) < LIMIT
-    assert abs(draws.mean()) < 4.75 * math.sqrt((scale**2 + 0.25) / DRAWS)  # the moments of N(0, σ²), rounded
+    assert abs(draws.mean()) < 6.5 * math.sqrt((scale**2 + 0.25) / DRAWS)  # the moments of N(0, σ²), rounded
     if scale >= 1:
-        assert draws.astype(float).var() == pytest.approx(scale**2 + 1 / 12, rel=4.75 * math.sqrt(2 / DRAWS))
+        assert draws.astype(float).var() == pytest.approx(scale**2 + 1 / 12, rel=6.5 * math.sqrt(2 / DRAWS))
     if scale >= 1:
         assert distance(rounded_gaussian(sigma=Fraction(sigma) * 95 / 100, size=DRAWS), scale) > LIMIT
 
@@ -76,6 +78,7 @@ def test_with_short_words_the_acceptance_is_bracketed_by_its_definition(step: in
                 assert vector == answer
 
 
+@pytest.mark.alpha(ALPHA)
 def test_short_words_give_the_same_law() -> None:
     """All of it on 8-bit acceptance words: refining decides often, and the law must not show it (α = 1e-9, DKW)."""
     from sfumato.noise.rounding import sample_rounded_gaussian  # the alias table itself needs 64-bit words
@@ -98,6 +101,7 @@ def test_the_polynomial_is_within_its_stated_error() -> None:
     assert np.abs(_exp(x.copy()) - np.exp(-x)).max() < 2.0**-32
 
 
+@pytest.mark.alpha(ALPHA)
 def test_the_mechanism_adds_it_and_holds_sums_at_64_bits() -> None:
     mechanism = Gaussian.calibrated(l2=1, epsilon=1, delta=1e-5)
     noisy = mechanism.add_noise([0, 2**63 - 1, 5], SystemWords())
@@ -110,5 +114,4 @@ def test_the_mechanism_adds_it_and_holds_sums_at_64_bits() -> None:
         rounded_gaussian(sigma=2**60, size=1)
     sample = np.abs(rounded_gaussian(sigma=mechanism.sigma, size=200_000))
     law = RoundedGaussian(sigma=mechanism.sigma)
-    outside = float((sample > law.margin(0.95)).mean())
-    assert outside <= 0.05 + 4.75 * math.sqrt(0.05 * 0.95 / 200_000)
+    assert (sample > law.margin(0.95)).sum() <= binom.isf(ALPHA, 200_000, 0.05)

@@ -1,6 +1,6 @@
 """Streams as a user opens them: what they add to a series, what a person can do to them, and what is charged for it.
 
-Where draws are compared with a law, α is below 1e-8: 10% are 5.9 standard errors of 2,000 Gaussian draws.
+Where draws are compared with a law, α is below 1e-9: 10% are 6.6 standard errors of 2,500 Gaussian draws.
 """
 
 import math
@@ -35,9 +35,10 @@ def person() -> Any:
 
 @pytest.mark.claim("S4-18", "X-02")
 @pytest.mark.parametrize("strategy", ["best", "increments"])
+@pytest.mark.alpha(1e-9)
 def test_the_filter_finds_a_person_in_a_running_stream_no_better_than_the_charge_says(strategy: str) -> None:
-    """2,000 streams of nobody, side by side: the adversary's score of somebody who came in all 24 steps is N(0, 1)."""
-    wards = [f"ward {place}" for place in range(2000)]
+    """2,500 streams of nobody, side by side: the adversary's score of somebody who came in all 24 steps is N(0, 1)."""
+    wards = [f"ward {place}" for place in range(2500)]
     home = vault(person())
     declared = home.stream(
         name="wards", version="1", horizon=24, groups=wards, limit=sf.Limit(groups=24, rows_per_group=1)
@@ -53,6 +54,7 @@ def test_the_filter_finds_a_person_in_a_running_stream_no_better_than_the_charge
 
 
 @pytest.mark.claim("S4-16", "S4-19")
+@pytest.mark.alpha(1e-8)
 def test_ways_through_a_building_are_read_off_event_level_streams_and_not_off_user_level_ones() -> None:
     """The same invented people and rooms, each stream opened, told and closed: ε = 16 for an event, ε = 1 for a person.
 

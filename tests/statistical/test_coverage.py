@@ -1,6 +1,6 @@
 """Intervals cover as often as they say: drawn noise against each law's own coverage, and never below the nominal level.
 
-Each comparison is an exact binomial test at α = 1e-9, some 60 in all. The twin draws noise 5% too wide and must be
+Each comparison is an exact binomial test at α = 1e-10, some 100 in all. The twin draws noise 5% too wide and must be
 refuted by the same test.
 """
 
@@ -19,7 +19,7 @@ from sfumato.inference.inversion import Spread
 from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.inference.ratio import FINE, ratio_ends
 
-ALPHA = 1e-9
+ALPHA = 1e-10
 LEVELS = [Fraction(1, 2), Fraction(9, 10), Fraction(19, 20), Fraction(99, 100)]
 
 Counts = npt.NDArray[np.int64]
@@ -46,6 +46,7 @@ LAWS: list[Law] = [
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
+@pytest.mark.alpha(4 * ALPHA)
 def test_one_number(law: Law) -> None:
     sizes = np.abs(draw(law, 400_000))
     for level in LEVELS:
@@ -56,6 +57,7 @@ def test_one_number(law: Law) -> None:
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
+@pytest.mark.alpha(4 * ALPHA)
 def test_fifty_numbers_at_once(law: Law) -> None:
     largest = np.abs(draw(law, 50 * 40_000).reshape(-1, 50)).max(axis=1)
     for level in LEVELS:
@@ -65,6 +67,7 @@ def test_fifty_numbers_at_once(law: Law) -> None:
         assert agrees(int((largest <= margin).sum()), len(largest), coverage)
 
 
+@pytest.mark.alpha(ALPHA)
 def test_a_law_that_is_5_percent_too_narrow_is_refuted() -> None:
     law = laws.DiscreteLaplace(scale=Fraction(10))
     sizes = np.abs(draw(law, 400_000, factor=Fraction(105, 100)))
@@ -72,6 +75,7 @@ def test_a_law_that_is_5_percent_too_narrow_is_refuted() -> None:
     assert not agrees(int((sizes <= margin).sum()), len(sizes), float(1 - law.tail(margin).high))
 
 
+@pytest.mark.alpha(8 * ALPHA)
 def test_continuous_laws_cover_what_is_drawn_on_a_fine_lattice() -> None:
     """Noise on the lattice 2⁻³⁰ is the continuous law but for steps that no count of 400,000 can see."""
     fine = 2**30
@@ -97,6 +101,7 @@ SUMS = [
 
 
 @pytest.mark.parametrize("terms", SUMS, ids=lambda terms: f"{len(terms)} parts")
+@pytest.mark.alpha(8 * ALPHA)
 def test_sums(terms: list[tuple[Fraction, Law]]) -> None:
     size = 100_000
     total = sum(float(coefficient) * draw(law, size) for coefficient, law in terms)
@@ -130,6 +135,7 @@ def forms(
 
 
 @pytest.mark.parametrize(("value", "other", "law", "other_law", "shared"), RATIOS)
+@pytest.mark.alpha(4 * ALPHA)
 def test_the_true_ratio_is_left_possible_as_often_as_stated(
     value: int, other: int, law: Law, other_law: Law, shared: Shared
 ) -> None:
@@ -156,6 +162,7 @@ def test_the_true_ratio_is_left_possible_as_often_as_stated(
 @pytest.mark.parametrize(
     ("level", "size"), [(Fraction(1, 2), 50), pytest.param(Fraction(9, 10), 150, marks=pytest.mark.long)]
 )
+@pytest.mark.alpha(2 * ALPHA)
 def test_whole_intervals_of_ratios(level: Fraction, size: int) -> None:
     """At one half also few draws leave some outside: all of 50 within, with up to 0.6 covered, has P < 1e-11."""
     law = LAWS[2]

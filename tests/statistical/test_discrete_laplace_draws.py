@@ -34,6 +34,7 @@ def empirical(scale: Fraction) -> np.ndarray:
 
 
 @pytest.mark.parametrize("scale", SIZES, ids=str)
+@pytest.mark.alpha(3 * ALPHA)
 def test_draws_follow_the_law_and_not_one_with_a_scale_2_percent_off(scale: Fraction) -> None:
     found = empirical(scale)
     assert np.abs(found - distribution(float(scale))).max() <= BOUNDS[scale]
@@ -48,6 +49,7 @@ def test_the_stated_power_is_real(scale: Fraction) -> None:
         assert apart > 2 * BOUNDS[scale]
 
 
+@pytest.mark.alpha(ALPHA)
 def test_neighbouring_draws_are_independent_in_sign() -> None:
     """Hoeffding at α = 1e-9: finds a correlation of signs above 0.01."""
     signs = np.sign(discrete_laplace(scale=3, size=2_000_000))

@@ -45,6 +45,7 @@ def fairness(choices: Counter[tuple[int, ...]]) -> float:
 
 
 @pytest.mark.long
+@pytest.mark.alpha(ALPHA)
 def test_all_choices_of_groups_are_equally_likely() -> None:
     table = everyone_everywhere()
     total: Counter[tuple[int, ...]] = Counter()
@@ -57,6 +58,7 @@ def test_all_choices_of_groups_are_equally_likely() -> None:
 
 
 @pytest.mark.parametrize("person", ["one person", 0, 1, -7, 2**40])
+@pytest.mark.alpha(2 * ALPHA)
 def test_the_choice_of_one_person_is_fair_over_secrets(person: str | int) -> None:
     """The same, with the secret as the only thing that changes; the marks are worked out by hand."""
     total: Counter[tuple[int, ...]] = Counter()
@@ -68,6 +70,7 @@ def test_the_choice_of_one_person_is_fair_over_secrets(person: str | int) -> Non
 
 
 @pytest.mark.long
+@pytest.mark.alpha(ALPHA)
 def test_the_choices_of_two_persons_have_nothing_to_do_with_each_other() -> None:
     """Neighbouring whole numbers, under one secret: both keep the same groups as often as chance has it."""
     same = 0
@@ -82,6 +85,7 @@ def test_the_choices_of_two_persons_have_nothing_to_do_with_each_other() -> None
 
 
 @pytest.mark.parametrize("twin", ["a hash of one hexadecimal digit", "a hash of the person alone"])
+@pytest.mark.alpha(ALPHA)
 def test_twin_an_unfair_hash_is_caught(twin: str) -> None:
     import ibis
 

@@ -9,7 +9,7 @@ from scipy.stats import binom
 import sfumato as sf
 from sfumato.core.release import Release
 
-ALPHA = 1e-8  # of each statistical test that counts how often an interval holds
+ALPHA = 1e-9  # of each statistical test that counts how often an interval holds
 
 
 def released(

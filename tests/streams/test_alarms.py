@@ -55,7 +55,7 @@ def test_cusum_sees_a_small_change_that_no_single_step_shows() -> None:
 
 
 STEADY, CHANGED, DRIFT, LEVEL = 10, 20, 13, 30
-RUNS, ALPHA = 600, 1e-8
+RUNS, ALPHA = 600, 1e-9
 
 
 def alarm_law(threshold_scale: float, query_scale: float) -> list[float]:
@@ -80,10 +80,11 @@ def farthest(first: list[int], law: list[float]) -> float:
 
 
 @pytest.mark.long
+@pytest.mark.alpha(2 * ALPHA)
 def test_cusum_raises_false_alarms_and_is_late_as_often_as_its_noise_says() -> None:
-    """Ten steady steps, then a change: the law of the first alarm within the DKW band, α = 1e-8.
+    """Ten steady steps, then a change: the law of the first alarm within the DKW band, α = 1e-9.
 
-    The smallest fault that is sure to be found moves the law by twice the band, 0.25. The twin, whose queries get
+    The smallest fault that is sure to be found moves the law by twice the band, 0.27. The twin, whose queries get
     twice the noise, moves it by 0.39.
     """
     asked = (

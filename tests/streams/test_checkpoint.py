@@ -334,6 +334,7 @@ def test_no_id_of_a_person_stops_a_stream(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["best", "square root", "tree"])
+@pytest.mark.alpha(1e-9)
 def test_a_stream_that_keeps_nothing_goes_on_from_its_state(home: Home, tmp_path: Path, strategy: str) -> None:
     vault = Vault(unit=UNIT, ledger=home.url, account="er", key=home.key, anchor=home.anchor)
     asked_of = vault.stream(name="er", version="1", horizon=700).running_total(strategy=strategy, keep=False)

@@ -1,4 +1,4 @@
-"""Consistency of several releases: sums agree, no release alone is more exact, the intervals hold. α = 1e-8."""
+"""Consistency of several releases: sums agree, no release alone is more exact, the intervals hold. α = 1e-9."""
 
 from dataclasses import replace
 
@@ -39,6 +39,7 @@ def test_the_fit_has_the_variance_that_theory_gives_it_and_not_more_than_either_
 
 
 @pytest.mark.long
+@pytest.mark.alpha(2e-9)
 def test_the_intervals_cover_and_a_twin_without_one_of_the_noises_does_not() -> None:
     """Days from hours and days, over independent draws; the twin counts the noise of the hours alone."""
     held, twin = [], []
@@ -68,6 +69,7 @@ def test_laplace_and_gaussian_noise_go_together() -> None:
     assert inside(DAYS[:2], found.interval(confidence=1 - 1e-9)).all()
 
 
+@pytest.mark.alpha(2e-9)
 def test_from_zero_on_it_is_less_wrong_and_covers_as_often() -> None:
     quiet = np.zeros(24, dtype=np.int64)
     quiet[10] = 400

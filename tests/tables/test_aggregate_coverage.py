@@ -105,11 +105,13 @@ def law_for(name: str, kind: str) -> Law:
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["laplace", "gaussian"])
 @pytest.mark.parametrize("name", TRUTHS)
+@pytest.mark.alpha(ALPHA)
 def test_intervals_cover_at_least_as_often_as_they_say(name: str, kind: str) -> None:
     times = TIMES if LONG else FEWER[kind].get(name, TIMES)
     assert not refuted(covered(name, law_for(name, kind), times), times)
 
 
 @pytest.mark.parametrize("name", ["count", "mean"])
+@pytest.mark.alpha(ALPHA)
 def test_noise_that_is_too_wide_is_refuted(name: str) -> None:
     assert refuted(covered(name, law_for(name, "gaussian"), TIMES, wider=Fraction(13, 10)), TIMES)

@@ -161,6 +161,7 @@ def added_error(values: Sequence[float], *, factor: Fraction = Fraction(1)) -> t
 
 @pytest.mark.claim("S2-14")
 @pytest.mark.parametrize("values", [[120.0] * 50, [80.0, 220.0] * 25], ids=["all alike", "far apart"])
+@pytest.mark.alpha(1e-9)
 def test_noise_adds_its_variance_over_n_squared_whatever_the_data(values: list[float]) -> None:
     """The mean square of Laplace draws has a relative standard error of √(5/n): 1% is 6.3 of them (α < 1e-9)."""
     found, expected = added_error(values)
@@ -170,6 +171,7 @@ def test_noise_adds_its_variance_over_n_squared_whatever_the_data(values: list[f
 
 
 @pytest.mark.claim("S2-14")
+@pytest.mark.alpha(1e-12)
 def test_the_wrong_scale_is_noticed_and_active_clipping_adds_a_bias_of_its_own() -> None:
     found, expected = added_error([120.0] * 50, factor=Fraction(103, 100))
     assert abs(found / expected - 1) > 0.01

@@ -156,6 +156,7 @@ def test_nothing_found_is_an_answer_too(counted: bool) -> None:
     assert verify(release.certificate.document).consistent
 
 
+@pytest.mark.alpha(1e-10)
 def test_a_key_of_one_person_is_shown_as_rarely_as_the_delta_says() -> None:
     """2,000 draws of 100 keys that one person has each, at δ = 1/1000 for a person: 200 are expected, and a tenth more
     would not be noticed; 300 or more have a chance below 1e-10. The twin with ten times the δ must be noticed."""

@@ -64,6 +64,7 @@ PREVIEWED = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("case", PREVIEWED)
+@pytest.mark.alpha(1e-9)
 def test_a_preview_is_not_smaller_than_the_error_at_the_end_of_the_range(case: str) -> None:
     """All values lie at the low bound, the worst place; the margin told beforehand covers 94.5% of the errors at least.
 

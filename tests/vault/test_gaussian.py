@@ -79,6 +79,7 @@ def test_accuracy_first_with_a_delta(wide: Table) -> None:
     assert question.preview(epsilon=with_delta, delta=DELTA).margin <= 60
 
 
+@pytest.mark.alpha(5e-9)
 def test_noise_is_really_drawn_and_of_the_size_stated(wide: Table) -> None:
     """Forty rounded Gaussians of σ about 28: their sum of squares has the χ² law, and α = 1e-9.
 

@@ -240,6 +240,7 @@ def test_classes_are_whole_numbers() -> None:
     assert right(lambda record: 0.0, np.zeros((1, 1)), np.zeros(1), (0,)) == 1
 
 
+@pytest.mark.alpha(1e-20)
 def test_logits_are_released_where_they_lie_and_held_at_a_bound_that_is_told() -> None:
     fine = LogitRelease.for_budget(epsilon=1, delta=1e-5, l2="1e-6", keys=2)
     first, second = fine.release([5.0, 3.0], SystemWords())

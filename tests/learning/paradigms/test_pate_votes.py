@@ -384,6 +384,7 @@ def test_the_exact_law_of_confident_answers_keeps_the_promise_and_checks_must_be
     assert broken
 
 
+@pytest.mark.alpha(1e-20)
 def test_confident_answers_are_few_and_where_teachers_agree() -> None:
     noise = ConfidentMax(questions=6, classes=3, answers=2, threshold=50, check_sigma=Fraction(1), sigma=Fraction(1))
     sure, torn = [0, 100, 0], [34, 33, 33]
