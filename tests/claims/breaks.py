@@ -457,7 +457,7 @@ def the_rank_of_a_quantile_is_off_by_a_tenth(original: Any) -> Any:
 
 @broken("sfumato.governance.ledger_state:admit", claims=["S1-23", "S1-19", "S1-24", "X-10"])
 def the_ledger_lets_caps_be_passed(_original: Any) -> Any:
-    return lambda books, entry: None
+    return lambda state, entry: None
 
 
 @broken("sfumato.accounting.filters:BasicFilter.admits", claims=["S4-03"], fast=True)

@@ -31,7 +31,7 @@ class Clock:
 
 
 def books_of(ledger: Ledger) -> tuple[MemoryLedgerState, MemoryLedgerState]:
-    """The books as the database keeps them, and as the record alone gives them."""
+    """The state as the database keeps it, and as the record alone gives it."""
     with ledger.record.reading() as transaction:
         kept = MemoryLedgerState(
             kept={balance.name: balance for balance in transaction.balances()},

@@ -267,18 +267,18 @@ def test_an_entry_that_does_not_state_the_losses_is_not_entered(home: Home) -> N
     ledger.account("hospital/oncology/trial", unit=PATIENT).reserve(EVENTS[0][0], datasets=[VISITS], event=EVENTS[0][1])
     with ledger.record.reading() as transaction:
         rows = list(transaction.rows())
-    books, entry = replay(rows[:-1]), rows[-1].entry
+    state, entry = replay(rows[:-1]), rows[-1].entry
     assert isinstance(entry, Reserved)
-    admit(books, entry)
+    admit(state, entry)
     with pytest.raises(Refused, match="states no"):
-        admit(books, replace(entry, losses=entry.losses[1:]))
+        admit(state, replace(entry, losses=entry.losses[1:]))
     for wrong in (
         (*entry.losses, ("account hospital/oncology", Fraction(1))),
         (*entry.losses, entry.losses[0]),
         ((entry.losses[0][0], Fraction(-1)), *entry.losses[1:]),
     ):
         with pytest.raises(LedgerError, match="no filter counts"):
-            admit(books, replace(entry, losses=wrong))
+            admit(state, replace(entry, losses=wrong))
 
 
 def test_a_gap_uses_up_every_filter_and_is_replayed(home: Home) -> None:
@@ -287,15 +287,15 @@ def test_a_gap_uses_up_every_filter_and_is_replayed(home: Home) -> None:
     with ledger.record.reading() as transaction:
         rows = list(transaction.rows())
     gap = Recovered(at=rows[-1].entry.at, reason="a lost disk", anchored="", lost=0, gap=Budget(epsilon="1/3"))
-    books = replay([*rows, Row.after(rows[-1].number, rows[-1].digest, gap)])
-    for balance in books.balances():
+    state = replay([*rows, Row.after(rows[-1].number, rows[-1].digest, gap)])
+    for balance in state.balances():
         if balance.filter_cap is None:
             assert balance.epsilon_spent == EVENTS[0][0].epsilon + Fraction(1, 3)
             continue
         assert (balance.filter_spent, balance.filter_left, balance.left) == (balance.filter_cap, 0, Budget.none())
         with pytest.raises(BudgetExceeded):
             balance.admit(Budget.none(), Fraction(1, 10**20))
-    assert books.balance("account hospital/oncology/trial") != replay(rows).balance("account hospital/oncology/trial")
+    assert state.balance("account hospital/oncology/trial") != replay(rows).balance("account hospital/oncology/trial")
 
 
 @filtered

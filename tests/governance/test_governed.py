@@ -431,15 +431,15 @@ def test_another_ledger_cannot_use_a_signed_vote(home: Home) -> None:
     ledger = governed(home, board=replace(BOARD, keys=(("ben", key.public_text),)))
     number = asked(ledger)
     cast = Vote(proposal=number, at=ledger.head().head.at, voter="ben", choice=Choice.YES, reason="")
-    government = ledger.government()
+    decisions = ledger.decision_state()
     for identifier, fits in ((ledger.identifier, True), ("0" * 32, False)):
-        signature = replace(government, ledger=identifier).signed(cast, key)
+        signature = replace(decisions, ledger=identifier).signed(cast, key)
         entry = Acted(at=cast.at, act=cast, signature=signature)
         if fits:
-            government.after(99, entry)
+            decisions.after(99, entry)
         else:
             with pytest.raises(Refused, match="not signed"):
-                government.after(99, entry)
+                decisions.after(99, entry)
 
 
 def test_a_stored_answer_goes_to_nobody_whom_the_terms_leave_out(
@@ -545,7 +545,7 @@ def test_a_replay_of_decisions_follows_from_the_record_alone(home: Home) -> None
     passed(ledger, asked(ledger))
     passed(ledger, asked(ledger, Action.RAISE, account=ACCOUNT, amount=TENTH))
     with ledger.record.reading() as transaction:
-        assert replay(transaction.rows()).decided == transaction.government()
+        assert replay(transaction.rows()).decided == transaction.decision_state()
     assert datetime.fromisoformat(ledger.minutes().decisions[0].at).tzinfo == UTC
     assert Dataset(name="visits", edition="2026-10") == VISITS
 

@@ -73,7 +73,7 @@ def test_eight_spenders_at_once_that_are_killed_anywhere(home: Home, kills: int)
             killed += code == -9
             met |= {step} if code == -9 else set()
         ledger = home.open()
-        if turn % 4 == 0:  # no charge was entered above a cap, and all books follow from the record
+        if turn % 4 == 0:  # no charge was entered above a cap, and the whole state follows from the record
             assert ledger.verify() == ()
         (spent,) = {balance.epsilon_spent for balance in ledger.balances()}
         reserved = sum("reserved" in words for words in told.values())

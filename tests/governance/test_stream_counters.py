@@ -94,7 +94,7 @@ def test_a_count_that_was_set_back_is_found(home: Home) -> None:
     account.advance(charge, 1, "b", datasets=[VISITS])
     home.unlocked(f"UPDATE charge SET place = 0, holder = 'a' WHERE number = {charge.number}")
     (finding,) = account.ledger.verify()
-    assert f"the charge {charge.number} in the books does not follow" in finding.problem
+    assert f"the charge {charge.number} in the stored state does not follow" in finding.problem
 
 
 def test_a_record_that_skips_a_place_is_found(home: Home) -> None:

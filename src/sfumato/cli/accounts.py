@@ -121,7 +121,7 @@ def allot(
     with opened(ledger) as book:
         book.allot(path, policy, reason=reason)
         caps = {balance.name: balance.cap for balance in book.balances()}
-        locked = dict(book.government().reserves).get(path)
+        locked = dict(book.decision_state().reserves).get(path)
     shares = {name: caps[account_line(f"{path}/{name}")] for name, _ in (_pair(text) for text in share)}
     if as_json:
         say_json(

@@ -22,7 +22,7 @@ __all__ = ["approvals_of", "check_charge", "lines_of", "standing_lines"]
 
 
 def lines_of(
-    books: LedgerState,
+    state: LedgerState,
     path: str,
     *,
     unit: Unit,
@@ -31,17 +31,17 @@ def lines_of(
     reads: tuple[str, str] | None,
 ) -> tuple[str, ...]:
     """The names of all balances that a charge counts against: levels, datasets, populations, windows, lifetimes."""
-    return (*standing_lines(books, path, unit=unit, datasets=datasets), *_windows(books, path, cost, reads))
+    return (*standing_lines(state, path, unit=unit, datasets=datasets), *_windows(state, path, cost, reads))
 
 
-def standing_lines(books: LedgerState, path: str, *, unit: Unit, datasets: Sequence[Dataset]) -> tuple[str, ...]:
+def standing_lines(state: LedgerState, path: str, *, unit: Unit, datasets: Sequence[Dataset]) -> tuple[str, ...]:
     """Those of them that do not depend on which days are read."""
     lines = [account_line(level) for level in levels_of(path)]
-    editions = [(dataset, books.edition(dataset)) for dataset in datasets]
+    editions = [(dataset, state.edition(dataset)) for dataset in datasets]
     people = (population_line(edition.population) for _, edition in editions if edition is not None)
-    books.gather([*lines, *(dataset_line(dataset.name) for dataset in datasets), *people])
+    state.gather([*lines, *(dataset_line(dataset.name) for dataset in datasets), *people])
     for level, line in zip(levels_of(path), lines, strict=True):
-        if books.balance(line) is None:
+        if state.balance(line) is None:
             raise NotDeclared(
                 f"the account {level!r} is not open; nothing was read and nothing was spent. Have it opened: "
                 f"sfumato account open {level}"
@@ -59,14 +59,14 @@ def standing_lines(books: LedgerState, path: str, *, unit: Unit, datasets: Seque
             )
         lines += [dataset_line(dataset.name), population_line(edition.population)]
     for line in lines:
-        balance = books.balance(line)
+        balance = state.balance(line)
         if balance is not None:
             check_unit(balance, unit)
     return tuple(dict.fromkeys(lines))
 
 
 def approvals_of(
-    books: LedgerState,
+    state: LedgerState,
     datasets: Sequence[Dataset],
     *,
     purpose: str | None,
@@ -75,32 +75,32 @@ def approvals_of(
     cost: Budget,
 ) -> tuple[int, ...]:
     """The approvals that a release of these datasets rests on; refused where it may not be made."""
-    government = books.government()
+    decisions = state.decision_state()
     names = sorted({dataset.name for dataset in datasets})
-    found = [government.permit(name, purpose, recipient, at=at, cost=cost) for name in names]
+    found = [decisions.permit(name, purpose, recipient, at=at, cost=cost) for name in names]
     return tuple(number for number in found if number is not None)
 
 
-def check_charge(books: LedgerState, entry: Reserved) -> None:
+def check_charge(state: LedgerState, entry: Reserved) -> None:
     """Refuse a charge that leaves out a balance, or that terms and board did not allow when it was entered."""
     lines = lines_of(
-        books, entry.account.name, unit=entry.unit, datasets=entry.datasets, cost=entry.cost, reads=entry.reads
+        state, entry.account.name, unit=entry.unit, datasets=entry.datasets, cost=entry.cost, reads=entry.reads
     )
     if entry.lines != lines:
         raise LedgerError("a charge does not count against all that it draws on; it was not entered.")
     approvals = approvals_of(
-        books, entry.datasets, purpose=entry.purpose, recipient=entry.recipient, at=entry.at, cost=entry.cost
+        state, entry.datasets, purpose=entry.purpose, recipient=entry.recipient, at=entry.at, cost=entry.cost
     )
     if entry.approvals != approvals:
         raise LedgerError("a charge rests on other approvals than those in force; it was not entered.")
 
 
-def _windows(books: LedgerState, path: str, cost: Budget, reads: tuple[str, str] | None) -> list[str]:
+def _windows(state: LedgerState, path: str, cost: Budget, reads: tuple[str, str] | None) -> list[str]:
     """The windows that a charge counts in, and the lifetimes, for every level that has windows."""
     if reads is not None and (type(reads) is not tuple or [type(day) for day in reads] != [str, str]):
         raise InvalidInput("reads must be the first and the last day of the data, as text; nothing was read or spent.")
     found: list[str] = []
-    declared = books.government().windows
+    declared = state.decision_state().windows
     for level in levels_of(path) if declared else ():
         windows = declared.get(level)
         if windows is None:

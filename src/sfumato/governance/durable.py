@@ -252,7 +252,7 @@ class DurableLedger:
         editions = [transaction.edition(dataset) for dataset in datasets]
         if not charge.started or any(edition is None or edition.closed for edition in editions):
             raise Refused(f"what charge {charge.number} pays for may not be read; nothing was released.")
-        if transaction.government().recovered > charge.number:
+        if transaction.decision_state().recovered > charge.number:
             raise Refused(
                 f"entries of this ledger were lost after charge {charge.number}, and nobody knows how far its "
                 "stream had gone; nothing was released, and the charge counts. Open another stream."
@@ -345,7 +345,7 @@ class DurableLedger:
 
 
 def _shut(transaction: Transaction, dataset: Dataset, stored: Stored) -> bool:
-    closed = transaction.government().closed
+    closed = transaction.decision_state().closed
     last = max((closed.get(name, 0) for name in stored.names), default=0)
     return last > 0 and transaction.declared(dataset) < last
 
@@ -374,5 +374,5 @@ def certificate_at(transaction: Transaction, number: int, question: str | None) 
     row = transaction.row(number)
     entry = None if row is None or row.digest != row.expected else row.entry
     if not isinstance(entry, Committed) or question not in (None, entry.question):
-        raise LedgerError(f"entry {number} is not the answer that the books say it is; nothing was delivered.")
+        raise LedgerError(f"entry {number} is not the answer that the stored state says it is; nothing was delivered.")
     return entry.certificate

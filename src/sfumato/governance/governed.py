@@ -58,7 +58,7 @@ class _Now:
 
     transaction: "Transaction"
     at: str
-    government: DecisionState
+    decisions: DecisionState
 
 
 class Governed(ABC):
@@ -71,7 +71,7 @@ class Governed(ABC):
         """Enter what ``make`` returns, in one transaction, and anchor it."""
 
     @abstractmethod
-    def government(self) -> DecisionState:
+    def decision_state(self) -> DecisionState:
         """What was decided and declared so far."""
 
     @abstractmethod
@@ -80,12 +80,12 @@ class Governed(ABC):
 
     def board(self) -> Board | None:
         """Who decides; None where no board was seated."""
-        minutes = self.government().minutes
+        minutes = self.decision_state().minutes
         return None if minutes is None else minutes.board
 
     def minutes(self) -> "Minutes":
         """All that the board was asked, and how it decided."""
-        return self.government().sitting()
+        return self.decision_state().sitting()
 
     def seat(self, board: Board, *, by: str, reason: str, proposal: int | None = None) -> None:
         """Seat a board: from now on a release needs terms and an approval, and caps rise by decision alone.
@@ -104,14 +104,14 @@ class Governed(ABC):
         """Declare what a dataset may be used for; new terms end the approvals that older ones had."""
 
         def make(transaction: "Transaction", at: str) -> list[Entry]:
-            known = transaction.government().terms.get(terms.dataset)
+            known = transaction.decision_state().terms.get(terms.dataset)
             return [] if known is not None and known[0] == terms else [TermsDeclared(at=at, terms=terms)]
 
         self._enter(make)
 
     def terms(self, dataset: str) -> "Terms | None":
         """The terms of a dataset as they are now."""
-        known = self.government().terms.get(dataset)
+        known = self.decision_state().terms.get(dataset)
         return None if known is None else known[0]
 
     def propose(
@@ -133,13 +133,13 @@ class Governed(ABC):
 
         def act(now: _Now) -> BoardEntry:
             nonlocal number
-            number = len(now.government.sitting().proposals) + 1
+            number = len(now.decisions.sitting().proposals) + 1
             if account is not None:
                 asked_for(now.transaction, account)
             for dataset in datasets if action is Action.DATASET else ():
                 asked_for(now.transaction, dataset_line(dataset))  # people and cap are fixed before anybody votes
             named = (*datasets, *sorted(touched(now.transaction, account) - set(datasets)))
-            where = {site for dataset in named for site in now.government.sites_of(dataset)}
+            where = {site for dataset in named for site in now.decisions.sites_of(dataset)}
             return Proposal(
                 number=number,
                 at=now.at,
@@ -222,7 +222,7 @@ class Governed(ABC):
             above = asked_for(transaction, path)
             if above.name != account_line(path) or people(above.unit) != people(windows.unit):
                 raise Refused(f"{path!r} is not an account with the unit of these windows; no window was opened.")
-            if path in transaction.government().windows:
+            if path in transaction.decision_state().windows:
                 raise Refused(f"{path!r} has windows already; nothing was changed.")
             if above.charges:
                 raise Refused(
@@ -235,7 +235,7 @@ class Governed(ABC):
 
     def window_standing(self, path: str) -> WindowStanding:
         """What each window of an account has lost, and a person who was there all along."""
-        if path not in self.government().windows:
+        if path not in self.decision_state().windows:
             raise NotDeclared(f"the account {path!r} has no windows; nothing was done.")
         life = lifetime_line(path)
         found = self.balances()
@@ -264,14 +264,14 @@ class Governed(ABC):
 
     def plans(self) -> tuple[Adopted, ...]:
         """The plans that were adopted, in order."""
-        return self.government().plans
+        return self.decision_state().plans
 
     def _act(self, act: Callable[[_Now], BoardEntry], key: SigningKey | None) -> None:
         def make(transaction: "Transaction", at: str) -> list[Entry]:
-            government = transaction.government()
-            government.sitting()
-            done = act(_Now(transaction, at, government))
-            return [Acted(at=at, act=done, signature=government.signed(done, key))]
+            decisions = transaction.decision_state()
+            decisions.sitting()
+            done = act(_Now(transaction, at, decisions))
+            return [Acted(at=at, act=done, signature=decisions.signed(done, key))]
 
         self._enter(make)
 

@@ -317,7 +317,7 @@ class Ledger(Governed):
             return self.record.head(transaction)
 
     def verify(self, *heads: SignedHead) -> tuple[LedgerFinding, ...]:
-        """Everything that is wrong with the record, its books and its anchor, held to published ``heads`` too."""
+        """All that is wrong with the record, its stored state and its anchor, held to published ``heads`` too."""
         anchored = self.record.anchor.readable()
         with self.record.reading() as transaction:
             known = heads if anchored is None else (*heads, anchored)
@@ -364,10 +364,10 @@ class Ledger(Governed):
                 raise LedgerError(f"{store.name} is signed with another key than this one; nothing was done.")
         return cls(SignedRecord(store, FileAnchor(anchor), signing, opened.identifier, clock))
 
-    def government(self) -> DecisionState:
+    def decision_state(self) -> DecisionState:
         """What was decided and declared so far."""
         with self.record.reading() as transaction:
-            return transaction.government()
+            return transaction.decision_state()
 
     def rows(self) -> Iterator[Row]:
         """The rows of the record, in order."""

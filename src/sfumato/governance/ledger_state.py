@@ -1,7 +1,7 @@
-"""The state of a ledger, its books: what follows from the record. One reducer keeps them in the database and in memory.
+"""The state of a ledger: what follows from the record. One reducer keeps it in the database and in memory.
 
 :func:`admit` decides whether a charge may be entered; :func:`apply` enters what was decided. Both work on exact
-rationals and on any :class:`LedgerState`, so that a replay of the record gives the same books bit for bit.
+rationals and on any :class:`LedgerState`, so that a replay of the record gives the same state bit for bit.
 """
 
 import hashlib
@@ -183,11 +183,11 @@ class LedgerState(Protocol):
         """Remember the entry that answers a question."""
         ...
 
-    def government(self) -> DecisionState:
+    def decision_state(self) -> DecisionState:
         """What was decided and declared."""
         ...
 
-    def put_government(self, government: DecisionState) -> None:
+    def put_decision_state(self, decisions: DecisionState) -> None:
         """Keep what was decided and declared; it follows from the record and is stored nowhere else."""
         ...
 
@@ -202,7 +202,7 @@ class LedgerState(Protocol):
 
 @dataclass(slots=True)
 class MemoryLedgerState:
-    """LedgerState in dictionaries, for a replay; equal books are equal values."""
+    """LedgerState in dictionaries, for a replay; equal states are equal values."""
 
     kept: dict[str, Balance] = field(default_factory=dict)
     editions: dict[Dataset, Edition] = field(default_factory=dict)
@@ -254,13 +254,13 @@ class MemoryLedgerState:
         """Remember the entry that answers a question."""
         self.answers[key] = number
 
-    def government(self) -> DecisionState:
+    def decision_state(self) -> DecisionState:
         """What was decided and declared."""
         return self.decided
 
-    def put_government(self, government: DecisionState) -> None:
+    def put_decision_state(self, decisions: DecisionState) -> None:
         """Keep what was decided and declared."""
-        self.decided = government
+        self.decided = decisions
 
     def totals(self) -> Totals | None:
         """The head and the sums; None for an empty record."""
@@ -271,15 +271,15 @@ class MemoryLedgerState:
         self.head = totals
 
 
-def admit(books: LedgerState, entry: Reserved) -> None:
+def admit(state: LedgerState, entry: Reserved) -> None:
     """Refuse a charge that any of its balances cannot bear; changes nothing.
 
     Guarantee: if every charge that counts was admitted in the order of the record, then the releases behind each
     balance are together within its cap, however adaptively they were chosen (docs/proofs/filters.md).
     """
-    losses = losses_of(books, entry)
+    losses = losses_of(state, entry)
     for line in entry.lines:
-        balance, draw = _drawn_on(books, line, entry.cost)
+        balance, draw = _drawn_on(state, line, entry.cost)
         balance.admit(draw, losses.get(line))
         if _short(balance, draw, losses.get(line)):
             continue
@@ -302,79 +302,79 @@ def _short(balance: Balance, draw: Budget, loss: Fraction | None) -> bool:
     return most * new <= MOST_PARTS
 
 
-def apply(books: LedgerState, row: Row, entry: Entry) -> None:
-    """Enter what an entry says into the books."""
-    totals = books.totals()
+def apply(state: LedgerState, row: Row, entry: Entry) -> None:
+    """Enter what an entry says into the stored state."""
+    totals = state.totals()
     epsilon, delta = (Fraction(0), Fraction(0)) if totals is None else (totals.epsilon, totals.delta)
     governed = 0 if totals is None else totals.governed
     _check_time(totals, entry)
     if isinstance(entry, LedgerOpened) is not (totals is None):
         raise LedgerError("a record is opened once, by its first entry; nothing was changed.")
     if isinstance(entry, GOVERNING):
-        _govern(books, row.number, entry)
+        _govern(state, row.number, entry)
         governed = row.number
     match entry:
         case LedgerOpened():
-            books.put_government(DecisionState(ledger=entry.identifier))
+            state.put_decision_state(DecisionState(ledger=entry.identifier))
         case AccountOpened():
-            books.put_balance(_opened(books, account_line(entry.path), entry))
+            state.put_balance(_opened(state, account_line(entry.path), entry))
         case PopulationDeclared():
-            books.put_balance(_opened(books, population_line(entry.name), entry))
+            state.put_balance(_opened(state, population_line(entry.name), entry))
         case DatasetDeclared():
             line = dataset_line(entry.dataset.name)
-            if books.population(entry.dataset.name) not in (None, entry.population):
+            if state.population(entry.dataset.name) not in (None, entry.population):
                 raise LedgerError(f"the versions of {entry.dataset.name!r} are about different people; not entered.")
-            if books.edition(entry.dataset) is not None:
+            if state.edition(entry.dataset) is not None:
                 raise LedgerError(f"this version of {entry.dataset.name!r} is declared already; nothing was changed.")
-            if books.balance(line) is None:
-                people = _known(books, population_line(entry.population))
-                books.put_balance(_begun(books, Balance(name=line, unit=people.unit, cap=entry.cap)))
-            books.put_edition(Edition(dataset=entry.dataset, population=entry.population))
+            if state.balance(line) is None:
+                people = _known(state, population_line(entry.population))
+                state.put_balance(_begun(state, Balance(name=line, unit=people.unit, cap=entry.cap)))
+            state.put_edition(Edition(dataset=entry.dataset, population=entry.population))
         case DatasetClosed():
-            edition = books.edition(entry.dataset)
+            edition = state.edition(entry.dataset)
             if edition is None:
                 raise LedgerError(f"the ledger has no version {entry.dataset.edition!r} of {entry.dataset.name!r}.")
-            books.put_edition(replace(edition, closed=True))
+            state.put_edition(replace(edition, closed=True))
         case Reserved():
-            losses = losses_of(books, entry)
-            _move(books, entry.lines, entry.cost, losses, times=1)
-            books.put_charge(_charge(row.number, entry, losses))
+            losses = losses_of(state, entry)
+            _move(state, entry.lines, entry.cost, losses, times=1)
+            state.put_charge(_charge(row.number, entry, losses))
             epsilon, delta = _added(epsilon, entry.cost.epsilon), _added(delta, entry.cost.delta)
         case Started():
-            books.put_charge(replace(_open(books, entry.charge), started=True))
+            state.put_charge(replace(_open(state, entry.charge), started=True))
         case Advanced():
-            charge = _open(books, entry.charge)
-            lost = books.government().recovered > entry.charge
+            charge = _open(state, entry.charge)
+            lost = state.decision_state().recovered > entry.charge
             if not charge.started or lost or entry.place != _next(charge):
                 raise LedgerError(f"the count of charge {entry.charge} does not go on like this; nothing was changed.")
-            books.put_charge(replace(charge, place=entry.place, holder=entry.holder))
+            state.put_charge(replace(charge, place=entry.place, holder=entry.holder))
         case Committed():
-            books.put_charge(replace(_open(books, entry.charge), state=State.COMMITTED, answer=row.number))
-            books.put_answer(question_key(entry.question), row.number)
+            state.put_charge(replace(_open(state, entry.charge), state=State.COMMITTED, answer=row.number))
+            state.put_answer(question_key(entry.question), row.number)
         case Released():
-            _give_back(books, entry.charge, State.RELEASED)
+            _give_back(state, entry.charge, State.RELEASED)
         case Expired(counted=False):
-            _give_back(books, entry.charge, State.RELEASED)
+            _give_back(state, entry.charge, State.RELEASED)
         case Expired():
-            books.put_charge(replace(_open(books, entry.charge), state=State.EXPIRED))
+            state.put_charge(replace(_open(state, entry.charge), state=State.EXPIRED))
         case Recovered():
-            for balance in books.balances():
-                books.put_balance(balance.exhausted() if _is_life(balance) else balance.used_up(entry.gap))
+            for balance in state.balances():
+                state.put_balance(balance.exhausted() if _is_life(balance) else balance.used_up(entry.gap))
             epsilon, delta = _added(epsilon, entry.gap.epsilon), _added(delta, entry.gap.delta)
         case Repriced():
-            more = _reprice(books, entry)
+            more = _reprice(state, entry)
             epsilon, delta = _added(epsilon, more.epsilon), _added(delta, more.delta)
-    books.put_totals(
+    state.put_totals(
         Totals(number=row.number, digest=row.digest, at=entry.at, epsilon=epsilon, delta=delta, governed=governed)
     )
 
 
 def replay(rows: Iterable[Row]) -> MemoryLedgerState:
-    """Work the books out again from the record alone."""
-    books = MemoryLedgerState()
+    """Work the stored state out again from the record alone."""
+    state = MemoryLedgerState()
     for row in rows:
-        apply(books, row, row.entry)
-    return books
+        apply(state, row, row.entry)
+    return state
 
 
 _ASKED = ("purpose", "recipient", "reads", "losses", "question")
@@ -390,47 +390,47 @@ def request_of(entry: Reserved) -> str:
     return hashlib.sha256(canonical([encode(part) for part in parts]).encode()).hexdigest()
 
 
-def losses_of(books: LedgerState, entry: Reserved) -> dict[str, Fraction]:
+def losses_of(state: LedgerState, entry: Reserved) -> dict[str, Fraction]:
     """What a charge counts against the filters of its lines, as the entry states it.
 
     The first version of the entry stated one ρ, for all lines that a zCDP filter keeps.
     """
-    filtered = [line for line in entry.lines if _drawn_on(books, line, entry.cost)[0].filter_cap is not None]
+    filtered = [line for line in entry.lines if _drawn_on(state, line, entry.cost)[0].filter_cap is not None]
     losses = dict(entry.losses) if entry.rho is None else dict.fromkeys(filtered, entry.rho)
     if any(line not in filtered or loss < 0 for line, loss in losses.items()) or len(entry.losses) > len(losses):
         raise LedgerError("a charge states a loss that no filter counts; nothing was changed.")
     return losses
 
 
-def _govern(books: LedgerState, number: int, entry: Entry) -> None:
+def _govern(state: LedgerState, number: int, entry: Entry) -> None:
     """Enter a decision or a declaration, and raise the caps that were decided by it."""
-    before = books.government()
+    before = state.decision_state()
     if isinstance(entry, Acted) and isinstance(entry.act, Proposal):
-        _check_touched(books, before, entry.act)
+        _check_touched(state, before, entry.act)
     after = before.after(number, entry)
     for proposal in before.raises(after):
         if proposal.amount is not None:
-            balance = asked_for(books, str(proposal.account)).raised(proposal.amount)
+            balance = asked_for(state, str(proposal.account)).raised(proposal.amount)
             # What was lost is not known in the terms of a filter: it stays used up, also of a higher cap.
-            books.put_balance(balance if after.lost is None else balance.used_up(Budget.none()))
+            state.put_balance(balance if after.lost is None else balance.used_up(Budget.none()))
     if isinstance(entry, WindowsDeclared) and entry.windows.lifetime is not None:
         name, cap = lifetime_line(entry.path), entry.windows.lifetime
-        books.put_balance(_begun(books, Balance(name=name, unit=entry.windows.unit, cap=cap)))
-    books.put_government(after)
+        state.put_balance(_begun(state, Balance(name=name, unit=entry.windows.unit, cap=cap)))
+    state.put_decision_state(after)
 
 
-def touched(books: LedgerState, name: str | None) -> set[str]:
+def touched(state: LedgerState, name: str | None) -> set[str]:
     """The datasets whose people a change of this balance concerns."""
     kind, _, rest = (name or "").partition(" ")
-    return {rest} if kind == "dataset" else books.datasets(rest) if kind == "population" else set()
+    return {rest} if kind == "dataset" else state.datasets(rest) if kind == "population" else set()
 
 
-def _check_touched(books: LedgerState, government: DecisionState, proposal: Proposal) -> None:
+def _check_touched(state: LedgerState, decisions: DecisionState, proposal: Proposal) -> None:
     """A proposal names every dataset that it concerns and all their sites, so that those are asked who can say no."""
-    if not touched(books, proposal.account) <= set(proposal.datasets):
+    if not touched(state, proposal.account) <= set(proposal.datasets):
         raise NotDeclared(f"a proposal about {proposal.account!r} names all its datasets; it was not entered.")
     for dataset in proposal.datasets:
-        missing = government.sites_of(dataset) - set(proposal.sites)
+        missing = decisions.sites_of(dataset) - set(proposal.sites)
         if missing:
             raise NotDeclared(
                 f"{dataset!r} comes from {', '.join(sorted(missing))} too, whose committee has to decide; the proposal "
@@ -438,30 +438,30 @@ def _check_touched(books: LedgerState, government: DecisionState, proposal: Prop
             )
 
 
-def asked_for(books: LedgerState, name: str) -> Balance:
+def asked_for(state: LedgerState, name: str) -> Balance:
     """The balance that a proposal names: an account by its path, anything else as ``dataset visits``."""
-    balance = books.balance(account_line(name)) or books.balance(name)
+    balance = state.balance(account_line(name)) or state.balance(name)
     if balance is None:
         raise LedgerError(f"the ledger has no account, dataset or population {name!r}; nothing was changed.")
     return balance
 
 
-def _opened(books: LedgerState, name: str, entry: AccountOpened | PopulationDeclared) -> Balance:
-    if books.balance(name) is not None:
+def _opened(state: LedgerState, name: str, entry: AccountOpened | PopulationDeclared) -> Balance:
+    if state.balance(name) is not None:
         raise LedgerError(f"{name!r} is there already, and a second opening would empty it; nothing was changed.")
-    books.government().check_opening(name, entry.cap)
+    state.decision_state().check_opening(name, entry.cap)
     most = entry.rho if entry.order is None else entry.loss
     if most is not None and not entry.cap.covers(reading(most, entry.order, entry.cap.delta)):
         raise LedgerError(f"the filter of {name!r} admits more than its cap; nothing was changed.")
     return _begun(
-        books,
+        state,
         Balance(name=name, unit=entry.unit, cap=entry.cap, rho=entry.rho, order=entry.order, loss=entry.loss),
     )
 
 
-def _begun(books: LedgerState, balance: Balance) -> Balance:
+def _begun(state: LedgerState, balance: Balance) -> Balance:
     """A balance that is opened now. After a recovery it may have been open before, in the entries that were lost."""
-    lost = books.government().lost
+    lost = state.decision_state().lost
     if lost is None:
         return balance
     return balance.exhausted() if _is_life(balance) else balance.used_up(lost)
@@ -509,17 +509,17 @@ def _next(charge: Charge) -> int:
     return 0 if charge.place is None else charge.place + 1
 
 
-def _give_back(books: LedgerState, number: int, state: State) -> None:
-    charge = _open(books, number)
+def _give_back(state: LedgerState, number: int, outcome: State) -> None:
+    charge = _open(state, number)
     if charge.started:
         raise LedgerError(f"rows may have been read for charge {number}: it counts. Nothing was changed.")
-    _move(books, charge.lines, charge.cost, dict(charge.losses), times=-1)
-    books.put_charge(replace(charge, state=state))
+    _move(state, charge.lines, charge.cost, dict(charge.losses), times=-1)
+    state.put_charge(replace(charge, state=outcome))
 
 
-def _reprice(books: LedgerState, entry: Repriced) -> Budget:
+def _reprice(state: LedgerState, entry: Repriced) -> Budget:
     """Count a charge at its new cost; how much more that is."""
-    charge = books.charge(entry.charge)
+    charge = state.charge(entry.charge)
     if charge is None or charge.state is State.RELEASED:
         raise LedgerError(f"charge {entry.charge} is unknown or was given back; nothing was changed.")
     if max(part.denominator for part in (entry.cost.epsilon, entry.cost.delta)) > 10**60:
@@ -528,43 +528,43 @@ def _reprice(books: LedgerState, entry: Repriced) -> Budget:
     lower = any(line not in after or after[line] < loss for line, loss in before.items()) or set(after) - set(before)
     if not entry.cost.covers(charge.cost) or lower:
         raise LedgerError(f"charge {entry.charge} would cost less than before; nothing was changed.")
-    _move(books, charge.lines, charge.cost, before, times=-1)
-    _move(books, charge.lines, entry.cost, after, times=1)
-    books.put_charge(replace(charge, cost=entry.cost, losses=entry.losses))
+    _move(state, charge.lines, charge.cost, before, times=-1)
+    _move(state, charge.lines, entry.cost, after, times=1)
+    state.put_charge(replace(charge, cost=entry.cost, losses=entry.losses))
     return entry.cost - charge.cost
 
 
 def _move(
-    books: LedgerState, lines: Sequence[str], cost: Budget, losses: Mapping[str, Fraction], *, times: int
+    state: LedgerState, lines: Sequence[str], cost: Budget, losses: Mapping[str, Fraction], *, times: int
 ) -> None:
     for line in lines:
-        balance, draw = _drawn_on(books, line, cost)
-        books.put_balance(balance.moved(draw, losses.get(line), times=times, charges=times))
+        balance, draw = _drawn_on(state, line, cost)
+        state.put_balance(balance.moved(draw, losses.get(line), times=times, charges=times))
 
 
-def _drawn_on(books: LedgerState, line: str, cost: Budget) -> tuple[Balance, Budget]:
+def _drawn_on(state: LedgerState, line: str, cost: Budget) -> tuple[Balance, Budget]:
     """The balance that a line of a charge draws on, and what it draws: a life loses what all entries read lose."""
     if not line.startswith(("lifetime ", "window ")):
-        return _known(books, line), cost
+        return _known(state, line), cost
     life, times, entries = line.rpartition(" × ")
     if times and line.startswith("lifetime ") and entries.isdecimal():
-        return _known(books, life), grouped(cost, int(entries))
+        return _known(state, life), grouped(cost, int(entries))
     path, _, _ = line.removeprefix("window ").rpartition(" ")
-    windows = books.government().windows.get(path) if line.startswith("window ") else None
-    if windows is not None and books.balance(line) is None:
-        return _begun(books, Balance(name=line, unit=windows.unit, cap=windows.cap)), cost
-    return _known(books, line), cost
+    windows = state.decision_state().windows.get(path) if line.startswith("window ") else None
+    if windows is not None and state.balance(line) is None:
+        return _begun(state, Balance(name=line, unit=windows.unit, cap=windows.cap)), cost
+    return _known(state, line), cost
 
 
-def _known(books: LedgerState, name: str) -> Balance:
-    balance = books.balance(name)
+def _known(state: LedgerState, name: str) -> Balance:
+    balance = state.balance(name)
     if balance is None:
         raise LedgerError(f"the ledger has no balance {name!r}; nothing was changed.")
     return balance
 
 
-def _open(books: LedgerState, number: int) -> Charge:
-    charge = books.charge(number)
+def _open(state: LedgerState, number: int) -> Charge:
+    charge = state.charge(number)
     if charge is None or charge.state is not State.RESERVED:
         raise LedgerError(f"charge {number} is unknown or settled already; nothing was changed.")
     return charge

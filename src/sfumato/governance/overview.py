@@ -82,12 +82,12 @@ class Overview:
 def overview(ledger: "Ledger") -> Overview:
     """How a ledger stands now."""
     with ledger.record.reading() as transaction:
-        end, government = transaction.end(), transaction.government()
+        end, decisions = transaction.end(), transaction.decision_state()
         now = written(max(ledger.record.clock(), moment(end.at)))
         balances = {balance.name: balance for balance in transaction.balances()}
         held = _open(transaction.unsettled())
         editions = transaction.editions()
-    minutes = None if government.minutes is None else government.minutes.at(now)
+    minutes = None if decisions.minutes is None else decisions.minutes.at(now)
     levels = {name: _level(name, balance, held) for name, balance in balances.items()}
 
     def of(kind: str) -> tuple[Level, ...]:
@@ -113,7 +113,7 @@ def overview(ledger: "Ledger") -> Overview:
             charged=of(window_line(path, "")),
             life=levels[lifetime_line(path)],
         )
-        for path, declared in sorted(government.windows.items())
+        for path, declared in sorted(decisions.windows.items())
     ]
     return Overview(
         ledger=ledger.identifier,
@@ -123,7 +123,7 @@ def overview(ledger: "Ledger") -> Overview:
         populations=of(population_line("")),
         datasets=tuple(datasets),
         windows=tuple(windows),
-        reserves=tuple(_locked(government.reserves, minutes)),
+        reserves=tuple(_locked(decisions.reserves, minutes)),
         waiting=() if minutes is None else tuple(proposal.number for proposal in minutes.open),
         board=minutes is not None,
     )
@@ -132,7 +132,7 @@ def overview(ledger: "Ledger") -> Overview:
 def minutes_now(ledger: "Ledger") -> "Minutes":
     """The minutes of the board at this moment: what has expired by now is decided as expired."""
     with ledger.record.reading() as transaction:
-        end, minutes = transaction.end(), transaction.government().sitting()
+        end, minutes = transaction.end(), transaction.decision_state().sitting()
     return minutes.at(written(max(ledger.record.clock(), moment(end.at))))
 
 

@@ -213,7 +213,7 @@ class Trail:
     @classmethod
     def read(cls, rows: Iterable[Row], head: SignedHead) -> "Trail":
         """Walk over a record up to ``head``; time and memory grow linearly with it."""
-        walk = _Walk(government=DecisionState(ledger=head.head.ledger))
+        walk = _Walk(decisions=DecisionState(ledger=head.head.ledger))
         for row in rows:
             if row.number > head.head.number:
                 break  # written after the head was signed: it is not held by it
@@ -265,7 +265,7 @@ class _Charge:
 class _Walk:
     """What is known so far, on the way through the record."""
 
-    government: DecisionState
+    decisions: DecisionState
     populations: dict[Dataset, tuple[str, Place]] = field(default_factory=dict)
     opened: dict[str, ProvenanceLine] = field(default_factory=dict)
     terms: dict[str, Place] = field(default_factory=dict)
@@ -285,9 +285,9 @@ class _Walk:
             entry = row.entry
             place = Place(number=row.number, digest=row.digest, at=entry.at)
             if isinstance(entry, GOVERNING):
-                after = self.government.after(row.number, entry)
-                self.raised += [proposal.number for proposal in self.government.raises(after)]
-                self.government = after
+                after = self.decisions.after(row.number, entry)
+                self.raised += [proposal.number for proposal in self.decisions.raises(after)]
+                self.decisions = after
         except SfumatoError as wrong:
             place = Place(number=row.number, digest=row.digest, at="")
             self.unread.append((place, f"{row.kind}: {wrong}"))
@@ -297,7 +297,7 @@ class _Walk:
     def _entered(self, place: Place, entry: Entry) -> None:
         match entry:
             case LedgerOpened():
-                self.government = DecisionState(ledger=entry.identifier)
+                self.decisions = DecisionState(ledger=entry.identifier)
             case AccountOpened():
                 name = f"account {entry.path}"
                 self.opened[name] = ProvenanceLine(name=name, cap=entry.cap, reason=entry.reason, opened=place)
@@ -365,7 +365,7 @@ class _Walk:
 
     def _reading(self, dataset: Dataset) -> Reading:
         population, declared = self.populations.get(dataset, (None, None))
-        known, minutes = self.government.terms.get(dataset.name), self.government.minutes
+        known, minutes = self.decisions.terms.get(dataset.name), self.decisions.minutes
         communities = () if minutes is None else minutes.board.communities
         return Reading(
             dataset=dataset,
@@ -377,7 +377,7 @@ class _Walk:
         )
 
     def _approvals(self, numbers: Iterable[int]) -> Iterator[Approval]:
-        minutes = self.government.minutes
+        minutes = self.decisions.minutes
         for number in numbers:
             if minutes is not None and number in self.proposals:
                 yield Approval(

@@ -152,7 +152,7 @@ Kept = TypeVar("Kept")
 
 
 def _readable(read: Callable[[TableRow], Kept]) -> Callable[[TableRow], Kept]:
-    """Read a row of the books; one that holds something else than a ledger wrote is an error of the ledger's."""
+    """Read a row of the stored state; one that holds something else than a ledger wrote is an error of the ledger's."""
 
     @wraps(read)
     def held(row: TableRow) -> Kept:

@@ -144,7 +144,7 @@ class SignedRecord:
                     raise LedgerError(f"entry {later.number} of the record was edited or moved; nothing was done.")
                 number, digest = later.number, later.digest
             if (number, digest) != (totals.number, totals.digest):
-                raise LedgerError("the head in the books is not the end of the record; nothing was done.")
+                raise LedgerError("the head in the stored state is not the end of the record; nothing was done.")
 
     def gap(self, transaction: Transaction, totals: Totals, last: SignedHead | None) -> tuple[int, Budget | None]:
         """How many entries are lost, and the most that they can have charged to any balance, if that is known."""

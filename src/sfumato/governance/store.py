@@ -1,4 +1,4 @@
-"""The store: the record and its books in a database, SQLite for one machine or PostgreSQL for an institution.
+"""The store: the record and its stored state in a database, SQLite for one machine or PostgreSQL for an institution.
 
 Writers come one after the other: the chain has one end. SQLite takes its write lock before the first read (``BEGIN
 IMMEDIATE``), PostgreSQL locks the row of the head; both before any balance is looked at, so no two writers ever decide
@@ -128,7 +128,7 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
-        """One consistent view of the record and its books."""
+        """One consistent view of the record and its stored state."""
         with self._failing("nothing was changed"), self._begun(_begin(lite=self.lite)) as cursor:
             yield Transaction(cursor, self._decided)
             cursor.connection.commit()

@@ -1,4 +1,4 @@
-"""One transaction of the database: the record of a ledger and its books, read and written in it."""
+"""One transaction of the database: the record of a ledger and its stored state, read and written in it."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
@@ -49,7 +49,7 @@ MOST = 500  # rows that one statement writes
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """The books in one transaction: each number is text ``p/q``, read and compared as an exact rational.
+    """The state in one transaction: each number is text ``p/q``, read and compared as an exact rational.
 
     Nobody else can change what a transaction has read, so each balance and each charge is read once. What is put waits
     until something is read or the transaction ends, and is then written table by table. ``cursor`` is the driver's.
@@ -168,7 +168,7 @@ class Transaction:
         """Remember the entry that answers a question."""
         self._put(ANSWER, {"question": key, "number": number})
 
-    def government(self) -> DecisionState:
+    def decision_state(self) -> DecisionState:
         """What was decided and declared; the store remembers it until the next decision."""
         if not self._decided:
             last = self.end().governed
@@ -179,9 +179,9 @@ class Transaction:
             self._decided.append(self._known[last])
         return self._decided[0]
 
-    def put_government(self, government: DecisionState) -> None:
+    def put_decision_state(self, decisions: DecisionState) -> None:
         """Keep what was decided and declared, in this transaction: it follows from the record."""
-        self._decided[:] = [government]
+        self._decided[:] = [decisions]
 
     def totals(self) -> Totals | None:
         """The head and the sums; None for an empty record."""
@@ -229,7 +229,7 @@ class Transaction:
         return 0
 
     def append(self, entry: Entry, *, after: int | None = None) -> Row:
-        """Write an entry at the end of the record, and what follows from it into the books."""
+        """Write an entry at the end of the record, and what follows from it into the stored state."""
         totals = self.totals()
         number, previous = (0, START) if totals is None else (totals.number, totals.digest)
         if isinstance(entry, Recovered) and after is not None:
@@ -272,15 +272,15 @@ class Transaction:
         opened = None if first is None else first.entry
         if not isinstance(opened, LedgerOpened):
             raise LedgerError("the record does not begin with its opening; nothing was done.")
-        government = DecisionState(ledger=opened.identifier)
+        decisions = DecisionState(ledger=opened.identifier)
         kinds = [cls.KIND for cls in GOVERNING]
         some = f"WHERE kind IN ({', '.join(['?'] * len(kinds))}) AND number <= ? ORDER BY number"
         for found in self._all(RECORD, some, (*kinds, last)) if last else ():
             row = row_of(found)
             if row.digest != row.expected:
                 raise LedgerError(f"entry {row.number} of the record was edited; nothing was done.")
-            government = government.after(row.number, row.entry)
-        return government
+            decisions = decisions.after(row.number, row.entry)
+        return decisions
 
     def _one(self, table: sa.Table, **keys: object) -> TableRow:
         wanted = "WHERE " + " AND ".join(f"{key} = ?" for key in keys)

@@ -1,8 +1,8 @@
-"""Verification: whether the record, its books and its anchor agree, and if not, where."""
+"""Verification: whether the record, its stored state and its anchor agree, and if not, where."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any  # books by keys and of values of four kinds
+from typing import Any  # stored rows by keys, with values of four kinds
 
 from sfumato.errors import SfumatoError
 from sfumato.governance.anchor import SignedHead
@@ -28,7 +28,7 @@ class LedgerFinding:
 def check(
     transaction: Transaction, *, heads: tuple[SignedHead, ...], key: str | None = None
 ) -> Iterator[LedgerFinding]:
-    """Everything that is wrong with a ledger and its books, in the order of the record: see :func:`check_record`."""
+    """All that is wrong with a ledger and its stored state, in the order of the record: see :func:`check_record`."""
     return check_record(transaction.rows(), heads=heads, key=key, kept=transaction)
 
 
@@ -38,10 +38,10 @@ def check_record(
     """Everything that is wrong with a record, in its order; an auditor needs no more than its export and the heads.
 
     ``heads`` are signed heads to hold it to: the anchor's, and any that were published. ``key`` is the public key that
-    the reader trusts; without it the one that the record states. ``kept`` are the books of the database, if they are
+    the reader trusts; without it the one that the record states. ``kept`` is the stored state, if it is
     to follow from it too. Time and memory grow linearly with the record.
     """
-    books, readable = MemoryLedgerState(), True
+    state, readable = MemoryLedgerState(), True
     number, digest, trusted = 0, START, key
     wanted = list(heads)
     for row in rows:
@@ -61,12 +61,12 @@ def check_record(
         elif row.number == 1:
             yield LedgerFinding(entry=1, problem="does not open a ledger")
         if readable:
-            problem = _entered(books, row, entry)
+            problem = _entered(state, row, entry)
             readable = problem is None
             if problem is not None:
                 yield LedgerFinding(entry=row.number, problem=problem)
         for head in given_up:
-            after = books.head
+            after = state.head
             if after is None or after.epsilon < head.head.epsilon or after.delta < head.head.delta:
                 yield LedgerFinding(
                     entry=row.number, problem="gave up a signed head without charging what that head states"
@@ -81,9 +81,9 @@ def check_record(
             yield LedgerFinding(entry=head.head.number, problem="the signature of a head of this entry does not hold")
     if readable and kept is not None:
         try:
-            yield from _compared(books, kept)
+            yield from _compared(state, kept)
         except (SfumatoError, ValueError) as wrong:
-            yield LedgerFinding(entry=0, problem=f"the books cannot be read: {wrong}")
+            yield LedgerFinding(entry=0, problem=f"the stored state cannot be read: {wrong}")
 
 
 def _given_up(head: SignedHead, row: Row, entry: Entry | None) -> bool:
@@ -91,14 +91,14 @@ def _given_up(head: SignedHead, row: Row, entry: Entry | None) -> bool:
     return isinstance(entry, Recovered) and row.number - entry.lost <= head.head.number < row.number
 
 
-def _entered(books: MemoryLedgerState, row: Row, entry: Entry | None) -> str | None:
-    """Enter a row into the replayed books; what keeps it from being entered, if anything does."""
+def _entered(state: MemoryLedgerState, row: Row, entry: Entry | None) -> str | None:
+    """Enter a row into the replayed state; what keeps it from being entered, if anything does."""
     try:
         entry = row.entry if entry is None else entry
         if isinstance(entry, Reserved):
-            check_charge(books, entry)
-            admit(books, entry)
-        apply(books, row, entry)
+            check_charge(state, entry)
+            admit(state, entry)
+        apply(state, row, entry)
     except SfumatoError as wrong:
         return str(wrong).replace("\n", " ")
     return None
@@ -129,9 +129,9 @@ def _safe(row: Row) -> Entry | None:
 
 
 def _compared(replayed: MemoryLedgerState, transaction: Transaction) -> Iterator[LedgerFinding]:
-    """Where the kept books differ from the replayed ones, which are used up: a row is taken off when it was seen."""
+    """Where the stored state differs from the replayed one, which is used up: a row is taken off when it was seen."""
     if transaction.totals() != replayed.head:
-        yield LedgerFinding(entry=0, problem="the head in the books is not the end of the record")
+        yield LedgerFinding(entry=0, problem="the head in the stored state is not the end of the record")
     tables: tuple[tuple[str, dict[Any, Any], Iterable[tuple[Any, Any]]], ...] = (
         ("balance", replayed.kept, ((balance.name, balance) for balance in transaction.balances())),
         ("dataset", replayed.editions, ((edition.dataset, edition) for edition in transaction.editions())),
@@ -141,4 +141,6 @@ def _compared(replayed: MemoryLedgerState, transaction: Transaction) -> Iterator
     for what, expected, found in tables:
         differ = [name for name, value in found if expected.pop(name, None) != value]
         for name in sorted({*differ, *expected}, key=str):
-            yield LedgerFinding(entry=0, problem=f"the {what} {name} in the books does not follow from the record")
+            yield LedgerFinding(
+                entry=0, problem=f"the {what} {name} in the stored state does not follow from the record"
+            )

@@ -249,9 +249,9 @@ class Runner:
 
     def _check_use(self, names: Iterable[str]) -> None:
         """What was stored costs nothing, and terms and vetoes hold for handing it out too."""
-        government, now = self.record.ledger.government(), written(datetime.now(UTC))
+        decisions, now = self.record.ledger.decision_state(), written(datetime.now(UTC))
         for dataset in dict.fromkeys(self.file.entry(name).asked.dataset for name in names):
-            government.permit(dataset, self.file.purpose, self.file.recipient, at=now, cost=Budget.none())
+            decisions.permit(dataset, self.file.purpose, self.file.recipient, at=now, cost=Budget.none())
 
 
 _Answers = dict[Ingredient, Charge | Release]
