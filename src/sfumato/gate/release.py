@@ -162,7 +162,7 @@ class ReleaseGate:
                 raise Refused(
                     f"what {dataset.name!r} reads was closed under another name, after its engine failed: whether "
                     "another question fails could reveal what a row holds. Nothing was read and nothing was spent. "
-                    "Mend the data and declare a new version."
+                    "Repair the data and declare a new version."
                 )
         reservation = ledger.reserve(
             priced.charge,

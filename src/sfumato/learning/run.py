@@ -1,8 +1,8 @@
 """A training run: sampled, summed, noised and learned from, step by step, by a copy that nobody sees before its end.
 
 Order of a released point: compute and draw, write the sealed state, move the count, release. What was computed since
-the last state and is lost in a crash was not released, and may be drawn again. Where
-code of the user may see the optimizer, a step of it is a release too: the state with its sum is written first.
+the last state and is lost in a crash was not released, and may be drawn again. Where code of the user may see the
+optimizer, a step of it is a release too: the state with its sum is written first.
 
 Proof: docs/proofs/training.md
 """
