@@ -1,5 +1,6 @@
 """The enclosures hold what mpmath, an independent implementation, computes with hundreds of bits more."""
 
+import os
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import islice, pairwise
@@ -13,7 +14,9 @@ from sfumato.core import enclosures
 from sfumato.core.enclosures import Enclosure, exp, log, monotone, normal_cdf, pi, sqrt
 from sfumato.errors import InvalidInput
 
-thorough = settings(max_examples=300, deadline=None)
+LONG = os.environ.get("SFUMATO_LONG") == "1"
+
+thorough = settings(max_examples=300 if LONG else 75, deadline=None)
 bits_asked = st.sampled_from([1, 8, 53, 64, 128, 200])
 
 

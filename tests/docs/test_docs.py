@@ -76,7 +76,11 @@ def leaves(command: typer.core.TyperCommand | typer.core.TyperGroup, path: str) 
 COMMANDS = dict(leaves(PROGRAM, "sfumato"))
 
 
-SLOW = ("docs/how-to/ergm.md", "docs/how-to/paradigms.md")  # chains of draws, and many models
+SLOW = {  # chains of draws, models that are trained, many pictures, and tutorials that tests of their own run too
+    *("docs/how-to/ergm.md", "docs/how-to/paradigms.md", "docs/how-to/train-a-model.md"),
+    *("docs/how-to/plots-and-reports.md", "docs/how-to/streams.md", "docs/explanation/streams.md"),
+    *("docs/tutorial/training.md", "docs/tutorial/protein-network.md", "docs/tutorial/ward-contacts.md"),
+}
 WITH_CODE = [
     pytest.param(page, marks=[pytest.mark.long] if named(page) in SLOW else [])
     for page in PAGES

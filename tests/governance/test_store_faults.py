@@ -117,6 +117,7 @@ def test_an_anchor_needs_no_room_on_a_full_disk(tmp_path: Path) -> None:
         assert home.open().verify() == ()
 
 
+@pytest.mark.long
 def test_a_file_that_may_not_grow_refuses_the_charge(tmp_path: Path) -> None:
     """The same for whoever cannot mount a disk: a limit on the size of files, in a process of its own."""
     home = sqlite_home(tmp_path)

@@ -82,6 +82,7 @@ def test_twin_one_end_for_each_neighbour_is_not_enough_in_directed_graphs() -> N
     assert changes(4, found, True).max() > 1
 
 
+@pytest.mark.long
 def test_a_node_that_is_replaced_moves_scores_apart_by_2() -> None:
     """Why the spread is 2 under replace: one cap's score rises and another's falls."""
     held = worlds(6)

@@ -71,7 +71,8 @@ def marked(name: str) -> Iterator[tuple[str, dict[str, str]]]:
             yield from walk(inner, called)
 
     for path in sorted(SOURCE.rglob("*.py")):
-        yield from walk(ast.parse(path.read_text("utf-8")), "")
+        if f"@{name}(" in (text := path.read_text("utf-8")):
+            yield from walk(ast.parse(text), "")
 
 
 def test_no_name_of_the_table_is_gone_before_its_version_and_none_stays_after_it() -> None:

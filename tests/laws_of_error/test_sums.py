@@ -167,6 +167,7 @@ def test_continuous_errors_are_enclosed(name: str, cells: int, excess: float) ->
 
 
 @pytest.mark.parametrize("cells", [512, 4096])
+@pytest.mark.long
 def test_a_fine_lattice_is_close_to_the_continuous_law(cells: int) -> None:
     scale = F(2**40)
     for parts, ideal in (

@@ -15,10 +15,10 @@ from tests.reports.pixels import Picture
 
 __all__ = ["LOOKS", "Drawn"]
 
-# Each language and each theme is drawn; the two other pairs, which differ from these in no word, when there is time.
+# Every picture is drawn once in each run, in the language whose letters are harder; the gallery is drawn in English.
 LOOKS = [
-    ("en", "light"),
     ("zh", "dark"),
+    pytest.param("en", "light", marks=pytest.mark.long),
     pytest.param("en", "dark", marks=pytest.mark.long),
     pytest.param("zh", "light", marks=pytest.mark.long),
 ]

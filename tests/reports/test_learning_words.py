@@ -205,6 +205,7 @@ def test_accuracies_are_drawn_as_mean_and_range() -> None:
     assert "2 次训练" in text
 
 
+@pytest.mark.long
 def test_a_model_has_a_page(tmp_path: Path) -> None:
     made("cycle").report(tmp_path / "run.html")
     text = (tmp_path / "run.html").read_text("utf-8")

@@ -126,6 +126,7 @@ def test_only_colours_of_the_theme_are_used(name: str) -> None:
 
 
 @pytest.mark.parametrize("made", [histogram, chosen, weights, lambda: statistics()[1]])
+@pytest.mark.long
 def test_a_picture_is_made_of_the_certificate_alone(made: Callable[[], Release], tmp_path: Path) -> None:
     """Whoever has the certificate draws the same picture: nothing of the network is in it besides."""
     release, path = made(), tmp_path / "release.json"

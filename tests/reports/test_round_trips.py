@@ -18,7 +18,7 @@ from tests.reports.forgeries import signed_anew
 KEY = SigningKey.new()
 LONG = os.environ.get("SFUMATO_LONG") == "1"
 QUIET = settings(
-    max_examples=50 if LONG else 8,
+    max_examples=50 if LONG else 3,
     deadline=None,
     suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -42,7 +42,7 @@ def test_each_kind_comes_back_as_it_was(kind: str) -> None:
 
 
 @given(statement=built(Statement))
-@settings(QUIET, max_examples=80 if LONG else 20)
+@settings(QUIET, max_examples=80 if LONG else 10)
 def test_certificates_of_every_kind_come_back_sealed_and_signed(statement: Statement) -> None:
     certificate = Certificate.sign(statement, KEY)
     document = parse(certificate.text)

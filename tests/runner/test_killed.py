@@ -90,6 +90,7 @@ def without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("step", STEPS)
+@pytest.mark.long
 def test_a_run_that_is_killed_is_finished_by_the_next(clinics: dict[str, Clinic], step: str, tmp_path: Path) -> None:
     clinic = Clinic(Path(shutil.copytree(clinics[step].folder, tmp_path / "again")))
     charges, answers = SURVIVED.get(step, (1, 1))

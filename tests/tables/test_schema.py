@@ -1,5 +1,6 @@
 """Schemas: declared facts, checked where they are written; the same again after a round trip; drafted without a row."""
 
+import os
 import re
 import tomllib
 from datetime import date
@@ -28,6 +29,8 @@ from sfumato.errors import InvalidInput, NotDeclared, Refused, SfumatoError, Uns
 from sfumato.tables.schema import ColumnFacts, Schema
 from sfumato.tables.schema_draft import draft
 from tests.engines.test_sources import damage
+
+LONG = os.environ.get("SFUMATO_LONG") == "1"
 
 FILE = """
 kind = "schema"
@@ -186,7 +189,7 @@ def schemas(draw: st.DrawFn) -> Schema:
 
 
 @pytest.mark.long
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150 if LONG else 40, deadline=None)
 @given(schema=schemas())
 def test_what_is_written_is_read_again(schema: Schema) -> None:
     assert Schema.from_toml(schema.to_toml()) == schema

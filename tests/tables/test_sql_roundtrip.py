@@ -1,5 +1,6 @@
 """A question that is written as SQL and read again is the same question, whatever the question."""
 
+import os
 from contextlib import suppress
 from typing import Any
 
@@ -13,8 +14,12 @@ from tests.engines.fuzz import predicates, terms
 from tests.tables.sql_table import VISITS, document
 from tests.tables.sql_text import Unwritable, name, sql
 
+LONG = os.environ.get("SFUMATO_LONG") == "1"
+
 SLOW = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
+    max_examples=150 if LONG else 40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
 )
 
 
