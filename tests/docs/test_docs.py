@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,9 @@ from typer.main import get_command
 import sfumato
 from sfumato import errors
 from sfumato.cli.app import app
+from sfumato.core.statement import Account, Statement
 from sfumato.demo.network import REGIONS
+from sfumato.tables import QUERIES
 from tests.docs.pictures import COUNTS_BY_REGION, counts_by_region
 
 REPOSITORY = Path(__file__).parents[2]
@@ -175,6 +177,15 @@ def test_every_link_of_a_top_page_leads_to_a_file(page: Path) -> None:
 def test_every_public_name_stands_in_the_reference() -> None:
     text = "\n".join(page.read_text("utf-8") for page in sorted((DOCS / "reference").glob("*.md")))
     assert [name for name in sfumato.__all__ if not re.search(rf"`sf\.{name}\b", text)] == []
+
+
+def test_every_field_of_a_certificate_and_of_a_query_of_tables_is_described() -> None:
+    text = (DOCS / "reference" / "certificates.md").read_text("utf-8")
+    asked = [query for query in QUERIES if query.KIND.startswith("query.") or query.KIND in ("keys", "join")]
+    named = {field.name for said in (Statement, Account, *asked) for field in fields(said)}
+    named |= {query.KIND for query in asked if query.KIND.startswith("query.")}
+    assert len(asked) > 6
+    assert [name for name in sorted(named) if f"`{name}`" not in text] == []
 
 
 def test_every_error_stands_in_the_reference() -> None:

@@ -28,7 +28,11 @@ Places = Mapping[Lattice, "ir.Value"]
 
 
 class Gauge(Protocol):
-    """What is added up of each row, and how a person's sums are held to a number of rows."""
+    """What is added up of each row, and how a person's sums are held to a number of rows.
+
+    A gauge may state a ``height``, what a row that is full of one part brings: estimates divide by it. Without one it
+    is 1.
+    """
 
     @property
     def lattices(self) -> tuple[Lattice, ...]:
