@@ -7,6 +7,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --re
 JOBS ?= 2
 # Two test workers with two threads each would fight over two cores.
 export OPENBLAS_NUM_THREADS ?= 1
+export OMP_NUM_THREADS ?= 1
 # Without the compiled files every process that a test starts compiles the package anew, and every worker all tests.
 export PYTHONDONTWRITEBYTECODE :=
 

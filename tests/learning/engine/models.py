@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from tests import parts
 
 parts.package("torch")
@@ -13,7 +15,7 @@ from torch.nn import functional as F  # noqa: E402
 
 torch.set_num_threads(1)
 
-__all__ = ["LAYERS", "WHOLE", "batch", "grouped", "users"]
+__all__ = ["LAYERS", "SOME", "WHOLE", "batch", "grouped", "users"]
 
 
 def flat(layer: nn.Module, size: int) -> nn.Module:
@@ -165,6 +167,10 @@ WHOLE: dict[str, tuple[Callable[[], nn.Module], Callable[[int], Tensor]]] = {
     "transformer": (lambda: Pooled(nn.Sequential(Block(), Block())), tokens(6)),
     "lstm": (lambda: Stepped(nn.LSTMCell, 8), noise(5, 6)),
 }
+
+FEW = ("linear", "conv2d", "embedding", "layer norm", "rnn cell", "attention", "linear twice", "perceptron")
+SOME = [pytest.param(name, marks=[] if name in FEW else pytest.mark.long) for name in LAYERS | WHOLE]
+"""All of them where there is time, and one of each family of layers in every run."""
 
 
 def batch(make: Callable[[int], Tensor], units: int = 7) -> tuple[Tensor, Tensor]:

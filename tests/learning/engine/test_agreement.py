@@ -10,7 +10,7 @@ import torch  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
 from sfumato.learning.engine import ClippedSum, Engine  # noqa: E402
-from tests.learning.engine.models import LAYERS, WHOLE, Stepped, batch, grouped, users  # noqa: E402
+from tests.learning.engine.models import LAYERS, SOME, WHOLE, Stepped, batch, grouped, users  # noqa: E402
 
 ALL = LAYERS | WHOLE
 
@@ -43,7 +43,7 @@ def test_records(name: str) -> None:
     assert (fast.norms < clip).any()
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", SOME)
 def test_users(name: str) -> None:
     make, data = ALL[name]
     model, (x, y, present) = make(), users(data)
@@ -54,7 +54,7 @@ def test_users(name: str) -> None:
     assert float(fast.norms[1]) == 0 < float(fast.norms[0])
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", SOME)
 def test_groups(name: str) -> None:
     make, data = ALL[name]
     model, (x, _, _) = make(), users(data)
