@@ -444,7 +444,7 @@ def a_table_does_not_keep_its_total(original: Any) -> Any:
     return lambda values, total: original(values, total + 1)
 
 
-@broken("sfumato.mechanisms.quantile_search:slot", claims=["X-04"])
+@broken("sfumato.noise.quantile_search:slot", claims=["X-04"])
 def the_rank_of_a_quantile_is_off_by_a_tenth(original: Any) -> Any:
     def slot(group: Any, first: int, end: int, share: Fraction, rate: Fraction, words: Any) -> int:
         return original(group, first, end, min(share + Fraction(1, 10), Fraction(1)), rate, words)  # type: ignore[no-any-return]
