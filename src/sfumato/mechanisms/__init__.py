@@ -1,12 +1,14 @@
 """Mechanisms: one file each; a declaration with its loss, its error distribution and its sampling.
 
-``MECHANISMS`` are the declarations, read from a certificate without NumPy. ``Matrix``, which finds strategies, needs
-NumPy and SciPy and is imported when it is first used; what it runs is declared as ``MatrixNoise``.
+``MECHANISMS`` are the declarations, read from a certificate without NumPy: a new mechanism is a new file. ``Matrix``,
+which finds strategies, needs NumPy and SciPy and is imported when it is first used; what it runs is declared as
+``MatrixNoise``.
 """
 
 import warnings
 from typing import TYPE_CHECKING, Any  # whatever a module has under a name
 
+from sfumato.core.documents import Document, declared_in
 from sfumato.mechanisms.chosen_cap import ChosenCap
 from sfumato.mechanisms.exponential import Exponential, PermuteAndFlip
 from sfumato.mechanisms.gaussian import Gaussian
@@ -55,41 +57,22 @@ __all__ = [
     "TopSet",
 ]
 
-MECHANISMS = (
-    BufferedNoise,
-    ChosenCap,
-    DegreeNoise,
-    Exponential,
-    Gaussian,
-    LInfKNorm,
-    Ladder,
-    Ladders,
-    Laplace,
-    MatrixNoise,
-    NoisyCells,
-    NoisyLocalSensitivity,
-    NoisyMax,
-    NoisyThreshold,
-    OptimalSelection,
-    PermuteAndFlip,
-    QuantileChoice,
-    RandomizedResponse,
-    SparseVector,
-    TopChoice,
-    TopSet,
-)
-
+# Each file here is found by itself; what lies in the folder matrix is added by hand, since most of it needs NumPy.
+MECHANISMS: tuple[type[Document], ...] = (*declared_in(__name__, __path__, "mechanism."), BufferedNoise, MatrixNoise)
 
 _RENAMED = {"CubeNoise": LInfKNorm, "NoisyScale": NoisyLocalSensitivity}
 
 
 def __getattr__(name: str) -> Any:
-    """``Matrix``, and names of earlier versions."""
+    """``Matrix``, names of earlier versions, and mechanisms that are not listed above."""
     if name in _RENAMED:
         new = _RENAMED[name]
         said = f"sfumato.mechanisms.{name} is now sfumato.mechanisms.{new.__name__}"
         warnings.warn(said, DeprecationWarning, stacklevel=2)
         return new
+    for found in MECHANISMS:
+        if found.__name__ == name:
+            return found
     if name != "Matrix":
         raise AttributeError(f"module 'sfumato.mechanisms' has no attribute {name!r}")
     from sfumato.mechanisms.matrix import Matrix
