@@ -304,7 +304,9 @@ def counts_are_said_to_move_by_half(original: Any) -> Any:
 
 @broken("sfumato.mechanisms.advisor:least_noise", claims=["S2-13"])
 def the_advisor_takes_laplace_noise_always(original: Any) -> Any:
-    return lambda moved, *, epsilon, delta: original(moved, epsilon=epsilon, delta=0 if moved.l1 else delta)
+    return lambda moved, *, epsilon, delta, **named: original(
+        moved, epsilon=epsilon, delta=0 if moved.l1 else delta, **named
+    )
 
 
 @broken("sfumato.accounting.advanced:_spread", claims=["S4-04"])

@@ -9,6 +9,7 @@ import warnings
 from typing import TYPE_CHECKING, Any  # whatever a module has under a name
 
 from sfumato.core.documents import Document, declared_in
+from sfumato.mechanisms.added_noise import AddedNoise, adds_noise
 from sfumato.mechanisms.chosen_cap import ChosenCap
 from sfumato.mechanisms.exponential import Exponential, PermuteAndFlip
 from sfumato.mechanisms.gaussian import Gaussian
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.matrix import Matrix
 
 __all__ = [
+    "ADDED_NOISE",
+    "ANY_NOISE",
     "MECHANISMS",
     "BufferedNoise",
     "ChosenCap",
@@ -59,6 +62,11 @@ __all__ = [
 
 # Each file here is found by itself; what lies in the folder matrix is added by hand, since most of it needs NumPy.
 MECHANISMS: tuple[type[Document], ...] = (*declared_in(__name__, __path__, "mechanism."), BufferedNoise, MatrixNoise)
+# Those that add noise to any whole numbers, and their kinds: what may answer a query that is read by the law alone.
+ADDED_NOISE: tuple[type[AddedNoise], ...] = tuple(
+    sorted((one for one in MECHANISMS if adds_noise(one)), key=lambda one: (not one.PURE, one.KIND))
+)
+ANY_NOISE = tuple(one.KIND for one in ADDED_NOISE)
 
 _RENAMED = {"CubeNoise": LInfKNorm, "NoisyScale": NoisyLocalSensitivity}
 
