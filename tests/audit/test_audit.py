@@ -20,9 +20,9 @@ from sfumato.audit.supports import cosets, float_laplace
 from sfumato.cli.app import app
 from sfumato.local import MEANS, ORACLES
 from sfumato.mechanisms import (
+    ADDED_NOISE,
     BufferedNoise,
     DegreeNoise,
-    Gaussian,
     Laplace,
     LInfKNorm,
     MatrixNoise,
@@ -116,9 +116,7 @@ def test_every_broken_twin_is_refuted(twin) -> None:
     assert verdict.refuted, verdict
 
 
-ADDITIVE = {Laplace, Gaussian, NoisyThreshold, SparseVector, MatrixNoise, BufferedNoise, DegreeNoise, LInfKNorm} | {
-    SeriesNoise
-}
+ADDITIVE = {*ADDED_NOISE, NoisyThreshold, SparseVector, MatrixNoise, BufferedNoise, DegreeNoise, LInfKNorm, SeriesNoise}
 
 
 def test_supports_are_attacked_wherever_noise_is_added() -> None:

@@ -304,7 +304,9 @@ def counts_are_said_to_move_by_half(original: Any) -> Any:
 
 @broken("sfumato.mechanisms.advisor:least_noise", claims=["S2-13"])
 def the_advisor_takes_laplace_noise_always(original: Any) -> Any:
-    return lambda moved, *, epsilon, delta: original(moved, epsilon=epsilon, delta=0 if moved.l1 else delta)
+    return lambda moved, *, epsilon, delta, **named: original(
+        moved, epsilon=epsilon, delta=0 if moved.l1 else delta, **named
+    )
 
 
 @broken("sfumato.accounting.advanced:_spread", claims=["S4-04"])
@@ -444,7 +446,7 @@ def a_table_does_not_keep_its_total(original: Any) -> Any:
     return lambda values, total: original(values, total + 1)
 
 
-@broken("sfumato.mechanisms.quantile_search:slot", claims=["X-04"])
+@broken("sfumato.noise.quantile_search:slot", claims=["X-04"])
 def the_rank_of_a_quantile_is_off_by_a_tenth(original: Any) -> Any:
     def slot(group: Any, first: int, end: int, share: Fraction, rate: Fraction, words: Any) -> int:
         return original(group, first, end, min(share + Fraction(1, 10), Fraction(1)), rate, words)  # type: ignore[no-any-return]

@@ -12,8 +12,8 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Relation
 from sfumato.errors import InvalidInput
 from sfumato.mechanisms import QuantileChoice
-from sfumato.mechanisms.quantile_search import Group, _Segment
 from sfumato.noise import SystemWords
+from sfumato.noise.quantile_search import Group, _Segment
 from tests.mechanisms.test_quantile import joint, single
 from tests.noise.replayed import enumerated
 

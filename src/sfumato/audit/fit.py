@@ -16,6 +16,7 @@ from sfumato import laws
 from sfumato.core.foreign import Array
 from sfumato.core.query import Law
 from sfumato.errors import InvalidInput
+from sfumato.laws.margins import WholeNumberLaw
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -98,7 +99,7 @@ def tabled(outcomes: Sequence[Hashable], law: Sequence[float | Fraction]) -> Cel
 
 
 def numbers(law: Law) -> Cells:
-    """A law of noise on whole numbers: discrete Laplace, rounded Gaussian or discrete Gaussian.
+    """A law of noise on whole numbers: discrete Laplace, rounded or discrete Gaussian, or any by its tail.
 
     Cells are single numbers up to a standard deviation of 16, and a sixteenth of one beyond.
     """
@@ -137,6 +138,12 @@ def _below(law: Law) -> tuple[float, Callable[[Array, float], Array], float]:
         weights = np.exp(-(np.arange(-reach, reach + 1) ** 2.0) / (2 * sigma**2))
         return np.clip(np.cumsum(weights / weights.sum()), 0.0, 1.0)[np.asarray(at) + reach]
 
+    def stretched(at: Array, times: float) -> Array:
+        places = np.floor(np.where(at < 0, -at - 1, at) / times).astype(np.int64)  # P(z ≤ −x − 1) = P(z > x)
+        sizes, where = np.unique(places, return_inverse=True)
+        beyond = np.array([float(law.tail(size).high) / 2 for size in sizes.tolist()])[where]  # type: ignore[attr-defined]  # of laws with a tail alone
+        return np.where(at < 0, beyond, 1 - beyond)
+
     match law:
         case laws.DiscreteLaplace():
             return float(law.scale), laplace, math.sqrt(law.variance)
@@ -144,7 +151,15 @@ def _below(law: Law) -> tuple[float, Callable[[Array, float], Array], float]:
             return float(law.sigma), lambda at, sigma: ndtr((at + 0.5) / sigma), math.sqrt(law.variance)
         case laws.DiscreteGaussian():
             return math.sqrt(law.sigma_squared), discrete, math.sqrt(law.variance)
+        case WholeNumberLaw() if _exact(law):
+            return 1.0, stretched, math.sqrt(law.variance)
     raise InvalidInput(f"the draws of {type(law).__name__} are not tested by numbers; no verdict was given.")
+
+
+def _exact(law: Law) -> bool:
+    """Whether the tail of a law is known, and not bounded from above alone."""
+    tail = law.tail(0)  # type: ignore[attr-defined]  # asked of laws with a tail alone
+    return bool(tail.high - tail.low <= tail.high / 2**20)
 
 
 def _log_ratio(counts: Array, cells: Cells) -> float:

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from sfumato.accounting import epsilon as accounted
 from sfumato.audit import laws
+from sfumato.audit.added_noise import attacks_on
 from sfumato.audit.drawn import DRAWN
 from sfumato.audit.keys import grown, selected, top, top_set
 from sfumato.audit.ladders import wedges, wedges_twice
@@ -48,6 +49,7 @@ from sfumato.audit.verdict import Attack, Drawn, Verdict
 from sfumato.core.events import DiscreteGaussian
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.mechanisms import (
+    ADDED_NOISE,
     BufferedNoise,
     ChosenCap,
     DegreeNoise,
@@ -255,7 +257,16 @@ _BY_HAND: tuple[Attack, ...] = (
     ),
 )
 
-ATTACKS: tuple[Attack | Drawn, ...] = (*_BY_HAND, *DRAWN, *PRODUCT, *PRODUCT_BOUNDS)
+_WRITTEN = {*(attack.kind for attack in _BY_HAND), *(attack.kind for attack in DRAWN)}
+_MADE = [attacks_on(kind) for kind in ADDED_NOISE if kind.KIND not in _WRITTEN]  # with their broken copies
+
+ATTACKS: tuple[Attack | Drawn, ...] = (
+    *_BY_HAND,
+    *DRAWN,
+    *PRODUCT,
+    *PRODUCT_BOUNDS,
+    *(attack for sound, _ in _MADE for attack in sound),
+)
 
 # Σ(2·C(2k, k)/4^k)² over k < 4, where halves make it 4 + 1 + 1 + 1.
 _UNROUNDED = DiscreteGaussian(l2_squared=Fraction(381, 64), sigma_squared=Fraction(64))
@@ -356,6 +367,7 @@ TWINS: tuple[Attack | Drawn, ...] = (
     *_BROKEN,
     *(attack.twin for attack in DRAWN),
     *(attack.twin for attack in PRODUCT if attack.kind not in _SEEN),
+    *(attack for _, broken in _MADE for attack in broken),
 )
 
 

@@ -7,7 +7,9 @@ or class name found in data.
 """
 
 import dataclasses
+import importlib
 import json
+import pkgutil
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
@@ -18,7 +20,7 @@ from typing import Any, ClassVar, ParamSpec, Protocol, TypeVar, runtime_checkabl
 
 from sfumato.errors import InvalidInput, Unsupported
 
-__all__ = ["Document", "Json", "Registry", "canonical", "check_types", "encode", "parse"]
+__all__ = ["Document", "Json", "Registry", "canonical", "check_types", "declared_in", "encode", "parse"]
 
 MOST_DIGITS = 80
 MOST_BITS = 13_000  # of each part of a rational: its text is read up to 4,000 signs
@@ -153,6 +155,23 @@ def by_kind(classes: Iterable[type[Document]]) -> dict[str, type[Document]]:
             raise InvalidInput(f"two declarations share the kind {cls.KIND!r}")
         found[cls.KIND] = cls
     return found
+
+
+def declared_in(package: str, folder: Iterable[str], kinds: str) -> tuple[type[Document], ...]:
+    """All declarations in the files of a package whose kind begins with ``kinds``; folders in it are not looked into.
+
+    >>> from sfumato import laws
+    >>> [cls.KIND for cls in declared_in("sfumato.laws", laws.__path__, "law.discrete_laplace")]
+    ['law.discrete_laplace']
+    """
+    found: list[type[Document]] = []
+    for name in sorted(module.name for module in pkgutil.iter_modules(folder) if not module.ispkg):
+        module = importlib.import_module(f"{package}.{name}")
+        for cls in vars(module).values():
+            own = isinstance(cls, type) and cls.__module__ == module.__name__
+            if own and str(getattr(cls, "KIND", "")).startswith(kinds):
+                found.append(cls)
+    return tuple(found)
 
 
 class Registry:

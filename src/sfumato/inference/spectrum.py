@@ -4,10 +4,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from sfumato import laws
 from sfumato.errors import Unsupported
+from sfumato.laws.margins import WholeNumberLaw
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,6 +38,24 @@ class Spectrum:
     fastest: float = math.inf
 
 
+@runtime_checkable
+class Waved(Protocol):
+    """A law that brings its own characteristic function, with the bound on its moments."""
+
+    @property
+    def fastest(self) -> float:
+        """The rate below which :meth:`log_moment` is finite."""
+        ...
+
+    def wave(self, t: "Floats") -> "Floats":
+        """E cos(tz)."""
+        ...
+
+    def log_moment(self, s: float) -> float:
+        """An upper bound of log E e^(sz)."""
+        ...
+
+
 def spectrum(law: "Law | laws.Laplace | laws.Gaussian") -> Spectrum:
     """What an inversion needs to know of a law.
 
@@ -54,6 +73,9 @@ def spectrum(law: "Law | laws.Laplace | laws.Gaussian") -> Spectrum:
             return _laplace(law)
         case laws.Gaussian():
             return _gaussian(law)
+        case Waved():
+            step, variance = Fraction(isinstance(law, WholeNumberLaw)), float(law.variance)
+            return Spectrum(wave=law.wave, log_moment=law.log_moment, variance=variance, step=step, fastest=law.fastest)
     raise Unsupported(f"there is no characteristic function of {law.KIND} here; nothing was computed.")
 
 

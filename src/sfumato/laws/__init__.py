@@ -1,8 +1,12 @@
-"""Error distributions: what previews, intervals and plots use."""
+"""Error distributions: what previews, intervals and plots use.
+
+Each file here is found by itself: a new distribution is a new file.
+"""
 
 from typing import Any  # whatever a module has under a name
 
 from sfumato.core.deprecation import warn_renamed
+from sfumato.core.documents import Document, declared_in
 from sfumato.laws.cube import Cube
 from sfumato.laws.degrees import DegreeNoiseLaw
 from sfumato.laws.discrete_gaussian import DiscreteGaussian
@@ -29,19 +33,7 @@ __all__ = [
     "Unstated",
 ]
 
-LAWS = (
-    Cube,
-    DegreeNoiseLaw,
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Gaussian,
-    LadderBound,
-    Laplace,
-    RoundedGaussian,
-    Sum,
-    SumTerm,
-    Unstated,
-)
+LAWS: tuple[type[Document], ...] = declared_in(__name__, __path__, "law.")
 
 _RENAMED = {"Degrees": DegreeNoiseLaw, "Term": SumTerm}
 

@@ -1,16 +1,21 @@
-"""Which noise is smaller for this answer: Laplace or Gaussian."""
+"""Which noise is smaller for this answer: Laplace, Gaussian, or another that is added to each number."""
 
-from sfumato.core.exact import Exact, non_negative
+from collections.abc import Sequence
+
+from sfumato.core.exact import Exact
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import WrongNorm
+from sfumato.mechanisms.added_noise import AddedNoise
 from sfumato.mechanisms.gaussian import Gaussian
 from sfumato.mechanisms.laplace import Laplace
 
 __all__ = ["least_noise"]
 
 
-def least_noise(moved: Sensitivity, *, epsilon: Exact, delta: Exact) -> Laplace | Gaussian:
-    """The mechanism with the lower variance for each number, of those that (ε, δ) allows; with δ = 0 always Laplace.
+def least_noise(
+    moved: Sensitivity, *, epsilon: Exact, delta: Exact, among: Sequence[type[AddedNoise]] = (Laplace, Gaussian)
+) -> AddedNoise:
+    """The mechanism with the lowest variance for each number, of those that (ε, δ) allows; the first of equals.
 
     Guarantee: (ε, δ) for answers that one unit moves by at most ``moved``; the choice looks at public facts alone.
 
@@ -19,10 +24,7 @@ def least_noise(moved: Sensitivity, *, epsilon: Exact, delta: Exact) -> Laplace 
     >>> least_noise(Sensitivity.of(l1=9, l2_squared=9), epsilon=1, delta="1/1000000").KIND
     'mechanism.gaussian'
     """
-    pure = None if moved.l1 is None else Laplace.calibrated(l1=moved.l1, epsilon=epsilon)
-    if non_negative(delta, "delta") == 0 or moved.l2 is None:
-        if pure is None:
-            raise WrongNorm("with this δ and these norms neither Laplace (l1) nor Gaussian (l2, δ > 0) can run.")
-        return pure
-    spread = Gaussian.calibrated(l2=moved.l2, epsilon=epsilon, delta=delta)
-    return spread if pure is None or spread.law.variance < pure.law.variance else pure
+    offered = [one for kind in among if (one := kind.least(moved, epsilon=epsilon, delta=delta)) is not None]
+    if not offered:
+        raise WrongNorm("with this δ and these norms neither Laplace (l1) nor Gaussian (l2, δ > 0) can run.")
+    return offered[0] if len(offered) == 1 else min(offered, key=lambda one: one.law.variance)

@@ -36,6 +36,7 @@ class Gaussian:
 
     KIND: ClassVar[str] = "mechanism.gaussian"
     VERSION: ClassVar[int] = 1
+    PURE: ClassVar[bool] = False
     l2_squared: Fraction
     sigma: Fraction
 
@@ -63,6 +64,13 @@ class Gaussian:
         bound = _l2(l2)
         sigma = enclosures.sqrt(bound.squared).high * classical_multiplier(epsilon=epsilon, delta=delta)
         return cls(l2_squared=bound.squared, sigma=sigma)
+
+    @classmethod
+    def least(cls, moved: Sensitivity, *, epsilon: Exact, delta: Exact) -> "Gaussian | None":
+        """The least noise for how far a unit moves an answer; none without a δ or where the l2 bound is not known."""
+        if non_negative(delta, "delta") == 0 or moved.l2 is None:
+            return None
+        return cls.calibrated(l2=moved.l2, epsilon=epsilon, delta=delta)
 
     @property
     def law(self) -> laws.RoundedGaussian:

@@ -32,6 +32,7 @@ class Laplace:
 
     KIND: ClassVar[str] = "mechanism.laplace"
     VERSION: ClassVar[int] = 1
+    PURE: ClassVar[bool] = True
     l1: Fraction
     scale: Fraction
 
@@ -49,6 +50,11 @@ class Laplace:
             )
         moved = positive(l1.value if isinstance(l1, L1) else l1, "l1")
         return cls(l1=moved, scale=moved / positive(epsilon, "epsilon"))
+
+    @classmethod
+    def least(cls, moved: Sensitivity, *, epsilon: Exact, delta: Exact) -> "Laplace | None":
+        """The least noise for how far a unit moves an answer; none where the l1 bound is not known."""
+        return None if moved.l1 is None else cls.calibrated(l1=moved.l1, epsilon=epsilon)
 
     @property
     def law(self) -> laws.DiscreteLaplace:

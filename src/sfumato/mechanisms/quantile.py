@@ -164,7 +164,7 @@ class QuantileChoice:
 
         The arguments may be NumPy arrays of 64 bits. A group without rows gives any values, all equally likely.
         """
-        from sfumato.mechanisms.quantile_search import Group, slot
+        from sfumato.noise.quantile_search import Group, slot
 
         group = Group(values, counts, steps=self.steps, parts=self.parts, most=MOST_ROWS)
         cuts = {-1: 0, len(self.quantiles): (self.steps + 1) * self.parts}

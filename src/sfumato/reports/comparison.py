@@ -6,10 +6,12 @@ which is group privacy and needs an enforced bound (:mod:`sfumato.core.conversio
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Protocol
 
+from sfumato.accounting.composition import compose
 from sfumato.core import enclosures
 from sfumato.core.budget import Budget
 from sfumato.core.conversions import Enforced, convert
@@ -20,8 +22,9 @@ from sfumato.core.query import Mechanism
 from sfumato.core.release import Release, only_release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Edge, Event, Family, Node, Record, Relation, Unit, User, describe
-from sfumato.errors import InvalidInput, NotDeclared, Refused, Unsupported
-from sfumato.mechanisms import Gaussian, Laplace
+from sfumato.errors import InvalidInput, NotDeclared, Refused, Unsupported, WrongNorm
+from sfumato.mechanisms import ADDED_NOISE, ANY_NOISE, Gaussian
+from sfumato.mechanisms.added_noise import AddedNoise
 from sfumato.mechanisms.advisor import least_noise
 from sfumato.mechanisms.calibration import least_epsilon
 
@@ -150,9 +153,14 @@ class Comparison:
         return _computed(self.statistic)
 
     @property
+    def pure(self) -> bool:
+        """Whether the noise that all lines share needs no δ."""
+        return _pure(self.mechanism)
+
+    @property
     def delta(self) -> Fraction:
-        """The δ of the noise that all lines share: none where it is Laplace noise, whatever δ was allowed."""
-        return Fraction(0) if isinstance(self.mechanism, Laplace) else self.spend.delta
+        """The δ of the noise that all lines share: none where it needs none, whatever δ was allowed."""
+        return Fraction(0) if self.pure else self.spend.delta
 
 
 def compare(
@@ -192,10 +200,10 @@ def compare(
                 "nothing was compared. Give epsilon."
             )
         epsilon = least_epsilon(
-            lambda tried: least_noise(moved, epsilon=tried, delta=delta), margin=margin, confidence=level, numbers=1
+            lambda tried: _least(statistic, moved, tried, delta), margin=margin, confidence=level, numbers=1
         )
     spend = Budget.asked(epsilon=epsilon if epsilon is not None else 0, delta=delta)
-    mechanism = least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)
+    mechanism = _least(statistic, moved, spend.epsilon, spend.delta)
     return _lines(statistic, cases, spend=spend, mechanism=mechanism, confidence=level, released=False)
 
 
@@ -250,12 +258,12 @@ def _lines(
 ) -> Comparison:
     held = cases[0].unit
     guarantee: Guarantee = Approximate(epsilon=spend.epsilon, delta=spend.delta)
-    if isinstance(mechanism, Laplace):
+    if _pure(mechanism):
         guarantee = Pure(epsilon=spend.epsilon)
     lines = []
     for case in cases:
         moved = statistic.sensitivity(case.unit, case.limit)
-        noise = least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)
+        noise = _least(statistic, moved, spend.epsilon, spend.delta)
         converted, reason = _as_it_stands(guarantee, held=held, wanted=case.unit, statistic=statistic)
         lines.append(
             Line(
@@ -280,6 +288,18 @@ def _lines(
     )
 
 
+def _least(statistic: Statistic, moved: Sensitivity, epsilon: Exact, delta: Exact) -> AddedNoise:
+    """The least noise of those that may answer the statistic."""
+    if getattr(statistic, "ANSWERED_BY", None) == ANY_NOISE:
+        return least_noise(moved, epsilon=epsilon, delta=delta, among=ADDED_NOISE)
+    return least_noise(moved, epsilon=epsilon, delta=delta)
+
+
+def _pure(mechanism: Mechanism) -> bool:
+    """Whether a mechanism adds noise that needs no δ."""
+    return isinstance(mechanism, ADDED_NOISE) and mechanism.PURE
+
+
 def _computed(statistic: Statistic) -> bool:
     """Whether columns are computed from the numbers, so that these are counted in rows."""
     return hasattr(statistic, "row_height")
@@ -288,13 +308,14 @@ def _computed(statistic: Statistic) -> bool:
 def _epsilon(mechanism: Mechanism, moved: Sensitivity, delta: Fraction) -> Fraction:
     """The ε of this noise for a unit that moves the statistic this far, at δ, rounded up."""
     match mechanism:
-        case Laplace() if moved.l1 is not None:
-            return moved.l1.value / mechanism.scale
         case Gaussian() if moved.l2 is not None:
             squared = moved.l2.squared / mechanism.sigma**2
             if squared > LARGE**2:
                 return ZCDP(rho=squared / 2).epsilon_at(delta)
             return GDP(mu=enclosures.sqrt(squared).high).epsilon_at(delta)
+    if _pure(mechanism):
+        with suppress(WrongNorm):
+            return compose([mechanism.loss(moved)]).epsilon
     raise Unsupported(f"there is no comparison yet for {mechanism.KIND}; nothing was compared.")
 
 

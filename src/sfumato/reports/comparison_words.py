@@ -39,7 +39,7 @@ def rows(found: Comparison, language: str) -> list[tuple[str, ...]]:
     return [
         (
             name(line.case.unit, language),
-            _moved(line.sensitivity, found.height, pure=isinstance(found.mechanism, Laplace)),
+            _moved(line.sensitivity, found.height, pure=found.pure),
             _epsilon(line.epsilon, found.delta, language),
             message(language, "comparison.within", margin=within(line.margin, found)),
             _promise(line, language),

@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from functools import reduce
 
+from sfumato.core import enclosures
 from sfumato.core.budget import LONGEST_TEXT
 from sfumato.core.exact import decimal_up, fraction_text
 from sfumato.core.release import Release
 from sfumato.core.statement import Account, Statement
 from sfumato.core.units import Family, Node, Relation, Unit, User
-from sfumato.mechanisms import Gaussian, Laplace, TopChoice
+from sfumato.mechanisms import ADDED_NOISE, Gaussian, Laplace, TopChoice
 from sfumato.reports.amounts import written
 from sfumato.reports.catalogue import counted, in_chinese, message, messages
 from sfumato.reports.columns import CONFIDENCE, columns_of, described, magnitude, shared_margins
@@ -126,6 +127,8 @@ def _noise(said: Statement, language: str) -> str:
             law = message(language, "noise.laplace", scale=text)
         case Gaussian(sigma=sigma):
             law = message(language, "noise.gaussian", sigma=decimal_up(sigma / height))
+        case _ if isinstance(said.mechanism, ADDED_NOISE):
+            law = _other_noise(said, height, language)
         case _:
             law = said.mechanism.KIND
     if said.query.measure is not None:
@@ -133,6 +136,16 @@ def _noise(said: Statement, language: str) -> str:
     name = "fact.noise_whole" if height == 1 else "fact.noise_rows"
     numbers = counted(language, "number", len(said.values))
     return message(language, name, noise=law, numbers=numbers, steps=f"{height:,}")
+
+
+def _other_noise(said: Statement, height: int, language: str) -> str:
+    """Noise in the words of its kind where there are any, else by its name; both with the standard deviation."""
+    kind = said.mechanism.KIND.removeprefix("mechanism.")
+    own = f"noise.{kind}" in messages(language)
+    deviation = decimal_up(enclosures.sqrt(said.law.variance).high / height)
+    return message(
+        language, f"noise.{kind}" if own else "noise.other", name=kind.replace("_", " "), deviation=deviation
+    )
 
 
 def _sensitivity(said: Statement, language: str) -> str:

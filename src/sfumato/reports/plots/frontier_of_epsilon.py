@@ -15,7 +15,7 @@ from sfumato.inference.derived import level_of
 from sfumato.inference.figure import Figure
 from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.inference.ratio import Ratio
-from sfumato.mechanisms import Gaussian, Laplace
+from sfumato.mechanisms import ADDED_NOISE
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import message
 from sfumato.reports.columns import CONFIDENCE, drawable, magnitude
@@ -31,11 +31,10 @@ SHOWN = FACTORS[::4]  # those that are powers of two
 def recalibrated(said: Statement, epsilon: Exact) -> Mechanism:
     """The mechanism of a release as it would be at another ε: same kind, same sensitivity, same δ."""
     asked, moved = positive(epsilon, "epsilon"), said.sensitivity
-    match said.mechanism:
-        case Laplace() if moved.l1 is not None:
-            return Laplace.calibrated(l1=moved.l1, epsilon=asked)
-        case Gaussian() if moved.l2 is not None:
-            return Gaussian.calibrated(l2=moved.l2, epsilon=asked, delta=said.spend.delta)
+    if isinstance(said.mechanism, ADDED_NOISE):
+        found = said.mechanism.least(moved, epsilon=asked, delta=said.spend.delta)
+        if found is not None:
+            return found
     raise Unsupported(f"a {said.mechanism.KIND} cannot be calibrated to another ε here; nothing was drawn.")
 
 

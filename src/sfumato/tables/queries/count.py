@@ -18,6 +18,7 @@ from sfumato.core.units import Unit
 from sfumato.engines.expressions import Expression
 from sfumato.inference.derived import Derived
 from sfumato.inference.figure import figure
+from sfumato.mechanisms import ADDED_NOISE, ANY_NOISE
 from sfumato.mechanisms.advisor import least_noise
 from sfumato.tables import describe
 from sfumato.tables.contribution import Move, Reach, contribution, joint_reach
@@ -45,7 +46,7 @@ class Count:
     KIND: ClassVar[str] = "query.count"
     VERSION: ClassVar[int] = 2
     COMPARED: ClassVar[str] = "comparison.counts"
-    ANSWERED_BY: ClassVar[tuple[str, ...]] = ("mechanism.laplace", "mechanism.gaussian")
+    ANSWERED_BY: ClassVar[tuple[str, ...]] = ANY_NOISE
     dataset: Dataset
     where: Expression | None = None
     by: tuple[Keys, ...] = ()
@@ -75,8 +76,8 @@ class Count:
         return labels_of(self.by)
 
     def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
-        """Laplace or Gaussian noise, whichever is smaller."""
-        return least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)
+        """Laplace or Gaussian noise or another, whichever is smallest."""
+        return least_noise(moved, epsilon=spend.epsilon, delta=spend.delta, among=ADDED_NOISE)
 
     def columns(self, release: Release) -> Mapping[str, Derived]:
         """The counts as a figure."""

@@ -19,6 +19,7 @@ from sfumato.engines.expressions import Expression
 from sfumato.errors import InvalidInput
 from sfumato.inference.derived import Derived
 from sfumato.inference.figure import figure
+from sfumato.mechanisms import ADDED_NOISE, ANY_NOISE
 from sfumato.mechanisms.advisor import least_noise
 from sfumato.tables import describe
 from sfumato.tables.contribution import contribution, joint_reach
@@ -40,7 +41,7 @@ class Marginals:
 
     KIND: ClassVar[str] = "query.marginals"
     VERSION: ClassVar[int] = 1
-    ANSWERED_BY: ClassVar[tuple[str, ...]] = ("mechanism.laplace", "mechanism.gaussian")
+    ANSWERED_BY: ClassVar[tuple[str, ...]] = ANY_NOISE
     dataset: Dataset
     tables: tuple[tuple[Keys, ...], ...]
     where: Expression | None = None
@@ -81,8 +82,8 @@ class Marginals:
         return Sensitivity.joint(joint_reach([ONE_ROW], given, cells=cells_of(by)) for by in self.tables)
 
     def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
-        """Laplace or Gaussian noise, whichever is smaller."""
-        return least_noise(moved, epsilon=spend.epsilon, delta=spend.delta)
+        """Laplace or Gaussian noise or another, whichever is smallest."""
+        return least_noise(moved, epsilon=spend.epsilon, delta=spend.delta, among=ADDED_NOISE)
 
     def columns(self, release: Release) -> Mapping[str, Derived]:
         """The counts as a figure; ``at(marginal=…)`` picks a table."""
