@@ -61,9 +61,9 @@ def check_published(page: str) -> None:
     ("said", "missing"),
     [
         ((), {"reason", "legal_basis"}),
-        (("--reason", REASON), {"legal_basis"}),
-        (("--legal-basis", BASIS), {"reason"}),
-        (("--reason", " \n", "--legal-basis", BASIS), {"reason"}),
+        pytest.param(("--reason", REASON), {"legal_basis"}, marks=pytest.mark.long),
+        pytest.param(("--legal-basis", BASIS), {"reason"}, marks=pytest.mark.long),
+        pytest.param(("--reason", " \n", "--legal-basis", BASIS), {"reason"}, marks=pytest.mark.long),
         (("--reason", "\u200b", "--legal-basis", "\u2060 …"), {"reason", "legal_basis"}),  # nothing that can be read
     ],
 )

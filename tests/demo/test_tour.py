@@ -236,6 +236,7 @@ def public_side(folder: Path, seed: int) -> dict[str, object]:
     return sides | {"page": page, "pictures": pictures}
 
 
+@pytest.mark.long
 def test_with_the_noise_held_still_two_networks_cannot_be_told_apart(tmp_path, monkeypatch):
     for mechanism in (Laplace, Gaussian):
         monkeypatch.setattr(mechanism, "add_noise", still)

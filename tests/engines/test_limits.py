@@ -95,6 +95,7 @@ def everyone_everywhere() -> Neighbours:
     return Neighbours(worlds=tuple(owned(f"p{number}", cells) for number in range(40)), around=())
 
 
+@pytest.mark.long
 def test_another_secret_keeps_other_groups() -> None:
     limit = Limit(groups=2, rows_per_group=1)
     kept = [

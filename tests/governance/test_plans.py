@@ -408,6 +408,7 @@ def test_a_plan_that_makes_no_sense_is_refused(error: type[Exception], words: st
         make()  # type: ignore[operator]
 
 
+@pytest.mark.long
 def test_planning_without_sums_needs_neither_numpy_nor_scipy() -> None:
     code = (
         "import sys; from fractions import Fraction; from sfumato.core.budget import Budget;"

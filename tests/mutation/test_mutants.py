@@ -252,18 +252,21 @@ def test_one_strong_test_among_weak_ones_is_enough(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_an_unmarked_test_kills_nothing(tmp_path: Path) -> None:
     done = run_on(tmp_path, weak=WEAK, strong=UNMARKED)
     assert survivors(done.stdout) == SURVIVORS_OF_WEAK, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("killers", [OTHER, OTHER.replace("import pytest", "import pytest, toy_pack")])
+@pytest.mark.long
 def test_a_function_that_no_killer_runs_survives_with_a_note(tmp_path: Path, killers: str) -> None:
     done = run_on(tmp_path, other=killers)
     assert len(survivors(done.stdout)) == 4, done.stdout + done.stderr
     assert "(no killer test runs this function)" in done.stdout
 
 
+@pytest.mark.long
 def test_what_an_earlier_test_left_in_a_cache_still_counts_as_reached(tmp_path: Path) -> None:
     """Only the second test would notice, and in one process it would find the first one's result."""
     cached = {"src/toy_pack/__init__.py": """\
@@ -326,6 +329,7 @@ def test_a_mutant_that_waits_without_working_is_killed_when_patience_ends(tmp_pa
 @pytest.mark.parametrize(
     ("grace", "says"), [("1", "comes close to the time limit"), ("0.1", "ended with the time limit")]
 )
+@pytest.mark.long
 def test_a_time_limit_that_the_original_hardly_meets_judges_nothing(tmp_path: Path, grace: str, says: str) -> None:
     """From its second run on this killer is slow: the first one sets its limit."""
     slower = """\
@@ -375,6 +379,7 @@ def test_an_excused_mutant_may_survive_and_must(tmp_path: Path) -> None:
          "must pass on the original first"),
     ],
 )  # fmt: skip
+@pytest.mark.long
 def test_a_run_that_proves_nothing_says_so(tmp_path: Path, tests: dict[str, str], why: str) -> None:
     done = run_on(tmp_path, **tests)
     assert done.returncode == 2, done.stdout + done.stderr

@@ -10,7 +10,10 @@ from sfumato.noise import Bits, draw_discrete_laplace, draw_geometric
 from sfumato.noise.reference import toss_exp
 from tests.noise.decisions import Sampler, walk
 
-SCALES = [Fraction(1, 2), Fraction(1), Fraction(2), Fraction(10, 3), Fraction(10)]
+SCALES = [
+    *(Fraction(1, 2), Fraction(1), Fraction(2)),
+    *(pytest.param(scale, marks=pytest.mark.long) for scale in (Fraction(10, 3), Fraction(10))),
+]
 REMAINDER = Fraction(1, 10**8)
 ONE = Fraction(1)
 

@@ -194,6 +194,7 @@ def test_the_words_of_a_run_of_events_are_there_for_every_role() -> None:
     }
 
 
+@pytest.mark.long
 def test_words_come_without_numpy() -> None:
     """A certificate is explained where NumPy is not: the margins are then not worked out."""
     program = """

@@ -117,6 +117,7 @@ def test_without_its_key_a_killed_release_is_charged_twice(
         check_once(clinic, clinic.out)
 
 
+@pytest.mark.long
 def test_two_runners_at_once_make_one_release(clinics: dict[str, Clinic]) -> None:
     clinic = clinics["together"]
     for out in ("one", "two"):
