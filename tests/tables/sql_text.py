@@ -42,8 +42,6 @@ FUNCTIONS = {
     Absolute: "ABS",
     Floor: "FLOOR",
     Length: "LENGTH",
-    Least: "LEAST",
-    Greatest: "GREATEST",
     Coalesce: "COALESCE",
 }
 
@@ -100,7 +98,9 @@ def sql(node: Value | Expression) -> str:
             return f"(-({sql(node.part)}))"
         case Absolute() | Floor() | Length():
             return f"{FUNCTIONS[type(node)]}({sql(node.part)})"
-        case Least() | Greatest() | Coalesce():
+        case Least() | Greatest():
+            raise Unwritable  # in SQL they leave out what is missing
+        case Coalesce():
             return f"{FUNCTIONS[type(node)]}({', '.join(map(sql, node.parts))})"
         case CaseWhen():
             branches = " ".join(f"WHEN {sql(each.when)} THEN {sql(each.then)}" for each in node.branches)
@@ -127,7 +127,7 @@ def sql(node: Value | Expression) -> str:
         case StartsWith():
             return f"STARTS_WITH({sql(node.part)}, {quoted(node.prefix)})"
         case Not():
-            return f"(NOT {sql(node.part)})"
+            return f"({sql(node.part)} IS NOT TRUE)"  # NOT leaves what is unknown unknown
         case AllOf() | AnyOf():
             return f"({(' AND ' if isinstance(node, AllOf) else ' OR ').join(map(sql, node.parts))})"
     raise Unwritable

@@ -7,7 +7,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.question import Question
-from sfumato.engines.expressions import Expression, Named, coalesce, col, greatest, least, when
+from sfumato.engines.expressions import Expression, Named, Term, coalesce, col, greatest, least, when
 from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.tables.keys import Keys
 from tests.tables.sql_table import ROWS, VISITS, document, table
@@ -16,6 +16,16 @@ from tests.tables.sql_table import ROWS, VISITS, document, table
 
 AGE, SBP, SEX, WARD = col("age"), col("sbp"), col("sex"), col("ward")
 OLD = AGE >= 65
+YOUNG = AGE < 65
+
+
+def truth(holds: Expression, fails: Expression) -> Term:
+    """A truth value that is missing where neither holds."""
+    return when(holds).then(True).when(fails).then(False)
+
+
+DX = col("dx").startswith("J")
+STARTS = truth(DX, ~DX & ~col("dx").isnull())
 ONE_OR_TWO = when(SEX == "F").then(1).when(SEX == "M").then(2)
 BAND = when(AGE < 40).then("young").otherwise("old")
 
@@ -62,7 +72,7 @@ QUESTIONS = [
     ),
     (
         "SELECT AVG(CAST(age >= 65 AS INTEGER)) AS old FROM visits",
-        VISITS.agg(old=sf.mean(when(OLD).then(1).otherwise(0))),
+        VISITS.agg(old=sf.mean(when(OLD).then(1).when(YOUNG).then(0))),
     ),
     ("SELECT MEDIAN(sbp) FROM visits", VISITS.median("sbp")),
     ("SELECT (MEDIAN(sbp)) FROM visits", VISITS.median("sbp")),
@@ -109,7 +119,7 @@ QUESTIONS = [
     ),
     (
         "SELECT age >= 65 AS old, COUNT(*) FROM visits GROUP BY old",
-        VISITS.group_by(old=when(OLD).then(True).otherwise(False)).count(),
+        VISITS.group_by(old=truth(OLD, YOUNG)).count(),
     ),
     (
         "SELECT WIDTH_BUCKET(age, 0, 100, 2) AS part, COUNT(*) FROM visits GROUP BY part",
@@ -123,7 +133,7 @@ QUESTIONS = [
     ),
     (
         "SELECT sex, COUNT(*) FROM (SELECT *, age >= 65 AS old FROM visits) WHERE old GROUP BY sex",
-        VISITS.where(when(OLD).then(True).otherwise(False) == True).group_by("sex").count(),  # noqa: E712 - a predicate
+        VISITS.where(truth(OLD, YOUNG) == True).group_by("sex").count(),  # noqa: E712 - a predicate
     ),
     (
         "WITH a AS (SELECT sex, age + 1 AS next FROM visits), b AS (SELECT sex, next * 2 AS n FROM a) "
@@ -153,26 +163,28 @@ CONDITIONS: list[tuple[str, Expression]] = [
     ("sex = 'F' AND age >= 65 AND ward = 1", (SEX == "F") & OLD & (WARD == 1)),
     ("sex = 'F' OR age >= 65 AND ward = 1", (SEX == "F") | (OLD & (WARD == 1))),
     ("(sex = 'F' OR age >= 65) AND ward = 1", ((SEX == "F") | OLD) & (WARD == 1)),
-    ("NOT age >= 65", ~OLD),
-    ("NOT (sex = 'F' OR age >= 65)", ~((SEX == "F") | OLD)),
+    ("NOT age >= 65", AGE < 65),
+    ("NOT (sex = 'F' OR age >= 65)", (SEX != "F") & (AGE < 65)),
     ("NOT NOT age >= 65", OLD),
     ("age BETWEEN 18 AND 65", AGE.between(18, 65)),
-    ("age NOT BETWEEN 18 AND 65", ~AGE.between(18, 65)),
+    ("age NOT BETWEEN 18 AND 65", (AGE < 18) | (AGE > 65)),
     ("age BETWEEN stay AND stay * 2", AGE.between(col("stay"), col("stay") * 2)),
     ("sex IN ('F', 'M')", SEX.isin(["F", "M"])),
-    ("ward NOT IN (1, -2)", ~WARD.isin([1, -2])),
+    ("ward NOT IN (1, -2)", ~WARD.isin([1, -2]) & ~WARD.isnull()),
     ("age + 1 IN (3)", (AGE + 1).isin([3])),
     ("age IS NULL", AGE.isnull()),
     ("age IS NOT NULL", ~AGE.isnull()),
     ("age ISNULL", AGE.isnull()),
     ("age + 1 IS NULL", (AGE + 1).isnull()),
     ("dx LIKE 'J1%'", col("dx").startswith("J1")),
-    ("dx NOT LIKE 'J1%'", ~col("dx").startswith("J1")),
+    ("dx NOT LIKE 'J1%'", ~col("dx").startswith("J1") & ~col("dx").isnull()),
     ("dx LIKE 'J10'", col("dx") == "J10"),
     ("STARTS_WITH(dx, 'J_%')", col("dx").startswith("J_%")),
-    ("STARTS_WITH(dx, 'J') = TRUE", when(col("dx").startswith("J")).then(True).otherwise(False) == True),  # noqa: E712
+    ("STARTS_WITH(dx, 'J') = TRUE", STARTS == True),  # noqa: E712
     ("smoker", col("smoker") == True),  # noqa: E712 - a predicate
-    ("NOT smoker", ~(col("smoker") == True)),  # noqa: E712 - a predicate
+    ("NOT smoker", col("smoker") == False),  # noqa: E712 - a predicate
+    ("(age >= 65) IS NOT TRUE", ~OLD),
+    ("(age >= 65) IS FALSE", YOUNG),
     ("smoker = FALSE", col("smoker") == False),  # noqa: E712 - a predicate
     ("smoker IS TRUE", col("smoker") == True),  # noqa: E712 - a predicate
     ("smoker IS NOT FALSE", ~(col("smoker") == False)),  # noqa: E712 - a predicate
@@ -186,8 +198,8 @@ CONDITIONS: list[tuple[str, Expression]] = [
     ("stay::bigint > 1", col("stay").cast("whole") > 1),
     ("TRY_CAST(code AS INT) = 1", col("code").cast("whole") == 1),
     ("COALESCE(age, stay, 0) > 3", coalesce(AGE, col("stay"), 0) > 3),
-    ("LEAST(age, 90) > stay", least(AGE, 90) > col("stay")),
-    ("GREATEST(age, 0) = 3", greatest(AGE, 0) == 3),
+    ("LEAST(age, 90) > stay", coalesce(least(AGE, 90), 90) > col("stay")),
+    ("GREATEST(age, 0) = 3", coalesce(greatest(AGE, 0), 0) == 3),
     ("NULLIF(age, 99) > 3", when(~(AGE == 99)).then(AGE) > 3),
     ("ABS(age - 40) < 5", abs(AGE - 40) < 5),
     ("FLOOR(bmi) = 25", col("bmi").floor() == 25),
@@ -200,8 +212,8 @@ CONDITIONS: list[tuple[str, Expression]] = [
         when(SEX == "F").then(1).when(SEX == "M").then(2) == 1,
     ),
     ("CASE WHEN smoker THEN TRUE ELSE FALSE END", when(col("smoker") == True).then(True).otherwise(False) == True),  # noqa: E712
-    ("CAST((age >= 65) AS INT) = (1)", when(OLD).then(1).otherwise(0) == 1),
-    ("(age >= 65) = (ward = 1)", when(OLD).then(True).otherwise(False) == when(WARD == 1).then(True).otherwise(False)),
+    ("CAST((age >= 65) AS INT) = (1)", when(OLD).then(1).when(YOUNG).then(0) == 1),
+    ("(age >= 65) = (ward = 1)", truth(OLD, YOUNG) == truth(WARD == 1, WARD != 1)),
     ("\"Größe in cm\" > 3 AND 性别 = '女'", (col("Größe in cm") > 3) & (col("性别") == "女")),
     ("\"a\"\"b\" = 'it''s'", col('a"b') == "it's"),
     ("Age = 65 AND AGE = 65", (col("Age") == 65) & (col("AGE") == 65)),

@@ -112,7 +112,7 @@ CONDITIONS = [
     ("dx ~ '^J1'", "a regular expression"),
     ("age IS DISTINCT FROM 3", "IS DISTINCT FROM"),
     ("age IS NOT DISTINCT FROM 3", "IS NOT DISTINCT FROM"),
-    ("(age > 3) IS FALSE", "IS with something else"),
+    ("(age + 3) IS FALSE", "IS with something else"),
     ("age % 2 = 0", "%"),
     ("age ^ 2 = 4", "^"),
     ("dx || 'x' = 'ax'", "||"),

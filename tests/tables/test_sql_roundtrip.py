@@ -77,7 +77,7 @@ def plans(draw: st.DrawFn) -> tuple[str, Question]:
     groups = [*map(name, keys)]
     table = VISITS.group_by(*keys)
     if computed is not None:
-        selected.append(f"{written(computed)} AS band")
+        selected.append(f"({written(computed)}) IS TRUE AS band")
         groups.append(draw(st.sampled_from(["band", str(len(selected))])))
         table = table.group_by(band=when(computed).then(True).otherwise(False))
     table = table if where is None else table.where(where)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from sfumato.core.exact import rational
-from sfumato.engines.expressions import Expression, Term, coalesce, col, greatest, least, term, when
+from sfumato.engines.expressions import Expression, Literal, Term, coalesce, col, greatest, least, term, when
 from sfumato.errors import InvalidInput
 from sfumato.tables.sql.refusals import AGGREGATES, name_of, only, refused, unknown
 
@@ -28,6 +28,14 @@ COMPARISONS: dict[type[exp.Expression], Callable[[Term, Term], Expression]] = {
     exp.LTE: operator.le,
     exp.GT: operator.gt,
     exp.GTE: operator.ge,
+}
+OPPOSITES: dict[type[exp.Expression], type[exp.Expression]] = {
+    exp.EQ: exp.NEQ,
+    exp.NEQ: exp.EQ,
+    exp.LT: exp.GTE,
+    exp.GTE: exp.LT,
+    exp.GT: exp.LTE,
+    exp.LTE: exp.GT,
 }
 CONDITIONS: tuple[type[exp.Expression], ...] = (
     *(exp.And, exp.Or, exp.Not, exp.Between, exp.In, exp.Is, exp.Like),
@@ -95,7 +103,7 @@ class RowScope:
                 return self.value(node.this)
             case exp.Column():
                 found = self.named(node)
-                return found if isinstance(found, Term) else _truth(found)
+                return found if isinstance(found, Term) else _truth(found, ~found)
             case exp.Literal() | exp.Boolean():
                 return term(constant(node))
             case exp.Neg():
@@ -114,8 +122,12 @@ class RowScope:
             only(node, "this", "expression", "typed", "safe")
             return ARITHMETIC[type(node)](self.value(node.this), self.value(node.expression))
         if isinstance(node, CONDITIONS):
-            return _truth(self.condition(node))
+            return self._truth_of(node)
         raise unknown(node)
+
+    def _truth_of(self, node: exp.Expression) -> Term:
+        """Whether a condition holds, missing where that is unknown."""
+        return _truth(self.condition(node), self.condition(node, false=True))
 
     def _case(self, node: exp.Case) -> Term:
         only(node, "this", "ifs", "default")
@@ -140,7 +152,7 @@ class RowScope:
         if to.this is exp.DataType.Type.DATE and isinstance(node.this, exp.Literal):
             return term(constant(node))
         if to.this in WHOLE and isinstance(_bare(node.this), CONDITIONS):
-            return when(self.condition(node.this)).then(1).otherwise(0)
+            return when(self.condition(node.this)).then(1).when(self.condition(node.this, false=True)).then(0)
         if to.this in WHOLE or to.this in NUMBER:
             return self.value(node.this).cast("whole" if to.this in WHOLE else "number")
         raise refused(f"CAST to {to.this.value if isinstance(to.this, exp.DataType.Type) else 'that type'}")
@@ -154,9 +166,9 @@ class RowScope:
             case "COALESCE", count if count:
                 return coalesce(*map(self.value, given))
             case "LEAST", count if count:
-                return least(*map(self.value, given))
+                return _of_those_present(least, [self.value(each) for each in given])
             case "GREATEST", count if count:
-                return greatest(*map(self.value, given))
+                return _of_those_present(greatest, [self.value(each) for each in given])
             case "NULLIF", 2:
                 first, second = map(self.value, given)
                 return when(~(first == second)).then(first)
@@ -167,7 +179,7 @@ class RowScope:
             case word, 1 if word in LENGTHS:
                 return self.value(given[0]).length()
             case "STARTS_WITH", 2:
-                return _truth(self.condition(node))
+                return self._truth_of(node)
             case "DATE_PART", 2:
                 return _date_part(_text(given[0], "DATE_PART"), self.value(given[1]))
             case "DATE_DIFF" | "DATEDIFF", 3:
@@ -182,36 +194,47 @@ class RowScope:
 
     # ------------------------------------------------------------------------------------------------ conditions
 
-    def condition(self, node: exp.Expression) -> Expression:
-        """A condition on a row: true or false; with something missing a comparison is false, and NOT turns it."""
+    def condition(self, node: exp.Expression, *, false: bool = False) -> Expression:
+        """The rows where a condition is true; with ``false`` those where it is false.
+
+        A row where something is missing may be neither: the condition is then unknown, as in SQL, and NOT leaves it so.
+        """
         match node:
             case exp.Paren():
                 only(node, "this")
-                return self.condition(node.this)
+                return self.condition(node.this, false=false)
             case exp.And() | exp.Or():
-                return joined([self.condition(part) for part in _flat(node, type(node))], type(node))
+                parts = [self.condition(part, false=false) for part in _flat(node, type(node))]
+                return joined(parts, exp.Or if isinstance(node, exp.And) == false else exp.And)
             case exp.Not():
                 only(node, "this")
-                return ~self.condition(node.this)
+                return self.condition(node.this, false=not false)
             case exp.Between():
                 only(node, "this", "low", "high")
-                low, high = self.value(node.args["low"]), self.value(node.args["high"])
-                return self.value(node.this).between(low, high)
+                value, low, high = (self.value(node.args[name]) for name in ("this", "low", "high"))
+                return (value < low) | (value > high) if false else value.between(low, high)
             case exp.In():
                 only(node, "this", "expressions")
-                return self.value(node.this).isin([constant(each) for each in node.expressions])
-            case exp.Is() | exp.Like():
+                value = self.value(node.this)
+                return _known(value, value.isin([constant(each) for each in node.expressions]), false=false)
+            case exp.Is():
                 only(node, "this", "expression", "negate")
-                found = self._is(node) if isinstance(node, exp.Is) else self._like(node)
-                return ~found if node.args.get("negate") else found
+                found = self._is(node)
+                return ~found if bool(node.args.get("negate")) != false else found
+            case exp.Like():
+                only(node, "this", "expression", "negate")
+                false = bool(node.args.get("negate")) != false
+                return _known(self.value(node.this), self._like(node), false=false)
             case exp.Anonymous() if name_of(node) == "STARTS_WITH" and len(node.expressions) == 2:
-                text, prefix = node.expressions
-                return self.value(text).startswith(_text(prefix, "STARTS_WITH"))
+                text, prefix = self.value(node.expressions[0]), _text(node.expressions[1], "STARTS_WITH")
+                return _known(text, text.startswith(prefix), false=false)
             case exp.Column():
                 named = self.named(node)
-                return named if isinstance(named, Expression) else named == True  # noqa: E712 - builds a predicate
+                if isinstance(named, Expression):
+                    return ~named if false else named
+                return named == (not false)
             case exp.Case() | exp.Anonymous():
-                return self.value(node) == True  # noqa: E712 - builds a predicate
+                return self.value(node) == (not false)
             case exp.Boolean() | exp.Literal():
                 raise refused("a condition that is always the same")
         if type(node) in COMPARISONS:
@@ -219,17 +242,18 @@ class RowScope:
             for side in (node.this, node.expression):
                 if isinstance(side, exp.Is | exp.Between | exp.In | exp.Like) or type(side) in COMPARISONS:
                     raise refused("a comparison of a comparison without brackets")
-            return COMPARISONS[type(node)](self.value(node.this), self.value(node.expression))
+            kind = OPPOSITES[type(node)] if false else type(node)
+            return COMPARISONS[kind](self.value(node.this), self.value(node.expression))
         raise unknown(node)
 
     def _is(self, node: exp.Is) -> Expression:
+        """IS NULL, IS TRUE and IS FALSE are true or false of every row."""
         match node.expression:
             case exp.Null():
                 return self.value(node.this).isnull()
-            case exp.Boolean() if isinstance(_bare(node.this), exp.Column):
-                found = self.value(node.this)
-                return found == bool(node.expression.this)
-        raise refused("IS with something else than NULL, or than TRUE or FALSE after a column")
+            case exp.Boolean() if isinstance(_bare(node.this), (exp.Column, exp.Case, exp.Anonymous, *CONDITIONS)):
+                return self.condition(node.this, false=not node.expression.this)
+        raise refused("IS with something else than NULL, or than TRUE or FALSE after a condition")
 
     def _like(self, node: exp.Like) -> Expression:
         if not isinstance(node.expression, exp.Literal) or not node.expression.is_string:
@@ -307,8 +331,28 @@ def _bare(node: exp.Expression) -> exp.Expression:
     return node
 
 
-def _truth(condition: Expression) -> Term:
-    return when(condition).then(True).otherwise(False)  # noqa: FBT003 - the values themselves
+def _truth(holds: Expression, fails: Expression) -> Term:
+    """A truth value; missing where a condition is neither true nor false."""
+    if fails == ~holds:
+        return when(holds).then(True).otherwise(False)  # noqa: FBT003 - the values themselves
+    return when(holds).then(True).when(fails).then(False)  # noqa: FBT003 - the values themselves
+
+
+def _known(value: Term, found: Expression, *, false: bool) -> Expression:
+    """Where something is found of a value; with ``false`` where the value is there and it is not."""
+    return ~found & ~value.isnull() if false else found
+
+
+def _of_those_present(choice: Callable[..., Term], values: list[Term]) -> Term:
+    """The least or greatest of the values that are not missing, as PostgreSQL has it; constants are always there."""
+    constants = [value for value in values if isinstance(value.node, Literal)]
+    others = [value for value in values if not isinstance(value.node, Literal)]
+    found = others[0] if others else constants.pop()
+    for value in others[1:]:
+        found = coalesce(choice(found, value), found, value)
+    if not constants:
+        return found
+    return coalesce(choice(found, *constants), choice(*constants) if len(constants) > 1 else constants[0])
 
 
 def _number(text: str) -> int | Fraction:
