@@ -1,8 +1,8 @@
 """The error of a sum of many releases: exact for Laplace noise, bounded closely for Gaussian noise.
 
 A discrete Laplace error is the difference of two geometric ones, so the sum of k of them is G − G′ with two independent
-negative binomials of k. Their probabilities follow from one another by a factor, and every step is rounded down, so
-that what is left out, and every rounding, only lowers the coverage that is stated.
+negative binomials of k. Their probabilities follow from one another by a factor, from the most likely one on; every
+step is rounded down, so that what is left out, and every rounding, only lowers the coverage that is stated.
 """
 
 import math
@@ -105,17 +105,36 @@ class LaplaceSum:
         if count > MOST_POINTS:
             return None
         q = exponential(1 / self.scale, bits=BITS + self.scale.numerator.bit_length())
-        fail = 1 - q.high
-        extra = self.parts * (fail.denominator.bit_length() - fail.numerator.bit_length() + 1)
-        working = 2 * BITS + extra
-        first = fail**self.parts
-        value = (first.numerator << working) // first.denominator
+        top = min(int((self.parts - 1) * q.low / (1 - q.low)), count - 1)  # the most likely place, or next to it
+        working = 2 * BITS
         low = (q.low.numerator << working) // q.low.denominator
-        chances = []
-        for place in range(count):
-            chances.append(value >> (working - BITS))
-            value = (value * low * (place + self.parts)) // ((place + 1) << working)
+        high = -((-q.high.numerator << working) // q.high.denominator)
+        value = self._chance(top, q)
+        chances = [0] * count
+        chances[top] = value >> (working - BITS)
+        rising = value
+        for place in range(top, count - 1):  # P(j + 1) = P(j)·q·(j + parts)/(j + 1)
+            rising = (rising * low * (place + self.parts)) // ((place + 1) << working)
+            chances[place + 1] = rising >> (working - BITS)
+        for place in range(top, 0, -1):
+            value = ((value * place) << working) // (high * (place + self.parts - 1))
+            chances[place - 1] = value >> (working - BITS)
         return chances
+
+    def _chance(self, place: int, q: enclosures.Enclosure) -> int:
+        """P(G = place)·2^(2·BITS), rounded down: the binomial coefficient times q^place times (1 − q)^parts."""
+        ways, fail = math.comb(place + self.parts - 1, place), 1 - q.high
+        digits = 4 * BITS + ways.bit_length()  # of fixed point, in which the powers are rounded down
+
+        def power(base: Fraction, exponent: int) -> int:
+            result, square = 1 << digits, (base.numerator << digits) // base.denominator
+            while exponent:
+                if exponent & 1:
+                    result = result * square >> digits
+                square, exponent = square * square >> digits, exponent >> 1
+            return result
+
+        return ways * power(q.low, place) * power(fail, self.parts) >> (2 * digits - 2 * BITS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
