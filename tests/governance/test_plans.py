@@ -1,6 +1,7 @@
 """Plans: the cap is never exceeded, the split is the best one, and a plan that does not fit says what binds."""
 
 import itertools
+import os
 import subprocess
 import sys
 from dataclasses import replace
