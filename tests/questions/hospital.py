@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import sfumato as sf
 from tests.parts import dataset
 
-__all__ = ["Asked", "questions", "tables"]
+__all__ = ["Asked", "declared", "questions", "tables"]
 
 DIAGNOSES = ("influenza A", "heart failure", "hip fracture", "sepsis", "asthma", "appendicitis")
 WARDS = {
@@ -44,7 +44,8 @@ def questions() -> list[Asked]:
 def invented(persons: int = 400, seed: int = 7) -> dict[str, pa.Table]:
     """Stays and patients of a hospital in which no real person occurs."""
     chance = random.Random(seed)
-    people, stays = [], []
+    people: list[dict[str, Any]] = []
+    stays: list[dict[str, Any]] = []
     for number in range(persons):
         born = date(1930, 1, 1) + timedelta(days=chance.randrange(33_000))
         sex = chance.choice("FM")
@@ -114,7 +115,7 @@ def tables(on: str) -> dict[str, pa.Table]:
     return {name: pq.read_table(dataset(f"mimic-iii-demo/{name}.parquet")) for name in names}
 
 
-def declared(on: str, rows: dict[str, pa.Table], **budget: Any) -> dict[str, Any]:
+def declared(on: str, rows: dict[str, pa.Table]) -> dict[str, Any]:
     """The same tables behind a vault: private ones with keys and bounds, public ones as they are."""
     import pyarrow.compute as pc
 
