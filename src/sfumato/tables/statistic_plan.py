@@ -72,7 +72,7 @@ class Block:
     @property
     def height(self) -> int:
         """What one row that is full of one part brings; 1 for sums that count from 0."""
-        return getattr(self.gauge, "height", 1)
+        return self.gauge.height
 
     @property
     def degree(self) -> int:
