@@ -108,7 +108,8 @@ def _hints(measure: type[Measure]) -> dict[str, object]:
 
 def _kinds(hint: object) -> list[object]:
     """The kinds that an annotation allows; a condition is one, although it is a union itself."""
-    parts = list(typing.get_args(hint)) if isinstance(hint, types.UnionType) else [hint]
+    union = typing.get_origin(hint) in (types.UnionType, typing.Union)
+    parts = list(typing.get_args(hint)) if union else [hint]
     conditions = typing.get_args(Expression)
     if not set(conditions) <= set(parts):
         return parts
@@ -221,13 +222,13 @@ class Trial:
         return [Aggregate(dataset=DATASET, measures=(form,), by=by, number=number) for form in some]
 
     def _ranges(self, measure: type[Measure]) -> int:
-        """How many ranges are tried: all for single rows of sums that no other test knows.
+        """How many ranges are tried: all for sums that no other test knows.
 
-        Reading a question takes an engine longer than answering it, so that one range does for the other sums, which
+        To compile a question takes longer than to answer it, so one range does for the other sums, which
         ``tests/laws/test_gauge_neighbours.py`` and ``tests/tables/test_blocks.py`` hold to their bounds.
         """
-        own = any(isinstance(need, OwnSums) for need in forms(measure)[0][0].needs)
-        return len(RANGES) if LONG or (own and self.kind == "record") else 1
+        own = any(isinstance(need, OwnSums) for made in forms(measure) for form in made for need in form.needs)
+        return len(RANGES) if own or LONG else 1
 
 
 ONCE = Limit(groups=1, rows_per_group=1)
@@ -305,6 +306,8 @@ def _totals(gauges: tuple[Gauge, ...], trial: Trial) -> dict[Gauge, np.ndarray]:
     if any(found[name].null_count for name in found.column_names):
         raise ValueError("a part of some row is null")
     numbers = laid_out(found, worlds=len(trial.around().worlds), cells=trial.cells)
+    if 2 * max(int(numbers.max()), -int(numbers.min())) * numbers.shape[1] >= 2**63:
+        raise ValueError("the sums are so large that 64 bits do not hold how far they move")
     ends = np.cumsum([len(_parts(gauge)[1]) * trial.cells for gauge in gauges])
     return dict(zip(gauges, np.split(numbers, ends[:-1], axis=1), strict=True))
 

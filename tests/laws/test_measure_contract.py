@@ -182,6 +182,13 @@ class Relative(Reciprocals):
         return [part - part.min() for part in Reciprocals.of_row(self, table, places)]
 
 
+class Huge(Reciprocals):
+    """Parts whose differences 64 bits do not hold."""
+
+    def of_row(self, table: Any, places: Mapping[Lattice, Any]) -> list[Any]:
+        return [part * whole(2**30) for part in Reciprocals.of_row(self, table, places)]
+
+
 class Elsewhere(Reciprocals):
     """A column that the table does not have."""
 
@@ -195,6 +202,7 @@ class Elsewhere(Reciprocals):
         (Fractions, "a part of Fractions is of type float64, not a whole number"),
         (Missing, "the engine cannot add them up .*a part of some row is null"),
         (Relative, "a part of Relative depends on more than its own row"),
+        (Huge, "the engine cannot add them up .*64 bits do not hold"),
         (Elsewhere, "Elsewhere cannot be asked of a row .*nowhere"),
     ],
 )
