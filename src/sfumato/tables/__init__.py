@@ -31,7 +31,7 @@ __all__ = [
     "TopGroups",
 ]
 
-QUERIES = (*TABLE_QUERIES, Join, Keys, Clamped, *MEASURES)
+QUERIES: tuple[type, ...] = (*TABLE_QUERIES, Join, Keys, Clamped, *MEASURES)
 
 KIND = DataKind(
     name="tables",
