@@ -10,6 +10,8 @@ from sfumato import graphs, laws, mechanisms, tables
 from sfumato.core import events, guarantees, sensitivity, units
 from sfumato.engines import expressions
 from sfumato.reports.declarations import DECLARATIONS
+from sfumato.tables.measures import ASKED
+from sfumato.tables.measures.average import mean
 
 HEAVY = ("torch", "ibis", "duckdb", "pandas", "polars", "scipy.stats", "fastapi", "starlette", "numpy", "pyarrow")
 
@@ -24,9 +26,16 @@ def test_importing_stays_light(statement: str) -> None:
 def test_every_public_name_is_there_and_no_other_is() -> None:
     for name in sfumato.__all__:
         assert getattr(sfumato, name) is not None
-    assert dir(sfumato) == sorted(sfumato.__all__)
+    assert dir(sfumato) == sorted({*sfumato.__all__, *ASKED})
     with pytest.raises(AttributeError, match="no attribute 'Valut'"):
         sfumato.Valut  # noqa: B018
+
+
+def test_a_measure_that_no_list_names_is_a_public_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ASKED, "harmonic_mean", mean)
+    assert "harmonic_mean" not in sfumato.__all__
+    assert dir(sfumato) == sorted({*sfumato.__all__, "harmonic_mean"})
+    assert sfumato.harmonic_mean is mean
 
 
 @pytest.mark.parametrize(

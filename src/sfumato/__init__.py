@@ -112,4 +112,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    from sfumato.tables.measures import ASKED
+
+    return sorted({*__all__, *ASKED})

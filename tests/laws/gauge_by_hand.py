@@ -67,7 +67,7 @@ def of_person(gauge: Gauge, sums: Sequence[int], rows: int) -> list[int]:
         case Everyone(lattice=lattice, degree=degree):
             mean = math.floor(float(sums[0]) / float(sums[1]))
             return _bernstein(lattice, degree, max(0, min(mean, lattice.steps)))[1:]
-    most = rows * gauge.height  # type: ignore[attr-defined]
+    most = rows * gauge.height
     if sum(sums) <= most:
         return list(sums)
     if len(sums) == 1:

@@ -28,11 +28,12 @@ Places = Mapping[Lattice, "ir.Value"]
 
 
 class Gauge(Protocol):
-    """What is added up of each row, and how a person's sums are held to a number of rows.
+    """What is added up of each row, and how a person's sums are held to a number of rows."""
 
-    A gauge may state a ``height``, what a row that is full of one part brings: estimates divide by it. Without one it
-    is 1.
-    """
+    @property
+    def height(self) -> int:
+        """What one row that is full of one part brings, by which estimates divide; 1 for sums that count from 0."""
+        ...
 
     @property
     def lattices(self) -> tuple[Lattice, ...]:
@@ -212,6 +213,11 @@ class Signed(_Measured):
     lattice: Lattice
     zero: int
     """The lattice point that 0 is at; it may lie outside."""
+
+    @property
+    def height(self) -> int:
+        """1: it counts in steps, and what a step is worth is known by the lattice."""
+        return 1
 
     @property
     def low(self) -> int:

@@ -15,6 +15,7 @@ from sfumato.tables.queries.marginals import Marginals
 from sfumato.tables.queries.partition_selection import PartitionSelection
 from sfumato.tables.queries.quantiles import Quantiles
 from sfumato.tables.queries.top import TopGroups
+from sfumato.tables.question_parts import TABLE_QUERIES
 from sfumato.tables.table import Table
 
 __all__ = [
@@ -30,7 +31,7 @@ __all__ = [
     "TopGroups",
 ]
 
-QUERIES = (Count, Aggregate, Quantiles, PartitionSelection, TopGroups, Marginals, Join, Keys, Clamped, *MEASURES)
+QUERIES: tuple[type, ...] = (*TABLE_QUERIES, Join, Keys, Clamped, *MEASURES)
 
 KIND = DataKind(
     name="tables",

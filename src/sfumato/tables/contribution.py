@@ -48,6 +48,8 @@ class Reach:
     alone: Move
     met: Move
     once: bool = False
+    loose: str = ""
+    """Why no row moves the numbers quite as far as stated, where none does; empty where some row does."""
 
 
 def contribution(unit: Unit, limit: Limit | None, joins: Sequence[Join] = ()) -> Contribution:

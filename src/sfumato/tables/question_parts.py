@@ -3,6 +3,7 @@
 import dataclasses
 from fractions import Fraction
 from types import NoneType
+from typing import get_args
 
 from sfumato.core.query import Dataset
 from sfumato.engines.expressions import EXPRESSIONS, Operator, Part, Sign, Type
@@ -21,7 +22,7 @@ from sfumato.tables.queries.top import TopGroups
 __all__ = ["TABLE_QUERIES", "TableQuery", "check_parts"]
 
 TableQuery = Count | Aggregate | Quantiles | PartitionSelection | TopGroups | Marginals
-TABLE_QUERIES = (Count, Aggregate, Quantiles, PartitionSelection, TopGroups, Marginals)
+TABLE_QUERIES: tuple[type[TableQuery], ...] = get_args(TableQuery)
 PARTS = frozenset((*TABLE_QUERIES, Dataset, Join, Keys, Clamped, *MEASURES, *EXPRESSIONS))
 PLAIN = frozenset((str, int, bool, Fraction, NoneType, Operator, Part, Sign, Type))
 

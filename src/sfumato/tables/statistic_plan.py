@@ -72,7 +72,7 @@ class Block:
     @property
     def height(self) -> int:
         """What one row that is full of one part brings; 1 for sums that count from 0."""
-        return getattr(self.gauge, "height", 1)
+        return self.gauge.height
 
     @property
     def degree(self) -> int:
@@ -232,7 +232,8 @@ def _reach(gauge: Gauge) -> Reach:
             # l2 (t = 1/5 and 1).
             height = lattice.steps**2
             met = Move(l1=Fraction(4, 3) * height, l2_squared=Fraction(128, 125) * height**2, linf=height)
-            return Reach(numbers=2, alone=_along(height), met=met)
+            between = "the ends of the longest chords, at 1/3 and at 1/5, lie between the points of most lattices"
+            return Reach(numbers=2, alone=_along(height), met=met, loose=between)
     raise InvalidInput(f"there is no bound for a {type(gauge).__name__}; nothing was done.")
 
 
