@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from sfumato.tables.measures.row_count import count
     from sfumato.tables.measures.total import sum_of as sum
     from sfumato.tables.measures.variation import standard_deviation, variance
+    from sfumato.tables.of_person import any_of as any
+    from sfumato.tables.of_person import distinct, every, first, last
+    from sfumato.tables.of_person import greatest_of as max
+    from sfumato.tables.of_person import least_of as min
     from sfumato.tables.schema import Schema
     from sfumato.vault import Vault
 
@@ -35,19 +39,26 @@ _HOME = {
     "Limit": ("sfumato.core.limits", "Limit"),
     "Schema": ("sfumato.tables.schema", "Schema"),
     "Vault": ("sfumato.vault", "Vault"),
+    "any": ("sfumato.tables.of_person", "any_of"),
     "client": ("sfumato.core.units", "client"),
     "coalesce": ("sfumato.engines.expressions", "coalesce"),
     "col": ("sfumato.engines.expressions", "col"),
     "correlation": ("sfumato.tables.measures.association", "correlation"),
     "count": ("sfumato.tables.measures.row_count", "count"),
     "covariance": ("sfumato.tables.measures.association", "covariance"),
+    "distinct": ("sfumato.tables.of_person", "distinct"),
     "edge": ("sfumato.core.units", "edge"),
     "event": ("sfumato.core.units", "event"),
+    "every": ("sfumato.tables.of_person", "every"),
     "family": ("sfumato.core.units", "family"),
+    "first": ("sfumato.tables.of_person", "first"),
     "greatest": ("sfumato.engines.expressions", "greatest"),
+    "last": ("sfumato.tables.of_person", "last"),
     "least": ("sfumato.engines.expressions", "least"),
     "load": ("sfumato.reports.verify", "load"),
+    "max": ("sfumato.tables.of_person", "greatest_of"),
     "mean": ("sfumato.tables.measures.average", "mean"),
+    "min": ("sfumato.tables.of_person", "least_of"),
     "node": ("sfumato.core.units", "node"),
     "persons": ("sfumato.tables.measures.person_count", "persons"),
     "proportion": ("sfumato.tables.measures.proportion", "proportion"),
@@ -68,20 +79,27 @@ __all__ = [
     "Schema",
     "Vault",
     "__version__",
+    "any",
     "client",
     "coalesce",
     "col",
     "correlation",
     "count",
     "covariance",
+    "distinct",
     "edge",
     "errors",
     "event",
+    "every",
     "family",
+    "first",
     "greatest",
+    "last",
     "least",
     "load",
+    "max",
     "mean",
+    "min",
     "node",
     "persons",
     "proportion",

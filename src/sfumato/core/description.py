@@ -172,6 +172,7 @@ class Description:
     what values were held to, ``aside`` names columns that are described elsewhere than among the margins. ``counts``
     says that all numbers count rows or persons, ``once`` that each of a public number of units counts exactly once.
     ``height`` is by how much one row moves the numbers that were drawn.
+    ``one_row`` says that all rows of a person were made into one, so that a limit on rows cut nothing.
     ``plot`` is the picture of the answer; ``scattered`` says why no single noise distribution can be drawn, where that
     is so. ``glance`` are figures that stand first, each with the key of its words, where they are not margins.
     """
@@ -191,6 +192,7 @@ class Description:
     aside: tuple[str, ...] = ()
     counts: bool = True
     once: bool = False
+    one_row: bool = False
     height: int = 1
     plot: str = "intervals"
     scattered: str | None = None

@@ -4,7 +4,7 @@ What it proves: the numbers of the claim follow from each other, the document is
 key, who signed it. What it cannot prove: which noise was drawn, or that the rows were the rows.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
@@ -17,6 +17,7 @@ from sfumato.core.certificate import KIND, VERSION, Certificate, seals, signed_t
 from sfumato.core.documents import Json, canonical, encode, parse
 from sfumato.core.events import PrivacyEvent
 from sfumato.core.finding import Finding
+from sfumato.core.query import Dataset
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.signature import read_public_key, signature_holds
@@ -190,9 +191,18 @@ def _derivation(said: Statement) -> Iterator[Finding]:
         yield Finding(field="statement.values", problem="must be whole numbers of 64 bits")
     yield from said.query.check_answer(said)
     yield from _account(said)
-    private = {said.dataset, *(join.dataset for join in getattr(said.query, "joins", ()) if not join.public)}
+    private = {said.dataset, *_joined(getattr(said.query, "joins", ()))}
     if len(set(said.derived)) != len(said.derived) or not private.issuperset(said.derived):
         yield Finding(field="statement.derived", problem="must name private datasets of the query, each once")
+
+
+def _joined(steps: Sequence[object]) -> Iterator[Dataset]:
+    """The private datasets that the steps of a query read; a step may have steps of its own."""
+    for step in steps:
+        dataset = getattr(step, "dataset", None)
+        if isinstance(dataset, Dataset) and not getattr(step, "public", False):
+            yield dataset
+        yield from _joined(getattr(step, "steps", ()))
 
 
 def _calibration(said: Statement, sensitivity: Sensitivity) -> Iterator[Finding]:

@@ -6,7 +6,6 @@ from typing import Any
 from sfumato.core.data_kind import DataKind
 from sfumato.engines.expressions import EXPRESSIONS
 from sfumato.tables.clamped import Clamped
-from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys
 from sfumato.tables.measures import MEASURES
 from sfumato.tables.queries.aggregate import Aggregate
@@ -15,7 +14,7 @@ from sfumato.tables.queries.marginals import Marginals
 from sfumato.tables.queries.partition_selection import PartitionSelection
 from sfumato.tables.queries.quantiles import Quantiles
 from sfumato.tables.queries.top import TopGroups
-from sfumato.tables.question_parts import TABLE_QUERIES
+from sfumato.tables.question_parts import STEPS, TABLE_QUERIES
 from sfumato.tables.table import Table
 
 __all__ = [
@@ -31,7 +30,7 @@ __all__ = [
     "TopGroups",
 ]
 
-QUERIES: tuple[type, ...] = (*TABLE_QUERIES, Join, Keys, Clamped, *MEASURES)
+QUERIES: tuple[type, ...] = (*TABLE_QUERIES, *STEPS, Keys, Clamped, *MEASURES)
 
 KIND = DataKind(
     name="tables",

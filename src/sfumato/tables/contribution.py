@@ -13,7 +13,7 @@ from sfumato.core.limits import Limit
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Family, Record, Relation, Unit, User, describe
 from sfumato.errors import NotDeclared, Refused
-from sfumato.tables.joins import Join, check_joins
+from sfumato.tables.persons import Step, check_steps
 
 __all__ = ["Contribution", "Move", "Reach", "contribution", "joint_reach"]
 
@@ -52,14 +52,14 @@ class Reach:
     """Why no row moves the numbers quite as far as stated, where none does; empty where some row does."""
 
 
-def contribution(unit: Unit, limit: Limit | None, joins: Sequence[Join] = ()) -> Contribution:
+def contribution(unit: Unit, limit: Limit | None, joins: Sequence[Step] = ()) -> Contribution:
     """How much of one unit can count in one answer; a unit, a limit or a join that does not fit rows is refused.
 
     >>> from sfumato.core.units import user
     >>> contribution(user("id", relation="replace"), Limit(groups=2, rows_per_group=3)).rows
     3
     """
-    check_joins(joins, unit)
+    check_steps(joins, unit)
     match unit, limit:
         case Record(), None:
             return Contribution(groups=1, rows=1, members=1, relation=unit.relation)

@@ -27,6 +27,7 @@ from sfumato.mechanisms import Gaussian, NoisyThreshold, OptimalSelection, TopCh
 from sfumato.tables.choices import Found, Top
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.conditions import condition, value
+from sfumato.tables.describe_persons import about_persons
 from sfumato.tables.keys import Keys
 from sfumato.tables.measure import Measure
 
@@ -48,7 +49,7 @@ class Quantile:
 def counts(said: "Statement", columns: tuple[str, ...], *, where: Expression | None, rest: bool) -> Description:
     """Counts of rows, in all or by group; ``rest`` says that rows of no listed group have one of their own."""
     numbers = len(said.values)
-    return Description(
+    description = Description(
         form=_form(numbers, columns),
         numbers=numbers,
         asked=_rows_asked(said, where),
@@ -57,6 +58,7 @@ def counts(said: "Statement", columns: tuple[str, ...], *, where: Expression | N
         figures=_condition(where),
         paragraphs={} if rest or not columns else {"uncounted": (("limit.keys",),)},
     )
+    return about_persons(said, description)
 
 
 def aggregate(
@@ -103,7 +105,7 @@ def partition_selection(said: "Statement", over: tuple[str, ...], *, where: Expr
         "limits": ((*limited, "limit.found_missing"),),
         "patient_limit": () if said.limit is None else (("patient.limit_found",),),
     }
-    return Description(
+    description = Description(
         form=Form.FOUND,
         numbers=found,
         asked=_computed_asked("found", over, where, said),
@@ -112,6 +114,7 @@ def partition_selection(said: "Statement", over: tuple[str, ...], *, where: Expr
         paragraphs=paragraphs,
         facts=_found_facts(said),
     )
+    return about_persons(said, description)
 
 
 def top_groups(said: "Statement", by: Sequence[Keys], *, cells: int, where: Expression | None) -> Description:
@@ -129,7 +132,7 @@ def top_groups(said: "Statement", by: Sequence[Keys], *, cells: int, where: Expr
         "candidates": f"{choice.candidates:,}",
         "gap": Counted("row", choice.gap),
     }
-    return Description(
+    description = Description(
         form=Form.TOP,
         numbers=len(said.values),
         asked=Phrase(name, {"names": Listed(columns), **more}),
@@ -142,6 +145,7 @@ def top_groups(said: "Statement", by: Sequence[Keys], *, cells: int, where: Expr
         },
         facts=facts,
     )
+    return about_persons(said, description)
 
 
 def measured(measure: Measure | Quantile, *, persons: bool = True) -> Word:
@@ -176,7 +180,7 @@ def _computed(
     if number is not None:
         figures["number"] = f"{number:,}"
     numbers = cells * len(measures)
-    return Description(
+    description = Description(
         form=_form(numbers, by),
         numbers=numbers,
         asked=_computed_asked("measured", said.query.names, where, said),
@@ -195,6 +199,7 @@ def _computed(
         once=number is not None,
         height=height,
     )
+    return about_persons(said, description)
 
 
 def _column(measure: Measure, words: Word) -> MeasuredColumn:

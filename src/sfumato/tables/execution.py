@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 
 from sfumato.core.limits import Limit
@@ -14,6 +14,7 @@ from sfumato.engines.counts import bounded_counts
 from sfumato.engines.expressions import AllOf, Date, Expression, Type, check, columns_of, type_of, written
 from sfumato.engines.joined import few_rows, joined
 from sfumato.engines.partition_selection import persons_by_key
+from sfumato.engines.per_person import beside_person, per_person
 from sfumato.engines.public_rows import public_rows
 from sfumato.engines.quantile_counts import lattice_counts
 from sfumato.engines.sources import EngineTable, Source, check_one_place, opened_together
@@ -23,6 +24,7 @@ from sfumato.tables.clamped import Clamped
 from sfumato.tables.joins import Join, prefixed
 from sfumato.tables.keys import Keys
 from sfumato.tables.measure import Measure
+from sfumato.tables.persons import ONE_ROW_A_PERSON, PerPerson, PersonJoin, Step, private_datasets
 from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.marginals import Marginals
@@ -42,23 +44,42 @@ class Beside:
     public: Mapping[Dataset, PublicTable] = field(default_factory=dict)
     limits: Mapping[Dataset, Limit] = field(default_factory=dict)
     """Of the private tables that are joined; one that is not here has the limit of the table that is asked."""
+    limit: Limit | None = None
+    """Of the table that is asked, as it was declared; none where that of the question is the same."""
 
-    def columns(self, joins: Sequence[Join]) -> dict[str, Type]:
+    def columns(self, joins: Sequence[Step]) -> dict[str, Type]:
         """Names and types of all columns that a question may use; no row is read."""
-        check_one_place([self.own, *(self.private[join.dataset] for join in joins if not join.public)])
-        found = dict(self.own.columns())
-        for join in joins:
-            types = self.public[join.dataset].types if join.public else self.private[join.dataset].columns()
-            for here, there in join.on:
-                _check_pair(join, found.get(here), types.get(there), (here, there))
-            named = {prefixed(join.dataset, column): kind for column, kind in types.items()}
-            _check_names(join, found, named)
-            found |= named
+        check_one_place([self.own, *(self.private[dataset] for dataset in private_datasets(joins))])
+        return self._columns(dict(self.own.columns()), joins)
+
+    def _columns(self, found: dict[str, Type], steps: Sequence[Step]) -> dict[str, Type]:
+        for step in steps:
+            match step:
+                case Join():
+                    found = self._joined_columns(found, step)
+                case PerPerson():
+                    found = _person_columns(found, step)
+                case PersonJoin():
+                    types = self._columns(dict(self.private[step.dataset].columns()), step.steps)
+                    if step.where is not None:
+                        check(step.where, types)
+                    _check_person(step.person, found)
+                    named = {f"{step.name}.{column}": kind for column, kind in types.items()}
+                    _check_names(step.name, found, named)
+                    found = found | named
         return found
+
+    def _joined_columns(self, found: dict[str, Type], join: Join) -> dict[str, Type]:
+        types = self.public[join.dataset].types if join.public else self.private[join.dataset].columns()
+        for here, there in join.on:
+            _check_pair(join, found.get(here), types.get(there), (here, there))
+        named = {prefixed(join.dataset, column): kind for column, kind in types.items()}
+        _check_names(join.dataset.name, found, named)
+        return found | named
 
     @contextmanager
     def opened(
-        self, joins: Sequence[Join], *, share: Share | None = None, where: Expression | None = None
+        self, joins: Sequence[Step], *, share: Share | None = None, where: Expression | None = None
     ) -> Iterator[EngineTable]:
         """The rows with those that are joined, on their engine.
 
@@ -66,16 +87,40 @@ class Beside:
         rows never become more than the product of both. What a condition says of one side alone is asked of its rows
         first: rows that cannot count take no place of those that can.
         """
-        private = [join.dataset for join in joins if not join.public]
+        private = list(private_datasets(joins))
         with opened_together([self.own, *(self.private[dataset] for dataset in private)]) as (table, *others):
             tables = dict(zip(private, others, strict=True))
-            for join in joins:
-                known = self.public.get(join.dataset)
-                other = tables[join.dataset] if known is None else public_rows(table, known.columns)
-                if known is None and share is not None:
-                    table, other = self._sides(join, table, other, share, where)
-                table = joined(table, other, on=join.on, named=join.dataset.name)
-            yield table
+            yield self._stepped(table, joins, tables, share=_held(share, self.limit), where=where)
+
+    def _stepped(
+        self,
+        table: EngineTable,
+        steps: Sequence[Step],
+        tables: Mapping[Dataset, EngineTable],
+        *,
+        share: Share | None,
+        where: Expression | None,
+    ) -> EngineTable:
+        """The rows after all steps; ``share`` holds the rows before a person has one row to their own limit."""
+        for place, step in enumerate(steps):
+            match step:
+                case PerPerson():
+                    table = per_person(table, person=step.person, where=step.where, values=step.values)
+                    share = _held(share, ONE_ROW_A_PERSON)
+                case PersonJoin():
+                    own = _held(share, self.limits.get(step.dataset))
+                    there = self._stepped(tables[step.dataset], step.steps, tables, share=own, where=step.where)
+                    there = there if step.where is None else there.filter(predicate(step.where, there))
+                    table = beside_person(table, there, person=step.person, named=step.name)
+                case Join():
+                    known = self.public.get(step.dataset)
+                    other = tables[step.dataset] if known is None else public_rows(table, known.columns)
+                    if known is None and share is not None:
+                        later = next((each for each in steps[place:] if isinstance(each, PerPerson)), None)
+                        asked = where if later is None else later.where
+                        table, other = self._sides(step, table, other, share, asked)
+                    table = joined(table, other, on=step.on, named=step.dataset.name)
+        return table
 
     def _sides(
         self, join: Join, table: EngineTable, other: EngineTable, share: Share, where: Expression | None
@@ -96,6 +141,11 @@ class Beside:
             met = renamed.rename({column: name for name, column in names.items() if name != column})
             sides.append(few_rows(met, person=share.column, most=most, on=on, secret=share.secret))
         return sides[0], sides[1]
+
+
+def _held(share: Share | None, limit: Limit | None) -> Share | None:
+    """The same share with another limit."""
+    return share if share is None or limit is None else replace(share, limit=limit)
 
 
 def _parts(where: Expression | None) -> Sequence[Expression]:
@@ -164,13 +214,21 @@ def key_column(keys: Keys) -> KeyColumn:
     return KeyColumn(column=keys.column, values=values, value=keys.value, other=keys.other is not None)
 
 
-def _check_names(join: Join, here: Mapping[str, Type], there: Mapping[str, Type]) -> None:
+def _person_columns(found: dict[str, Type], step: PerPerson) -> dict[str, Type]:
+    """The columns of one row a person."""
+    _check_person(step.person, found)
+    if step.where is not None:
+        check(step.where, found)
+    return {step.person: found[step.person], **{each.name: each.type_in(found) for each in step.values}}
+
+
+def _check_names(name: str, here: Mapping[str, Type], there: Mapping[str, Type]) -> None:
     """Refuse columns of one name, capital letters aside: an engine would read one of them for the other."""
     taken = {name.casefold() for name in here}
     twice = next((name for name in there if name.casefold() in taken), None)
     if twice is not None:
         raise InvalidInput(
-            f"the join with {join.dataset.name!r} would make a second column {twice!r}, capital letters aside; nothing "
+            f"the join with {name!r} would make a second column {twice!r}, capital letters aside; nothing "
             "was read and nothing was spent. Declare one of the tables by another name."
         )
 

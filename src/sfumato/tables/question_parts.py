@@ -7,11 +7,13 @@ from typing import get_args
 
 from sfumato.core.query import Dataset
 from sfumato.engines.expressions import EXPRESSIONS, Operator, Part, Sign, Type
+from sfumato.engines.person_values import Fold, PersonValue
 from sfumato.errors import Unsupported
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys
 from sfumato.tables.measures import MEASURES
+from sfumato.tables.persons import PerPerson, PersonJoin
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
 from sfumato.tables.queries.marginals import Marginals
@@ -19,12 +21,13 @@ from sfumato.tables.queries.partition_selection import PartitionSelection
 from sfumato.tables.queries.quantiles import Quantiles
 from sfumato.tables.queries.top import TopGroups
 
-__all__ = ["TABLE_QUERIES", "TableQuery", "check_parts"]
+__all__ = ["STEPS", "TABLE_QUERIES", "TableQuery", "check_parts"]
 
 TableQuery = Count | Aggregate | Quantiles | PartitionSelection | TopGroups | Marginals
 TABLE_QUERIES: tuple[type[TableQuery], ...] = get_args(TableQuery)
-PARTS = frozenset((*TABLE_QUERIES, Dataset, Join, Keys, Clamped, *MEASURES, *EXPRESSIONS))
-PLAIN = frozenset((str, int, bool, Fraction, NoneType, Operator, Part, Sign, Type))
+STEPS = (Join, PerPerson, PersonJoin, PersonValue)
+PARTS = frozenset((*TABLE_QUERIES, Dataset, *STEPS, Keys, Clamped, *MEASURES, *EXPRESSIONS))
+PLAIN = frozenset((str, int, bool, Fraction, NoneType, Operator, Part, Sign, Type, Fold))
 
 
 def check_parts(part: object) -> None:

@@ -20,6 +20,7 @@ from sfumato.gate.setting import Setting
 from sfumato.tables.contribution import contribution
 from sfumato.tables.execution import Beside, check_columns, exact_numbers
 from sfumato.tables.keys import KeyValue, keys_of
+from sfumato.tables.persons import ONE_ROW_A_PERSON, is_per_person, joins_of, private_datasets
 from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.question_parts import TABLE_QUERIES, TableQuery, check_parts
@@ -116,7 +117,12 @@ class TableStore:
         source = Source(data, types, derived=derived, unit=_told_by(self._unit))
         self._holdings[dataset] = _Holding(source=source, limit=limit, n_units=n_units)
         return Table(
-            gate=self._setting.gate, dataset=dataset, keys=declared, bounds=ranges, n_units=n_units if single else None
+            gate=self._setting.gate,
+            dataset=dataset,
+            keys=declared,
+            bounds=ranges,
+            n_units=n_units if single else None,
+            most_rows=None if limit is None else limit.rows,
         )
 
     def public(self, data: object, *, name: str | None = None, version: str = "1") -> PublicTable:
@@ -147,7 +153,7 @@ class TableStore:
         check_parts(query)
         for dataset in self.private(query):
             self._check_known(dataset, dataset in self._holdings)
-        for join in query.joins:
+        for join in joins_of(query.joins):
             if join.public:
                 self._check_known(join.dataset, join.dataset in self._public)
                 self._public[join.dataset].check_unique([there for _, there in join.on])
@@ -165,12 +171,12 @@ class TableStore:
             )
 
     def limit(self, query: TableQuery) -> Limit | None:
-        """How much of each person counts."""
-        return self._holdings[query.dataset].limit
+        """How much of each person counts: what was declared, or one row where the question makes one row a person."""
+        return ONE_ROW_A_PERSON if is_per_person(query.joins) else self._holdings[query.dataset].limit
 
     def private(self, query: TableQuery) -> list[Dataset]:
         """The private datasets that a query reads."""
-        return [query.dataset, *(join.dataset for join in query.joins if not join.public)]
+        return list(dict.fromkeys([query.dataset, *private_datasets(query.joins)]))
 
     def derived(self, query: TableQuery) -> list[Dataset]:
         """Those of them that were declared as derived."""
@@ -186,7 +192,7 @@ class TableStore:
 
     def read(self, query: TableQuery) -> object:
         """Add up in the engine. Sensitive: the result is exact."""
-        limit = self._holdings[query.dataset].limit
+        limit = self.limit(query)
         return exact_numbers(query, self._beside(query), unit=self._unit, limit=limit, secret=self._secret)
 
     def _check_known(self, dataset: Dataset, known: bool) -> None:  # noqa: FBT001 - reads as one sentence
@@ -198,10 +204,11 @@ class TableStore:
 
     def _beside(self, query: TableQuery) -> Beside:
         """The sources of all tables that a query names."""
-        private = {join.dataset: self._holdings[join.dataset].source for join in query.joins if not join.public}
-        public = {join.dataset: self._public[join.dataset] for join in query.joins if join.public}
+        private = {dataset: self._holdings[dataset].source for dataset in private_datasets(query.joins)}
+        public = {join.dataset: self._public[join.dataset] for join in joins_of(query.joins) if join.public}
         limits = {dataset: limit for dataset in private if (limit := self._holdings[dataset].limit) is not None}
-        return Beside(own=self._holdings[query.dataset].source, private=private, public=public, limits=limits)
+        own = self._holdings[query.dataset]
+        return Beside(own=own.source, private=private, public=public, limits=limits, limit=own.limit)
 
 
 def _told_by(unit: Unit) -> tuple[str, ...]:

@@ -10,7 +10,8 @@ from sfumato.core.deprecation import renamed, withdrawn
 from sfumato.core.exact import Exact, probability
 from sfumato.core.query import Dataset
 from sfumato.core.question import Gate, Question
-from sfumato.engines.expressions import Column, Expression, Term, col, possible_values, written
+from sfumato.core.units import Family, User
+from sfumato.engines.expressions import Column, Expression, Term, col, possible_values, whole_values, written
 from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.tables.clamped import clamped
 from sfumato.tables.joins import Join, prefixed
@@ -23,6 +24,8 @@ from sfumato.tables.measures.proportion import proportion
 from sfumato.tables.measures.quotient import ratio
 from sfumato.tables.measures.total import sum_of
 from sfumato.tables.measures.variation import standard_deviation, variance
+from sfumato.tables.of_person import MOST_LISTED, AskedOfPerson, PublicFacts, person_value
+from sfumato.tables.persons import PerPerson, PersonJoin, Step, is_per_person, no_persons
 from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
@@ -63,7 +66,11 @@ class Table:
     n_units: int | None = None
     predicate: Expression | None = None
     by: tuple[Keys, ...] = ()
-    joins: tuple[Join, ...] = ()
+    joins: tuple[Step, ...] = ()
+    most_rows: int | None = None
+    """Of one person, by the limit of the table; values of persons have their range from it."""
+    wholes: frozenset[str] = frozenset()
+    """Columns that are known to hold whole numbers."""
 
     def __post_init__(self, gate: Gate) -> None:
         object.__setattr__(self, "_gate", gate)
@@ -83,7 +90,7 @@ class Table:
         if isinstance(predicate, str):
             from sfumato.tables import sql
 
-            beside = [join.dataset.name for join in self.joins]
+            beside = [join.name if isinstance(join, PersonJoin) else join.dataset.name for join in self._beside]
             predicate = sql.condition(predicate, self.dataset.name, beside)
         if not isinstance(predicate, Expression):
             raise InvalidInput(
@@ -129,7 +136,7 @@ class Table:
         else:
             raise InvalidInput(
                 "join(...) takes a public table, or a table of the same vault as it was declared; nothing was done. "
-                "Filter and group after the join."
+                "Filter and group after the join. One row a person stands beside rows by with_persons(...)."
             )
         join = Join(
             dataset=other.dataset,
@@ -137,7 +144,78 @@ class Table:
             public=isinstance(other, PublicTable),
             content=other.content if isinstance(other, PublicTable) else None,
         )
-        return self._with(keys=keys, bounds=bounds, n_units=None, joins=(*self.joins, join))
+        most = self.most_rows
+        if isinstance(other, Table):
+            most = None if most is None or other.most_rows is None else most * other.most_rows
+        return self._with(keys=keys, bounds=bounds, n_units=None, joins=(*self.joins, join), most_rows=most)
+
+    def per_person(self, /, **values: Asked | AskedOfPerson) -> "Table":
+        """A table with one row a person, made of all rows of that person that meet the conditions so far.
+
+        ``stays=sf.count(), total=sf.sum("cost"), ward=sf.first("ward", by="admitted"), ever=sf.any(…)`` name its
+        columns; it is then asked as any other table. A person counts in it as one row in one group, whatever the limit
+        of the table is: the limit does not cut rows here, and only gives counts and sums their range. A person without
+        a row that counts is not in it.
+
+        Guarantee: a person's row depends on that person's rows alone. Assumes: the vault protects persons, whom a
+        column identifies; rows without one do not count. Proof: docs/proofs/per_person.md
+
+        >>> import sfumato as sf
+        >>> from sfumato.demo.clinic import visits
+        >>> often = visits().per_person(visits=sf.count()).where(sf.col("visits") >= 2)
+        >>> often.count().preview(epsilon=1).margin
+        3
+        """
+        unit = getattr(self._gate, "unit", None)
+        if not isinstance(unit, User | Family):
+            raise no_persons(unit)
+        if self.by or is_per_person(self.joins):
+            raise InvalidInput(
+                "per_person(...) takes a table that is neither grouped nor one row a person already; nothing was done."
+            )
+        made = tuple(person_value(name, asked, self.bounds) for name, asked in values.items())
+        step = PerPerson(person=unit.column, values=made, where=self.predicate)
+        facts = self._facts.of_persons(made)
+        return self._with(
+            joins=(*self.joins, step),
+            predicate=None,
+            n_units=None,
+            keys=facts.keys,
+            bounds=facts.bounds,
+            wholes=facts.wholes,
+            most_rows=facts.most_rows,
+        )
+
+    def with_persons(self, /, **tables: "Table") -> "Table":
+        """Put beside each row what other rows of the same person say: tables with one row a person, each by a name.
+
+        ``stays.with_persons(first=stays.per_person(left=sf.min("discharged")))`` has the column ``first.left``. All
+        rows stay, and no row becomes two; where a person has no row there, its columns are missing.
+
+        Guarantee: what stands beside a person's rows depends on that person alone.
+
+        >>> import sfumato as sf
+        >>> from sfumato.demo.clinic import visits
+        >>> table = visits()
+        >>> beside = table.with_persons(all=table.per_person(visits=sf.count()))
+        >>> written(beside.where(sf.col("all.visits") >= 2).predicate)
+        'all.visits >= 2'
+        """
+        keys, bounds, wholes, steps = dict(self.keys), dict(self.bounds), set(self.wholes), list(self.joins)
+        for name, other in tables.items():
+            if not isinstance(other, Table) or other._gate is not self._gate or not is_per_person(other.joins):
+                raise InvalidInput(
+                    f"with_persons({name}=...) takes a table of the same vault with one row a person, such as "
+                    "table.per_person(visits=sf.count()); nothing was done."
+                )
+            if other.by:
+                raise InvalidInput(f"the table {name!r} is grouped; nothing was done. Group the table it is put to.")
+            steps.append(PersonJoin(dataset=other.dataset, name=name, steps=other.joins, where=other.predicate))
+            for column, found in other.keys.items():
+                keys[f"{name}.{column}"] = replace(found, column=f"{name}.{column}")
+            bounds |= {f"{name}.{column}": limits for column, limits in other.bounds.items()}
+            wholes |= {f"{name}.{column}" for column in other.wholes}
+        return self._with(keys=keys, bounds=bounds, wholes=frozenset(wholes), joins=tuple(steps), n_units=None)
 
     def group_by(self, *columns: str, other: str | None = None, **values: Term) -> "Table":
         """Ask for one answer for each value of these columns; their values must have been declared as keys.
@@ -153,7 +231,7 @@ class Table:
         >>> visits().group_by("hospital", other="elsewhere").count().query.labels()
         {'hospital': ['A', 'B', 'elsewhere']}
         """
-        keys = [*(self._declared(column) for column in columns), *(_computed(*named) for named in values.items())]
+        keys = [*(self._declared(column) for column in columns), *(self._computed(*named) for named in values.items())]
         if other is not None:
             keys = [replace(each, other=other) for each in keys]
         return self._with(by=self.by + tuple(keys))
@@ -291,7 +369,7 @@ class Table:
                 "nothing was done."
             )
         name = value if isinstance(value, str) else "bin"
-        return self._with(by=(*self.by, _computed(name, term.cut(edges)))).count()
+        return self._with(by=(*self.by, self._computed(name, term.cut(edges)))).count()
 
     def median(self, value: str | Term) -> Question:
         """Ask for the median, in each group.
@@ -397,9 +475,10 @@ class Table:
         """
         for name, asked in measures.items():
             if not isinstance(asked, Asked):
+                of_person = " It is made of one person's rows: use it in per_person(...)."
                 raise InvalidInput(
                     f"agg({name}=...) takes a measure such as sf.mean('sbp') and was given {type(asked).__name__}; "
-                    "nothing was done."
+                    f"nothing was done.{of_person if isinstance(asked, AskedOfPerson) else ''}"
                 )
         named = tuple(asked.bound(name, self.bounds) for name, asked in measures.items())
         return Question(
@@ -421,6 +500,18 @@ class Table:
     def _as_declared(self) -> bool:
         return self.predicate is None and not self.joins and not self.by
 
+    @property
+    def _facts(self) -> PublicFacts:
+        return PublicFacts(keys=self.keys, bounds=self.bounds, wholes=self.wholes, most_rows=self.most_rows)
+
+    @property
+    def _beside(self) -> tuple[Join | PersonJoin, ...]:
+        """What stands beside the rows now: steps before one row a person are inside that."""
+        steps: list[Join | PersonJoin] = []
+        for step in self.joins:
+            steps = [] if isinstance(step, PerPerson) else [*steps, step]
+        return tuple(steps)
+
     def _public_number(self, measures: Sequence[Measure]) -> int | None:
         """The public number of units, where it says how many rows the answer is about."""
         plain = self.predicate is None and not self.by and all(each.of_public_number for each in measures)
@@ -432,6 +523,12 @@ class Table:
                 f"group_by(...) takes names of columns and was given {type(column).__name__}; nothing was done. Name a "
                 "computed value: group_by(band=sf.col('age').cut([0, 40, 65]))."
             )
+        if column not in self.keys and column in self.wholes:
+            raise NotDeclared(
+                f"{column!r} can be any whole number{self._said_range(column)}, and groups are listed by themselves up "
+                f"to {MOST_LISTED:,}. Nothing was done. Bound it: group_by(n=sf.least(sf.col({column!r}), 10)), in SQL "
+                f"LEAST({column}, 10); or list the groups: with_keys({column}=range(1, 11))."
+            )
         if column not in self.keys:
             declared = ", ".join(sorted(self.keys)) or "none"
             raise NotDeclared(
@@ -439,6 +536,27 @@ class Table:
                 f"Nothing was done. Declare keys={{{column!r}: [...]}} for the table (declared: {declared})."
             )
         return self.keys[column]
+
+    def _said_range(self, column: str) -> str:
+        if column not in self.bounds:
+            return ""
+        low, high = self.bounds[column]
+        return f" from {int(low):,} to {int(high):,}"
+
+    def _computed(self, name: str, value: Term) -> Keys:
+        """Keys that follow from an expression, and from the range of whole numbers in it."""
+        if not isinstance(value, Term) or isinstance(value, Column):
+            raise InvalidInput(
+                f"group_by({name}=...) takes a computed value such as sf.col('age').cut([0, 40, 65]); nothing was "
+                "done. Columns are given by name."
+            )
+        listed = possible_values(value) or whole_values(value, self.bounds, self.wholes, most=MOST_LISTED)
+        if listed is None:
+            raise NotDeclared(
+                f"which values {written(value.node)} can take does not follow from it; nothing was done. Cut it into "
+                "bins, make it of constants with sf.when(...), or bound whole numbers with sf.least(...)."
+            )
+        return Keys(column=name, values=listed, value=value.node)
 
 
 def _listed(given: Some | Sequence[Some], what: str) -> Sequence[Some]:
@@ -448,19 +566,3 @@ def _listed(given: Some | Sequence[Some], what: str) -> Sequence[Some]:
     if not isinstance(given, Sequence):
         raise InvalidInput(f"{what} must be a list and was given {type(given).__name__}; nothing was done.")
     return given
-
-
-def _computed(name: str, value: Term) -> Keys:
-    """Keys that follow from an expression alone."""
-    if not isinstance(value, Term) or isinstance(value, Column):
-        raise InvalidInput(
-            f"group_by({name}=...) takes a computed value such as sf.col('age').cut([0, 40, 65]); nothing was done. "
-            "Columns are given by name."
-        )
-    listed = possible_values(value)
-    if listed is None:
-        raise NotDeclared(
-            f"which values {written(value.node)} can take does not follow from it; nothing was done. Cut it into bins, "
-            "or make it of constants with sf.when(...)."
-        )
-    return Keys(column=name, values=listed, value=value.node)

@@ -5,7 +5,7 @@ missing; a predicate is two-valued, and a comparison with something missing is f
 compares bytewise, no value makes an engine raise. What is not written here is refused by name.
 """
 
-from sfumato.engines.expressions.bounds import bounds_of, possible_values
+from sfumato.engines.expressions.bounds import bounds_of, possible_values, whole_values
 from sfumato.engines.expressions.checking import check, columns_of, type_of
 from sfumato.engines.expressions.grammar import (
     EXPRESSIONS,
@@ -97,5 +97,6 @@ __all__ = [
     "term",
     "type_of",
     "when",
+    "whole_values",
     "written",
 ]

@@ -6,7 +6,7 @@ the two it holds need not be known, so a price is known before any data is opene
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -33,7 +33,7 @@ from sfumato.engines.expressions.literals import Date, Number, Text, Truth, Whol
 from sfumato.engines.expressions.terms import Term
 from sfumato.engines.expressions.types import Part, Sign, Type
 
-__all__ = ["bounds_of", "possible_values"]
+__all__ = ["bounds_of", "possible_values", "whole_values"]
 
 WHOLE, NUMBER = frozenset({Type.WHOLE}), frozenset({Type.NUMBER})
 BOTH = WHOLE | NUMBER
@@ -99,6 +99,43 @@ def possible_values(expression: Value | Term) -> tuple[str | int | bool, ...] | 
             last = () if node.otherwise is None else (node.otherwise,)
             return _merged((*(branch.then for branch in node.branches), *last))
     return None
+
+
+def whole_values(
+    expression: Value | Term, bounds: Mapping[str, tuple[Fraction, Fraction]], wholes: Container[str], *, most: int
+) -> tuple[int, ...] | None:
+    """All whole numbers that a value can be, if it is surely whole and there are at most so many; else None.
+
+    ``wholes`` names the columns that hold whole numbers.
+
+    >>> from sfumato.engines.expressions import col, least
+    >>> whole_values(least(col("n"), 3), {"n": (Fraction(0), Fraction(10**6))}, {"n"}, most=100)
+    (0, 1, 2, 3)
+    """
+    node = expression.node if isinstance(expression, Term) else expression
+    found = bounds_of(node, bounds) if _surely_whole(node, wholes) else None
+    if found is None:
+        return None
+    low, high = math.ceil(found[0]), math.floor(found[1])
+    return tuple(range(low, high + 1)) if 0 <= high - low < most else None
+
+
+def _surely_whole(node: Value, wholes: Container[str]) -> bool:
+    match node:
+        case Named():
+            return node.column in wholes
+        case Arithmetic():
+            return node.sign is not Sign.OVER and all(_surely_whole(part, wholes) for part in (node.left, node.right))
+        case Negative() | Absolute():
+            return _surely_whole(node.part, wholes)
+        case Least() | Greatest() | Coalesce():
+            return all(_surely_whole(part, wholes) for part in node.parts)
+        case CaseWhen():
+            last = () if node.otherwise is None else (node.otherwise,)
+            return all(_surely_whole(part, wholes) for part in (*(branch.then for branch in node.branches), *last))
+        case Cast():
+            return node.to is Type.WHOLE
+    return isinstance(node, Whole | DatePart | DaysBetween)
 
 
 def _merged(parts: Iterable[Value]) -> tuple[str | int | bool, ...] | None:

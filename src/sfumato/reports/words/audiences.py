@@ -137,7 +137,9 @@ class _Told:
         yield from self.clips()
         yield from self.own_words("held_back")
         yield from self.own_words("listed")
-        if self.facts.limit is not None and not self.description.once:
+        if self.description.one_row:
+            yield self.say("limit.one_row")
+        elif self.facts.limit is not None and not self.description.once:
             kept, computed = any(span.chosen for span in self.facts.spans), "measures" in self.description.figures
             yield self.say("limit.kept" if kept else "limit.scaled" if computed else "limit.person")
         if self.facts.cut_differently:

@@ -25,9 +25,9 @@ from sfumato.tables.contribution import contribution, joint_reach
 from sfumato.tables.error_preview import ErrorPreview
 from sfumato.tables.estimators import Reader
 from sfumato.tables.grouping import cells_of, check_grouping, check_size, labels_of
-from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys, KeyValue
 from sfumato.tables.measure import Measure
+from sfumato.tables.persons import Step
 from sfumato.tables.statistic_plan import Block, blocks_of
 
 __all__ = ["Aggregate"]
@@ -54,7 +54,7 @@ class Aggregate:
     where: Expression | None = None
     by: tuple[Keys, ...] = ()
     number: int | None = None
-    joins: tuple[Join, ...] = ()
+    joins: tuple[Step, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.measures:

@@ -23,8 +23,8 @@ from sfumato.mechanisms.advisor import least_noise
 from sfumato.tables import describe
 from sfumato.tables.contribution import Move, Reach, contribution, joint_reach
 from sfumato.tables.grouping import cells_of, check_grouping, check_size, labels_of
-from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys, KeyValue
+from sfumato.tables.persons import Step
 
 __all__ = ["Count", "KeyValue", "Keys", "row_counts"]
 
@@ -50,7 +50,7 @@ class Count:
     dataset: Dataset
     where: Expression | None = None
     by: tuple[Keys, ...] = ()
-    joins: tuple[Join, ...] = ()
+    joins: tuple[Step, ...] = ()
 
     def __post_init__(self) -> None:
         check_grouping(self.by, self.names)

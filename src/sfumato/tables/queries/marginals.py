@@ -24,8 +24,8 @@ from sfumato.mechanisms.advisor import least_noise
 from sfumato.tables import describe
 from sfumato.tables.contribution import contribution, joint_reach
 from sfumato.tables.grouping import cells_of, check_grouping, check_size
-from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys
+from sfumato.tables.persons import Step
 from sfumato.tables.queries.count import ONE_ROW
 
 __all__ = ["Marginals"]
@@ -45,7 +45,7 @@ class Marginals:
     dataset: Dataset
     tables: tuple[tuple[Keys, ...], ...]
     where: Expression | None = None
-    joins: tuple[Join, ...] = ()
+    joins: tuple[Step, ...] = ()
 
     def __post_init__(self) -> None:
         names = [_name(by) for by in self.tables]

@@ -22,8 +22,8 @@ from sfumato.inference.thresholded_counts import ThresholdedCounts
 from sfumato.mechanisms import NoisyThreshold, OptimalSelection
 from sfumato.tables import describe
 from sfumato.tables.contribution import contribution
-from sfumato.tables.joins import Join
 from sfumato.tables.keys import KeyValue
+from sfumato.tables.persons import Step
 
 __all__ = ["PartitionSelection"]
 
@@ -46,7 +46,7 @@ class PartitionSelection:
     over: tuple[str, ...]
     counted: bool = True
     where: Expression | None = None
-    joins: tuple[Join, ...] = ()
+    joins: tuple[Step, ...] = ()
 
     def __post_init__(self) -> None:
         taken = {"persons", "persons_low", "persons_high"}

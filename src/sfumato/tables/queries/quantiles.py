@@ -22,8 +22,8 @@ from sfumato.tables import describe
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.contribution import contribution
 from sfumato.tables.grouping import cells_of, check_grouping, check_size, labels_of
-from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys, KeyValue
+from sfumato.tables.persons import Step
 
 __all__ = ["Quantiles", "level_name"]
 
@@ -47,7 +47,7 @@ class Quantiles:
     levels: tuple[Fraction, ...]
     where: Expression | None = None
     by: tuple[Keys, ...] = ()
-    joins: tuple[Join, ...] = ()
+    joins: tuple[Step, ...] = ()
 
     def __post_init__(self) -> None:
         # The mechanism refuses levels that do not rise, or lie outside of 0 and 1.

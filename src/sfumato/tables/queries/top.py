@@ -22,8 +22,8 @@ from sfumato.mechanisms import TopChoice
 from sfumato.tables import describe
 from sfumato.tables.contribution import contribution, joint_reach
 from sfumato.tables.grouping import cells_of, check_grouping, check_size, labels_of
-from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys, KeyValue
+from sfumato.tables.persons import Step
 from sfumato.tables.queries.count import ONE_ROW
 
 __all__ = ["TopGroups"]
@@ -44,7 +44,7 @@ class TopGroups:
     by: tuple[Keys, ...]
     choices: int
     where: Expression | None = None
-    joins: tuple[Join, ...] = ()
+    joins: tuple[Step, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.by:

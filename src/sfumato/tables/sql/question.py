@@ -9,9 +9,11 @@ from sqlglot import exp
 from sfumato.engines.expressions import Expression, Named, Term, col, columns_of
 from sfumato.errors import InvalidInput
 from sfumato.tables.keys import Keys
+from sfumato.tables.persons import is_per_person
 from sfumato.tables.sql.having import kept
 from sfumato.tables.sql.joining import joined
 from sfumato.tables.sql.measures import Aggregates, is_aggregate
+from sfumato.tables.sql.persons import is_grouped, joined_person, one_row_a_person, split_joins, with_members
 from sfumato.tables.sql.quantiles import is_quantile, quantiles
 from sfumato.tables.sql.reading import condition_tree, select_tree, shallow
 from sfumato.tables.sql.refusals import name_of, only, refused, unknown
@@ -60,7 +62,7 @@ def question(table: "Table", text: str, others: "Sequence[Table | PublicTable]" 
         if not isinstance(select, exp.Select):
             raise unknown(select)
         only(select, "expressions", "from_", "joins", "where", "group", "having", "with_", "kind")
-        table, rows = _origin(select, table, _named_subqueries(select), others)
+        select, table, rows = _origin(select, table, _named_subqueries(select), others)
         items = [_item(node) for node in select.expressions]
         table = replace(table, gate=table._gate, by=_keys(select, table, rows, items))
         return _asked(table, rows, items)
@@ -90,46 +92,97 @@ def _origin(
     table: "Table",
     named: Mapping[str, exp.Expression],
     others: "Sequence[Table | PublicTable]" = (),
-) -> tuple["Table", RowScope]:
-    """The table with the conditions of all subqueries, and what can be named in its rows."""
+    *,
+    inside: bool = False,
+) -> tuple[exp.Select, "Table", RowScope]:
+    """The table with the conditions of all subqueries, and what can be named in its rows.
+
+    Of the SELECT comes back what is left to read: who is IN a subquery has become a plain condition. ``inside`` a
+    subquery rows may be from any of the tables.
+    """
     clause = select.args.get("from_")
     if clause is None:
         raise InvalidInput(f"the SQL does not say where rows are from; nothing was done. Say FROM {_own(table)}.")
     only(clause, "this")
-    origin = clause.this
+    origin, declared = clause.this, table
     only(origin, "this", "alias")
     alias = origin.args.get("alias")
     if alias is not None:
         only(alias, "this")
+    tables = {each.dataset.name: each for each in others if hasattr(each, "per_person")} if inside else {}
     match origin:
         case exp.Table(this=exp.Identifier()) if origin.name in named:
-            earlier = dict(list(named.items())[: list(named).index(origin.name)])  # WITH sees what stands before it
-            table, rows = _row_wise(named[origin.name], table, earlier, called=origin.alias or origin.name)
+            table, rows = _row_wise(
+                named[origin.name], table, _before(named, origin.name), others, called=origin.alias or origin.name
+            )
         case exp.Table(this=exp.Identifier()) if origin.name == table.dataset.name:
             rows = RowScope(called=origin.alias or origin.name)
+        case exp.Table(this=exp.Identifier()) if origin.name in tables:
+            table, rows = tables[origin.name], RowScope(called=origin.alias or origin.name)
         case exp.Table(this=exp.Identifier()):
             raise InvalidInput(f"there is no table {origin.name!r} here; nothing was done. Say FROM {_own(table)}.")
         case exp.Subquery():
-            table, rows = _row_wise(origin.this, table, named, called=origin.alias or None)
+            table, rows = _row_wise(origin.this, table, named, others, called=origin.alias or None)
         case exp.Table():
             raise refused(f"{name_of(origin.this)} as a table")
         case _:
             raise unknown(origin)
-    table, rows = joined(select, table, rows, others)
+
+    def subquery(node: exp.Expression) -> tuple["Table", RowScope]:
+        """A subquery in a condition or a join, or one that WITH names; over the tables as they were declared."""
+        if isinstance(node, exp.Table):
+            only(node, "this", "alias")
+            return _row_wise(named[node.name], declared, _before(named, node.name), others, called=None)
+        while isinstance(node, exp.Subquery):
+            only(node, "this", "alias")
+            node = node.this
+        return _row_wise(node, declared, named, others, called=None)
+
+    persons, select = split_joins(select, list(named))
+    table, rows = _joined(select, table, rows, others)
+    for node in persons:
+        table, rows, there = joined_person(node, table, rows, subquery)
+        table = table if there is None else table.where(there)
+    select, table, rows = with_members(select, table, rows, subquery)
     where = select.args.get("where")
-    return (table if where is None else table.where(rows.condition(where.this))), rows
+    return select, (table if where is None else table.where(rows.condition(where.this))), rows
+
+
+def _before(named: Mapping[str, exp.Expression], name: str) -> dict[str, exp.Expression]:
+    """WITH sees what stands before it."""
+    return dict(list(named.items())[: list(named).index(name)])
+
+
+def _joined(
+    select: exp.Select, table: "Table", rows: RowScope, others: "Sequence[Table | PublicTable]"
+) -> tuple["Table", RowScope]:
+    """The joins with tables; one row a person is joined by the columns that it has."""
+    if not is_per_person(table.joins) or not rows.closed:
+        return joined(select, table, rows, others)
+    table, beside = joined(select, table, replace(rows, names={}, closed=False), others)
+    return table, replace(beside, names=rows.names, closed=True)
 
 
 def _row_wise(
-    select: exp.Expression, table: "Table", named: Mapping[str, exp.Expression], *, called: str | None
+    select: exp.Expression,
+    table: "Table",
+    named: Mapping[str, exp.Expression],
+    others: "Sequence[Table | PublicTable]",
+    *,
+    called: str | None,
 ) -> tuple["Table", RowScope]:
-    """A subquery that computes values of each row and leaves rows out; it is written into the question."""
+    """A subquery that computes values of each row and leaves rows out, or makes one row a person of them."""
     if not isinstance(select, exp.Select):
         if isinstance(select, exp.Table):
             only(select, "this", "alias")  # a join in brackets is refused as a join
         raise unknown(select)
+    if is_grouped(select):
+        only(select, "expressions", "from_", "joins", "where", "group", "having", "distinct", "order")
+        select, table, rows = _origin(select, table, named, others, inside=True)
+        table, made = one_row_a_person(select, table, rows)
+        return table, RowScope(called=called, names=made, closed=True)
     only(select, "expressions", "from_", "where")
-    table, rows = _origin(select, table, named)
+    select, table, rows = _origin(select, table, named, others, inside=True)
     names: dict[str, Term | Expression] = {}
     closed = True
     for node in select.expressions:

@@ -31,8 +31,10 @@ REASONS = {
     "TABLESAMPLE": "sampling changes the guarantee. Instead: ask about all rows",
     "INTO": "a question writes nothing",
     "FOR UPDATE": "a question writes nothing",
-    "GROUP BY in a subquery": f"{OTHER_ROWS}; a subquery works row by row",
-    "HAVING in a subquery": f"{OTHER_ROWS}; a subquery works row by row",
+    "GROUP BY in a subquery": f"{OTHER_ROWS}, unless it is by the person alone",
+    "HAVING in a subquery without GROUP BY": OTHER_ROWS,
+    "ORDER BY in a subquery": "the order in which rows are stored says nothing",
+    "a JOIN with a subquery": "only one row a person is joined, on the person",
     "an aggregate in HAVING": "it is a noisy number. Instead: filter the release, which costs nothing",
     "an aggregate in GROUP BY": OTHER_ROWS,
     "an aggregate inside a row-wise value": f"{OTHER_ROWS}. Instead: ask for it in SELECT by itself",
@@ -143,9 +145,9 @@ PARTS = {
 }
 
 
-def refused(name: str) -> Unsupported:
-    """The refusal of something that has this name."""
-    reason = REASONS.get(name)
+def refused(name: str, reason: str | None = None) -> Unsupported:
+    """The refusal of something that has this name, for the reason that stands here or another one."""
+    reason = reason or REASONS.get(name)
     return Unsupported(f"{name} is not supported{f': {reason}' if reason else ''}. Nothing was done.")
 
 
