@@ -122,7 +122,7 @@ def half(claim: Sensitivity) -> Sensitivity:
     )
 
 
-@pytest.mark.parametrize("kind", ["user", "family"])
+@pytest.mark.parametrize("kind", ["user", pytest.param("family", marks=pytest.mark.long)])
 def test_one_row_a_person_moves_one_cell_by_one(kind: str) -> None:
     """Whatever the limit of the table is: a person with six rows, far beyond it, is one row."""
     step = PerPerson(person="person", values=VALUES)

@@ -141,7 +141,6 @@ def declared(on: str, rows: dict[str, pa.Table]) -> dict[str, Any]:
                 low, high = pc.min(values).as_py(), pc.max(values).as_py()
                 if low is not None and column != person:
                     bounds[column] = (low, high)
-        found[name] = vault.table(
-            table, name=name, version="1", limit=sf.Limit(groups=100, rows_per_group=10_000), keys=keys, bounds=bounds
-        )
+        most = sf.Limit(groups=10, rows_per_group=10) if on == "stays" else sf.Limit(groups=100, rows_per_group=10_000)
+        found[name] = vault.table(table, name=name, version="1", limit=most, keys=keys, bounds=bounds)
     return found

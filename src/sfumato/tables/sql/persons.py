@@ -5,8 +5,8 @@ say beside a row (``with_persons``). Whatever is not about one person alone is r
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -206,9 +206,10 @@ class _Reader:
             return self._counted(name, given, kept)
         if function in BY_ANOTHER:
             value, by = self._several(function, given, 2)
-            return self._add(
-                PersonValue(name=name, fold=BY_ANOTHER[function], value=value.node, by=by.node, where=kept)
-            )
+            present = ~value.isnull()  # rows without the value are left out, as DuckDB does; FIRST and LAST keep them
+            kept = present if kept is None else kept & present
+            fold = BY_ANOTHER[function]
+            return self._add(PersonValue(name=name, fold=fold, value=value.node, by=by.node, where=kept))
         (one,) = given if len(given) == 1 else (None,)
         if one is None:
             raise InvalidInput(f"{function} was given {len(given)} values; nothing was done. It takes one.")
@@ -338,9 +339,9 @@ def split_joins(select: exp.Select, named: Sequence[str]) -> tuple[list[exp.Join
 
 
 def joined_person(
-    node: exp.Join, table: "Table", rows: RowScope, subquery: Subquery
-) -> tuple["Table", RowScope, Expression | None]:
-    """A JOIN with one row a person, and the condition that a row there is."""
+    node: exp.Join, select: exp.Select, table: "Table", rows: RowScope, subquery: Subquery
+) -> tuple[exp.Select, "Table", RowScope]:
+    """The table with one row a person beside each row, and the SELECT with names that are known then."""
     for word in (node.method, node.kind):
         if word not in ("", "INNER", "OUTER"):
             raise refused(f"{word} JOIN")
@@ -352,16 +353,25 @@ def joined_person(
         raise InvalidInput("a subquery that is joined needs a name; nothing was done. Give it one with AS.")
     if called in (rows.called, *rows.beside):
         raise InvalidInput(f"two tables are called {called!r}; nothing was done. Give one another name with AS.")
-    other, names = subquery(node.this)
+    other, there = subquery(node.this)
     if not is_per_person(other.joins):
         raise refused("a JOIN with anything but a table", "or with one row a person: group the subquery by the person")
     person = person_column(table)
-    _check_on(node, called, rows, names, person)
-    _check_plain(names, called)
-    made = table.with_persons(**{called: other})
-    beside = replace(rows, beside={**rows.beside, called: called})
-    here = col(f"{called}.{person}").isnull()
-    return made, beside, None if node.side == "LEFT" else ~here
+    _check_on(node, called, rows, there, person)
+    table = table.with_persons(**{called: other})
+    if node.side != "LEFT":
+        table = table.where(~col(f"{called}.{person}").isnull())
+    select = select.copy()
+    for column in list(select.find_all(exp.Column)):
+        if column.table == called and isinstance(column.this, exp.Identifier):
+            if column.name not in there.names:
+                known = ", ".join(map(repr, there.names))
+                raise InvalidInput(
+                    f"there is no column {column.name!r} in {called!r}; nothing was done. There are {known}."
+                )
+            column.replace(exp.column(exp.to_identifier(f"{called}.{column.name}", quoted=True)))
+    named = {f"{called}.{name}": _inside(value, called) for name, value in there.names.items()}
+    return select, table, replace(rows, names={**rows.names, **named}, beside={**rows.beside, called: called})
 
 
 def members_only(table: "Table", rows: RowScope) -> "Table":
@@ -461,14 +471,21 @@ def _check_on(node: exp.Join, called: str, rows: RowScope, names: RowScope, pers
     raise refused("a JOIN with a subquery", f"only on the person is: ON a.{person} = {called}.{person}")
 
 
-def _check_plain(names: RowScope, called: str) -> None:
-    """Refuse values that are computed from several of a person: beside rows stand columns alone."""
-    for name, value in names.names.items():
-        if not _is_column(value, name):
-            raise refused(
-                "a computed or renamed value of a subquery that is joined",
-                f"join the parts of {called}.{name}, and compute with them in the question",
-            )
+def _inside(value: Term | Expression, name: str) -> Term | Expression:
+    """The same value, of columns that are called by a name and a dot."""
+    if isinstance(value, Term):
+        return col(f"{name}.{value.node.column}") if isinstance(value.node, Named) else Term(_moved(value.node, name))
+    return _moved(value, name)
+
+
+def _moved(node: Any, name: str) -> Any:  # nodes of the grammar, and what they are made of
+    if isinstance(node, tuple):
+        return tuple(_moved(each, name) for each in node)
+    if not is_dataclass(node):
+        return node
+    parts = {each.name: getattr(node, each.name) for each in fields(node)}
+    made = {part: f"{name}.{said}" if part == "column" else _moved(said, name) for part, said in parts.items()}
+    return type(node)(**made)
 
 
 def _is_column(value: object, column: str) -> bool:

@@ -141,8 +141,7 @@ def _origin(
     persons, select = split_joins(select, list(named))
     table, rows = _joined(select, table, rows, others)
     for node in persons:
-        table, rows, there = joined_person(node, table, rows, subquery)
-        table = table if there is None else table.where(there)
+        select, table, rows = joined_person(node, select, table, rows, subquery)
     select, table, rows = with_members(select, table, rows, subquery)
     where = select.args.get("where")
     return select, (table if where is None else table.where(rows.condition(where.this))), rows
