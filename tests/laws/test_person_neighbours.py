@@ -237,3 +237,23 @@ def test_steps_that_could_give_a_person_several_rows_are_refused() -> None:
         )
     with pytest.raises(InvalidInput, match="capital letters aside"):
         PerPerson(person="person", values=(PersonValue(name="Person", fold=Fold.ROWS),))
+
+
+def test_steps_are_few_and_names_are_told_apart_by_every_engine() -> None:
+    def nested(deep: int) -> PersonJoin:
+        inner = () if deep == 0 else (nested(deep - 1),)
+        return PersonJoin(dataset=DATA, name="within", steps=(*inner, IN_ZIP))
+
+    assert nested(8).person == "person"
+    with pytest.raises(InvalidInput, match="nested more than 8 deep"):
+        nested(9)
+    many = tuple(PersonJoin(dataset=DATA, name=f"within{place}", steps=(IN_ZIP,)) for place in range(30))
+    with pytest.raises(InvalidInput, match="more than 50 steps"):
+        Count(dataset=DATA, joins=many).sensitivity(unit_of("user", Relation.REPLACE), LIMITS[0])
+    with pytest.raises(InvalidInput, match="more than 50 steps"):
+        PersonJoin(dataset=DATA, name="all", steps=(*many, IN_ZIP))
+    long = "x" * 63
+    with pytest.raises(InvalidInput, match="63 bytes"):
+        PerPerson(person="person", values=tuple(PersonValue(name=f"{long}{end}", fold=Fold.ROWS) for end in "ab"))
+    with pytest.raises(InvalidInput, match="two joined tables have one name"):
+        Count(dataset=DATA, joins=(BESIDE, BESIDE)).sensitivity(unit_of("user", Relation.REPLACE), LIMITS[0])

@@ -24,7 +24,7 @@ from sfumato.tables.clamped import Clamped
 from sfumato.tables.joins import Join, prefixed
 from sfumato.tables.keys import Keys
 from sfumato.tables.measure import Measure
-from sfumato.tables.persons import ONE_ROW_A_PERSON, PerPerson, PersonJoin, Step, private_datasets
+from sfumato.tables.persons import ONE_ROW_A_PERSON, PerPerson, PersonJoin, Step, private_datasets, told_apart
 from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.marginals import Marginals
@@ -223,9 +223,11 @@ def _person_columns(found: dict[str, Type], step: PerPerson) -> dict[str, Type]:
 
 
 def _check_names(name: str, here: Mapping[str, Type], there: Mapping[str, Type]) -> None:
-    """Refuse columns of one name, capital letters aside: an engine would read one of them for the other."""
-    taken = {name.casefold() for name in here}
-    twice = next((name for name in there if name.casefold() in taken), None)
+    """Refuse columns of one name, as an engine sees names: it would read one of them for the other."""
+    taken = set(map(told_apart, here))
+    twice = next((name for name in there if told_apart(name) in taken), None)
+    if twice is None and len(set(map(told_apart, there))) < len(there):
+        twice = next(iter(there))
     if twice is not None:
         raise InvalidInput(
             f"the join with {name!r} would make a second column {twice!r}, capital letters aside; nothing "

@@ -27,10 +27,12 @@ __all__ = [
     "joins_of",
     "no_persons",
     "private_datasets",
+    "told_apart",
 ]
 
 ONE_ROW_A_PERSON = Limit(groups=1, rows_per_group=1)
 MOST_STEPS, DEEPEST = 50, 8
+SEEN = 63  # bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,10 +52,10 @@ class PerPerson:
     def __post_init__(self) -> None:
         check_name(self.person, "the column that identifies persons")
         names = [self.person, *(each.name for each in self.values)]
-        if len({name.casefold() for name in names}) != len(names):
+        if len(set(map(told_apart, names))) != len(names):
             raise InvalidInput(
-                "two columns of one row a person have one name, capital letters aside; nothing was done. Give each its "
-                "own."
+                "two columns of one row a person have one name, capital letters aside, or begin with the same "
+                f"{SEEN} bytes; nothing was done. Give each its own."
             )
 
 
@@ -93,6 +95,15 @@ class PersonJoin:
 Step = Join | PerPerson | PersonJoin
 
 
+def told_apart(name: str) -> bytes:
+    """What every engine sees of the name of a column: capital letters aside, and PostgreSQL the first bytes alone.
+
+    >>> told_apart("Ward") == told_apart("ward")
+    True
+    """
+    return name.casefold().encode()[:SEEN]
+
+
 def is_per_person(steps: Sequence[Step]) -> bool:
     """Whether rows are made one a person.
 
@@ -123,8 +134,7 @@ def private_datasets(steps: Sequence[Step]) -> Iterator[Dataset]:
 
 def check_steps(steps: Sequence[Step], unit: Unit) -> None:
     """Refuse steps that would let one unit move the rows of another."""
-    if _depth(steps) > MOST_STEPS:
-        raise InvalidInput(f"a question has more than {MOST_STEPS} steps; nothing was done. Ask a simpler one.")
+    _depth(steps)
     if sum(isinstance(step, PerPerson) for step in steps) > 1:
         raise InvalidInput("the rows are one a person already; nothing was done.")
     beside: list[str] = []
@@ -165,7 +175,10 @@ def _check_names(names: Sequence[str]) -> None:
 
 
 def _depth(steps: Sequence[Step], deep: int = 0) -> int:
-    """How many steps there are in all; those that stand inside each other too deep are refused."""
+    """How many steps there are in all; too many, or too deep inside each other, are refused."""
     if deep > DEEPEST:
         raise InvalidInput(f"questions about persons are nested more than {DEEPEST} deep; nothing was done.")
-    return sum(1 + (_depth(step.steps, deep + 1) if isinstance(step, PersonJoin) else 0) for step in steps)
+    found = sum(1 + (_depth(step.steps, deep + 1) if isinstance(step, PersonJoin) else 0) for step in steps)
+    if found > MOST_STEPS:
+        raise InvalidInput(f"a question has more than {MOST_STEPS} steps; nothing was done. Ask a simpler one.")
+    return found
