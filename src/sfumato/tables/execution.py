@@ -90,7 +90,7 @@ class Beside:
         private = list(private_datasets(joins))
         with opened_together([self.own, *(self.private[dataset] for dataset in private)]) as (table, *others):
             tables = dict(zip(private, others, strict=True))
-            yield self._stepped(table, joins, tables, share=_held(share, self.limit), where=where)
+            yield self._stepped(table, joins, tables, share=_limited(share, self.limit), where=where)
 
     def _stepped(
         self,
@@ -106,9 +106,9 @@ class Beside:
             match step:
                 case PerPerson():
                     table = per_person(table, person=step.person, where=step.where, values=step.values)
-                    share = _held(share, ONE_ROW_A_PERSON)
+                    share = _limited(share, ONE_ROW_A_PERSON)
                 case PersonJoin():
-                    own = _held(share, self.limits.get(step.dataset))
+                    own = _limited(share, self.limits.get(step.dataset))
                     there = self._stepped(tables[step.dataset], step.steps, tables, share=own, where=step.where)
                     there = there if step.where is None else there.filter(predicate(step.where, there))
                     table = beside_person(table, there, person=step.person, named=step.name)
@@ -143,7 +143,7 @@ class Beside:
         return sides[0], sides[1]
 
 
-def _held(share: Share | None, limit: Limit | None) -> Share | None:
+def _limited(share: Share | None, limit: Limit | None) -> Share | None:
     """The same share with another limit."""
     return share if share is None or limit is None else replace(share, limit=limit)
 
