@@ -171,7 +171,7 @@ def _parts(rows: ir.Table, place: int, each: PersonValue, dialect: Dialect) -> l
 
 
 def _steps(held: ir.Value, low: Fraction, high: Fraction) -> ir.Value:
-    """A value, held to its range, as a whole number: itself, or so many steps of a power of ten."""
+    """A value, held to its range, as a whole number: itself, or as many steps of a power of ten."""
     import ibis
 
     if held.type().is_integer():

@@ -104,7 +104,7 @@ def possible_values(expression: Value | Term) -> tuple[str | int | bool, ...] | 
 def whole_values(
     expression: Value | Term, bounds: Mapping[str, tuple[Fraction, Fraction]], wholes: Container[str], *, most: int
 ) -> tuple[int, ...] | None:
-    """All whole numbers that a value can be, if it is surely whole and there are at most so many; else None.
+    """All whole numbers that a value can be, if it is surely whole and there are not more than ``most``; else None.
 
     ``wholes`` names the columns that hold whole numbers.
 
