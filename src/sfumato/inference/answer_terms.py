@@ -204,18 +204,26 @@ def _is_number(value: Cell) -> bool:
 
 
 def _combined(operator: str, left: Figure | Number | None, right: Figure | Number | None) -> ResultColumn | None:
-    figures = [isinstance(side, Figure) for side in (left, right)]
-    if left is None or right is None or not any(figures):
+    """A figure with a number or with another figure; None where that is no figure, or a division by 0."""
+    if left is None or right is None:
         return None
-    match operator:
-        case "+":
-            return left + right  # type: ignore[return-value]  # one is a figure
-        case "-":
-            return left - right  # type: ignore[return-value]  # one is a figure
-        case "*" if not all(figures):
-            return left * right  # type: ignore[return-value]  # one is a figure
-        case "/" if figures[0] and right != 0:
-            return left / right  # type: ignore[return-value]  # the upper one is a figure
+    match operator, left, right:
+        case "+", Figure(), _:
+            return left + right
+        case "+", _, Figure():
+            return right + left
+        case "-", Figure(), _:
+            return left - right
+        case "-", _, Figure():
+            return left - right
+        case "*", Figure(), int() | Fraction():
+            return left * right
+        case "*", int() | Fraction(), Figure():
+            return right * left
+        case "/", Figure(), Figure():
+            return left / right
+        case "/", Figure(), int() | Fraction() if right != 0:
+            return left / right
     return None
 
 
@@ -328,8 +336,8 @@ def _absolute_ends(part: Ends) -> Ends:
     if part is None:
         return None
     low, high = part
-    least = 0 if low <= 0 <= high else min(abs(low), abs(high))
-    return least, max(abs(low), abs(high))
+    sizes = [-end if end < 0 else end for end in (low, high)]
+    return (0 if low <= 0 <= high else min(sizes)), max(sizes)
 
 
 def _monotone_ends(compute: Callable[[Number], Number]) -> Callable[[Ends], Ends]:
@@ -363,7 +371,7 @@ def _chosen(pick: Callable[..., Number]) -> _Operation:
     def ends(*parts: Ends) -> Ends:
         if any(part is None for part in parts):
             return None
-        return pick(part[0] for part in parts if part), pick(part[1] for part in parts if part)
+        return pick([part[0] for part in parts if part]), pick([part[1] for part in parts if part])
 
     return _Operation(value, ends)
 

@@ -66,16 +66,16 @@ class TableView:
 
     def labels(self, release: Release) -> Mapping[str, Sequence[Label]]:
         """The keys of the rows that are shown."""
-        return _Applied(self, release).labels
+        return Applied(self, release).labels
 
     def columns(self, release: Release) -> Mapping[str, ResultColumn]:
         """The columns that are shown, as figures with intervals."""
-        applied = _Applied(self, release)
+        applied = Applied(self, release)
         return {name: ShownColumn(measure=name, term=term, applied=applied) for name, term in self.shown}
 
     def notes(self, release: Release) -> tuple[tuple[str, Mapping[str, str]], ...]:
         """How many rows are shown of how many, and what the intervals allow for."""
-        applied = _Applied(self, release)
+        applied = Applied(self, release)
         shown, rows = len(applied.places), applied.rows
         found: list[tuple[str, Mapping[str, str]]] = []
         if shown < rows:
@@ -157,7 +157,7 @@ def _narrowed(known: Kept, part: AnswerCondition) -> Kept | None:
     return None
 
 
-class _Applied:
+class Applied:
     """A view applied to one release: which rows are shown, in which order."""
 
     def __init__(self, view: TableView, release: Release) -> None:
@@ -256,6 +256,7 @@ def _stable(backwards: Sequence[int], before: Sequence[int], values: Sequence[Va
     return [*found, *sorted(run, key=rank.__getitem__)]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ShownColumn(Derived):
     """One column of a view, in the rows that are shown.
 
@@ -263,29 +264,35 @@ class ShownColumn(Derived):
     a column's own size decides what is shown, that holds for each row by itself, given that it is shown.
     """
 
-    __slots__ = ("_applied", "_term", "measure", "measured", "origin")
-    measured: bool  # type: ignore[misc]  # of a class elsewhere
+    measure: str
+    term: AnswerTerm
+    applied: "Applied"
 
-    def __init__(self, *, measure: str, term: AnswerTerm, applied: _Applied) -> None:
-        self.measure, self._term, self._applied = measure, term, applied
-        self.measured = all(applied.all[name].measured for name in names_in(term))
-        bare = _bare(term)
-        self.origin = bare.name if isinstance(bare, OfColumn) else None
+    @property
+    def measured(self) -> bool:  # type: ignore[override]  # of a class elsewhere
+        """Whether all that it is computed from carries noise of a known law."""
+        return all(self.applied.all[name].measured for name in names_in(self.term))
+
+    @property
+    def origin(self) -> str | None:
+        """The column of the release that it is, rounded or not; None where it is computed."""
+        bare = _bare(self.term)
+        return bare.name if isinstance(bare, OfColumn) else None
 
     @property
     def labels(self) -> Mapping[str, tuple[Label, ...]]:
         """What each number is about."""
-        return self._applied.labels
+        return self.applied.labels
 
     @property
     def sources(self) -> tuple[Release, ...]:
         """The release that is shown."""
-        return (self._applied.release,)
+        return (self.applied.release,)
 
     @property
     def values(self) -> tuple[Value, ...]:
         """The numbers as they were computed."""
-        return self._applied.values(self._term)
+        return self.applied.values(self.term)
 
     @property
     def method(self) -> str:
@@ -296,4 +303,4 @@ class ShownColumn(Derived):
         """Low and high for each number; with ``joint`` all of them hold at once with this confidence."""
         if not self.measured:
             raise InvalidInput(f"{self.measure!r} was chosen and not measured: it has no interval.")
-        return self._applied.intervals(self._term, level_of(confidence), joint=joint)
+        return self.applied.intervals(self.term, level_of(confidence), joint=joint)
