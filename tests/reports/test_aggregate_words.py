@@ -73,15 +73,14 @@ def test_numbers_that_say_nothing_are_called_so() -> None:
         assert "mean 中有 2 个数字" in made.explain("zh", reader)
 
 
-def test_a_public_number_is_said_and_how_the_missing_count() -> None:
+def test_a_public_number_is_said() -> None:
     data = pa.table({"id": list(range(50)), "sbp": [100.0 + place for place in range(50)]})
     vault = sf.Vault(unit=sf.record(relation="replace"), budget=sf.Budget(epsilon=10), name="trial")
     asked = vault.table(data, name="trial", version="1", bounds={"sbp": (80, 220)}, n_units=50)
-    made = asked.mean("sbp").release(epsilon=1)
+    made = asked.mean(sf.coalesce(sf.col("sbp"), 150)).release(epsilon=1)
     assert made.statement.query.number == 50
-    assert (
-        "Each row counts exactly once; where a value is missing, the middle of the range was counted" in made.explain()
-    )
+    assert "Each row counts exactly once. The number of rows, 50, was declared as public." in made.explain()
+    assert "middle of the range" not in made.explain()
     assert "总行数 50" in made.explain("zh")
 
 

@@ -69,7 +69,9 @@ def test_a_heat_map_of_cases_has_noise_of_k_over_epsilon(relation: str, records:
 def public_mean(values: Sequence[float]) -> tuple[Aggregate, pa.Table, Any]:
     rows = pa.table({"id": range(len(values)), "sbp": [float(value) for value in values]})
     unit = sf.user("id", relation="replace")
-    asked = table(rows, unit, limit=ONE, bounds={"sbp": (80, 220)}, n_units=len(values)).mean("sbp")
+    asked = table(rows, unit, limit=ONE, bounds={"sbp": (80, 220)}, n_units=len(values)).mean(
+        sf.coalesce(sf.col("sbp"), 150)
+    )
     assert isinstance(asked.query, Aggregate)
     return asked.query, rows, asked
 

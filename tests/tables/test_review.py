@@ -37,7 +37,7 @@ def table(relation: str = "add/remove", **declared: Any) -> Any:
 @pytest.mark.parametrize("number", [7, 100])
 def test_a_number_of_units_that_nobody_declared_is_not_signed(number: int) -> None:
     visits = table("replace", n_units=3)
-    query = visits.mean("x").query
+    query = visits.mean(sf.coalesce(sf.col("x"), 5)).query
     assert query.number == 3
     asked = Question(query=dataclasses.replace(query, number=number), gate=visits._gate)
     with pytest.raises(Refused, match="was not declared"):
@@ -47,7 +47,7 @@ def test_a_number_of_units_that_nobody_declared_is_not_signed(number: int) -> No
 
 @pytest.mark.parametrize("number", [0, -1])
 def test_a_number_of_units_is_above_0(number: int) -> None:
-    query = table("replace", n_units=3).mean("x").query
+    query = table("replace", n_units=3).mean(sf.coalesce(sf.col("x"), 5)).query
     with pytest.raises(InvalidInput):
         dataclasses.replace(query, number=number)
 
@@ -147,7 +147,7 @@ def test_a_condition_in_sql_names_joined_columns() -> None:
 def test_a_public_number_is_not_used_for_what_a_join_leaves() -> None:
     visits = table("replace", n_units=3)
     places = visits._gate.public(pa.table({"k": ["a"]}), name="places")
-    joined = visits.join(places, on="k").mean("x").query
+    joined = visits.join(places, on="k").mean(sf.coalesce(sf.col("x"), 5)).query
     assert joined.number is None
     with pytest.raises(InvalidInput, match="what a join leaves"):
         dataclasses.replace(joined, number=3)
@@ -161,3 +161,21 @@ def test_the_population_of_a_schema_judges_the_delta_of_the_vault() -> None:
     with pytest.raises(Refused, match="publishing one person at random"):
         vault.table(pa.table({"x": [1]}), schema=large)
     assert vault.table(pa.table({"x": [1]}), schema=small).dataset.name == "t"
+
+
+def test_a_public_number_does_not_change_what_a_mean_is() -> None:
+    """With 500 ones and 500 missing values a mean was 1.0 without the number, and 25.5 with it."""
+    rows = pa.table({"id": range(1000), "x": [1.0] * 500 + [None] * 500})
+    vault = sf.Vault(unit=sf.user("id", relation="replace"), budget=sf.Budget(epsilon=10**6), name="reviewed")
+    facts = {"version": "1", "limit": LIMIT, "bounds": {"x": (0, 100)}}
+    known = vault.table(rows, name="known", n_units=1000, **facts)
+    unknown = vault.table(rows, name="unknown", **facts)
+    for asked in (known, unknown):
+        assert asked.mean("x").query.number is None
+        assert asked.mean("x").release(epsilon=1000).columns["mean"].values[0] == pytest.approx(1, abs=0.01)
+        assert asked.sum("x").release(epsilon=1000).columns["sum"].values[0] == pytest.approx(500, abs=5)
+    filled = sf.coalesce(sf.col("x"), 3)
+    assert known.mean(filled).query.number == 1000
+    assert known.mean(filled).release(epsilon=1000).columns["mean"].values[0] == pytest.approx(2, abs=0.01)
+    assert unknown.mean(filled).release(epsilon=1000).columns["mean"].values[0] == pytest.approx(2, abs=0.01)
+    assert known.mean(sf.when(sf.col("x") > 0).then(sf.col("x"))).query.number is None

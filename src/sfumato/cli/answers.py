@@ -25,7 +25,7 @@ def answer_table(release: "Release", confidence: Fraction, *, most: int | None =
 
     percent = f"{decimal_down(100 * confidence)}% interval"
     drawn = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    labels = release.statement.query.labels()
+    labels = release.labels
     for name in labels:
         drawn.add_column(Text(harmless(name)))
     shown = shown_columns(release, confidence)
@@ -75,7 +75,7 @@ def document(release: "Release", confidence: Fraction) -> dict[str, object]:
         sides = None if ends is None else [[_plain(end) for end in side] for side in zip(*ends, strict=True)]
         low, high = sides or (None, None)
         columns[name] = {"values": [_plain(value) for value in values], "low": low, "high": high}
-    labels = {name: list(column) for name, column in release.statement.query.labels().items()}
+    labels = {name: list(column) for name, column in release.labels.items()}
     return {"labels": labels, "columns": columns}
 
 

@@ -77,7 +77,7 @@ def _release(release: "Release") -> dict[str, object]:
         "repeated": release.repeated,
         "noise": said.mechanism.KIND.removeprefix("mechanism."),
         "margin": said.law.margin("0.95"),
-        "labels": {name: list(column) for name, column in said.query.labels().items()},
+        "labels": {name: list(column) for name, column in release.labels.items()},
         "values": list(release.values),
     }
 

@@ -170,7 +170,8 @@ class Description:
     ``paragraphs`` says at each place of a text (:data:`PLACES`) what this release says there in its own words,
     ``facts`` the same for the list of facts, by their names. ``measured`` are columns that were computed, ``ranges``
     what values were held to, ``aside`` names columns that are described elsewhere than among the margins. ``counts``
-    says that all numbers count rows or persons, ``once`` that each of a public number of units counts exactly once.
+    says that all numbers count rows or persons, ``once`` is the key for how each of a public number of units counts
+    exactly once.
     ``height`` is by how much one row moves the numbers that were drawn.
     ``one_row`` says that all rows of a person were made into one, so that a limit on rows cut nothing.
     ``plot`` is the picture of the answer; ``scattered`` says why no single noise distribution can be drawn, where that
@@ -191,7 +192,7 @@ class Description:
     ranges: tuple[Range, ...] = ()
     aside: tuple[str, ...] = ()
     counts: bool = True
-    once: bool = False
+    once: str = ""
     one_row: bool = False
     height: int = 1
     plot: str = "intervals"

@@ -14,9 +14,10 @@ from sfumato.core.deprecation import withdrawn
 from sfumato.core.exact import Exact, decimal_down, decimal_up
 from sfumato.core.limits import Limit
 from sfumato.core.query import Mechanism, Query
-from sfumato.core.release import Release
+from sfumato.core.release import Release, viewed
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Unit
+from sfumato.core.view import View
 from sfumato.errors import InvalidInput
 
 __all__ = ["Gate", "Preview", "Question"]
@@ -100,9 +101,10 @@ class Gate(Protocol):
 @withdrawn(gate="release, preview and epsilon_for")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A query, and behind it the gate that can answer it."""
+    """A query, and behind it the gate that can answer it; ``view`` says how the answer is shown."""
 
     query: Query
+    view: View | None = None
     gate: InitVar[Gate]
     _gate: Gate = field(init=False, repr=False)
 
@@ -128,7 +130,8 @@ class Question:
         ``reads`` are the first and the last day of the data, where the account has windows of time.
         """
         spend = Budget.asked(epsilon=epsilon, delta=delta)
-        return self._gate.release(self.query, spend, fresh=fresh, idempotency=idempotency, reads=reads)
+        release = self._gate.release(self.query, spend, fresh=fresh, idempotency=idempotency, reads=reads)
+        return viewed(release, self.view)
 
     def preview(
         self,

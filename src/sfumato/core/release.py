@@ -14,12 +14,22 @@ from sfumato.core.exact import Exact, probability
 from sfumato.core.extras import need
 from sfumato.core.foreign import Chart, Frame
 from sfumato.core.statement import Statement
+from sfumato.core.view import View
 from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Presenter", "Release", "delivered_again", "only_release", "presenter_of", "shown_columns"]
+__all__ = [
+    "Presenter",
+    "Release",
+    "delivered_again",
+    "only_release",
+    "presenter_of",
+    "shown_columns",
+    "viewed",
+    "whole",
+]
 
 Columns = list[tuple[str, Sequence[Value], Sequence[tuple[Value, Value]] | None]]
 
@@ -67,13 +77,16 @@ class Release:
     """What leaves the vault.
 
     Guarantee: everything reachable from here is public; post-processing takes releases and cannot see data.
-    ``charged`` is what this delivery cost (zero when ``repeated``: the stored answer was handed out again).
+    ``charged`` is what this delivery cost (zero when ``repeated``: the stored answer was handed out again). ``view`` is
+    how it is shown, where SQL asked for an order, some rows or computed columns; the certificate has all that was
+    released.
     """
 
     statement: Statement
     certificate: Certificate
     charged: Budget
     repeated: bool
+    view: View | None = None
     presenter: InitVar[Presenter]
     _presenter: Presenter = field(init=False, repr=False)
 
@@ -88,7 +101,17 @@ class Release:
     @property
     def columns(self) -> Mapping[str, ResultColumn]:
         """The columns of the answer as figures with intervals, by name; they cost nothing."""
-        return self.statement.query.columns(self)
+        return self.statement.query.columns(self) if self.view is None else self.view.columns(self)
+
+    @property
+    def labels(self) -> Mapping[str, Sequence[str | int | bool]]:
+        """What each number is about: the keys of its group, in the order of the numbers."""
+        return self.statement.query.labels() if self.view is None else self.view.labels(self)
+
+    @property
+    def measure(self) -> str | None:
+        """The name of the one column that the drawn numbers themselves are; None where columns are computed."""
+        return self.statement.query.measure if self.view is None else None
 
     def __getitem__(self, name: str) -> Any:  # a figure of the class that the query says, above core
         """One column of the answer, as a figure with intervals."""
@@ -103,7 +126,7 @@ class Release:
         Covers the privacy noise: the exact figure *under the limit* lies inside. What the limit cut off, sampling and
         errors in the data are not covered.
         """
-        if self.statement.query.measure is None:
+        if self.measure is None:
             return self._only().interval(confidence, joint=joint)
         level = probability(confidence, "confidence")
         if level in (0, 1):
@@ -115,21 +138,22 @@ class Release:
         """The labels, the numbers and their intervals as an Arrow table."""
         import pyarrow as pa
 
-        columns: dict[str, Sequence[Value]] = {**self.statement.query.labels()}
-        for name, values, ends in self._shown(confidence):
+        columns: dict[str, Sequence[Value]] = {**self.labels}
+        shown = self._shown(confidence)
+        for name, values, ends in shown:
             columns[name] = values
             if ends is None:
                 continue
             lows, highs = zip(*ends, strict=True) if ends else ((), ())
-            alone = name == self.statement.query.measure or len(self.statement.query.names) == 1
+            alone = len(shown) == 1
             columns["low" if alone else f"{name}_low"] = lows
             columns["high" if alone else f"{name}_high"] = highs
         return pa.table({name: _plain(column) for name, column in columns.items()})
 
     def _shown(self, confidence: Exact = Fraction(19, 20)) -> Columns:
         """Each column of the answer: its name, its numbers and their intervals; none where they were chosen."""
-        if self.statement.query.measure is not None:
-            return [(self.statement.query.measure, self.values, self.interval(confidence))]
+        if self.measure is not None:
+            return [(self.measure, self.values, self.interval(confidence))]
         return [
             (name, column.values, column.interval(confidence) if column.measured else None)
             for name, column in self.columns.items()
@@ -271,6 +295,16 @@ def shown_columns(release: Release, confidence: Exact = Fraction(19, 20)) -> Col
 def presenter_of(release: Release) -> Presenter:
     """Whoever turns a release into words and pictures."""
     return release._presenter
+
+
+def viewed(release: Release, view: View | None) -> Release:
+    """A release as a view shows it."""
+    return release if view is None else replace(release, presenter=release._presenter, view=view)
+
+
+def whole(release: Release) -> Release:
+    """All that was released, without the view that shows some of it."""
+    return release if release.view is None else replace(release, presenter=release._presenter, view=None)
 
 
 def delivered_again(release: Release) -> Release:

@@ -94,7 +94,7 @@ def accuracies(query: Query, said: "Statement", *, number: int, **facts: Word) -
         figures={"number": f"{number:,}"},
         facts=facts,
         counts=False,
-        once=True,
+        once="everyone",
     )
 
 

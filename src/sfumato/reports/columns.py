@@ -72,7 +72,7 @@ class AnswerColumn:
         """Whether it counts rows or persons."""
         if self.chosen:
             return False
-        return self.measured is None or self.measured.counts
+        return self.figure is None if self.measured is None else self.measured.counts
 
     @cached_property
     def whole(self) -> bool:
@@ -155,14 +155,17 @@ def described(said: Statement) -> Description:
 @lru_cache(maxsize=8)
 def columns_of(release: Release) -> tuple[AnswerColumn, ...]:
     """The columns of a release, in the order in which they were asked for."""
-    query = release.statement.query
-    if query.measure is not None:
+    if release.measure is not None:
         ends = tuple(release.interval(CONFIDENCE))
-        return (AnswerColumn(name=query.measure, measured=None, figure=None, values=release.values, ends=ends),)
+        return (AnswerColumn(name=release.measure, measured=None, figure=None, values=release.values, ends=ends),)
     known = described(release.statement).measured
     return tuple(
         AnswerColumn(
-            name=name, measured=known.get(name), figure=figure, values=tuple(figure.values), ends=_ends(figure)
+            name=name,
+            measured=known.get(getattr(figure, "origin", name) or ""),
+            figure=figure,
+            values=tuple(figure.values),
+            ends=_ends(figure),
         )
         for name, figure in cast("dict[str, Derived]", release.columns).items()
     )
@@ -171,7 +174,7 @@ def columns_of(release: Release) -> tuple[AnswerColumn, ...]:
 def shared_margins(release: Release) -> tuple[Fraction, Fraction] | None:
     """The margin of each number and of all at once, where there is one column and its numbers have one margin."""
     said = release.statement
-    if said.query.measure is not None:
+    if release.measure is not None:
         numbers = len(said.values)
         return Fraction(said.law.margin(CONFIDENCE)), Fraction(said.law.margin(CONFIDENCE, numbers=numbers))
     first, *others = columns_of(release)

@@ -4,9 +4,10 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from sfumato.core.release import Release
+from sfumato.core.release import Release, whole
 from sfumato.errors import Unsupported
 from sfumato.reports.catalogue import message
+from sfumato.reports.view_notes import view_notes
 from sfumato.reports.words import Facts, Margins, write
 from sfumato.reports.words.facts import CONFIDENCE
 
@@ -22,7 +23,8 @@ def explain(release: Release, language: str, audience: str = "public") -> str:
     Guarantee and rounding: those of :func:`sfumato.reports.words.write`. The audiences are ``public``, ``patient``,
     ``clinician``, ``manager`` and ``board``. Public: all of it.
     """
-    return str(write(Facts.of(release), language, audience))
+    words = str(write(Facts.of(whole(release)), language, audience))
+    return "\n\n".join([words, *view_notes(release, language)])
 
 
 def explain_figure(figure: "Derived", language: str, audience: str = "public") -> str:

@@ -16,7 +16,7 @@ from importlib import resources
 from pathlib import Path
 
 from sfumato.core.query import Dataset
-from sfumato.core.release import Release, only_release
+from sfumato.core.release import Release, only_release, whole
 from sfumato.core.statement import Statement
 from sfumato.errors import InvalidInput
 from sfumato.reports.amounts import amount
@@ -236,8 +236,9 @@ def _heading(columns: Sequence[AnswerColumn]) -> str:
 def _picture(release: Release, columns: Sequence[AnswerColumn], language: str) -> Drawing | None:
     """The picture that the query names; none where there is more than can be seen, or nothing to draw."""
     plot = described(release.statement).plot
-    crowded = plot == "intervals" and bool(columns) and len(columns[0].values) > MOST_POINTS
-    return None if crowded else drawing(release, plot, language)
+    numbers = len(columns[0].values) if columns else 1
+    crowded = plot == "intervals" and numbers > MOST_POINTS
+    return None if crowded or not numbers else drawing(release, plot, language)
 
 
 def _amounts(said: Statement, language: str) -> Iterator[Card]:
@@ -249,7 +250,7 @@ def _amounts(said: Statement, language: str) -> Iterator[Card]:
 
 def _margins(release: Release, language: str) -> Iterator[Card]:
     """The figures that the query names; else the margin of each number or, of several columns, of the first few."""
-    first = described(release.statement).glance
+    release, first = whole(release), described(release.statement).glance
     if first:
         yield from (Card(figure=say(figure, language), words=message(language, words)) for figure, words in first)
         return

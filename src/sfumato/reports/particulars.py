@@ -6,7 +6,7 @@ from functools import reduce
 from sfumato.core import enclosures
 from sfumato.core.budget import LONGEST_TEXT
 from sfumato.core.exact import decimal_up, fraction_text
-from sfumato.core.release import Release
+from sfumato.core.release import Release, whole
 from sfumato.core.statement import Account, Statement
 from sfumato.core.units import Family, Node, Relation, Unit, User
 from sfumato.mechanisms import ADDED_NOISE, Gaussian, Laplace, TopChoice
@@ -98,16 +98,14 @@ def protected(unit: Unit, language: str, *, told_by: bool = False) -> str:
 
 def margins(release: Release, language: str) -> str:
     """The 95% margin of each number and of all at once; of each column, where numbers err differently."""
+    release = whole(release)
     if not columns_of(release):
         return message(language, "fact.margin_model")
     shared = shared_margins(release)
     if shared is None:
         return _all([span_line(Span.of(column), language) for column in columns_of(release)], language)
     margin, joint = (magnitude(each, 4) for each in shared)
-    if release.statement.query.measure is not None:
-        alone = len(release.values) == 1
-    else:
-        alone = len(columns_of(release)[0].values) == 1
+    alone = len(release.values) == 1 if release.measure is not None else len(columns_of(release)[0].values) == 1
     return message(language, "fact.margin_one" if alone else "fact.margin_many", margin=margin, joint=joint)
 
 

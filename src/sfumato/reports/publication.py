@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from sfumato.core.documents import Json
 from sfumato.core.guarantees import Approximate
-from sfumato.core.release import Release
+from sfumato.core.release import Release, whole
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.reports.catalogue import message
 from sfumato.reports.words import AUDIENCES, Explanation, Facts, write
@@ -155,7 +155,7 @@ def publication(
     ``reason`` says why this ε and no smaller one, ``legal_basis`` on which ground the publisher may publish: both are
     decisions of people, stated in their own words, and have no default.
     """
-    facts = Facts.of(release)
+    facts = Facts.of(whole(release))
     texts = {(language, who): write(facts, language, who) for language in languages for who in AUDIENCES}
     return Publication(release=release, reason=reason, legal_basis=legal_basis, texts=texts)
 

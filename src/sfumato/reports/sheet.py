@@ -47,7 +47,7 @@ def sheet(release: Release, language: str, *, most: int) -> Sheet:
     One column has its interval in two columns beside it; several have theirs under each number. Names that were chosen
     stand at the head of their rows, as labels do.
     """
-    labels = release.statement.query.labels()
+    labels = release.labels
     found = columns_of(release)
     names, columns = [each for each in found if each.named], [each for each in found if not each.named]
     total = len(found[0].values)
@@ -72,7 +72,7 @@ def sheet(release: Release, language: str, *, most: int) -> Sheet:
 def _note(release: Release, language: str, *, shown: int, total: int) -> str:
     if total <= shown:
         return ""
-    name = "page.first" if release.statement.query.measure is not None else "page.cells"
+    name = "page.first" if release.measure is not None else "page.cells"
     return message(language, name, shown=f"{shown:,}", numbers=f"{total:,}")
 
 

@@ -8,6 +8,7 @@ from sfumato.reports.columns import columns_of
 from sfumato.reports.particulars import margins, protected
 from sfumato.reports.rendering import render
 from sfumato.reports.sheet import sheet
+from sfumato.reports.view_notes import view_notes
 
 __all__ = ["snippet"]
 
@@ -26,4 +27,4 @@ def snippet(release: Release, language: str = "en") -> str:
         margins=margins(release, language),
     )
     table = sheet(release, language, most=MOST_ROWS) if columns_of(release) else None
-    return render("snippet.html", table=table, line=line)
+    return render("snippet.html", table=table, line=" ".join([line, *view_notes(release, language)]))

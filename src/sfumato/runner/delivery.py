@@ -53,7 +53,7 @@ class Folder:
         body = {
             **self._about(name, period, FigureSource.OWN),
             "dataset": {"name": said.dataset.name, "version": said.dataset.edition},
-            "labels": {label: list(column) for label, column in said.query.labels().items()},
+            "labels": {label: list(column) for label, column in release.labels.items()},
             "columns": columns,
             "cost": {"epsilon": str(said.spend.epsilon), "delta": str(said.spend.delta)},
             "identifier": said.identifier,

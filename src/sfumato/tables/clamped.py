@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from sfumato.engines.expressions import Term, Value, bounds_of, col, term, written
+from sfumato.engines.expressions import CaseWhen, Coalesce, Literal, Term, Value, bounds_of, col, term, written
 from sfumato.engines.lattice import check_range
 from sfumato.errors import NotDeclared
 
@@ -31,6 +31,20 @@ class Clamped:
     def width(self) -> Fraction:
         """From low to high."""
         return self.high - self.low
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row has it, whatever the data: something stands in where it would be missing."""
+        return _complete(self.value)
+
+
+def _complete(value: Value | None) -> bool:
+    match value:
+        case Coalesce():
+            return any(_complete(part) for part in value.parts)
+        case CaseWhen():
+            return _complete(value.otherwise) and all(_complete(branch.then) for branch in value.branches)
+    return isinstance(value, Literal)
 
 
 def clamped(value: str | Term, bounds: Bounds) -> Clamped:

@@ -180,6 +180,7 @@ def _computed(
     if number is not None:
         figures["number"] = f"{number:,}"
     numbers = cells * len(measures)
+    complete = all(value.complete for measure in measures if isinstance(measure, Measure) for value in measure.ranges)
     description = Description(
         form=_form(numbers, by),
         numbers=numbers,
@@ -196,7 +197,7 @@ def _computed(
         },
         ranges=tuple(_ranges(measures)),
         counts=all(isinstance(measure, Measure) and measure.counts for measure in measures),
-        once=number is not None,
+        once="" if number is None else "filled" if complete else "everyone",
         height=height,
     )
     return about_persons(said, description)

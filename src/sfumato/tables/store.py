@@ -69,8 +69,8 @@ class TableStore:
         ``version`` is a label of yours for this state of the data (a random one if you give none). ``limit`` says how
         much of each person counts and is enforced. ``keys`` lists, for each column to group by, all its values;
         ``bounds`` gives, for each column to sum, the public range that its values are held to. ``n_units`` is how many
-        units there are, where that is public: under *replace*, and used where every unit counts as one row. A
-        ``schema`` says all this at once; what is given beside it takes its place.
+        units there are, where that is public: under *replace*, and used where every unit counts as one row and no value
+        can be missing. A ``schema`` says all this at once; what is given beside it takes its place.
 
         Rows must be stored ones, with row-wise steps on them at most. A view, a query or a lazy frame that cannot be
         shown to be row-wise is refused. With ``derived=True`` it is taken: then you, the steward, vouch that each row

@@ -513,8 +513,12 @@ class Table:
         return tuple(steps)
 
     def _public_number(self, measures: Sequence[Measure]) -> int | None:
-        """The public number of units, where it says how many rows the answer is about."""
-        plain = self.predicate is None and not self.by and all(each.of_public_number for each in measures)
+        """The public number of units, where it says how many rows the answer is about: none can lack a value."""
+        plain = (
+            self.predicate is None
+            and not self.by
+            and all(each.of_public_number and all(value.complete for value in each.ranges) for each in measures)
+        )
         return self.n_units if plain else None
 
     def _declared(self, column: str) -> Keys:

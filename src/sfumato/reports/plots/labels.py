@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import reduce
 
-from sfumato.core.statement import Statement
+from sfumato.core.release import Release
 from sfumato.reports.catalogue import message
 
 __all__ = ["clean", "distinct", "labels_of", "listing"]
@@ -53,11 +53,11 @@ def listing(texts: Sequence[str], language: str) -> str:
     return reduce(lambda left, right: message(language, "list.between", left=left, right=right), texts)
 
 
-def labels_of(said: Statement, language: str) -> list[tuple[str, ...]]:
+def labels_of(release: Release, language: str) -> list[tuple[str, ...]]:
     """What each number is about, a text for each label column; one empty tuple if there are no groups."""
-    columns = said.query.labels()
+    columns = release.labels
     if not columns:
-        return [()] if said.query.measure is None else [() for _ in said.values]
+        return [()] if release.measure is None else [() for _ in release.values]
     truths = {value: message(language, f"condition.{name}") for value, name in ((True, "true"), (False, "false"))}
     return [
         tuple(truths[part] if isinstance(part, bool) else clean(part) for part in parts)

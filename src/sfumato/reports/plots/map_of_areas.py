@@ -81,7 +81,7 @@ def choropleth(
 
 def _labels(release: Release, key: str | None) -> tuple[str, list[str]]:
     """The key column and its values as text; a map has room for one number in each area."""
-    labels = release.statement.query.labels()
+    labels = release.labels
     if not labels:
         raise InvalidInput("this release has no groups, so there is nothing to draw on a map. Group it by area.")
     if key is not None and key not in labels:
@@ -170,6 +170,8 @@ def _frame(areas: Sequence[Area]) -> tuple[int, int, ChartRow]:
 
 
 def _measure(release: Release, column: AnswerColumn, language: str) -> str:
+    if column.measured is None and column.figure is not None:
+        return clean(column.name)
     if column.measured is None:
         return message(language, "map.count")
     return message(language, "map.value", measure=clean(render(column.measured.words, language)))

@@ -14,6 +14,7 @@ from sfumato.reports.catalogue import message
 from sfumato.reports.columns import AnswerColumn, drawable, magnitude, plain, shared_margins
 from sfumato.reports.plots.labels import clean, distinct, labels_of, listing
 from sfumato.reports.plots.theme import Palette, dressed, palette
+from sfumato.reports.view_notes import view_notes
 from sfumato.reports.words.rendering import render
 
 __all__ = ["MOST_NUMBERS", "intervals"]
@@ -36,11 +37,11 @@ def intervals(
     :meth:`~sfumato.core.release.Release.interval`.
     """
     altair = need("altair", "pip install 'sfumato[plots]'")
-    said = only_release(release).statement
+    only_release(release)
     if sort not in ("asked", "value"):
         raise InvalidInput(f"sort = {sort!r} is neither 'asked' nor 'value'; nothing was drawn.")
-    chosen, keys = drawable(release, column), list(said.query.labels())
-    parts = labels_of(said, language)
+    chosen, keys = drawable(release, column), list(release.labels)
+    parts = labels_of(release, language)
     most = MOST_NUMBERS if len(chosen) == 1 else ONE_COLUMN
     groups = _order(chosen[0], sort)[:most]
     if len(chosen) == 1:
@@ -205,14 +206,14 @@ class _Look:
 
 def _axis(release: Release, column: AnswerColumn, language: str, *, alone: bool) -> str:
     if column.measured is None:
-        return message(language, "plot.axis")
+        return message(language, "plot.axis") if column.figure is None else clean(column.name)
     measure = clean(render(column.measured.words, language))
     return message(language, "plot.axis_column", measure=measure) if alone else measure
 
 
 def _title(release: Release, chosen: Sequence[AnswerColumn], keys: Sequence[str], language: str) -> str:
     facts = {"dataset": clean(release.statement.dataset.name), "columns": clean(" × ".join(keys))}
-    if release.statement.query.measure is not None:
+    if release.measure is not None:
         return message(language, "plot.title_by" if keys else "plot.title", **facts)
     facts["names"] = clean(listing([each.name for each in chosen], language))
     return message(language, "plot.title_columns_by" if keys else "plot.title_columns", **facts)
@@ -226,8 +227,9 @@ def _subtitle(release: Release, chosen: Sequence[AnswerColumn], shown: int, lang
         lines = [message(language, "plot.figure_apart", **facts)]
     else:
         facts |= {"margin": magnitude(shared[0], 4), "joint": magnitude(shared[1], 4)}
-        kind = "margin" if said.query.measure is not None else "figure"
+        kind = "margin" if release.measure is not None else "figure"
         lines = [message(language, f"plot.{kind}_{'one' if numbers == 1 else 'many'}", **facts)]
+    lines += view_notes(release, language)
     if shown < numbers:
         lines.append(message(language, "plot.first", shown=f"{shown:,}", numbers=f"{numbers:,}"))
     return lines

@@ -150,7 +150,8 @@ class _Told:
         if "clips" not in self.voice.figures:
             return
         person = isinstance(self.facts.unit, User | Family)
-        missing = "missing" if not self.description.once else f"everyone_{'person' if person else 'row'}"
+        once = self.description.once
+        missing = f"{once}_{'person' if person else 'row'}" if once else "missing"
         words = [self.voice.figures["clips"], self.say("limit.clip_bias"), self.say(f"limit.{missing}")]
         yield paragraph(words, self.voice.language)
 

@@ -22,10 +22,11 @@ FUNCTIONS = {function: name for measure in MEASURES for function, name in measur
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedMeasure:
-    """A measure, the name that it has without an alias, and whether it is a plain count of all rows."""
+    """A measure, the name that it has without an alias, and whether it counts, and counts all rows."""
 
     name: str
     asked: Asked
+    counts: bool = False
     plain_count: bool = False
 
 
@@ -83,13 +84,13 @@ class Aggregates:
         match of:
             case exp.Star():
                 only(of)
-                return NamedMeasure(name="count", asked=count(kept), plain_count=kept is None)
+                return NamedMeasure(name="count", asked=count(kept), counts=True, plain_count=kept is None)
             case exp.Literal() | exp.Boolean():
-                return NamedMeasure(name="count", asked=count(kept), plain_count=kept is None)
+                return NamedMeasure(name="count", asked=count(kept), counts=True, plain_count=kept is None)
             case exp.Distinct():
                 return self._persons(of, kept)
         present = ~self.rows.value(of).isnull()
-        return NamedMeasure(name="count", asked=count(present if kept is None else kept & present))
+        return NamedMeasure(name="count", asked=count(present if kept is None else kept & present), counts=True)
 
     def _persons(self, node: exp.Distinct, kept: Expression | None) -> NamedMeasure:
         only(node, "expressions")
@@ -100,7 +101,7 @@ class Aggregates:
             raise unknown(node)
         if kept is not None:
             raise refused("COUNT(DISTINCT …) with FILTER")
-        return NamedMeasure(name="persons", asked=persons())
+        return NamedMeasure(name="persons", asked=persons(), counts=True)
 
     def _one(self, node: exp.Expression) -> Term:
         (value,) = self._several(node, 1)

@@ -1,6 +1,6 @@
 """Quantiles in SQL: MEDIAN and the like make a question of their own, about one value."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -9,36 +9,30 @@ from sqlglot import exp
 from sfumato.engines.expressions import Term, when
 from sfumato.errors import InvalidInput
 from sfumato.tables.queries.quantiles import level_name
-from sfumato.tables.sql.refusals import name_of, only, refused
+from sfumato.tables.sql.refusals import name_of, only, refused, unknown
 from sfumato.tables.sql.rows import RowScope, constant
 
 if TYPE_CHECKING:
     from sfumato.core.question import Question
     from sfumato.tables.table import Table
 
-__all__ = ["is_quantile", "quantiles"]
+__all__ = ["QUANTILES", "quantile_of", "quantiles"]
 
-NAMES = ("MEDIAN", "QUANTILE", "PERCENTILE_CONT", "PERCENTILE_DISC")
-
-
-def is_quantile(node: exp.Expression) -> bool:
-    """Whether something is a quantile, or holds one."""
-    return any(isinstance(part, exp.Anonymous) and name_of(part) in NAMES for part in node.walk())
+QUANTILES = ("MEDIAN", "QUANTILE", "PERCENTILE_CONT", "PERCENTILE_DISC")
 
 
-def quantiles(table: "Table", rows: RowScope, selected: Sequence[tuple[str | None, exp.Expression]]) -> "Question":
-    """All that is selected as quantiles of one value, each with the name that quantiles have."""
-    found = [(alias, *_read(node, rows)) for alias, node in selected]
-    values = [value for _, value, _ in found]
+def quantile_of(node: exp.Expression, rows: RowScope) -> tuple[str, Term, Fraction]:
+    """The name that a quantile has in the answer, its value and its level."""
+    value, level = _read(node, rows)
+    return level_name(level), value, level
+
+
+def quantiles(table: "Table", found: Mapping[str, tuple[Term, Fraction]]) -> "Question":
+    """All that is selected as quantiles of one value."""
+    values = [value for value, _ in found.values()]
     if any(value.node != values[0].node for value in values):
         raise refused("quantiles of several values in one question")
-    for alias, _, level in found:
-        if alias not in (None, level_name(level)):
-            raise InvalidInput(
-                f"this quantile is called {level_name(level)!r} in the answer, and not {alias!r}; nothing was done. "
-                "Leave AS out."
-            )
-    return table.quantiles(values[0], [level for _, _, level in found])
+    return table.quantiles(values[0], [level for _, level in found.values()])
 
 
 def _read(node: exp.Expression, rows: RowScope) -> tuple[Term, Fraction]:
@@ -59,13 +53,11 @@ def _read(node: exp.Expression, rows: RowScope) -> tuple[Term, Fraction]:
         case exp.Anonymous() if name_of(node) == "QUANTILE":
             of, at = _arguments(node, 2)
             return rows.value(of), _level(at)
-        case exp.Anonymous() if name_of(node) in NAMES:
+        case exp.Anonymous() if name_of(node) in QUANTILES:
             raise InvalidInput(f"{name_of(node)}(…) needs WITHIN GROUP (ORDER BY a value); nothing was done.")
         case exp.Window():
             raise refused("OVER")
-    if is_quantile(node):
-        raise refused("arithmetic on aggregates")
-    raise refused("a quantile beside other aggregates")
+    raise unknown(node)
 
 
 def _ordered(node: exp.Expression) -> exp.Expression:

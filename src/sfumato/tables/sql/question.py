@@ -1,7 +1,7 @@
 """A SELECT as a question to a table: what it is about, how it is grouped, and what is asked."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -10,11 +10,12 @@ from sfumato.engines.expressions import Expression, Named, Term, col, columns_of
 from sfumato.errors import InvalidInput
 from sfumato.tables.keys import Keys
 from sfumato.tables.persons import is_per_person
+from sfumato.tables.sql.answer import AnswerReader, Selected, split, view_of
 from sfumato.tables.sql.having import kept
 from sfumato.tables.sql.joining import joined
 from sfumato.tables.sql.measures import Aggregates, is_aggregate
 from sfumato.tables.sql.persons import is_grouped, joined_person, one_row_a_person, split_joins, with_members
-from sfumato.tables.sql.quantiles import is_quantile, quantiles
+from sfumato.tables.sql.quantiles import quantiles
 from sfumato.tables.sql.reading import condition_tree, select_tree, shallow
 from sfumato.tables.sql.refusals import name_of, only, refused, unknown
 from sfumato.tables.sql.rows import RowScope
@@ -26,18 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["condition", "question"]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Item:
-    """What is selected: the name it was given, what it is, and whether it is about many rows."""
-
-    alias: str | None
-    node: exp.Expression
-    many: bool
-
-    @property
-    def name(self) -> str | None:
-        return self.alias or (self.node.name if isinstance(self.node, exp.Column) else None)
+AFTER = ("order", "limit", "offset")  # what is done with the answer
 
 
 def condition(text: str, called: str, beside: Sequence[str] = ()) -> Expression:
@@ -61,11 +51,33 @@ def question(table: "Table", text: str, others: "Sequence[Table | PublicTable]" 
             select = select.this
         if not isinstance(select, exp.Select):
             raise unknown(select)
-        only(select, "expressions", "from_", "joins", "where", "group", "having", "with_", "kind")
+        only(
+            select,
+            "expressions",
+            "from_",
+            "joins",
+            "where",
+            "group",
+            "having",
+            "with_",
+            "kind",
+            "order",
+            "limit",
+            "offset",
+        )
         select, table, rows = _origin(select, table, _named_subqueries(select), others)
-        items = [_item(node) for node in select.expressions]
-        table = replace(table, gate=table._gate, by=_keys(select, table, rows, items))
-        return _asked(table, rows, items)
+        items = [Selected.of(node) for node in select.expressions]
+        chosen = _chosen_keys(select, table, rows, items)
+        about_keys, about_answer = _having(select, items)
+        keys = _kept(tuple(_key(item, table, rows) for item in chosen), rows, about_keys)
+        table = replace(table, gate=table._gate, by=keys)
+        named = {each.column: item for each, item in zip(keys, chosen, strict=True)}
+        return _asked(
+            table,
+            select,
+            AnswerReader(rows=rows, aggregates=_aggregates(table, rows), items=items, keys=named),
+            about_answer,
+        )
 
 
 # -------------------------------------------------------------------------------------------------- where rows are from
@@ -189,7 +201,7 @@ def _row_wise(
             only(node)
             names, closed = {**rows.names, **names}, rows.closed
             continue
-        item = _item(node)
+        item = Selected.of(node)
         if item.name is None:
             raise InvalidInput("a value in a subquery has no name; nothing was done. Give it one with AS.")
         if item.name in names:
@@ -206,16 +218,9 @@ def _own(table: "Table") -> str:
 # ------------------------------------------------------------------------------------------------- what is grouped by
 
 
-def _item(node: exp.Expression) -> _Item:
-    if isinstance(node, exp.Alias):
-        only(node, "this", "alias")
-        return _Item(alias=node.alias, node=node.this, many=is_aggregate(node.this))
-    return _Item(alias=None, node=node, many=is_aggregate(node))
-
-
-def _keys(select: exp.Select, table: "Table", rows: RowScope, items: Sequence[_Item]) -> tuple[Keys, ...]:
+def _chosen_keys(select: exp.Select, table: "Table", rows: RowScope, items: Sequence[Selected]) -> list[Selected]:
     group = select.args.get("group")
-    chosen: list[_Item] = []
+    chosen: list[Selected] = []
     if group is not None:
         only(group, "expressions")
         chosen = [_chosen(node, table, rows, items) for node in group.expressions]
@@ -228,17 +233,31 @@ def _keys(select: exp.Select, table: "Table", rows: RowScope, items: Sequence[_I
                 f"{item.name or name_of(item.node)!r} is neither grouped by nor inside an aggregate; nothing was done. "
                 "Rows themselves are never released."
             )
-    keys = tuple(_key(item, table, rows) for item in chosen)
-    having = select.args.get("having")
-    if having is None:
-        return keys
-    if is_aggregate(having):
-        raise refused("an aggregate in HAVING")
+    return chosen
+
+
+def _having(select: exp.Select, items: Sequence[Selected]) -> tuple[list[exp.Expression], list[exp.Expression]]:
+    """The parts of HAVING that are about keys, which are public, and those about what is aggregated."""
+    clause = select.args.get("having")
+    if clause is None:
+        return [], []
+    aliases = {item.alias for item in items if item.many and item.alias is not None}
+    keys: list[exp.Expression] = []
+    answer: list[exp.Expression] = []
+    for part in split(clause.this):
+        names = {each.name for each in part.find_all(exp.Column) if not each.table}
+        (answer if is_aggregate(part) or names & aliases else keys).append(part)
+    return keys, answer
+
+
+def _kept(keys: tuple[Keys, ...], rows: RowScope, parts: Sequence[exp.Expression]) -> tuple[Keys, ...]:
     labels = RowScope(called=rows.called, names={each.column: col(each.column) for each in keys}, closed=True)
-    return kept(keys, labels.condition(having.this))
+    for part in parts:
+        keys = kept(keys, labels.condition(part))
+    return keys
 
 
-def _chosen(node: exp.Expression, table: "Table", rows: RowScope, items: Sequence[_Item]) -> _Item:
+def _chosen(node: exp.Expression, table: "Table", rows: RowScope, items: Sequence[Selected]) -> Selected:
     """The selected item that is grouped by: given by its place, its alias, or written out again."""
     if isinstance(node, exp.Literal) and not node.is_string:
         place = int(node.name) if node.name.isdecimal() and node.name.isascii() and len(node.name) < 10 else 0
@@ -267,19 +286,19 @@ def _chosen(node: exp.Expression, table: "Table", rows: RowScope, items: Sequenc
     raise InvalidInput("what is grouped by is not selected; nothing was done. Select it too: groups have names.")
 
 
-def _is_column(name: str, table: "Table", rows: RowScope, item: _Item) -> bool:
+def _is_column(name: str, table: "Table", rows: RowScope, item: Selected) -> bool:
     """Whether a name is known to be that of a column too; not all columns are declared."""
     used = () if item.many else columns_of(rows.value(item.node))
     return any(name in known for known in (table.keys, table.bounds, rows.names, used))
 
 
-def _single(item: _Item) -> _Item:
+def _single(item: Selected) -> Selected:
     if item.many:
         raise refused("an aggregate in GROUP BY")
     return item
 
 
-def _key(item: _Item, table: "Table", rows: RowScope) -> Keys:
+def _key(item: Selected, table: "Table", rows: RowScope) -> Keys:
     value = rows.value(item.node)
     if item.name is None:
         raise InvalidInput("a computed value to group by has no name; nothing was done. Give it one with AS.")
@@ -293,19 +312,25 @@ def _key(item: _Item, table: "Table", rows: RowScope) -> Keys:
 # ------------------------------------------------------------------------------------------------------ what is asked
 
 
-def _asked(table: "Table", rows: RowScope, items: Sequence[_Item]) -> "Question":
-    many = [item for item in items if item.many]
-    if any(is_quantile(item.node) for item in many):
-        return quantiles(table, rows, [(item.alias, item.node) for item in many])
-    reader = Aggregates(rows=rows, unit=getattr(getattr(table._gate, "unit", None), "column", None))
-    found = [(item.alias, reader.read(item.node)) for item in many]
-    names = [alias or each.name for alias, each in found]
-    if not found:
+def _aggregates(table: "Table", rows: RowScope) -> Aggregates:
+    return Aggregates(rows=rows, unit=getattr(getattr(table._gate, "unit", None), "column", None))
+
+
+def _asked(table: "Table", select: exp.Select, reader: AnswerReader, having: Sequence[exp.Expression]) -> "Question":
+    shown = reader.shown()
+    if not shown:
         raise InvalidInput("no aggregate is selected; nothing was done. Ask for COUNT(*), SUM(…), AVG(…) or the like.")
-    if len(set(names)) != len(names):
-        raise InvalidInput("two aggregates have the same name; nothing was done. Give each its own with AS.")
-    if "self" in names:
-        raise InvalidInput("an aggregate cannot be called 'self'; nothing was done. Give it another name.")
-    if names == ["count"] and found[0][1].plain_count:
-        return table.count()
-    return table.agg(**{name: each.asked for name, (_, each) in zip(names, found, strict=True)})
+    view = view_of(reader, shown, select, having)
+    if reader.quantiles and reader.asked:
+        raise refused("a quantile beside other aggregates")
+    if reader.quantiles:
+        question = quantiles(table, reader.quantiles)
+    elif list(reader.asked) == ["count"] and reader.asked["count"].plain_count:
+        question = table.count()
+    else:
+        question = table.agg(**{name: each.asked for name, each in reader.asked.items()})
+    if view is None:
+        return question
+    labels = question.query.labels()
+    view.check(labels, question.query.names, len(next(iter(labels.values()), (None,))))
+    return replace(question, gate=table._gate, view=view)
