@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core import enclosures
 from sfumato.core.columns import Value
+from sfumato.core.cut import cut_of
+from sfumato.core.description import Joined
 from sfumato.core.exact import Exact, probability
 from sfumato.core.extras import need
 from sfumato.core.foreign import Frame
-from sfumato.core.release import Release, presenter_of
+from sfumato.core.release import Release, interval_names, limit_column, presenter_of
 from sfumato.errors import InvalidInput
 from sfumato.inference.linear_combination import LinearCombination
 
@@ -77,15 +79,24 @@ class Derived:
         return kept, left
 
     def to_arrow(self, confidence: Exact = Fraction(19, 20)) -> "pa.Table":
-        """Labels, numbers and intervals as an Arrow table."""
+        """Labels, numbers and intervals as an Arrow table, with what a limit leaves of each person if one can cut."""
         import pyarrow as pa
 
         lows, highs = zip(*self.interval(confidence), strict=True)
         columns: dict[str, Sequence[Value]] = {**self.labels}
         whole = all(isinstance(value, int) for value in (*self.values, *lows, *highs))
-        for name, column in ((self.measure, self.values), ("low", lows), ("high", highs)):
+        names = (self.measure, *interval_names(self.measure))
+        for name, column in zip(names, (self.values, lows, highs), strict=True):
             columns[name] = column if whole else [float(value) for value in column]
+        columns |= limit_column(self.limit_words(), columns, len(lows))
         return pa.table({name: list(column) for name, column in columns.items()})
+
+    def limit_words(self, language: str = "en") -> str:
+        """What of one person counts at the most in the releases; empty where nothing can be cut from any of them."""
+        said = (release.statement for release in self.sources)
+        cut = [cut_of(each.query, each.unit, each.limit).words for each in said]
+        words = [word for place, word in enumerate(cut) if word is not None and word not in cut[:place]]
+        return presenter_of(self.sources[0]).words(Joined("cut.several", tuple(words)), language) if words else ""
 
     def to_pandas(self, confidence: Exact = Fraction(19, 20)) -> Frame:
         """The same table for pandas, which must be installed."""
@@ -98,10 +109,12 @@ class Derived:
 
     def __str__(self) -> str:
         names = list(zip(*self.labels.values(), strict=True)) or [()]
-        return "\n".join(
+        lines = [
             f"{' · '.join(map(str, name))}{': ' if name else ''}{_short(value)} ({_short(low)} to {_short(high)})"
             for name, value, (low, high) in zip(names, self.values, self.interval(), strict=True)
-        )
+        ]
+        limit = self.limit_words()
+        return "\n".join([*lines, f"({limit})"] if limit else lines)
 
 
 def joined(left: tuple[Release, ...], right: tuple[Release, ...]) -> tuple[Release, ...]:

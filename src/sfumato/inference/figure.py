@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Union
 from sfumato.core.exact import Exact, rational
 from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput
+from sfumato.inference.cut_alike import check_cut_alike
 from sfumato.inference.derived import Derived, Label, joined, level_of
 from sfumato.inference.linear_combination import LinearCombination, Noise
 
@@ -25,7 +26,8 @@ class Figure(Derived):
 
     Guarantee: costs nothing, for it is a function of releases alone; the interval covers the noise of all releases in
     it together, noise that they share counted once with its sign. Assumes: releases with different identifiers drew
-    their noise independently. What limits cut off is not covered, as in the releases.
+    their noise independently. What limits cut off is not covered, as in the releases; differences and ratios of
+    releases that limits can cut differently are refused (:mod:`sfumato.inference.cut_alike`).
     """
 
     forms: tuple[LinearCombination, ...]
@@ -96,13 +98,9 @@ class Figure(Derived):
             from sfumato.inference.ratio import Ratio
 
             left, right = same_shape(self, figure(other))
-            return Ratio(
-                over=left.forms,
-                under=right.forms,
-                labels=left.labels,
-                measure="ratio",
-                sources=joined(left.sources, right.sources),
-            )
+            sources = joined(left.sources, right.sources)
+            check_cut_alike(sources, "their ratio")
+            return Ratio(over=left.forms, under=right.forms, labels=left.labels, measure="ratio", sources=sources)
         divisor = rational(other, "divisor")
         if divisor == 0:
             raise InvalidInput("nothing can be divided by 0; nothing was computed.")
@@ -121,11 +119,14 @@ class Figure(Derived):
             constant = times * rational(other, "number")
             return self._mapped(lambda form: form.shifted(constant))
         left, right = same_shape(self, figure(other))
+        sources = joined(left.sources, right.sources)
+        if not (_added(left, Fraction(1)) and _added(right, times)):
+            check_cut_alike(sources, "their difference")
         return Figure(
             forms=tuple(one.plus(two, times) for one, two in zip(left.forms, right.forms, strict=True)),
             labels=left.labels,
             measure=left.measure if left.measure == right.measure else "value",
-            sources=joined(left.sources, right.sources),
+            sources=sources,
         )
 
 
@@ -172,6 +173,11 @@ def same_shape(left: Figure, right: Figure) -> tuple[Figure, Figure]:
         "these figures are about different things: their labels differ. Nothing was computed. "
         "Pick what belongs together with at(...), or add up with total()."
     )
+
+
+def _added(one: Figure, times: Fraction) -> bool:
+    """Whether all releases in a figure are added up, and none is taken off another."""
+    return all(times * weight >= 0 for form in one.forms for weight in form.noises.values())
 
 
 def _repeated(one: Figure, like: Figure) -> Figure:

@@ -5,6 +5,7 @@ from sfumato.core.units import Relation
 from sfumato.reports.amounts import written
 from sfumato.reports.catalogue import message
 from sfumato.reports.columns import columns_of
+from sfumato.reports.limited import covers
 from sfumato.reports.particulars import margins, protected
 from sfumato.reports.rendering import render
 from sfumato.reports.sheet import sheet
@@ -26,4 +27,5 @@ def snippet(release: Release, language: str = "en") -> str:
         margins=margins(release, language),
     )
     table = sheet(release, language, most=MOST_ROWS) if columns_of(release) else None
-    return render("snippet.html", table=table, line=line)
+    covered = "" if table is None else covers(release, language)
+    return render("snippet.html", table=table, line=line, covers=covered)

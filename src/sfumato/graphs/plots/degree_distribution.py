@@ -14,6 +14,7 @@ from sfumato.inference.consistency import Adjusted
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import message
 from sfumato.reports.columns import magnitude
+from sfumato.reports.limited import limit_lines, truth
 from sfumato.reports.plots.labels import clean
 from sfumato.reports.plots.theme import Palette, dressed, palette
 
@@ -66,6 +67,7 @@ def degrees(
         title=message(language, title, dataset=clean(only_release(release).statement.dataset.name)),
         subtitle=[
             _band(release, shown, language),
+            *limit_lines(release, language),
             *_about(release, counts, language),
             *([message(language, "network_plot.foot" if rising else "network_plot.pooled")] if log else []),
             *_apart([each for each in found if each not in shown], language),
@@ -224,6 +226,7 @@ def _apart(left: Sequence[Class], language: str) -> list[str]:
 def _band(release: Release, shown: Sequence[Class], language: str) -> str:
     """What the band is, with its margins where all numbers have the same."""
     facts = {"numbers": f"{len(shown):,}", "amount": amount(release.statement.spend, language)}
+    facts["truth"] = truth(release, language, "number")
     margins = {(Fraction(each.each[1] - each.value), Fraction(each.joint[1] - each.value)) for each in shown}
     if len(margins) > 1:
         return message(language, "network_plot.degrees_band", **facts)
