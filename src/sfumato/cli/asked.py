@@ -332,6 +332,7 @@ def _show(
     for name, column in release.columns.items():
         if not column.measured and (margin := cast("SelectedValues", column).rank_margin) is not None:
             say(f"{name}: chosen by rank, which is right within {margin:,} rows with 95% confidence")
+            say("  (in a group of fewer rows it may be any value)")
     if any(column.measured for column in release.columns.values()):
         limit = release.limit_words()
         cut = "what this limit cut, and " if limit else ""

@@ -1,5 +1,6 @@
 """What figures, ratios and all else that is worked out of releases share: numbers with labels and intervals."""
 
+import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
@@ -110,7 +111,8 @@ class Derived:
     def __str__(self) -> str:
         names = list(zip(*self.labels.values(), strict=True)) or [()]
         lines = [
-            f"{' · '.join(map(str, name))}{': ' if name else ''}{_short(value)} ({_short(low)} to {_short(high)})"
+            f"{' · '.join(map(str, name))}{': ' if name else ''}{_short(value)} "
+            f"({_short(low, up=False)} to {_short(high, up=True)})"
             for name, value, (low, high) in zip(names, self.values, self.interval(), strict=True)
         ]
         limit = self.limit_words()
@@ -146,5 +148,15 @@ def level_of(confidence: Exact, forms: Sequence[LinearCombination]) -> Fraction:
     return min(enclosures.exp(enclosures.log(level).high / len(forms)).high, 1 - (1 - level) / len(forms))
 
 
-def _short(value: float | Fraction) -> str:
-    return str(value) if isinstance(value, int) else f"{float(value):.6g}"
+def _short(value: float | Fraction, *, up: bool | None = None) -> str:
+    """A number to six digits; the ends of an interval are rounded outward.
+
+    >>> _short(0.1234564), _short(0.1234564, up=True), _short(-2.5, up=False), _short(7)
+    ('0.123456', '0.123457', '-2.5', '7')
+    """
+    if isinstance(value, int) or not math.isfinite(value) or up is None or value == 0:
+        return str(value) if isinstance(value, int) else f"{float(value):.6g}"
+    exact = Fraction(value)
+    step = Fraction(10) ** (math.floor(math.log10(abs(exact))) - 5)
+    ends = math.ceil(exact / step) if up else math.floor(exact / step)
+    return f"{float(ends * step):.6g}"

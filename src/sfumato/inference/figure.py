@@ -1,8 +1,9 @@
 """Figures: sums, differences, multiples and means of releases, with the error that follows from their noise."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import ceil, floor
 from typing import TYPE_CHECKING, Union
 
 from sfumato.core.exact import Exact, rational
@@ -34,11 +35,13 @@ class Figure(Derived):
     labels: Mapping[str, tuple[Label, ...]]
     measure: str
     sources: tuple[Release, ...]
+    whole: bool = False
+    """Whether the numbers are counts that were drawn finer than that: shown whole, with intervals rounded outward."""
 
     @property
     def values(self) -> tuple[int | Fraction, ...]:
         """The numbers as they were computed."""
-        return tuple(_plain(form.value) for form in self.forms)
+        return tuple(round(form.value) if self.whole else _plain(form.value) for form in self.forms)
 
     @property
     def method(self) -> str:
@@ -55,21 +58,22 @@ class Figure(Derived):
         alike = {form.shape: form for form in self.forms}
         known = {shape: form.margin(level) for shape, form in alike.items()}
         margins = [known[form.shape] for form in self.forms]
-        return [(_plain(form.value - m), _plain(form.value + m)) for form, m in zip(self.forms, margins, strict=True)]
+        ends = [(form.value - m, form.value + m) for form, m in zip(self.forms, margins, strict=True)]
+        if self.whole:
+            return [(floor(low), ceil(high)) for low, high in ends]
+        return [(_plain(low), _plain(high)) for low, high in ends]
 
     def total(self) -> "Figure":
         """The sum of all its numbers."""
         form = self.forms[0]
         for other in self.forms[1:]:
             form = form.plus(other, Fraction(1))
-        return Figure(forms=(form,), labels={}, measure=self.measure, sources=self.sources)
+        return replace(self, forms=(form,), labels={})
 
     def at(self, **labels: Label) -> "Figure":
         """The numbers whose labels are the given ones."""
         kept, left = self._picked(labels)
-        return Figure(
-            forms=tuple(self.forms[place] for place in kept), labels=left, measure=self.measure, sources=self.sources
-        )
+        return replace(self, forms=tuple(self.forms[place] for place in kept), labels=left)
 
     def __neg__(self) -> "Figure":
         return self._mapped(lambda form: form.scaled(Fraction(-1)))
@@ -107,12 +111,7 @@ class Figure(Derived):
         return self * (1 / divisor)
 
     def _mapped(self, change: Callable[[LinearCombination], LinearCombination]) -> "Figure":
-        return Figure(
-            forms=tuple(change(form) for form in self.forms),
-            labels=self.labels,
-            measure=self.measure,
-            sources=self.sources,
-        )
+        return replace(self, forms=tuple(change(form) for form in self.forms), whole=False)
 
     def _with(self, other: Operand, times: Fraction) -> "Figure":
         if not isinstance(other, Figure | Release):
@@ -127,6 +126,7 @@ class Figure(Derived):
             labels=left.labels,
             measure=left.measure if left.measure == right.measure else "value",
             sources=sources,
+            whole=left.whole and right.whole,
         )
 
 
@@ -181,7 +181,7 @@ def _added(one: Figure, times: Fraction) -> bool:
 
 
 def _repeated(one: Figure, like: Figure) -> Figure:
-    return Figure(forms=one.forms * len(like.forms), labels=like.labels, measure=one.measure, sources=one.sources)
+    return replace(one, forms=one.forms * len(like.forms), labels=like.labels)
 
 
 def _plain(value: Fraction) -> int | Fraction:

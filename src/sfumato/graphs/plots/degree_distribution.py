@@ -20,6 +20,8 @@ from sfumato.reports.plots.theme import Palette, dressed, palette
 
 __all__ = ["degrees", "reach", "spans_of", "staircase"]
 
+OUTWARD = {"low": False, "least": False, "high": True, "most": True}  # which way the ends of intervals are rounded
+
 STRAIGHT = 100  # more degrees than this are drawn on logarithmic axes unless asked otherwise
 WIDTH, HEIGHT = 600, 280
 SCALES = ("auto", "linear", "log")
@@ -153,7 +155,7 @@ def _rows(shown: Sequence[Class], *, log: bool, at_least: bool) -> tuple[list[Ch
         gap = GAP if each.last is None and not at_least else 0.0
         rows.append(
             {"from": each.first - 0.5 + gap, "to": last + 0.5 + gap, "class": _class(each, at_least=at_least)}
-            | {f"shown_{name}": _written(number) for name, number in _numbers(each).items()}
+            | {f"shown_{name}": _written(number, up=OUTWARD.get(name)) for name, number in _numbers(each).items()}
             | {name: max(number, foot) for name, number in height.items()}
         )
     return rows, foot
@@ -215,7 +217,8 @@ def _apart(left: Sequence[Class], language: str) -> list[str]:
     """Words for what has no place on logarithmic axes: no link, and open ends."""
     words = []
     for each in left:
-        facts = {"value": _written(each.value), "low": _written(each.each[0]), "high": _written(each.each[1])}
+        low, high = _written(each.each[0], up=False), _written(each.each[1], up=True)
+        facts = {"value": _written(each.value), "low": low, "high": high}
         if each.last is None:
             words.append(message(language, "network_plot.apart_more", degree=f"{each.first:,}", **facts))
         elif each.last == 0:
@@ -247,6 +250,10 @@ def _about(release: Release, counts: DegreeCounts, language: str) -> list[str]:
     return lines
 
 
-def _written(number: float | Fraction) -> str:
-    whole = number == int(number)
-    return (f"{int(number):,}" if whole else f"{float(number):,.1f}").replace("-", "−")
+def _written(number: float | Fraction, *, up: bool | None = None) -> str:
+    """A number with one digit after the point, if it is not whole; the ends of an interval are rounded outward."""
+    if number == int(number):
+        return f"{int(number):,}".replace("-", "−")
+    tenths = Fraction(number) * 10
+    rounded = round(tenths) if up is None else math.ceil(tenths) if up else math.floor(tenths)
+    return f"{rounded / 10:,.1f}".replace("-", "−")

@@ -198,7 +198,7 @@ def lines(
     tips = [
         altair.Tooltip("step:Q", title=message(language, "stream_plot.step"), format=",d"),
         *(
-            altair.Tooltip(f"{name}:Q", title=message(language, words), format=",.6~g")
+            altair.Tooltip(f"{name}:Q", title=message(language, words), format=",.9~g")
             for name, words in (
                 ("value", "plot.value"),
                 ("low", "column.low"),
