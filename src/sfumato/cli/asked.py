@@ -335,7 +335,7 @@ def _show(
             say("  (in a group of fewer rows it may be any value)")
     if any(column.measured for column in release.columns.values()):
         limit = release.limit_words()
-        cut = "what this limit cut, and " if limit else ""
+        cut = "what this limit cut, and " if release.limit_cuts() else ""
         say(f"{f'counted: {limit}; ' if limit else ''}not in the interval: {cut}sampling")
     elif release.limit_words():
         say(f"counted: {release.limit_words()}")

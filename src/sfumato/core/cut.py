@@ -43,12 +43,13 @@ APART = re.compile(r"(?:[ _.-]+(?:id|uid|nbr|nr|no|num|number|key|code|pseudonym
 class Cut:
     """How an answer is cut by a limit. Public: all of it, since it follows from declarations.
 
-    ``words`` says what of one unit counts at the most; None where the limit can cut nothing, so that the answer is that
-    of all rows. ``rows`` is what was asked of which rows and by which groups, ``most`` the limit as far as it can cut:
-    answers that agree in both are cut alike.
+    ``words`` says what of one unit counts at the most; None where that is all of it. ``cuts`` says whether the limit
+    can cut something off what the words name: a count of persons, each once, is exact. ``rows`` is what was asked of
+    which rows and by which groups, ``most`` the limit as far as it can cut: answers that agree in both are cut alike.
     """
 
     words: Word | None = None
+    cuts: bool = False
     rows: tuple[object, ...] = ()
     most: tuple[object, ...] = ()
 
@@ -68,7 +69,8 @@ def cut_of(query: Query, unit: Unit, limit: Limit | None) -> Cut:
         found: Cut = cut(unit, limit)
         return found
     if isinstance(unit, Node):
-        return Cut(words=phrase("cut.links", links=Counted("link", unit.max_degree)), most=(unit.max_degree,))
+        words = phrase("cut.links", links=Counted("link", unit.max_degree))
+        return Cut(words=words, cuts=True, most=(unit.max_degree,))
     if limit is None:
         return Cut()
     return cut_by(unit, Limit(groups=1, rows_per_group=limit.rows), cells=1)
@@ -95,6 +97,9 @@ def cut_by(
     'cut.rows'
     >>> cut_by(user("patient_id", relation="replace"), held, cells=1, counted=None).words is None
     True
+    >>> once = cut_by(user("patient_id", relation="replace"), Limit(groups=1, rows_per_group=1), cells=1)
+    >>> once.words.key, once.cuts
+    ('cut.each', False)
     """
     if limit is None:
         return Cut(rows=rows)
@@ -109,17 +114,22 @@ def cut_by(
     match groups, counted:
         case None, None:
             return Cut(rows=rows)
+        case None, "row" if limit.rows_per_group == 1:  # a count of persons
+            name = "cut.each" if alone else "cut.each_group"
+            return Cut(words=phrase(name, person=words["person"]), rows=rows)
         case None, _:
-            return Cut(words=phrase("cut.rows" if alone else "cut.rows_each", **words), rows=rows, most=most)
+            name = "cut.rows" if alone else "cut.rows_each"
         case 1, None:
-            del words["groups"]
-            return Cut(words=phrase("cut.once", **words), rows=rows, most=most)
+            name = "cut.once"
         case _, None:
-            return Cut(words=phrase("cut.groups", **words), rows=rows, most=most)
+            name = "cut.groups"
         case 1, _:
-            del words["groups"]
-            return Cut(words=phrase("cut.rows_one_group", **words), rows=rows, most=most)
-    return Cut(words=phrase("cut.rows_groups", **words), rows=rows, most=most)
+            name = "cut.rows_one_group"
+        case _:
+            name = "cut.rows_groups"
+    if groups == 1:
+        del words["groups"]
+    return Cut(words=phrase(name, **words), cuts=True, rows=rows, most=most)
 
 
 def person_word(unit: Unit) -> Word:

@@ -40,7 +40,9 @@ class Preview:
     untold: tuple[str, ...] = ()
     """Columns whose error depends on the data in other ways."""
     limited: str = ""
-    """What of one person counts at the most; empty where the limit can cut nothing."""
+    """What of one person counts; empty where all of it does."""
+    cuts: bool = False
+    """Whether the limit can cut something off."""
 
     @property
     def margin(self) -> int | Fraction:
@@ -73,7 +75,9 @@ class Preview:
     @property
     def _outside(self) -> str:
         """What the margins do not cover."""
-        return f"Under the limit: {self.limited}; what it cuts is not in the margin. " if self.limited else ""
+        if not self.limited:
+            return ""
+        return f"Counted: {self.limited}{'; what that cuts is not in the margin' if self.cuts else ''}. "
 
 
 class Gate(Protocol):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sfumato.core.budget import Budget
 from sfumato.core.certificate import Certificate
 from sfumato.core.columns import AnswerFigure, AnswerRatio, ResultColumn, Value
-from sfumato.core.cut import cut_of
+from sfumato.core.cut import Cut, cut_of
 from sfumato.core.deprecation import withdrawn
 from sfumato.core.description import Word
 from sfumato.core.exact import Exact, probability
@@ -116,14 +116,22 @@ class Release:
         return columns[name]
 
     def limit_words(self, language: str = "en") -> str:
-        """What of one person counts at the most, such as "at most 3 rows per patient"; empty where nothing can be cut.
+        """What of one person counts, such as "at most 3 rows per patient"; empty where all of it does.
 
         A figure under a limit is that of the rows that count, and its interval is for that figure. What the limit cut
-        is not in the interval.
+        (:meth:`limit_cuts`) is not in the interval.
         """
-        said = self.statement
-        words = cut_of(said.query, said.unit, said.limit).words
+        words = self._cut.words
         return "" if words is None else self._presenter.words(words, language)
+
+    def limit_cuts(self) -> bool:
+        """Whether a limit can have cut something off these figures: then they are not those of all rows."""
+        return self._cut.cuts
+
+    @property
+    def _cut(self) -> Cut:
+        said = self.statement
+        return cut_of(said.query, said.unit, said.limit)
 
     def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Value, Value]]:
         """Low and high for each number; with ``joint`` all of them hold at once with this confidence.

@@ -34,10 +34,9 @@ def check_cut_alike(releases: Sequence[Release], what: str) -> None:
 
 
 def _alike(left: Cut, right: Cut) -> bool:
-    if left.words is None and right.words is None:
+    if not (left.cuts or right.cuts):
         return True
-    both = left.words is not None and right.words is not None
-    return left.rows == right.rows and (left.most == right.most or not both)
+    return left.rows == right.rows and (left.most == right.most or not (left.cuts and right.cuts))
 
 
 def _cut(release: Release) -> Cut:

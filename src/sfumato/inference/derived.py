@@ -93,11 +93,15 @@ class Derived:
         return pa.table({name: list(column) for name, column in columns.items()})
 
     def limit_words(self, language: str = "en") -> str:
-        """What of one person counts at the most in the releases; empty where nothing can be cut from any of them."""
+        """What of one person counts in the releases; empty where all of it does."""
         said = (release.statement for release in self.sources)
         cut = [cut_of(each.query, each.unit, each.limit).words for each in said]
         words = [word for place, word in enumerate(cut) if word is not None and word not in cut[:place]]
         return presenter_of(self.sources[0]).words(Joined("cut.several", tuple(words)), language) if words else ""
+
+    def limit_cuts(self) -> bool:
+        """Whether a limit can have cut something off the releases."""
+        return any(release.limit_cuts() for release in self.sources)
 
     def to_pandas(self, confidence: Exact = Fraction(19, 20)) -> Frame:
         """The same table for pandas, which must be installed."""

@@ -12,26 +12,29 @@ class Limited(Protocol):
     """A release, or what was computed from releases."""
 
     def limit_words(self, language: str = "en") -> str:
-        """What of one person counts at the most; empty where nothing can be cut."""
+        """What of one person counts; empty where all of it does."""
+        ...
+
+    def limit_cuts(self) -> bool:
+        """Whether a limit can have cut something off."""
         ...
 
 
 def truth(shown: Limited, language: str, noun: str = "figure") -> str:
     """What an interval holds: the exact figure of these data, or where a limit can cut, that under the limit."""
-    return message(language, f"truth.{noun}_limited" if shown.limit_words(language) else f"truth.{noun}")
+    return message(language, f"truth.{noun}_limited" if shown.limit_cuts() else f"truth.{noun}")
 
 
 def covers_lines(shown: Limited, language: str) -> list[str]:
     """What of one person counts at the most, where a limit can cut, and what is not in the intervals."""
     limit = shown.limit_words(language)
-    if not limit:
-        return [message(language, "cut.covers")]
-    return [message(language, "cut.counted", limit=limit), message(language, "cut.covers_limited")]
+    counted = [message(language, "cut.counted", limit=limit)] if limit else []
+    return [*counted, message(language, "cut.covers_limited" if shown.limit_cuts() else "cut.covers")]
 
 
 def limit_lines(shown: Limited, language: str) -> list[str]:
     """The same where a limit can cut; nothing else."""
-    return covers_lines(shown, language) if shown.limit_words(language) else []
+    return covers_lines(shown, language) if shown.limit_cuts() else []
 
 
 def covers(shown: Limited, language: str) -> str:

@@ -135,7 +135,7 @@ def cut_steps(unit: Unit, limit: Limit | None) -> Cut:
         steps=Counted("step", limit.groups),
         person=person_word(unit),
     )
-    return Cut(words=words, most=(limit,))
+    return Cut(words=words, cuts=True, most=(limit,))
 
 
 def slack_of(mechanism: Mechanism) -> int:

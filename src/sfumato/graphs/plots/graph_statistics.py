@@ -84,7 +84,7 @@ def statistics(
     colours, titles = palette(theme), distinct([each.said(language) for each in found])
     lines = [_line(altair, title, each, colours, language) for title, each in zip(titles, found, strict=True)]
     said = given[0].statement
-    held = truth(next((each for each in given if each.limit_words()), given[0]), language)
+    held = truth(next((each for each in given if each.limit_cuts()), given[0]), language)
     unit = message(language, f"unit.{said.unit.KIND.removeprefix('unit.')}")
     return dressed(
         altair.vconcat(*lines, spacing=14),

@@ -85,7 +85,7 @@ class Facts:
     within what all numbers lie at once, where a release says so. ``cut_differently`` says that the sources of a derived
     figure have different limits. ``lost`` is what a fresh one counts against the filter of the account, where it has
     one. ``vouched`` names the datasets of which the steward says that each row depends on one unit only. ``cut`` says
-    what of one person counts at the most, where a limit can cut.
+    what of one person counts, ``cuts`` whether a limit can cut something off.
     """
 
     description: Description
@@ -103,6 +103,7 @@ class Facts:
     lost: Fraction | None = None
     vouched: tuple[str, ...] = ()
     cut: Word | None = None
+    cuts: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.guarantee, Pure | Approximate):
@@ -135,6 +136,7 @@ class Facts:
             repeated=release.repeated,
             lost=_lost(said),
             cut=cut_of(said.query, said.unit, said.limit).words,
+            cuts=release.limit_cuts(),
             vouched=tuple(dataset.name for dataset in said.derived),
         )
 
@@ -173,6 +175,7 @@ class Facts:
             margins=margins,
             vouched=tuple(dict.fromkeys(dataset.name for each in said for dataset in each.derived)),
             cut=_cut(said),
+            cuts=any(release.limit_cuts() for release in releases),
         )
 
 

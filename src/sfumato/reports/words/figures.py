@@ -113,7 +113,7 @@ def _described(facts: Facts, language: str) -> dict[str, str]:
     """What was released: how many numbers, of what, and the figures that the description brings."""
     description = facts.description
     shown = {"data": render(dataset_words(facts.dataset), language), **_rendered(description.figures, language)}
-    shown["truth"] = message(language, "truth.figure" if facts.cut is None else "truth.figure_limited")
+    shown["truth"] = message(language, "truth.figure_limited" if facts.cuts else "truth.figure")
     if description.form not in (Form.MODEL, Form.FOUND, Form.TOP):
         item = "point" if description.form is Form.CURVE else "number"
         shown["numbers"] = counted(language, item, description.numbers)

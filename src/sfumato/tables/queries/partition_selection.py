@@ -143,7 +143,7 @@ class PartitionSelection:
         if limit is None:
             return Cut(rows=rows)
         words = phrase("cut.values", values=Counted("value", limit.groups), person=person_word(unit))
-        return Cut(words=words, rows=rows, most=(limit.groups,))
+        return Cut(words=words, cuts=True, rows=rows, most=(limit.groups,))
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """Which keys are found depends on the data."""
