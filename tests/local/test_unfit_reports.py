@@ -45,7 +45,7 @@ def test_honest_reports_are_seldom_called_unfit(n: int) -> None:
         assert binom.pmf(np.arange(n + 1), n, chance)[unfit].sum() <= UNLIKELY
 
 
-@pytest.mark.parametrize(("epsilon", "n"), [("0.2", 121), (1, 153), (2, 400)])
+@pytest.mark.parametrize(("epsilon", "n"), [("0.2", 123), (1, 153), (2, 400)])
 @pytest.mark.parametrize("confidence", ["0.9", "0.95"])
 def test_normal_intervals_of_shares_miss_no_more_than_stated(epsilon: object, n: int, confidence: str) -> None:
     ask = KaryResponse(epsilon=epsilon, values=2)  # type: ignore[arg-type]  # ruled by the class
