@@ -143,7 +143,7 @@ def test_a_long_answer_is_cut_on_the_terminal_and_whole_in_its_file(run, folder)
     with Path("answer.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [row["node"] for row in rows] == [str(place) for place in range(100)]
-    assert all(int(row["low"]) < int(row["degree"]) < int(row["high"]) for row in rows)
+    assert all(int(row["degree_data_low"]) < int(row["degree"]) < int(row["degree_data_high"]) for row in rows)
 
 
 def test_the_certificate_verifies_and_is_explained(run, folder):

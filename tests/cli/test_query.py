@@ -147,7 +147,7 @@ def test_a_quantile_has_no_interval_but_a_rank(run, folder):
     assert outcome.stdout.splitlines()[0].split() == ["sex", "median"]
     assert "median: chosen by rank, which is right within" in outcome.stdout
     told = run(*ask(folder, "SELECT MEDIAN(age) FROM visits", "--epsilon", "5", "--json"))
-    assert json.loads(told.stdout)["columns"]["median"]["low"] is None
+    assert json.loads(told.stdout)["columns"]["median"]["data_low"] is None
 
 
 @pytest.fixture

@@ -225,7 +225,7 @@ def test_it_says_what_is_protected_and_writes_what_is_asked_for(run, folder):
     assert "steps: of 1h each, the first from 2026-01-01 00:00:00+00:00 on" in said
     assert {path.name for path in folder.iterdir()} >= {"total.json", "total.csv"}
     assert verify(read(Path("total.json"))).consistent
-    assert Path("total.csv").read_text().splitlines()[0] == '"step","total","low","high"'
+    assert Path("total.csv").read_text().splitlines()[0] == '"step","total","total_data_low","total_data_high"'
 
 
 def test_a_preview_reads_nothing(run, folder):

@@ -76,7 +76,7 @@ def test_whole_tables_and_counts_that_are_not_negative() -> None:
     assert [high for _, high in held.interval()] == [max(0, high) for _, high in made.interval()]
     assert min(low for low, _ in held.interval()) >= 0
     assert held.labels == {"cell": ("a", "b", "c", "d")}
-    assert held.to_arrow().column_names == ["cell", "count", "low", "high"]
+    assert held.to_arrow().column_names == ["cell", "count", "count_data_low", "count_data_high"]
     with pytest.raises(errors.InvalidInput, match="total"):
         whole_table(made, total=-1)
 

@@ -136,9 +136,9 @@ def test_weighted_means(releases: dict[str, Release]) -> None:
 
 def test_tables(releases: dict[str, Release]) -> None:
     fine, whole = releases["fine"], releases["all"]
-    assert (fine + 1).to_arrow().column_names == ["region", "count", "low", "high"]
+    assert (fine + 1).to_arrow().column_names == ["region", "count", "count_data_low", "count_data_high"]
     assert str((fine + 1).to_arrow().schema.field("count").type) == "int64"
-    assert (fine / whole).to_arrow().column_names == ["region", "ratio", "low", "high"]
+    assert (fine / whole).to_arrow().column_names == ["region", "ratio", "ratio_data_low", "ratio_data_high"]
     assert len((fine / 3).to_pandas()) == len((fine / 3).to_polars()) == 3
     assert str(fine + 0).startswith(f"north: {fine.values[0]} (")
     assert str(whole + 0).startswith(f"{whole.values[0]} (")

@@ -13,7 +13,7 @@ from tests.docs.test_gallery import words
 from tests.local.picture import NAME, PAGE
 
 ASKED = Collection(name="smoking", ask=KaryResponse(epsilon=1, values=3), labels=("never", "former", "now"), reports=4)
-SHARES = estimate_shares(ASKED.ask, [0] * 300 + [1] * 150 + [2] * 50)
+SHARES = estimate_shares(ASKED.ask, [0] * 230 + [1] * 170 + [2] * 100)
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +50,7 @@ def test_the_cost_of_memoised_reports_is_shown_with_its_condition() -> None:
 
 
 def test_joint_intervals_and_chinese_are_said() -> None:
-    joint = estimate_shares(ASKED.ask, [0] * 50, joint=True)
+    joint = estimate_shares(ASKED.ask, [0] * 25 + [1] * 13 + [2] * 12, joint=True)
     assert "all intervals" in plots.shares(joint, ASKED).to_dict()["title"]["subtitle"][0]
     assert "全部置信区间" in plots.shares(joint, ASKED, "zh", "dark").to_dict()["title"]["subtitle"][0]
     assert len(plots.shares(joint, ASKED).to_dict()["layer"]) == 2

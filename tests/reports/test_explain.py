@@ -180,11 +180,12 @@ def test_what_is_computed_from_releases_is_explained_without_a_further_cost() ->
 
 def test_a_release_as_table_and_picture() -> None:
     release = release_of(UNITS["user, add/remove"])
-    assert list(release.to_pandas().columns) == ["region", "count", "low", "high"]
+    assert list(release.to_pandas().columns) == ["region", "count", "count_data_low", "count_data_high", "limit"]
     assert release.to_polars().height == 2
     assert pa.table(release).num_rows == 2
     (low, high), _ = release.interval(0.95, joint=True)
-    assert high - low > release.to_arrow()["high"][0].as_py() - release.to_arrow()["low"][0].as_py()
+    table = release.to_arrow()
+    assert high - low > table["count_data_high"][0].as_py() - table["count_data_low"][0].as_py()
     for confidence in (0, 1, 2, float("nan")):
         with pytest.raises(errors.InvalidInput, match="confidence"):
             release.interval(confidence)

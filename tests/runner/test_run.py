@@ -106,7 +106,7 @@ def test_a_year_is_caught_up_and_what_follows_from_it_is_computed(clinic: Clinic
         assert counts(body) == sums
         assert body["cost"] == {"epsilon": "0", "delta": "0"}
         column = body["columns"]["count"]
-        widths = {high - low for low, high in zip(column["low"], column["high"], strict=True)}
+        widths = {high - low for low, high in zip(column["data_low"], column["data_high"], strict=True)}
         assert widths == {10}  # ±5 for three noises, where ±3 keeps both numbers of a month
     assert ran(clinic, ledger) == []
     assert {step.standing for step in Runner.of(PlanFile.load(clinic.plan), ledger).steps()} == {Standing.DONE}
@@ -134,7 +134,7 @@ def test_a_combined_figure_has_the_weights_of_the_schedule(clinic: Clinic, ledge
         exact = line.own_share * own[place] + (1 - line.own_share) * sum(part[place] for part in parts)
         assert math.isclose(value, exact)
     alone, mixed = (result(clinic, "year", name)["columns"]["count"] for name in ("2024", "2024.combined"))
-    assert mixed["high"][0] - mixed["low"][0] < alone["high"][0] - alone["low"][0]
+    assert mixed["data_high"][0] - mixed["data_low"][0] < alone["data_high"][0] - alone["data_low"][0]
     assert ledger.balance(ACCOUNT).epsilon_spent == schedule.total
 
 

@@ -71,7 +71,7 @@ def test_every_strategy_tells_totals_and_ends_in_a_certificate_that_verifies(
     assert [*(float(one) for one in told), *many.totals.tolist()] == pytest.approx(release.columns["total"].values)
     assert verify(release.certificate.document).consistent
     loaded = sf.load(release.certificate.save(tmp_path / "er.json"))
-    assert loaded.to_arrow().column_names == ["step", "total", "low", "high"]
+    assert loaded.to_arrow().column_names == ["step", "total", "total_data_low", "total_data_high"]
     assert loaded.columns["total"].values == release.columns["total"].values
 
 
@@ -160,7 +160,7 @@ def test_groups_have_a_series_each_at_one_price() -> None:
     assert told.totals.shape == (2, 2)
     assert isinstance(total.add((0, 0)).total, tuple)
     release = total.close()
-    assert release.to_arrow().column_names == ["step", "group", "total", "low", "high"]
+    assert release.to_arrow().column_names == ["step", "group", "total", "total_data_low", "total_data_high"]
     assert verify(release.certificate.document).consistent
     assert home.spent == sf.Budget(epsilon=50, delta=1e-7)
 

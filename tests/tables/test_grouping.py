@@ -52,9 +52,9 @@ def test_columns_of_one_name_are_refused() -> None:
         ((SEX, SEX), ("n",), "grouped by once only"),
         ((SEX,), ("n", "n"), "two measures have one name"),
         ((SEX,), ("sex",), "must not be called sex"),
-        ((Keys(column="low", values=("a",)),), ("n",), "must not be called low"),
-        ((Keys(column="n_high", values=("a",)),), ("n", "m"), "must not be called n_high"),
-        ((), ("n", "n_low"), "the end of another one's interval"),
+        ((Keys(column="n_data_low", values=("a",)),), ("n",), "must not be called n_data_low"),
+        ((Keys(column="n_data_high", values=("a",)),), ("n", "m"), "must not be called n_data_high"),
+        ((), ("n", "n_data_low"), "the end of another one's interval"),
     ):
         with pytest.raises(InvalidInput, match=words):
             check_grouping(by, names)
@@ -97,7 +97,7 @@ def test_days_are_grouped_by() -> None:
 def test_a_histogram_counts_between_edges() -> None:
     release = table().histogram("age", [0, 10, 40, 65, 120]).release(epsilon=EXACTLY)
     assert release.values == (0, 2, 2, 1)
-    assert list(release.to_arrow().column_names) == ["age", "count", "low", "high"]
+    assert list(release.to_arrow().column_names) == ["age", "count", "count_data_low", "count_data_high"]
     doubled = table().group_by("sex").histogram(sf.col("age") * 2, [0, 80, 1000]).release(epsilon=EXACTLY)
     assert doubled.to_arrow()["bin"].to_pylist() == ["[0, 80)", "[80, 1000)"] * 2
     assert doubled.values == (1, 1, 1, 0)

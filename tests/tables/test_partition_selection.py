@@ -50,7 +50,7 @@ def test_what_many_share_is_found_and_what_one_has_is_not(counted: bool) -> None
     assert release.statement.found == (("cold",), ("flu",))
     assert isinstance(release.statement.mechanism, NoisyThreshold if counted else OptimalSelection)
     assert release.to_arrow().column_names == (
-        ["code", "persons", "persons_low", "persons_high"] if counted else ["code"]
+        ["code", "persons", "persons_data_low", "persons_data_high", "limit"] if counted else ["code", "limit"]
     )
     assert verify(release.certificate.document).consistent
     assert vault.spent == release.charged

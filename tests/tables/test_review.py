@@ -101,7 +101,7 @@ def test_the_rest_of_a_column_is_called_by_a_text() -> None:
         table().group_by("k", other=3)
 
 
-@pytest.mark.parametrize("column", ["persons", "persons_low", "persons_high"])
+@pytest.mark.parametrize("column", ["persons", "persons_data_low", "persons_data_high"])
 def test_found_keys_do_not_hide_behind_the_ends_of_an_interval(column: str) -> None:
     with pytest.raises(InvalidInput, match="which the answer has"):
         table().find_keys(column)

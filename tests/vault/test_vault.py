@@ -40,7 +40,7 @@ def test_a_count_by_region_goes_through_the_spine(vault: Vault, declare: Declare
     release = declare(vault).where(sf.col("diagnosis") == "ILI").group_by("region").count().release(epsilon="1/2")
     # a: north clipped from 2 to 1, south 1; b has no diagnosis; c: west 1; the row without a person does not count.
     assert release.values == (1, 1, 1, 0)
-    assert release.to_arrow().column_names == ["region", "count", "low", "high"]
+    assert release.to_arrow().column_names == ["region", "count", "count_data_low", "count_data_high", "limit"]
     assert release.charged == sf.Budget(epsilon=0.5)
     assert vault.spent == sf.Budget(epsilon="1/2")
     assert release.statement.mechanism == Laplace(l1=Fraction(2), scale=Fraction(4))

@@ -67,16 +67,19 @@ def figures(value: Value, ends: tuple[Value, Value]) -> tuple[str, str]:
 
 
 def document(release: "Release", confidence: Fraction) -> dict[str, object]:
-    """The same for programs; what the noise leaves open is null, and so are the ends of what was chosen."""
+    """The same for programs; what the noise leaves open is null, and so are the ends of what was chosen.
+
+    ``data_low`` and ``data_high`` hold the figure of these data, under the ``limit`` where that is not null.
+    """
     from sfumato.core.release import shown_columns
 
     columns: dict[str, dict[str, list[Value] | None]] = {}
     for name, values, ends in shown_columns(release, confidence):
         sides = None if ends is None else [[_plain(end) for end in side] for side in zip(*ends, strict=True)]
         low, high = sides or (None, None)
-        columns[name] = {"values": [_plain(value) for value in values], "low": low, "high": high}
+        columns[name] = {"values": [_plain(value) for value in values], "data_low": low, "data_high": high}
     labels = {name: list(column) for name, column in release.labels.items()}
-    return {"labels": labels, "columns": columns}
+    return {"labels": labels, "columns": columns, "limit": release.limit_words() or None}
 
 
 def _short(value: Value) -> str:

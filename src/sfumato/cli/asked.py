@@ -332,6 +332,13 @@ def _show(
     for name, column in release.columns.items():
         if not column.measured and (margin := cast("SelectedValues", column).rank_margin) is not None:
             say(f"{name}: chosen by rank, which is right within {margin:,} rows with 95% confidence")
+            say("  (in a group of fewer rows it may be any value)")
+    if any(column.measured for column in release.columns.values()):
+        limit = release.limit_words()
+        cut = "what this limit cut, and " if release.limit_cuts() else ""
+        say(f"{f'counted: {limit}; ' if limit else ''}not in the interval: {cut}sampling")
+    elif release.limit_words():
+        say(f"counted: {release.limit_words()}")
     say(f"protected: {describe(vault.unit)}{beside and f'; {beside}'}")
     say(f"charged: {'nothing, this is the stored answer' if release.repeated else release.charged}")
     if charged:

@@ -149,5 +149,6 @@ def _foresee(found: "Preview", *, as_json: bool) -> None:
             "numbers": found.numbers,
             "margins": amounts,
             "untold": list(found.untold),
+            "limit": found.limited or None,
         }
     )

@@ -40,6 +40,10 @@ class Preview:
     """Columns whose error depends on how many rows a group has: ``rows=`` tells it."""
     untold: tuple[str, ...] = ()
     """Columns whose error depends on the data in other ways."""
+    limited: str = ""
+    """What of one person counts; empty where all of it does."""
+    cuts: bool = False
+    """Whether the limit can cut something off."""
 
     @property
     def margin(self) -> int | Fraction:
@@ -59,7 +63,7 @@ class Preview:
             exact = isinstance(self.margin, int)
             return (
                 f"{self.numbers} number(s) at {self.spend}: {within}{_short(self.joint_margin)}"
-                f"{f'; mean absolute error {error}' if exact else ''}. Nothing was read or spent."
+                f"{f'; mean absolute error {error}' if exact else ''}. {self._outside}Nothing was read or spent."
             )
         lines = [f"{self.numbers} group(s) at {self.spend}, with {percent}% confidence:"]
         for name, margin in self.margins.items():
@@ -67,7 +71,14 @@ class Preview:
             lines.append(f"  {name}: each within ±{_short(margin)}, all at once within ±{_short(joint)}")
         lines += [f"  {name}: depends on how many rows a group has; say rows=…" for name in self.by_rows]
         lines += [f"  {name}: depends on the data" for name in self.untold]
-        return "\n".join([*lines, "Nothing was read or spent."])
+        return "\n".join([*lines, f"{self._outside}Nothing was read or spent."])
+
+    @property
+    def _outside(self) -> str:
+        """What the margins do not cover."""
+        if not self.limited:
+            return ""
+        return f"Counted: {self.limited}{'; what that cuts is not in the margin' if self.cuts else ''}. "
 
 
 class Gate(Protocol):

@@ -1,6 +1,6 @@
 """Releases: noisy numbers with their error distribution, a certificate, and explanations."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sfumato.core.budget import Budget
 from sfumato.core.certificate import Certificate
 from sfumato.core.columns import AnswerFigure, AnswerRatio, ResultColumn, Value
+from sfumato.core.cut import Cut, cut_of
 from sfumato.core.deprecation import withdrawn
+from sfumato.core.description import Word
 from sfumato.core.exact import Exact, probability
 from sfumato.core.extras import need
 from sfumato.core.foreign import Chart, Frame
@@ -24,6 +26,8 @@ __all__ = [
     "Presenter",
     "Release",
     "delivered_again",
+    "interval_names",
+    "limit_column",
     "only_release",
     "presenter_of",
     "shown_columns",
@@ -60,6 +64,10 @@ class Presenter(Protocol):
 
     def html(self, release: "Release") -> str:
         """A small table for notebooks."""
+        ...
+
+    def words(self, word: Word, language: str) -> str:
+        """A word of a description in a language."""
         ...
 
     def figure(self, release: "Release") -> AnswerFigure:
@@ -117,14 +125,35 @@ class Release:
         """One column of the answer, as a figure with intervals."""
         columns = self.columns
         if name not in columns:
-            raise InvalidInput(f"this release has no column {name!r}; it has {', '.join(columns)}.")
+            hint = ""
+            if name in ("low", "high"):
+                hint = f" Frames call the ends of an interval {' and '.join(interval_names(next(iter(columns))))}."
+            raise InvalidInput(f"this release has no column {name!r}; it has {', '.join(columns)}.{hint}")
         return columns[name]
+
+    def limit_words(self, language: str = "en") -> str:
+        """What of one person counts, such as "at most 3 rows per patient"; empty where all of it does.
+
+        A figure under a limit is that of the rows that count, and its interval is for that figure. What the limit cut
+        (:meth:`limit_cuts`) is not in the interval.
+        """
+        words = self._cut.words
+        return "" if words is None else self._presenter.words(words, language)
+
+    def limit_cuts(self) -> bool:
+        """Whether a limit can have cut something off these figures: then they are not those of all rows."""
+        return self._cut.cuts
+
+    @property
+    def _cut(self) -> Cut:
+        said = self.statement
+        return cut_of(said.query, said.unit, said.limit)
 
     def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Value, Value]]:
         """Low and high for each number; with ``joint`` all of them hold at once with this confidence.
 
-        Covers the privacy noise: the exact figure *under the limit* lies inside. What the limit cut off, sampling and
-        errors in the data are not covered.
+        Covers the privacy noise: the figure of these data, *under the limit* (:meth:`limit_words`), lies inside. What
+        the limit cut off, sampling and errors in the data are not covered.
         """
         if self.measure is None:
             return self._only().interval(confidence, joint=joint)
@@ -135,19 +164,20 @@ class Release:
         return [(value - margin, value + margin) for value in self.values]
 
     def to_arrow(self, confidence: Exact = Fraction(19, 20)) -> "pa.Table":
-        """The labels, the numbers and their intervals as an Arrow table."""
+        """The labels, the numbers and their intervals as an Arrow table.
+
+        ``count_data_low`` and ``count_data_high`` hold the count of these data (where there is a column ``limit``,
+        under that limit). They are for the noise: sampling, and what a limit cut, are not in them.
+        """
         import pyarrow as pa
 
         columns: dict[str, Sequence[Value]] = {**self.labels}
-        shown = self._shown(confidence)
-        for name, values, ends in shown:
-            columns[name] = values
-            if ends is None:
-                continue
-            lows, highs = zip(*ends, strict=True) if ends else ((), ())
-            alone = len(shown) == 1
-            columns["low" if alone else f"{name}_low"] = lows
-            columns["high" if alone else f"{name}_high"] = highs
+        many = 0
+        for name, values, ends in self._shown(confidence):
+            columns[name], many = values, len(values)
+            if ends is not None:
+                columns.update(zip(interval_names(name), zip(*ends, strict=True) if ends else ((), ()), strict=True))
+        columns |= limit_column(self.limit_words(), columns, many)
         return pa.table({name: _plain(column) for name, column in columns.items()})
 
     def _shown(self, confidence: Exact = Fraction(19, 20)) -> Columns:
@@ -266,6 +296,29 @@ class Release:
 
     def _repr_html_(self) -> str:
         return self._presenter.html(self)
+
+
+def interval_names(name: str) -> tuple[str, str]:
+    """What the ends of an interval are called in a frame: after the figure of these data, which they are for.
+
+    >>> interval_names("count")
+    ('count_data_low', 'count_data_high')
+    """
+    return f"{name}_data_low", f"{name}_data_high"
+
+
+def limit_column(words: str, beside: Iterable[str], rows: int) -> dict[str, list[str]]:
+    """The column of a frame that says what of one person counts at the most; none where nothing can be cut.
+
+    >>> limit_column("at most 3 rows per patient", ["region", "limit"], 2)
+    {'contribution_limit': ['at most 3 rows per patient', 'at most 3 rows per patient']}
+    """
+    if not words:
+        return {}
+    name, taken = "limit", set(beside)
+    while name in taken:
+        name = f"contribution_{name}"
+    return {name: [words] * rows}
 
 
 def _plain(column: Sequence[Value]) -> list[Value]:

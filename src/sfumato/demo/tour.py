@@ -113,10 +113,11 @@ def tour(
 
     told.step(
         "A share, at no cost",
-        "The first over the second: which share of the patients came for ILI. Nothing is read for it, so nothing is "
-        "charged; its error follows from the noise of both.",
+        "Each region's part of all patients with ILI. Nothing is read for it, so nothing is charged; its error follows "
+        "from the noise of all regions. (The first release over the second is refused: of a patient seen in more than "
+        "3 regions, the limit may keep other regions in the one than in the other.)",
     )
-    share = cast("Ratio", ili / everyone)
+    share = cast("Ratio", ili.figure / ili.figure.total())
     told.show(share_table(share, width=told.bars))
 
     told.step(
@@ -212,8 +213,8 @@ class _Telling:
         level = Fraction(19, 20)
         self.say(
             f"Charged {_amount(release.charged)}. Of 100 such releases, on average at least 95 have a given number "
-            f"within ±{law.margin(level)} of the exact one (counting rows within the limit), and all {numbers} at "
-            f"once within ±{law.margin(level, numbers=numbers)}. {closing}".rstrip()
+            f"within ±{law.margin(level)} of the figure of these data under the limit ({release.limit_words()}), and "
+            f"all {numbers} at once within ±{law.margin(level, numbers=numbers)}. {closing}".rstrip()
         )
 
     def files(self, files: tuple[Path, ...]) -> None:

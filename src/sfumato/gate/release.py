@@ -11,6 +11,7 @@ from datetime import timedelta
 from fractions import Fraction
 
 from sfumato.core.budget import Budget
+from sfumato.core.cut import cut_of
 from sfumato.core.data_kind import SomeStore
 from sfumato.core.documents import check_types
 from sfumato.core.exact import Exact, natural, non_negative
@@ -55,6 +56,7 @@ class ReleaseGate:
             natural(rows, "rows")
         margins, joint = (asked.expected(mechanism.law, level, joint=all_, rows=rows) for all_ in (False, True))
         told = asked.expected(mechanism.law, level, joint=False, rows=rows or 1)
+        cut = cut_of(asked, unit, limit)
         return Preview(
             spend=self.notary.priced(asked, mechanism, limit, sensitivity, spend).charge,
             unit=unit,
@@ -67,6 +69,8 @@ class ReleaseGate:
             joint_margins=joint,
             by_rows=tuple(name for name in asked.names if name in told and name not in margins),
             untold=tuple(name for name in asked.names if name not in told and name not in margins),
+            limited="" if cut.words is None else self.notary.presenter.words(cut.words, "en"),
+            cuts=cut.cuts,
         )
 
     def epsilon_for(

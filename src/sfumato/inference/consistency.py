@@ -2,7 +2,7 @@
 
 The truth obeys these rules, the noisy figures need not. Adjusting them costs nothing and sees no data. It biases single
 numbers (a count near 0 can only be moved up), so the raw figures stay at hand, and so do their intervals, cut to
-what is possible. Proof: docs/proofs/adjusting.md
+what is possible and widened where an adjusted number lies outside. Proof: docs/proofs/adjusting.md
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ class Adjusted(Derived):
     """Adjusted numbers beside the raw figure that they come from.
 
     Guarantee: costs nothing. The interval is that of the raw figure, cut to [``least``, ``most``], between which the
-    truth is known to lie: it covers the truth as often as the raw one. It need not hold the adjusted number.
+    truth is known to lie, and widened to hold the adjusted number: it covers the truth as often as the raw one.
     """
 
     raw: Figure
@@ -54,14 +54,15 @@ class Adjusted(Derived):
         return self.raw.measure
 
     def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Value, Value]]:
-        """The interval of the raw figure, cut to what is possible."""
+        """The interval of the raw figure, cut to what is possible and widened to the adjusted number."""
 
         def possible(value: int | Fraction) -> int | Fraction:
             if self.least is not None:
                 value = max(value, self.least)
             return value if self.most is None else min(value, self.most)
 
-        return [(possible(low), possible(high)) for low, high in self.raw.interval(confidence, joint=joint)]
+        ends = zip(self.adjusted, self.raw.interval(confidence, joint=joint), strict=True)
+        return [(min(possible(low), value), max(possible(high), value)) for value, (low, high) in ends]
 
 
 def non_negative(given: Release | Figure) -> Adjusted:

@@ -1,15 +1,18 @@
 """What figures, ratios and all else that is worked out of releases share: numbers with labels and intervals."""
 
+import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core import enclosures
 from sfumato.core.columns import Value
+from sfumato.core.cut import cut_of
+from sfumato.core.description import Joined
 from sfumato.core.exact import Exact, probability
 from sfumato.core.extras import need
 from sfumato.core.foreign import Frame
-from sfumato.core.release import Release, presenter_of
+from sfumato.core.release import Release, interval_names, limit_column, presenter_of
 from sfumato.errors import InvalidInput
 from sfumato.inference.linear_combination import LinearCombination
 
@@ -77,15 +80,28 @@ class Derived:
         return kept, left
 
     def to_arrow(self, confidence: Exact = Fraction(19, 20)) -> "pa.Table":
-        """Labels, numbers and intervals as an Arrow table."""
+        """Labels, numbers and intervals as an Arrow table, with what a limit leaves of each person if one can cut."""
         import pyarrow as pa
 
         lows, highs = zip(*self.interval(confidence), strict=True)
         columns: dict[str, Sequence[Value]] = {**self.labels}
         whole = all(isinstance(value, int) for value in (*self.values, *lows, *highs))
-        for name, column in ((self.measure, self.values), ("low", lows), ("high", highs)):
+        names = (self.measure, *interval_names(self.measure))
+        for name, column in zip(names, (self.values, lows, highs), strict=True):
             columns[name] = column if whole else [float(value) for value in column]
+        columns |= limit_column(self.limit_words(), columns, len(lows))
         return pa.table({name: list(column) for name, column in columns.items()})
+
+    def limit_words(self, language: str = "en") -> str:
+        """What of one person counts in the releases; empty where all of it does."""
+        said = (release.statement for release in self.sources)
+        cut = [cut_of(each.query, each.unit, each.limit).words for each in said]
+        words = [word for place, word in enumerate(cut) if word is not None and word not in cut[:place]]
+        return presenter_of(self.sources[0]).words(Joined("cut.several", tuple(words)), language) if words else ""
+
+    def limit_cuts(self) -> bool:
+        """Whether a limit can have cut something off the releases."""
+        return any(release.limit_cuts() for release in self.sources)
 
     def to_pandas(self, confidence: Exact = Fraction(19, 20)) -> Frame:
         """The same table for pandas, which must be installed."""
@@ -98,10 +114,13 @@ class Derived:
 
     def __str__(self) -> str:
         names = list(zip(*self.labels.values(), strict=True)) or [()]
-        return "\n".join(
-            f"{' · '.join(map(str, name))}{': ' if name else ''}{_short(value)} ({_short(low)} to {_short(high)})"
+        lines = [
+            f"{' · '.join(map(str, name))}{': ' if name else ''}{_short(value)} "
+            f"({_short(low, up=False)} to {_short(high, up=True)})"
             for name, value, (low, high) in zip(names, self.values, self.interval(), strict=True)
-        )
+        ]
+        limit = self.limit_words()
+        return "\n".join([*lines, f"({limit})"] if limit else lines)
 
 
 def joined(left: tuple[Release, ...], right: tuple[Release, ...]) -> tuple[Release, ...]:
@@ -133,5 +152,15 @@ def level_of(confidence: Exact, forms: Sequence[LinearCombination]) -> Fraction:
     return min(enclosures.exp(enclosures.log(level).high / len(forms)).high, 1 - (1 - level) / len(forms))
 
 
-def _short(value: float | Fraction) -> str:
-    return str(value) if isinstance(value, int) else f"{float(value):.6g}"
+def _short(value: float | Fraction, *, up: bool | None = None) -> str:
+    """A number to six digits; the ends of an interval are rounded outward.
+
+    >>> _short(0.1234564), _short(0.1234564, up=True), _short(-2.5, up=False), _short(7)
+    ('0.123456', '0.123457', '-2.5', '7')
+    """
+    if isinstance(value, int) or not math.isfinite(value) or up is None or value == 0:
+        return str(value) if isinstance(value, int) else f"{float(value):.6g}"
+    exact = Fraction(value)
+    step = Fraction(10) ** (math.floor(math.log10(abs(exact))) - 5)
+    ends = math.ceil(exact / step) if up else math.floor(exact / step)
+    return f"{float(ends * step):.6g}"

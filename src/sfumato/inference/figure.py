@@ -1,13 +1,15 @@
 """Figures: sums, differences, multiples and means of releases, with the error that follows from their noise."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import ceil, floor
 from typing import TYPE_CHECKING, Union
 
 from sfumato.core.exact import Exact, rational
 from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput
+from sfumato.inference.cut_alike import check_cut_alike
 from sfumato.inference.derived import Derived, Label, joined, level_of
 from sfumato.inference.linear_combination import LinearCombination, Noise
 
@@ -25,18 +27,21 @@ class Figure(Derived):
 
     Guarantee: costs nothing, for it is a function of releases alone; the interval covers the noise of all releases in
     it together, noise that they share counted once with its sign. Assumes: releases with different identifiers drew
-    their noise independently. What limits cut off is not covered, as in the releases.
+    their noise independently. What limits cut off is not covered, as in the releases; differences and ratios of
+    releases that limits can cut differently are refused (:mod:`sfumato.inference.cut_alike`).
     """
 
     forms: tuple[LinearCombination, ...]
     labels: Mapping[str, tuple[Label, ...]]
     measure: str
     sources: tuple[Release, ...]
+    whole: bool = False
+    """Whether the numbers are counts that were drawn finer than that: shown whole, with intervals rounded outward."""
 
     @property
     def values(self) -> tuple[int | Fraction, ...]:
         """The numbers as they were computed."""
-        return tuple(_plain(form.value) for form in self.forms)
+        return tuple(round(form.value) if self.whole else _plain(form.value) for form in self.forms)
 
     @property
     def method(self) -> str:
@@ -53,21 +58,22 @@ class Figure(Derived):
         alike = {form.shape: form for form in self.forms}
         known = {shape: form.margin(level) for shape, form in alike.items()}
         margins = [known[form.shape] for form in self.forms]
-        return [(_plain(form.value - m), _plain(form.value + m)) for form, m in zip(self.forms, margins, strict=True)]
+        ends = [(form.value - m, form.value + m) for form, m in zip(self.forms, margins, strict=True)]
+        if self.whole:
+            return [(floor(low), ceil(high)) for low, high in ends]
+        return [(_plain(low), _plain(high)) for low, high in ends]
 
     def total(self) -> "Figure":
         """The sum of all its numbers."""
         form = self.forms[0]
         for other in self.forms[1:]:
             form = form.plus(other, Fraction(1))
-        return Figure(forms=(form,), labels={}, measure=self.measure, sources=self.sources)
+        return replace(self, forms=(form,), labels={})
 
     def at(self, **labels: Label) -> "Figure":
         """The numbers whose labels are the given ones."""
         kept, left = self._picked(labels)
-        return Figure(
-            forms=tuple(self.forms[place] for place in kept), labels=left, measure=self.measure, sources=self.sources
-        )
+        return replace(self, forms=tuple(self.forms[place] for place in kept), labels=left)
 
     def __neg__(self) -> "Figure":
         return self._mapped(lambda form: form.scaled(Fraction(-1)))
@@ -96,36 +102,31 @@ class Figure(Derived):
             from sfumato.inference.ratio import Ratio
 
             left, right = same_shape(self, figure(other))
-            return Ratio(
-                over=left.forms,
-                under=right.forms,
-                labels=left.labels,
-                measure="ratio",
-                sources=joined(left.sources, right.sources),
-            )
+            sources = joined(left.sources, right.sources)
+            check_cut_alike(sources, "their ratio")
+            return Ratio(over=left.forms, under=right.forms, labels=left.labels, measure="ratio", sources=sources)
         divisor = rational(other, "divisor")
         if divisor == 0:
             raise InvalidInput("nothing can be divided by 0; nothing was computed.")
         return self * (1 / divisor)
 
     def _mapped(self, change: Callable[[LinearCombination], LinearCombination]) -> "Figure":
-        return Figure(
-            forms=tuple(change(form) for form in self.forms),
-            labels=self.labels,
-            measure=self.measure,
-            sources=self.sources,
-        )
+        return replace(self, forms=tuple(change(form) for form in self.forms), whole=False)
 
     def _with(self, other: Operand, times: Fraction) -> "Figure":
         if not isinstance(other, Figure | Release):
             constant = times * rational(other, "number")
             return self._mapped(lambda form: form.shifted(constant))
         left, right = same_shape(self, figure(other))
+        sources = joined(left.sources, right.sources)
+        if not (_added(left, Fraction(1)) and _added(right, times)):
+            check_cut_alike(sources, "their difference")
         return Figure(
             forms=tuple(one.plus(two, times) for one, two in zip(left.forms, right.forms, strict=True)),
             labels=left.labels,
             measure=left.measure if left.measure == right.measure else "value",
-            sources=joined(left.sources, right.sources),
+            sources=sources,
+            whole=left.whole and right.whole,
         )
 
 
@@ -174,8 +175,13 @@ def same_shape(left: Figure, right: Figure) -> tuple[Figure, Figure]:
     )
 
 
+def _added(one: Figure, times: Fraction) -> bool:
+    """Whether all releases in a figure are added up, and none is taken off another."""
+    return all(times * weight >= 0 for form in one.forms for weight in form.noises.values())
+
+
 def _repeated(one: Figure, like: Figure) -> Figure:
-    return Figure(forms=one.forms * len(like.forms), labels=like.labels, measure=one.measure, sources=one.sources)
+    return replace(one, forms=one.forms * len(like.forms), labels=like.labels)
 
 
 def _plain(value: Fraction) -> int | Fraction:

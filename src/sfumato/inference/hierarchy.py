@@ -10,6 +10,7 @@ from fractions import Fraction
 
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput
+from sfumato.inference.cut_alike import check_cut_alike
 from sfumato.inference.derived import Label, joined
 from sfumato.inference.figure import Figure, figure
 from sfumato.inference.linear_combination import LinearCombination
@@ -30,25 +31,28 @@ class _Node:
     children: list["_Node"] = field(default_factory=list)
 
 
-def consistent(levels: Sequence[Release | Figure]) -> list[Figure]:
+def consistent(levels: Sequence[Release | Figure], *, cut_alike: bool = False) -> list[Figure]:
     """Make the levels of a hierarchy add up, from the coarsest to the finest; one figure for each level comes back.
 
     Each level's label columns are those of the level above and more; a level without labels is the total of all.
     Guarantee: costs nothing; the estimates are linear in the released numbers, unbiased, and of nearly the least
     variance among those; finer ones add up to coarser ones exactly. Assumes: the numbers of a level are exact parts of
-    those above it, that is, every row that counts in a cell counts in one of its finer cells, and no limit cut
-    one level more than another.
+    those above it, that is, every row that counts in a cell counts in one of its finer cells. Levels that a limit can
+    cut differently are refused; with ``cut_alike`` you vouch that it cuts none more than another, as where the finer
+    groups part no person's rows (regions by sex).
     """
     figures = [figure(level) for level in levels]
     if len(figures) < 2:
         raise InvalidInput("a hierarchy has two levels or more; nothing was adjusted.")
+    sources = figures[0].sources
+    for one in figures[1:]:
+        sources = joined(sources, one.sources)
+    if not cut_alike:
+        check_cut_alike(sources, "what they add up to")
     nodes = [_nodes(one) for one in figures]
     for upper, lower, above, below in zip(figures, figures[1:], nodes, nodes[1:], strict=False):
         _attach(upper, lower, above, below)
     leaves = _leaves(list(nodes[0].values()))
-    sources = figures[0].sources
-    for one in figures[1:]:
-        sources = joined(sources, one.sources)
     finest = dict(zip(nodes[-1], (leaves[id(node)] for node in nodes[-1].values()), strict=True))
     return [
         Figure(forms=_sums(one, figures[-1], finest), labels=one.labels, measure=one.measure, sources=sources)

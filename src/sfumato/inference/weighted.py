@@ -6,6 +6,7 @@ from fractions import Fraction
 from sfumato.core.exact import Exact, non_negative
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput
+from sfumato.inference.cut_alike import check_cut_alike
 from sfumato.inference.figure import Figure, figure
 
 __all__ = ["weighted_mean"]
@@ -20,6 +21,7 @@ def weighted_mean(parts: Sequence[Release | Figure], weights: Sequence[Exact]) -
     total = sum(shares, Fraction(0))
     if len(shares) != len(parts) or total == 0:
         raise InvalidInput("a weighted mean needs one weight for each figure, and not all of them 0.")
+    check_cut_alike([source for part in parts for source in figure(part).sources], "their mean")
     mean = figure(parts[0]) * (shares[0] / total)
     for part, share in zip(parts[1:], shares[1:], strict=True):
         mean = mean + figure(part) * (share / total)

@@ -22,13 +22,14 @@ from sfumato.local.subset import SubsetSelection
 from sfumato.local.unary import OptimisedUnary, SymmetricUnary
 
 if TYPE_CHECKING:
-    from sfumato.local.aggregate import MeanEstimate, Shares, counts, estimate_mean, estimate_shares
+    from sfumato.local.aggregate import MeanEstimate, Shares, UnfitReports, counts, estimate_mean, estimate_shares
     from sfumato.local.simulate import mean_reports, reports
 
 KIND = DataKind(name="local", declarations=(), messages="sfumato.local", plots={})
 
 _HOME = {
     "MeanEstimate": "aggregate",
+    "UnfitReports": "aggregate",
     "Shares": "aggregate",
     "counts": "aggregate",
     "estimate_mean": "aggregate",
@@ -61,6 +62,7 @@ __all__ = [
     "Shuffled",
     "SubsetSelection",
     "SymmetricUnary",
+    "UnfitReports",
     "UserCost",
     "advised",
     "collection_from_json",

@@ -6,14 +6,18 @@ Two intervals, and the result says which it is:
   never closer to what was seen than one report. It covers for every number of reports, both the share among those who
   reported (a fixed population) and, where they were drawn independently, that of the population they came from.
 - ``normal``: all shares that are within a multiple of their own standard error of the estimate, for a fixed population.
-  It is refused where few of the reports are expected to err (below 30, and more for many values at once); elsewhere it
-  misses at most a quarter more often than stated.
+  Widened by half a report, and for the skewness of what is added up, it misses no more often than stated. It is
+  refused where few of the reports are expected to err (below 30, and more for many values at once).
+
+Reports that no honest population would have sent, but for one case in a million, are named (``unfit``, ``fits``) and
+warned of: an interval that is cut to what is possible would hide them.
 
 Both take the reports for independent, so each of them for that of another person: one round of a collection at a time.
 
 Proof: docs/proofs/local_oracles.md
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -37,16 +41,22 @@ from sfumato.local.projective import ProjectiveResponse
 from sfumato.local.simulate import TABLE, bits_set, bucket_table, buckets
 from sfumato.local.subset import SubsetSelection
 
-__all__ = ["MeanEstimate", "Shares", "counts", "estimate_mean", "estimate_shares"]
+__all__ = ["MeanEstimate", "Shares", "UnfitReports", "counts", "estimate_mean", "estimate_shares"]
 
 FloatArray = np.ndarray[tuple[int], np.dtype[np.float64]]
 _CELLS = 1 << 22  # of a table that is worked on at a time
+UNLIKELY = 1e-6  # how often honest reports may be called unfit
 _SLACK = 1e-9  # by which limits are widened for the rounding of the special functions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shares:
-    """Estimated shares of all values with their intervals; estimates are unbiased and may lie outside 0 to 1."""
+    """Estimated shares of all values with their intervals; estimates are unbiased and may lie outside 0 to 1.
+
+    ``unfit`` names the values whose number of reports no share from 0 to 1 explains: whatever the population, reports
+    that were drawn as asked come out like this in less than one case in a million. Then the intervals, which are cut to
+    0 to 1, mean nothing.
+    """
 
     reports: int
     estimates: FloatArray
@@ -55,11 +65,21 @@ class Shares:
     confidence: float
     method: str
     joint: bool
+    unfit: tuple[int, ...] = ()
+
+    @property
+    def fits(self) -> bool:
+        """Whether some honest population explains the reports."""
+        return not self.unfit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeanEstimate:
-    """An estimated mean of values in [−1, 1] with its interval."""
+    """An estimated mean of values in [−1, 1] with its interval.
+
+    ``fits`` says whether some honest population explains the reports: where it does not, reports that were drawn as
+    asked come out like this in less than one case in a million, and the interval means nothing.
+    """
 
     reports: int
     estimate: float
@@ -67,6 +87,11 @@ class MeanEstimate:
     high: float
     confidence: float
     method: str
+    fits: bool = True
+
+
+class UnfitReports(UserWarning):
+    """No honest population explains these reports."""
 
 
 def counts(oracle: Oracle, reports: object, *, values: Sequence[int] | None = None) -> IntArray:
@@ -134,10 +159,15 @@ def estimate_shares(
         case "exact":
             low, high = ((end - q) / (p - q) for end in _binomial_ends(supported, n, each))
         case "normal":
-            _enough(n * min(p * (1 - p), q * (1 - q)), each, "exact")
-            low, high = _normal_ends(estimates, n, p, q, each)
+            erring = n * min(p * (1 - p), q * (1 - q))
+            _enough(erring, each, "exact")
+            low, high = _normal_ends(estimates, n, p, q, _skewed(each, erring))
         case _:
             raise InvalidInput(f"method = {method!r} is unknown; nothing was estimated. Give 'exact' or 'normal'.")
+    far = [(end - q) / (p - q) for end in _binomial_ends(supported, n, UNLIKELY / oracle.values)]
+    unfit = tuple(np.flatnonzero((far[0] > 1) | (far[1] < 0)).tolist())
+    if unfit:
+        _warn(f"{len(unfit):,} of {oracle.values:,} values")
     return Shares(
         reports=n,
         estimates=estimates,
@@ -146,6 +176,7 @@ def estimate_shares(
         confidence=float(sure),
         method=method,
         joint=joint,
+        unfit=unfit,
     )
 
 
@@ -181,14 +212,16 @@ def estimate_mean(
     match method:
         case "normal":
             _enough(erring, miss, "bernstein")
-            margin = _quantile(miss) * np.sqrt(variance / n)
+            margin = _quantile(_skewed(miss, erring)) * np.sqrt(variance / n) + reach / n  # half a report
         case "bernstein":
-            log = np.log(2 / miss)
-            margin = np.sqrt(2 * variance * log / n) + 2 * (reach + 1) * log / (3 * n)
+            margin = _bernstein(n, variance, reach, miss)
         case _:
             raise InvalidInput(f"method = {method!r} is unknown; nothing was estimated. Give 'normal' or 'bernstein'.")
     middle = float(_numbers(asked, given).mean())
     margin = float(margin) + 1 / asked.steps + _SLACK
+    fits = abs(middle) - _bernstein(n, variance, reach, UNLIKELY) - 1 / asked.steps - _SLACK <= 1
+    if not fits:
+        _warn("the mean")
     return MeanEstimate(
         reports=n,
         estimate=middle,
@@ -196,6 +229,7 @@ def estimate_mean(
         high=min(1.0, max(-1.0, middle + margin)),
         confidence=float(sure),
         method=method,
+        fits=fits,
     )
 
 
@@ -364,13 +398,34 @@ def _binomial_ends(supported: IntArray, n: int, miss: float) -> tuple[FloatArray
 
 
 def _normal_ends(estimates: FloatArray, n: int, p: float, q: float, miss: float) -> tuple[FloatArray, FloatArray]:
-    """The shares f with (estimate − f)² ≤ z²(a + bf)/n: those whose own variance explains the estimate, as Wilson's."""
+    """The shares f with (|estimate − f| − c)² ≤ z²(a + bf)/n: their own variance explains the estimate, as Wilson's.
+
+    c is what half a report brings: counts are whole, and the normal distribution between them is not.
+    """
     a = q * (1 - q) / (p - q) ** 2
     b = p * (1 - p) / (p - q) ** 2 - a
-    unit = _quantile(miss) ** 2 / n
-    middle = estimates + unit * b / 2
-    margin = np.sqrt(np.maximum(unit * (a + b * estimates) + (unit * b / 2) ** 2, 0))
-    return middle - margin, middle + margin
+    unit, half = _quantile(miss) ** 2 / n, 0.5 / (n * (p - q))
+
+    def end(seen: FloatArray, side: int) -> FloatArray:
+        return seen + unit * b / 2 + side * np.sqrt(np.maximum(unit * (a + b * seen) + (unit * b / 2) ** 2, 0))
+
+    return end(estimates - half, -1), end(estimates + half, 1)
+
+
+def _bernstein(n: int, variance: float, reach: float, miss: float) -> float:
+    """Bernstein's bound of the mean of n reports."""
+    log = np.log(2 / miss)
+    return float(np.sqrt(2 * variance * log / n) + 2 * (reach + 1) * log / (3 * n))
+
+
+def _warn(what: str) -> None:
+    warnings.warn(
+        f"no honest population explains these reports: they put {what} further from what is possible than randomised "
+        "answers do in one case in a million. Somebody sent what was not drawn, or they are reports of another "
+        "question. The estimates mean nothing.",
+        UnfitReports,
+        stacklevel=3,
+    )
 
 
 def _enough(erring: float, miss: float, instead: str) -> None:
@@ -384,6 +439,11 @@ def _enough(erring: float, miss: float, instead: str) -> None:
 def _erring_needed(miss: float) -> float:
     """How many erring reports make a sum of coins normal out to its quantile z: the skewness there is z³/(6√count)."""
     return max(30.0, _quantile(miss) ** 6 / 13)
+
+
+def _skewed(miss: float, erring: float) -> float:
+    """The misses to ask the normal distribution for, so that a sum of skewed coins misses no more than stated."""
+    return miss / float(np.cosh(_quantile(miss) ** 3 / (6 * np.sqrt(erring))))
 
 
 def _quantile(miss: float) -> float:

@@ -119,12 +119,17 @@ class AnswerColumn:
             return 6 if not sizes else _held_places(5 - math.floor(math.log10(max(sizes))))
         return _held_places(1 - math.floor(math.log10(finest)))
 
+    def places_of(self, place: int) -> int:
+        """The same for one number, by its own margin: a wide one has fewer digits than a narrow one beside it."""
+        half = self.halves[place] if self.halves else None
+        return min(self.places, _held_places(1 - math.floor(math.log10(half)))) if half else self.places
+
     def text(self, place: int) -> str:
         """One number, rounded to the nearest digit that says something; a name as it is."""
         value = self.values[place]
         if self.chosen:
             return f"{value:,.6g}" if isinstance(value, float) else str(value)
-        return _written(self.values[place], self.places, up=None)
+        return _written(self.values[place], self.places_of(place), up=None)
 
     def interval(self, place: int) -> tuple[str, str] | None:
         """Both ends of its interval, rounded outward; None where they are open or cannot be worked out here."""
@@ -135,7 +140,8 @@ class AnswerColumn:
             return None
         if low == high == self.values[place]:
             return self.text(place), self.text(place)
-        return _written(low, self.places, up=False), _written(high, self.places, up=True)
+        places = self.places_of(place)
+        return _written(low, places, up=False), _written(high, places, up=True)
 
     def _open(self, value: Number, low: Number, high: Number) -> bool:
         if not all(map(math.isfinite, (value, low, high))):

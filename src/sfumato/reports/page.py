@@ -24,6 +24,7 @@ from sfumato.reports.browser import find, print_pdf
 from sfumato.reports.catalogue import LANGUAGES, message, messages
 from sfumato.reports.columns import AnswerColumn, columns_of, described, magnitude, shared_margins
 from sfumato.reports.drawings import Drawing, drawing, paint
+from sfumato.reports.limited import covers
 from sfumato.reports.particulars import asked, particulars
 from sfumato.reports.publication import Draft, Grounds, Publication, standing
 from sfumato.reports.rendering import Markup, render
@@ -72,6 +73,7 @@ class PagePart:
     heading: str
     picture: Drawing | None
     table: Sheet | None
+    covers: str
     meaning: tuple[str, ...]
     drawings: tuple[Drawing | None, ...]
     readers: tuple[tuple[str, tuple[str, ...]], ...]
@@ -212,6 +214,7 @@ def _part(shown: Publication | Draft, language: str) -> PagePart:
         heading=_heading(columns),
         picture=_picture(release, columns, language),
         table=sheet(release, language, most=MOST_ROWS) if columns else None,
+        covers=covers(release, language),
         meaning=tuple(words),
         drawings=tuple(drawing(release, kind, language) for kind in ("people", "noise")),
         readers=tuple(

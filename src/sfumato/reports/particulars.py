@@ -5,6 +5,7 @@ from functools import reduce
 
 from sfumato.core import enclosures
 from sfumato.core.budget import LONGEST_TEXT
+from sfumato.core.cut import cut_of
 from sfumato.core.exact import decimal_up, fraction_text
 from sfumato.core.release import Release, whole
 from sfumato.core.statement import Account, Statement
@@ -83,8 +84,9 @@ def _standing(account: Account, language: str) -> tuple[str, str]:
 
 
 def asked(said: Statement, language: str) -> str:
-    """What was asked, in one line, with the condition spelled out."""
-    return render(described(said).asked, language)
+    """What was asked, in one line, with the condition spelled out and with what a limit leaves of each person."""
+    words, cut = render(described(said).asked, language), cut_of(said.query, said.unit, said.limit).words
+    return words if cut is None else message(language, "page.limited", asked=words, limit=render(cut, language))
 
 
 def protected(unit: Unit, language: str, *, told_by: bool = False) -> str:

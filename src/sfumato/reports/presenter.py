@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, cast  # what a map is asked for, by name
 
 from sfumato.core.columns import ResultColumn
+from sfumato.core.description import Word
 from sfumato.core.foreign import Chart
 from sfumato.core.release import Release
 from sfumato.inference import Figure, figure
@@ -12,6 +13,7 @@ from sfumato.inference.derived import Derived
 from sfumato.reports import page, plots
 from sfumato.reports.explain import explain, explain_figure
 from sfumato.reports.publication import Grounds
+from sfumato.reports.words.rendering import render
 
 __all__ = ["Reports"]
 
@@ -40,6 +42,10 @@ class Reports:
     def html(self, release: Release) -> str:
         """A small table for notebooks."""
         return page.snippet(release)
+
+    def words(self, word: Word, language: str) -> str:
+        """A word of a description in a language."""
+        return render(word, language)
 
     def figure(self, release: Release) -> Figure:
         """The release as a figure that can be computed with."""

@@ -81,7 +81,8 @@ def _heads(release: Release, columns: Sequence[AnswerColumn], language: str) -> 
     heads = []
     for each in columns:
         if each.measured is None:
-            heads.append(Cell(text=each.name if each.figure is not None else column(each.name, language)))
+            name = each.name if each.figure is not None else column(each.name, language)
+            heads.append(Cell(text=name, under=release.limit_words(language)))
         else:
             heads.append(Cell(text=each.name, under=render(each.measured.words, language)))
     ends = [Cell(text=column(end, language)) for end in ("low", "high")]

@@ -5,6 +5,7 @@ from sfumato.core.units import Relation
 from sfumato.reports.amounts import written
 from sfumato.reports.catalogue import message
 from sfumato.reports.columns import columns_of
+from sfumato.reports.limited import covers
 from sfumato.reports.particulars import margins, protected
 from sfumato.reports.rendering import render
 from sfumato.reports.sheet import sheet
@@ -27,4 +28,6 @@ def snippet(release: Release, language: str = "en") -> str:
         margins=margins(release, language),
     )
     table = sheet(release, language, most=MOST_ROWS) if columns_of(release) else None
-    return render("snippet.html", table=table, line=" ".join([line, *view_notes(release, language)]))
+    covered = "" if table is None else covers(release, language)
+    notes = " ".join([line, *view_notes(release, language)])
+    return render("snippet.html", table=table, line=notes, covers=covered)

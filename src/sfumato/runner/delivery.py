@@ -55,6 +55,7 @@ class Folder:
             "dataset": {"name": said.dataset.name, "version": said.dataset.edition},
             "labels": {label: list(column) for label, column in release.labels.items()},
             "columns": columns,
+            "limit": release.limit_words() or None,
             "cost": {"epsilon": str(said.spend.epsilon), "delta": str(said.spend.delta)},
             "identifier": said.identifier,
         }
@@ -82,6 +83,7 @@ class Folder:
             **self._about(name, period, source),
             "labels": {label: list(column) for label, column in labels.items()},
             "columns": shown,
+            "limit": next(iter(columns.values())).limit_words() or None,
             "cost": {"epsilon": "0", "delta": "0"},
             "made_of": [
                 {
@@ -143,10 +145,10 @@ def _json(body: Mapping[str, object]) -> str:
 
 def _ends(ends: Sequence[tuple[Value, Value]] | None) -> dict[str, list[str | float | None] | None]:
     if ends is None:
-        return {"low": None, "high": None}
+        return {"data_low": None, "data_high": None}
     return {
-        "low": [_number(low, toward=-math.inf) for low, _ in ends],
-        "high": [_number(high, toward=math.inf) for _, high in ends],
+        "data_low": [_number(low, toward=-math.inf) for low, _ in ends],
+        "data_high": [_number(high, toward=math.inf) for _, high in ends],
     }
 
 

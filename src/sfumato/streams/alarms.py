@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.cut import Cut
 from sfumato.core.description import Description
 from sfumato.core.exact import Exact, natural
 from sfumato.core.finding import check_fit
@@ -17,7 +18,7 @@ from sfumato.core.units import Relation, Unit
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.inference.derived import Derived
 from sfumato.mechanisms.sparse_vector import SparseVector
-from sfumato.streams.describe import alarms
+from sfumato.streams.describe import alarms, cut_steps
 from sfumato.streams.protected import check_protected
 
 if TYPE_CHECKING:
@@ -106,6 +107,10 @@ class Alarms:
         """What a reader must know of an answer."""
         given = {"drift": self.drift, "threshold": self.threshold, "most": self.alarms}
         return alarms(self, said, watched=self.watched, **given)
+
+    def cut(self, unit: Unit, limit: Limit | None) -> Cut:
+        """What a person does beyond the limit is left out."""
+        return cut_steps(unit, limit)
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """An alarm has no margin."""

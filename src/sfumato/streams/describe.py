@@ -4,8 +4,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
 from sfumato import laws
+from sfumato.core.cut import Cut, person_word
 from sfumato.core.description import Counted, Description, Form, Paragraph, Word, phrase
 from sfumato.core.exact import decimal_up, fraction_text
+from sfumato.core.limits import Limit
 from sfumato.core.query import Mechanism
 from sfumato.core.units import Unit, User
 from sfumato.errors import Unsupported
@@ -17,7 +19,7 @@ from sfumato.streams.noise import SeriesNoise
 if TYPE_CHECKING:
     from sfumato.core.statement import Statement
 
-__all__ = ["alarms", "level_of", "running_total", "slack_of"]
+__all__ = ["alarms", "cut_steps", "level_of", "running_total", "slack_of"]
 
 ROLES = ("unit", "member", "this", "that", "another", "yours", "thing", "several", "trait", "traits", "example", "case")
 ONE_SIDE = Fraction(39, 40)  # each of two noises, so that both hold in 95 of 100
@@ -121,6 +123,19 @@ def alarms(
         counts=False,
         plot="alarms",
     )
+
+
+def cut_steps(unit: Unit, limit: Limit | None) -> Cut:
+    """How a stream is cut where persons are protected: by how much one counts in a step, and in how many steps."""
+    if limit is None:
+        return Cut()
+    words = phrase(
+        "cut.steps",
+        each=f"{limit.rows_per_group:,}",
+        steps=Counted("step", limit.groups),
+        person=person_word(unit),
+    )
+    return Cut(words=words, cuts=True, most=(limit,))
 
 
 def slack_of(mechanism: Mechanism) -> int:

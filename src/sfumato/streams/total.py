@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.cut import Cut
 from sfumato.core.description import Description
 from sfumato.core.exact import natural
 from sfumato.core.finding import check_fit
@@ -18,7 +19,7 @@ from sfumato.errors import InvalidInput
 from sfumato.mechanisms.matrix.steps.pattern import Pattern
 from sfumato.mechanisms.matrix.steps.tree import Tree
 from sfumato.streams.choice import strategy_for
-from sfumato.streams.describe import running_total
+from sfumato.streams.describe import cut_steps, running_total
 from sfumato.streams.noise import SeriesNoise
 from sfumato.streams.protected import check_protected
 
@@ -120,6 +121,10 @@ class RunningTotal:
     def describe(self, said: Statement) -> Description:
         """What a reader must know of an answer."""
         return running_total(self, said, horizon=self.horizon, groups=self.groups, kept=self.kept)
+
+    def cut(self, unit: Unit, limit: Limit | None) -> Cut:
+        """What a person does beyond the limit is left out."""
+        return cut_steps(unit, limit)
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """Not given by the distribution of one measurement."""

@@ -34,9 +34,9 @@ class Reader:
     labels: Mapping[str, tuple[KeyValue, ...]]
     sources: tuple[Release, ...]
 
-    def figure(self, name: str, forms: Sequence[LinearCombination]) -> Figure:
-        """A column that is linear in the noisy numbers."""
-        return Figure(forms=tuple(forms), labels=self.labels, measure=name, sources=self.sources)
+    def figure(self, name: str, forms: Sequence[LinearCombination], *, whole: bool = False) -> Figure:
+        """A column that is linear in the noisy numbers; one that counts is ``whole``."""
+        return Figure(forms=tuple(forms), labels=self.labels, measure=name, sources=self.sources, whole=whole)
 
     def ratio(
         self,

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from math import prod
 
+from sfumato.core.release import interval_names
 from sfumato.errors import InvalidInput
 from sfumato.tables.keys import Keys, KeyValue
 
@@ -30,8 +31,7 @@ def check_grouping(by: Sequence[Keys], names: Sequence[str]) -> None:
         raise InvalidInput("a column can be grouped by once only; nothing was done.")
     if len(set(names)) != len(names):
         raise InvalidInput("two measures have one name; nothing was done.")
-    alone = ["low", "high"]
-    ends = alone if len(names) == 1 else [f"{name}_{end}" for name in names for end in alone]
+    ends = [end for name in names for end in interval_names(name)]
     taken = sorted({*names, *ends} & set(columns))
     if taken:
         raise InvalidInput(

@@ -14,10 +14,13 @@ from sfumato.inference.consistency import Adjusted
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import message
 from sfumato.reports.columns import magnitude
+from sfumato.reports.limited import limit_lines, truth
 from sfumato.reports.plots.labels import clean
 from sfumato.reports.plots.theme import Palette, dressed, palette
 
 __all__ = ["degrees", "reach", "spans_of", "staircase"]
+
+OUTWARD = {"low": False, "least": False, "high": True, "most": True}  # which way the ends of intervals are rounded
 
 STRAIGHT = 100  # more degrees than this are drawn on logarithmic axes unless asked otherwise
 WIDTH, HEIGHT = 600, 280
@@ -66,6 +69,7 @@ def degrees(
         title=message(language, title, dataset=clean(only_release(release).statement.dataset.name)),
         subtitle=[
             _band(release, shown, language),
+            *limit_lines(release, language),
             *_about(release, counts, language),
             *([message(language, "network_plot.foot" if rising else "network_plot.pooled")] if log else []),
             *_apart([each for each in found if each not in shown], language),
@@ -151,7 +155,7 @@ def _rows(shown: Sequence[Class], *, log: bool, at_least: bool) -> tuple[list[Ch
         gap = GAP if each.last is None and not at_least else 0.0
         rows.append(
             {"from": each.first - 0.5 + gap, "to": last + 0.5 + gap, "class": _class(each, at_least=at_least)}
-            | {f"shown_{name}": _written(number) for name, number in _numbers(each).items()}
+            | {f"shown_{name}": _written(number, up=OUTWARD.get(name)) for name, number in _numbers(each).items()}
             | {name: max(number, foot) for name, number in height.items()}
         )
     return rows, foot
@@ -213,7 +217,8 @@ def _apart(left: Sequence[Class], language: str) -> list[str]:
     """Words for what has no place on logarithmic axes: no link, and open ends."""
     words = []
     for each in left:
-        facts = {"value": _written(each.value), "low": _written(each.each[0]), "high": _written(each.each[1])}
+        low, high = _written(each.each[0], up=False), _written(each.each[1], up=True)
+        facts = {"value": _written(each.value), "low": low, "high": high}
         if each.last is None:
             words.append(message(language, "network_plot.apart_more", degree=f"{each.first:,}", **facts))
         elif each.last == 0:
@@ -224,6 +229,7 @@ def _apart(left: Sequence[Class], language: str) -> list[str]:
 def _band(release: Release, shown: Sequence[Class], language: str) -> str:
     """What the band is, with its margins where all numbers have the same."""
     facts = {"numbers": f"{len(shown):,}", "amount": amount(release.statement.spend, language)}
+    facts["truth"] = truth(release, language, "number")
     margins = {(Fraction(each.each[1] - each.value), Fraction(each.joint[1] - each.value)) for each in shown}
     if len(margins) > 1:
         return message(language, "network_plot.degrees_band", **facts)
@@ -244,6 +250,10 @@ def _about(release: Release, counts: DegreeCounts, language: str) -> list[str]:
     return lines
 
 
-def _written(number: float | Fraction) -> str:
-    whole = number == int(number)
-    return (f"{int(number):,}" if whole else f"{float(number):,.1f}").replace("-", "−")
+def _written(number: float | Fraction, *, up: bool | None = None) -> str:
+    """A number with one digit after the point, if it is not whole; the ends of an interval are rounded outward."""
+    if number == int(number):
+        return f"{int(number):,}".replace("-", "−")
+    tenths = Fraction(number) * 10
+    rounded = round(tenths) if up is None else math.ceil(tenths) if up else math.floor(tenths)
+    return f"{rounded / 10:,.1f}".replace("-", "−")

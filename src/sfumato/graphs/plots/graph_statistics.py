@@ -14,6 +14,7 @@ from sfumato.graphs.shape import Shape
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import message, messages
 from sfumato.reports.columns import AnswerColumn, columns_of
+from sfumato.reports.limited import limit_lines, truth
 from sfumato.reports.plots.labels import clean, distinct
 from sfumato.reports.plots.theme import Palette, dressed, palette
 
@@ -83,12 +84,14 @@ def statistics(
     colours, titles = palette(theme), distinct([each.said(language) for each in found])
     lines = [_line(altair, title, each, colours, language) for title, each in zip(titles, found, strict=True)]
     said = given[0].statement
+    held = truth(next((each for each in given if each.limit_cuts()), given[0]), language)
     unit = message(language, f"unit.{said.unit.KIND.removeprefix('unit.')}")
     return dressed(
         altair.vconcat(*lines, spacing=14),
         title=message(language, "network_plot.statistics", dataset=clean(said.dataset.name)),
         subtitle=[
-            message(language, "network_plot.statistics_band", amount=amount(charged(given), language)),
+            message(language, "network_plot.statistics_band", amount=amount(charged(given), language), truth=held),
+            *dict.fromkeys(line for each in given for line in limit_lines(each, language)),
             message(language, "network_plot.protects", unit=unit),
         ],
         language=language,

@@ -1,6 +1,8 @@
 """Shares that were estimated from randomised reports, each as a mark on its interval."""
 
+import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from sfumato.core.budget import Budget
@@ -61,7 +63,7 @@ def shares(
             "low": float(found.low[place]),
             "high": float(found.high[place]),
             "shown": _percent(found.estimates[place]),
-            "within": f"{_percent(found.low[place])} … {_percent(found.high[place])}",
+            "within": f"{_percent(found.low[place], up=False)} … {_percent(found.high[place], up=True)}",
         }
         | ({} if against is None else {"against": float(against[place])})
         for place, name in enumerate(names)
@@ -97,6 +99,7 @@ def shares(
         subtitle=[
             message(language, band, reports=f"{found.reports:,}"),
             message(language, price, one=one, all=total),
+            *([] if found.fits else [message(language, "local_plot.shares_unfit")]),
             *([] if against is None else [message(language, "local_plot.shares_against")]),
         ],
         language=language,
@@ -105,5 +108,8 @@ def shares(
     )
 
 
-def _percent(share: float) -> str:
-    return f"{float(share):.1%}".replace("-", "−")
+def _percent(share: float, *, up: bool | None = None) -> str:
+    """A share in per cent; the ends of an interval are rounded outward."""
+    steps = Fraction(float(share)) * 1000
+    rounded = round(steps) if up is None else math.ceil(steps) if up else math.floor(steps)
+    return f"{rounded / 10:.1f}%".replace("-", "−")

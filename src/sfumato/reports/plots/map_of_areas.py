@@ -13,6 +13,7 @@ from sfumato.errors import InvalidInput
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import message
 from sfumato.reports.columns import AnswerColumn, magnitude, one_of
+from sfumato.reports.limited import covers_lines, truth
 from sfumato.reports.plots.areas import Area, areas_of
 from sfumato.reports.plots.labels import clean, listing
 from sfumato.reports.plots.theme import Palette, dressed, palette
@@ -70,7 +71,13 @@ def choropleth(
         altair.hconcat(*panels, spacing=36).resolve_scale(color="independent"),
         title=message(language, "map.title", **facts),
         subtitle=[
-            message(language, "plot.figure_apart", amount=amount(release.statement.spend, language)),
+            message(
+                language,
+                "plot.figure_apart",
+                amount=amount(release.statement.spend, language),
+                truth=truth(release, language),
+            ),
+            *covers_lines(release, language),
             *_notes(blank, absent, language),
         ],
         language=language,

@@ -12,6 +12,7 @@ from sfumato.errors import InvalidInput
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import message
 from sfumato.reports.columns import AnswerColumn, drawable, magnitude, plain, shared_margins
+from sfumato.reports.limited import covers_lines, truth
 from sfumato.reports.plots.labels import clean, distinct, labels_of, listing
 from sfumato.reports.plots.theme import Palette, dressed, palette
 from sfumato.reports.view_notes import view_notes
@@ -221,7 +222,8 @@ def _title(release: Release, chosen: Sequence[AnswerColumn], keys: Sequence[str]
 
 def _subtitle(release: Release, chosen: Sequence[AnswerColumn], shown: int, language: str) -> list[str]:
     said, numbers = release.statement, len(chosen[0].values)
-    facts = {"amount": amount(said.spend, language), "numbers": f"{numbers:,}"}
+    held = truth(release, language, "count" if said.query.measure is not None else "figure")
+    facts = {"amount": amount(said.spend, language), "numbers": f"{numbers:,}", "truth": held}
     shared = shared_margins(release)
     if shared is None:
         lines = [message(language, "plot.figure_apart", **facts)]
@@ -232,7 +234,7 @@ def _subtitle(release: Release, chosen: Sequence[AnswerColumn], shown: int, lang
     lines += view_notes(release, language)
     if shown < numbers:
         lines.append(message(language, "plot.first", shown=f"{shown:,}", numbers=f"{numbers:,}"))
-    return lines
+    return [*lines, *covers_lines(release, language)]
 
 
 def _in_panels(look: _Look, rows: Sequence[ChartRow], panels: list[str]) -> Chart:

@@ -10,7 +10,8 @@ from fractions import Fraction
 
 from sfumato.accounting.filter_cost import filter_cost
 from sfumato.core.budget import Budget
-from sfumato.core.description import Counted, Description, Form, Listed, OneLine, Word, phrase
+from sfumato.core.cut import cut_of
+from sfumato.core.description import Counted, Description, Form, Joined, Listed, OneLine, Word, phrase
 from sfumato.core.exact import non_negative
 from sfumato.core.guarantees import Approximate, Guarantee, Pure
 from sfumato.core.limits import Limit
@@ -83,7 +84,8 @@ class Facts:
     None for a model, and where numbers err differently: then ``spans`` says how exact each column is, and ``joint``
     within what all numbers lie at once, where a release says so. ``cut_differently`` says that the sources of a derived
     figure have different limits. ``lost`` is what a fresh one counts against the filter of the account, where it has
-    one. ``vouched`` names the datasets of which the steward says that each row depends on one unit only.
+    one. ``vouched`` names the datasets of which the steward says that each row depends on one unit only. ``cut`` says
+    what of one person counts, ``cuts`` whether a limit can cut something off.
     """
 
     description: Description
@@ -100,6 +102,8 @@ class Facts:
     cut_differently: bool = False
     lost: Fraction | None = None
     vouched: tuple[str, ...] = ()
+    cut: Word | None = None
+    cuts: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.guarantee, Pure | Approximate):
@@ -131,6 +135,8 @@ class Facts:
             joint=joint,
             repeated=release.repeated,
             lost=_lost(said),
+            cut=cut_of(said.query, said.unit, said.limit).words,
+            cuts=release.limit_cuts(),
             vouched=tuple(dataset.name for dataset in said.derived),
         )
 
@@ -168,6 +174,8 @@ class Facts:
             account=last.account,
             margins=margins,
             vouched=tuple(dict.fromkeys(dataset.name for each in said for dataset in each.derived)),
+            cut=_cut(said),
+            cuts=any(release.limit_cuts() for release in releases),
         )
 
 
@@ -213,6 +221,13 @@ def guarantee_of(spent: Budget) -> Pure | Approximate:
     if spent.delta == 0:
         return Pure(epsilon=spent.epsilon)
     return Approximate(epsilon=spent.epsilon, delta=spent.delta)
+
+
+def _cut(said: Iterable[Statement]) -> Word | None:
+    """What of one person counts at the most in the releases that a figure was computed from."""
+    cut = [cut_of(each.query, each.unit, each.limit).words for each in said]
+    words = [word for place, word in enumerate(cut) if word is not None and word not in cut[:place]]
+    return Joined("cut.several", tuple(words)) if words else None
 
 
 def _lost(said: Statement) -> Fraction | None:

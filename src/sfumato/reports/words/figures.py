@@ -113,6 +113,7 @@ def _described(facts: Facts, language: str) -> dict[str, str]:
     """What was released: how many numbers, of what, and the figures that the description brings."""
     description = facts.description
     shown = {"data": render(dataset_words(facts.dataset), language), **_rendered(description.figures, language)}
+    shown["truth"] = message(language, "truth.figure_limited" if facts.cuts else "truth.figure")
     if description.form not in (Form.MODEL, Form.FOUND, Form.TOP):
         item = "point" if description.form is Form.CURVE else "number"
         shown["numbers"] = counted(language, item, description.numbers)
@@ -123,6 +124,9 @@ def _described(facts: Facts, language: str) -> dict[str, str]:
             if description.measure not in messages(language):
                 raise Unsupported(f"there are no words yet for {description.measure!r}; no text was made.")
             shown["measure"] = message(language, description.measure, **shown)
+            if facts.cut is not None:
+                limit = render(facts.cut, language)
+                shown["measure"] = message(language, "measure.limited", measure=shown["measure"], limit=limit)
     if description.columns:
         shown["columns"] = " × ".join(one_line(column) for column in description.columns)
     if facts.joint is not None:

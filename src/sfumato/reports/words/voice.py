@@ -13,8 +13,8 @@ __all__ = ["Voice", "paragraph"]
 class Voice:
     """A language and the figures it may use.
 
-    >>> Voice(language="zh", figures={"margin": "6"}).say("accuracy.one")
-    '若这样重复发布 100 次，平均至少有 95 次，该数字与限额内的准确值相差不超过 ±6。'
+    >>> Voice(language="zh", figures={"margin": "6", "truth": "准确值"}).say("accuracy.one")
+    '若这样重复发布 100 次，平均至少有 95 次，该数字与准确值相差不超过 ±6。'
     """
 
     language: str

@@ -12,6 +12,7 @@ from sfumato.inference.derived import Derived
 from sfumato.reports.amounts import amount
 from sfumato.reports.catalogue import counted, message
 from sfumato.reports.columns import CONFIDENCE, described
+from sfumato.reports.limited import limit_lines, truth
 from sfumato.reports.particulars import protected
 from sfumato.reports.plots.labels import clean
 from sfumato.reports.plots.theme import Palette, dressed, palette
@@ -117,6 +118,7 @@ def series(
         title=title,
         subtitle=[
             _band(given, found, language),
+            *limit_lines(given, language),
             *([] if isinstance(given, Derived) else [_protects(given, language)]),
             *([message(language, "stream_plot.smoothed_bias")] if getattr(given, "biased", False) else []),
             *([message(language, "stream_plot.then")] if then is not None else []),
@@ -196,7 +198,7 @@ def lines(
     tips = [
         altair.Tooltip("step:Q", title=message(language, "stream_plot.step"), format=",d"),
         *(
-            altair.Tooltip(f"{name}:Q", title=message(language, words), format=",.6~g")
+            altair.Tooltip(f"{name}:Q", title=message(language, words), format=",.9~g")
             for name, words in (
                 ("value", "plot.value"),
                 ("low", "column.low"),
@@ -239,11 +241,12 @@ def _both(found: DrawnSeries, later: DrawnSeries | None) -> tuple[float, float]:
 def _band(given: Release | Derived, found: DrawnSeries, language: str) -> str:
     numbers = f"{found.numbers:,}"
     if isinstance(given, Derived):
-        return message(language, getattr(given, "covers", "stream_plot.exact_band"), numbers=numbers)
-    spent = amount(given.statement.spend, language)
+        words = getattr(given, "covers", "stream_plot.exact_band")
+        return message(language, words, numbers=numbers, truth=truth(given, language, "number"))
+    facts = {"amount": amount(given.statement.spend, language), "truth": truth(given, language, "total")}
     if found.numbers == 1:
-        return message(language, "stream_plot.series_band_one", amount=spent)
-    return message(language, "stream_plot.series_band", numbers=numbers, amount=spent)
+        return message(language, "stream_plot.series_band_one", **facts)
+    return message(language, "stream_plot.series_band", numbers=numbers, **facts)
 
 
 def _unit(release: Release, language: str) -> str:

@@ -41,7 +41,7 @@ class PersonCount(Measure):
 
     def estimate(self, reader: Reader) -> Derived:
         """The number itself."""
-        return reader.figure(self.name, reader.counts(*self.needs))
+        return reader.figure(self.name, reader.counts(*self.needs), whole=True)
 
     def margin(self, preview: ErrorPreview) -> Fraction:
         """Of one noise."""

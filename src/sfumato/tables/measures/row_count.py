@@ -47,7 +47,7 @@ class RowCount(Measure):
 
     def estimate(self, reader: Reader) -> Derived:
         """All parts together."""
-        return reader.figure(self.name, reader.counts(*self.needs))
+        return reader.figure(self.name, reader.counts(*self.needs), whole=True)
 
     def margin(self, preview: ErrorPreview) -> Fraction:
         """Of as many noises as there are parts."""

@@ -6,7 +6,8 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
-from sfumato.core.description import Description
+from sfumato.core.cut import Cut, cut_by, person_word
+from sfumato.core.description import Description, phrase
 from sfumato.core.exact import natural
 from sfumato.core.finding import check_numbers
 from sfumato.core.limits import Limit
@@ -128,6 +129,16 @@ class Aggregate:
     def describe(self, said: Statement) -> Description:
         """What a reader must know of an answer."""
         return describe.aggregate(said, self.measures, by=self.by, where=self.where, number=self.number)
+
+    def cut(self, unit: Unit, limit: Limit | None) -> Cut:
+        """What a person has above the limit is left out or scaled down; persons who are counted are not cut by rows."""
+        rows = (unit, self.where, self.by, self.joins)
+        if self.number is not None:
+            return Cut(words=phrase("cut.mean", person=person_word(unit)) if limit else None, rows=rows)
+        persons = all(block.reach.once for block in self.blocks)
+        whole = all(measure.counts for measure in self.measures)
+        counted = None if persons else "row" if whole else "worth"
+        return cut_by(unit, limit, cells=self.cells, counted=counted, rows=rows)
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """The margin to expect of each measure, in groups of ``rows`` rows; without rows, of those that need none."""

@@ -6,11 +6,12 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
-from sfumato.core.description import Description
+from sfumato.core.cut import Cut, person_word
+from sfumato.core.description import Counted, Description, phrase
 from sfumato.core.finding import Finding
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, DrawnMechanism, Law
-from sfumato.core.release import Release
+from sfumato.core.release import Release, interval_names
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.statement import Statement
 from sfumato.core.units import Relation, Unit
@@ -49,11 +50,11 @@ class PartitionSelection:
     joins: tuple[Step, ...] = ()
 
     def __post_init__(self) -> None:
-        taken = {"persons", "persons_low", "persons_high"}
+        taken = {"persons", *interval_names("persons")}
         if not self.over or len(set(self.over)) != len(self.over) or taken & set(self.over):
             raise InvalidInput(
-                "keys are found in one column or several different ones, none of them called persons, persons_low or "
-                "persons_high, which the answer has; nothing was done."
+                "keys are found in one column or several different ones, none of them called persons, persons_data_low "
+                "or persons_data_high, which the answer has; nothing was done."
             )
 
     @property
@@ -135,6 +136,14 @@ class PartitionSelection:
             yield Finding(field="statement.mechanism.kind", problem=f"must be {wanted.KIND} for this query")
         if isinstance(said.mechanism, NoisyThreshold) and not all(v >= said.mechanism.threshold for v in said.values):
             yield Finding(field="statement.values", problem="must not lie below the threshold")
+
+    def cut(self, unit: Unit, limit: Limit | None) -> Cut:
+        """Of each person at most as many keys count as the limit has groups, each of them once."""
+        rows = (unit, self.where, self.over, self.joins)
+        if limit is None:
+            return Cut(rows=rows)
+        words = phrase("cut.values", values=Counted("value", limit.groups), person=person_word(unit))
+        return Cut(words=words, cuts=True, rows=rows, most=(limit.groups,))
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """Which keys are found depends on the data."""

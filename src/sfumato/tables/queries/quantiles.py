@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.cut import Cut, cut_by
 from sfumato.core.description import Description
 from sfumato.core.finding import Finding, check_numbers
 from sfumato.core.limits import Limit
@@ -135,6 +136,10 @@ class Quantiles:
             yield Finding(field="statement.values", problem="must be places on the query's lattice")
         elif not all(list(group) == sorted(group) for group in groups):
             yield Finding(field="statement.values", problem="must not fall from one quantile to the next")
+
+    def cut(self, unit: Unit, limit: Limit | None) -> Cut:
+        """Rows above the limit do not count."""
+        return cut_by(unit, limit, cells=self.cells, rows=(unit, self.where, self.by, self.joins))
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """The error of a quantile depends on how densely the values lie; only its rank is bounded beforehand."""

@@ -1,0 +1,42 @@
+"""What the figures of a release are figures of, and what their intervals cover: said wherever they are shown."""
+
+from typing import Protocol
+
+from sfumato.reports.catalogue import message
+from sfumato.reports.words.voice import paragraph
+
+__all__ = ["covers", "covers_lines", "limit_lines", "truth"]
+
+
+class Limited(Protocol):
+    """A release, or what was computed from releases."""
+
+    def limit_words(self, language: str = "en") -> str:
+        """What of one person counts; empty where all of it does."""
+        ...
+
+    def limit_cuts(self) -> bool:
+        """Whether a limit can have cut something off."""
+        ...
+
+
+def truth(shown: Limited, language: str, noun: str = "figure") -> str:
+    """What an interval holds: the exact figure of these data, or where a limit can cut, that under the limit."""
+    return message(language, f"truth.{noun}_limited" if shown.limit_cuts() else f"truth.{noun}")
+
+
+def covers_lines(shown: Limited, language: str) -> list[str]:
+    """What of one person counts at the most, where a limit can cut, and what is not in the intervals."""
+    limit = shown.limit_words(language)
+    counted = [message(language, "cut.counted", limit=limit)] if limit else []
+    return [*counted, message(language, "cut.covers_limited" if shown.limit_cuts() else "cut.covers")]
+
+
+def limit_lines(shown: Limited, language: str) -> list[str]:
+    """The same where a limit can cut; nothing else."""
+    return covers_lines(shown, language) if shown.limit_cuts() else []
+
+
+def covers(shown: Limited, language: str) -> str:
+    """The same as one paragraph."""
+    return paragraph(covers_lines(shown, language), language)
