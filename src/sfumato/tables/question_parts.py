@@ -13,7 +13,11 @@ from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys
 from sfumato.tables.measures import MEASURES
 from sfumato.tables.queries.aggregate import Aggregate
+from sfumato.tables.queries.contributions import Contributions
 from sfumato.tables.queries.count import Count
+from sfumato.tables.queries.layered_count import LayeredCount
+from sfumato.tables.queries.limit_suggestion import LimitSuggestion
+from sfumato.tables.queries.magnitudes import Magnitudes
 from sfumato.tables.queries.marginals import Marginals
 from sfumato.tables.queries.partition_selection import PartitionSelection
 from sfumato.tables.queries.quantiles import Quantiles
@@ -21,7 +25,18 @@ from sfumato.tables.queries.top import TopGroups
 
 __all__ = ["TABLE_QUERIES", "TableQuery", "check_parts"]
 
-TableQuery = Count | Aggregate | Quantiles | PartitionSelection | TopGroups | Marginals
+TableQuery = (
+    Count
+    | Aggregate
+    | Quantiles
+    | PartitionSelection
+    | TopGroups
+    | Marginals
+    | Contributions
+    | LimitSuggestion
+    | Magnitudes
+    | LayeredCount
+)
 TABLE_QUERIES: tuple[type[TableQuery], ...] = get_args(TableQuery)
 PARTS = frozenset((*TABLE_QUERIES, Dataset, Join, Keys, Clamped, *MEASURES, *EXPRESSIONS))
 PLAIN = frozenset((str, int, bool, Fraction, NoneType, Operator, Part, Sign, Type))

@@ -2,14 +2,14 @@
 
 import secrets
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from datetime import date
-from fractions import Fraction
 from pathlib import Path
 from typing import TypeGuard
 
 from sfumato.core.deprecation import renamed
-from sfumato.core.exact import Exact, natural, rational
+from sfumato.core.exact import Exact, natural
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, Query, ReleasedQuery
 from sfumato.core.stored import Stored
@@ -17,6 +17,7 @@ from sfumato.core.units import Family, Relation, Unit, User
 from sfumato.engines.sources import Source, check_derived
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.gate.setting import Setting
+from sfumato.tables.clamped import range_of
 from sfumato.tables.contribution import contribution
 from sfumato.tables.execution import Beside, check_columns, exact_numbers
 from sfumato.tables.keys import KeyValue, keys_of
@@ -46,6 +47,7 @@ class TableStore:
         self._holdings: dict[Dataset, _Holding] = {}
         self._public: dict[Dataset, PublicTable] = {}
         self._secret = secrets.token_hex(16)
+        self._given: Limit | None = None
 
     @renamed(number="n_units")
     def declare(
@@ -66,10 +68,11 @@ class TableStore:
         A file is not opened; a data frame is taken over as it is now. Nothing is counted and nothing is spent.
 
         ``version`` is a label of yours for this state of the data (a random one if you give none). ``limit`` says how
-        much of each person counts and is enforced. ``keys`` lists, for each column to group by, all its values;
-        ``bounds`` gives, for each column to sum, the public range that its values are held to. ``n_units`` is how many
-        units there are, where that is public: under *replace*, and used where every unit counts as one row. A
-        ``schema`` says all this at once; what is given beside it takes its place.
+        much of each person counts and is enforced; questions that add up rows of persons need one, here or from
+        :meth:`Table.with_limit`. ``keys`` lists, for each column to group by, all its values; ``bounds`` gives, for
+        each column to sum, the public range that its values are held to. ``n_units`` is how many units there are, where
+        that is public: under *replace*, and used where every unit counts as one row. A ``schema`` says all this at
+        once; what is given beside it takes its place.
 
         Rows must be stored ones, with row-wise steps on them at most. A view, a query or a lazy frame that cannot be
         shown to be row-wise is refused. With ``derived=True`` it is taken: then you, the steward, vouch that each row
@@ -102,9 +105,10 @@ class TableStore:
                 f"{name!r} version {version!r} is declared already, and stored answers would be mixed with those of "
                 "other rows. Nothing was done. Give the new state of the data a new version."
             )
-        ranges = {column: _range(column, pair) for column, pair in (bounds or {}).items()}
+        ranges = {column: range_of(column, pair) for column, pair in (bounds or {}).items()}
         declared = {column: keys_of(column, values) for column, values in (keys or {}).items()}
-        contribution(self._unit, limit)  # refuses a unit or a limit that does not fit rows
+        if limit is not None or not isinstance(self._unit, User | Family):  # else questions that need one ask for it
+            contribution(self._unit, limit)  # refuses a unit or a limit that does not fit rows
         if n_units is not None and self._unit.relation is not Relation.REPLACE:
             raise Refused(
                 "the number of units is secret under add/remove, and saying it would undo that. Nothing was done. "
@@ -112,11 +116,16 @@ class TableStore:
             )
         if n_units is not None:
             natural(n_units, "n_units")
-        single = limit is None or (limit.groups, limit.rows_per_group) == (1, 1)
+        single = not isinstance(self._unit, User | Family) or limit == Limit(groups=1, rows_per_group=1)
         source = Source(data, types, derived=derived, unit=_told_by(self._unit))
         self._holdings[dataset] = _Holding(source=source, limit=limit, n_units=n_units)
         return Table(
-            gate=self._setting.gate, dataset=dataset, keys=declared, bounds=ranges, n_units=n_units if single else None
+            gate=self._setting.gate,
+            dataset=dataset,
+            keys=declared,
+            bounds=ranges,
+            n_units=n_units if single else None,
+            limit=limit,
         )
 
     def public(self, data: object, *, name: str | None = None, version: str = "1") -> PublicTable:
@@ -164,9 +173,18 @@ class TableStore:
                 "read and nothing was spent. Declare n_units=… with the table."
             )
 
+    def limited(self, limit: Limit) -> "TableStore":
+        """The same tables, of which another limit than the declared one holds for the table that is asked."""
+        contribution(self._unit, limit)  # refuses a unit that has no limit
+        other = copy(self)
+        other._given = limit
+        return other
+
     def limit(self, query: TableQuery) -> Limit | None:
-        """How much of each person counts."""
-        return self._holdings[query.dataset].limit
+        """How much of each person counts; None where all of it does, each person once."""
+        if getattr(query, "UNLIMITED", False):
+            return None
+        return self._holdings[query.dataset].limit if self._given is None else self._given
 
     def private(self, query: TableQuery) -> list[Dataset]:
         """The private datasets that a query reads."""
@@ -186,7 +204,7 @@ class TableStore:
 
     def read(self, query: TableQuery) -> object:
         """Add up in the engine. Sensitive: the result is exact."""
-        limit = self._holdings[query.dataset].limit
+        limit = self.limit(query)
         return exact_numbers(query, self._beside(query), unit=self._unit, limit=limit, secret=self._secret)
 
     def _check_known(self, dataset: Dataset, known: bool) -> None:  # noqa: FBT001 - reads as one sentence
@@ -207,13 +225,3 @@ class TableStore:
 def _told_by(unit: Unit) -> tuple[str, ...]:
     """The column that identifies units, where there is one."""
     return (unit.column,) if isinstance(unit, User | Family) else ()
-
-
-def _range(column: str, pair: tuple[Exact, Exact]) -> tuple[Fraction, Fraction]:
-    if not isinstance(pair, tuple | list) or len(pair) != 2:
-        raise InvalidInput(f"the bounds of {column!r} are not a pair; nothing was done. Give (low, high).")
-    lower, upper = pair
-    low, high = rational(lower, f"lower bound of {column!r}"), rational(upper, f"upper bound of {column!r}")
-    if low > high:
-        raise InvalidInput(f"the bounds of {column!r} are the wrong way round; nothing was done. Give (low, high).")
-    return low, high
