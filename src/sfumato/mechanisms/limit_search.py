@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LimitSearch"]
 
+FIRST = Fraction(13, 20)  # of ε for the noise of the threshold, which all comparisons of a walk share
 PERSONS, NOISE = 4, 5  # of 1/ε for the planned questions, and of 1/ε for the search: docs/proofs/choosing_limits.md
 
 
@@ -69,7 +70,9 @@ class LimitSearch:
         below which the walk's own noise decides.
         """
         each = positive(epsilon, "epsilon") / max(1, len(candidates))
-        walk = SparseVector.calibrated(sensitivity=sensitivity, alarms=1, epsilon=each, monotone=True)
+        walk = SparseVector(
+            sensitivity=sensitivity, alarms=1, first=FIRST * each, each=(1 - FIRST) * each, monotone=True
+        )
         planned = [positive(amount, "spend") for amount in spend]
         return cls(
             candidates=tuple(tuple(listed) for listed in candidates),

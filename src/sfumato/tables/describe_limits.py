@@ -42,7 +42,7 @@ def contributions(said: "Statement", *, most: int, by: Sequence[Keys], where: Ex
         asked=_asked(f"page.contributions{grouped}", where),
         columns=tuple(said.query.labels()),
         measure=f"measure.contributions{grouped}",
-        figures={"keys": _columns(by), "most": f"{most:,}", **_condition(where)},
+        figures={**_keys(by), "most": f"{most:,}", **_condition(where)},
         paragraphs={"what": (("what.table", *_where(where)),), "limits": (("limit.contributions",),)},
     )
 
@@ -99,8 +99,8 @@ def magnitudes(
         figures={
             "value": OneLine(value(of.value)),
             "most": plain(of.high),
-            "low": plain(low),
-            "high": plain(high),
+            "bound_low": plain(low),
+            "bound_high": plain(high),
             **_condition(where),
         },
         paragraphs={
@@ -136,7 +136,7 @@ def layered_count(
     return Description(
         form=Form.TABLE if by else Form.NUMBERS,
         numbers=numbers,
-        asked=_asked(f"page.uncut{grouped}", where, **figures, keys=_columns(by)),
+        asked=_asked(f"page.uncut{grouped}", where, **figures, **_keys(by)),
         columns=tuple(keys.column for keys in by),
         measure="measure.of" if where is None else "measure.of_where",
         figures={**figures, "measures": Listed(listed), **_condition(where)},
@@ -147,8 +147,8 @@ def layered_count(
     )
 
 
-def _columns(by: Sequence[Keys]) -> str:
-    return " × ".join(keys.column for keys in by)
+def _keys(by: Sequence[Keys]) -> dict[str, Word]:
+    return {"keys": " × ".join(keys.column for keys in by)} if by else {}
 
 
 def _condition(where: Expression | None) -> dict[str, Word]:

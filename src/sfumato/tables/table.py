@@ -465,8 +465,8 @@ class Table:
         """Ask for a limit that makes the error small: what it cuts and the noise that it needs, both together.
 
         ``spend`` is the ε that each question gets that you plan to ask under the limit, or a list of them; ``most`` is
-        the largest limit that is considered. Of a grouped table groups and rows in each are chosen. Release it with
-        about 2/5 of all you have where one question follows, and with about a sixth where ten do; then ask under it:
+        the largest limit that is considered. Of a grouped table groups and rows in each are chosen. Give it about as
+        much ε as the question where one follows, and a sixth of everything where ten do; then ask under it:
         ``table.with_limit(release)``.
 
         Guarantee: a sparse vector over counts of persons above each limit, which one person moves by 1, all in one

@@ -26,7 +26,7 @@ from sfumato.mechanisms.advisor import least_noise
 from sfumato.tables import describe_limits
 from sfumato.tables.contribution import Move, Reach, contribution, joint_reach
 from sfumato.tables.grouping import cells_of, check_grouping, check_size, labels_of
-from sfumato.tables.joins import Join
+from sfumato.tables.joins import Join, check_joins
 from sfumato.tables.keys import Keys, KeyValue
 
 __all__ = ["LayeredCount"]
@@ -69,11 +69,6 @@ class LayeredCount:
         share = probability(self.share, "share")
         if share in (0, 1) or share.denominator > FINEST:
             raise InvalidInput(f"share must be above 0 and below 1, in parts of at most {FINEST}; nothing was done.")
-        if any(not join.public for join in self.joins):
-            raise Refused(
-                "rows of a private join are cut on both sides before they meet, so no count of them is uncut. Nothing "
-                "was read and nothing was spent. Leave uncut_to out, or the join."
-            )
         check_grouping(self.by, self.names)
         check_size(self.size)
 
@@ -121,6 +116,12 @@ class LayeredCount:
         >>> asked.sensitivity(user("id", relation="add/remove"), Limit(groups=1, rows_per_group=3)).l1
         L1(value=Fraction(12, 1))
         """
+        check_joins(self.joins, unit)
+        if any(not join.public for join in self.joins):
+            raise Refused(
+                "rows of a private join are cut on both sides before they meet, so no count of them is uncut. Nothing "
+                "was read and nothing was spent. Leave uncut_to out, or the join."
+            )
         if isinstance(unit, Record):
             raise Refused("under the record unit every row counts and nothing is cut; nothing was done. Ask count().")
         given = contribution(unit, limit, self.joins)
