@@ -497,9 +497,9 @@ class Table:
         a public fact.
 
         >>> import pyarrow as pa, sfumato as sf
-        >>> vault = sf.Vault(unit=sf.user("id", relation="add/remove"), budget=sf.Budget(epsilon=9), name="trial")
+        >>> vault = sf.Vault(unit=sf.user("id", relation="add/remove"), budget=sf.Budget(epsilon=99), name="trial")
         >>> stays = vault.table(pa.table({"id": list(range(200)), "cost": [900.0] * 200}), name="stays", version="1")
-        >>> suggested = stays.suggest_bounds("cost", most=65536).release(epsilon=1)
+        >>> suggested = stays.suggest_bounds("cost", most=65536).release(epsilon=50)
         >>> tuple(map(int, stays.with_bounds(cost=suggested).bounds["cost"]))
         (0, 1024)
         """

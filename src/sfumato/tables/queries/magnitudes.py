@@ -31,7 +31,7 @@ __all__ = ["Magnitudes"]
 
 HALF = 2**29  # lattice steps from 0 to the declared maximum
 SIGNS = ("positive", "negative", "both")
-DOUBT = Fraction(1, 20)
+DOUBT = Fraction(1, 100)  # that a bin where nobody is stands out, and makes bounds far too wide
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +123,7 @@ class Magnitudes:
         """The bounds that an answer suggests: post-processing.
 
         On each side of 0 the top of the highest bin whose count stands out from the noise of all: where nobody is,
-        none does in 95 of 100 releases. A side without such a bin ends at 0; where no bin stands out at all, nothing
+        none does in 99 of 100 releases. A side without such a bin ends at 0; where no bin stands out at all, nothing
         is known, and the declared range is given.
         """
         least = said.law.margin(1 - 2 * DOUBT / self.size)
