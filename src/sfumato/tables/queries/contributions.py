@@ -43,7 +43,6 @@ class Contributions:
 
     KIND: ClassVar[str] = "query.contributions"
     VERSION: ClassVar[int] = 1
-    COMPARED: ClassVar[str] = "comparison.counts"
     ANSWERED_BY: ClassVar[tuple[str, ...]] = ANY_NOISE
     UNLIMITED: ClassVar[bool] = True
     dataset: Dataset

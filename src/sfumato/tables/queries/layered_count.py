@@ -31,7 +31,7 @@ from sfumato.tables.keys import Keys, KeyValue
 
 __all__ = ["LayeredCount"]
 
-MOST_ROWS = 10**6
+MOST_ROWS = 10**5
 FINEST = 1000
 
 

@@ -142,7 +142,8 @@ def half_doublings(most: int) -> tuple[int, ...]:
     >>> half_doublings(20)
     (1, 2, 3, 4, 6, 8, 11, 16, 20)
     """
-    found, power = [], 0
+    found: list[int] = []
+    power = 0
     while (root := (isqrt(4 << power) + 1) // 2) < most:  # √(2^power), rounded
         if not found or root > found[-1]:
             found.append(root)
