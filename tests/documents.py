@@ -20,10 +20,13 @@ from sfumato.errors import SfumatoError
 from sfumato.graphs.block_models import canonical
 from sfumato.graphs.queries.blocks import BlockEdges, cells_of
 from sfumato.graphs.shape import Shape
-from sfumato.mechanisms import ChosenCap, Ladder, Ladders, NoisyLocalSensitivity
+from sfumato.mechanisms import ChosenCap, Ladder, Ladders, LimitSearch, NoisyLocalSensitivity
 from sfumato.mechanisms.matrix import Matrix
 from sfumato.reports.declarations import DECLARATIONS
+from sfumato.tables.clamped import Clamped
 from sfumato.tables.keys import Keys
+from sfumato.tables.queries.layered_count import LayeredCount
+from sfumato.tables.queries.magnitudes import Magnitudes
 from sfumato.tables.queries.marginals import Marginals
 from sfumato.tables.queries.top import TopGroups
 from tests.learning import documents as learning
@@ -150,6 +153,33 @@ def chosen_cap(draw: st.DrawFn) -> ChosenCap:
     )
 
 
+@st.composite
+def layered_count(draw: st.DrawFn) -> LayeredCount:
+    """Rows above a limit."""
+    rest = {name: draw(strategy(hint, 1)) for name, hint in typing.get_type_hints(LayeredCount).items() if name in MORE}
+    within, share = draw(st.integers(1, 50)), Fraction(draw(st.integers(1, 9)), 10)
+    by = draw(st.lists(keys(), max_size=2, unique_by=lambda it: it.column).map(tuple))
+    return LayeredCount(within=within, uncut_to=within + draw(st.integers(1, 90)), share=share, by=by, **rest)
+
+
+@st.composite
+def magnitudes(draw: st.DrawFn) -> Magnitudes:
+    """A value on both sides of 0."""
+    rest = {name: draw(strategy(hint, 1)) for name, hint in typing.get_type_hints(Magnitudes).items() if name in MORE}
+    high = draw(EPSILONS)
+    of = Clamped(value=draw(strategy(Value, 0)), low=-high, high=high)
+    return Magnitudes(of=of, octaves=draw(st.integers(1, 26)), **rest)
+
+
+@st.composite
+def limit_search(draw: st.DrawFn) -> LimitSearch:
+    """Candidates that rise, in one list or two."""
+    several = st.sets(st.integers(1, 1000), min_size=1, max_size=4).map(lambda some: tuple(sorted(some)))
+    candidates = draw(st.lists(several, min_size=1, max_size=2))
+    spend = [draw(EPSILONS) for _ in candidates]
+    return LimitSearch.calibrated(candidates=candidates, epsilon=draw(EPSILONS), spend=spend)
+
+
 EPSILONS = st.fractions(min_value=Fraction(1, 1000), max_value=1000, max_denominator=10**6)
 NODES = st.integers(4, 12) | st.integers(4, 10**6)
 LEAVES = st.none() | st.integers(2, 3)
@@ -169,6 +199,9 @@ RARE: dict[str, st.SearchStrategy[Any]] = {
     "keys": keys(),
     "query.top": top(),
     "query.marginals": marginals(),
+    "query.layered_count": layered_count(),
+    "query.magnitudes": magnitudes(),
+    "mechanism.limit_search": limit_search(),
     "graph.shape": st.builds(Shape, nodes=NODES | st.integers(1, 3), directed=st.booleans())
     | st.builds(Shape, nodes=st.none(), directed=st.booleans(), listed=st.booleans()),
     "query.block_edges": block_edges(),

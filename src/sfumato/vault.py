@@ -16,8 +16,9 @@ from sfumato.core.data_kind import DataStore, kinds
 from sfumato.core.exact import Exact
 from sfumato.core.interrupts import check_outside
 from sfumato.core.ledger import AccountLedger
+from sfumato.core.limits import Limit
 from sfumato.core.query import Query, check_name
-from sfumato.core.question import Preview
+from sfumato.core.question import Gate, Preview
 from sfumato.core.release import Release
 from sfumato.core.signature import SigningKey
 from sfumato.core.units import Unit
@@ -175,6 +176,10 @@ class Vault:
     def public_key(self) -> str:
         """The public half of the key that signs certificates, as text to be handed around."""
         return self._notary.key.public_text
+
+    def limited(self, limit: Limit) -> Gate:
+        """The same data under another limit than the declared one, which a table's ``with_limit`` asks for."""
+        return self._gate.limited(limit)
 
     def preview(
         self, query: Query, spend: Budget, *, confidence: Exact = Fraction(19, 20), rows: int | None = None

@@ -22,7 +22,7 @@ from sfumato.laws import DiscreteGaussian, DiscreteLaplace, RoundedGaussian
 from sfumato.learning import course, lattice, noisy_sums
 from sfumato.learning.run import Run
 from sfumato.local import KaryResponse
-from sfumato.mechanisms import Exponential, Gaussian, PermuteAndFlip, RandomizedResponse, TopChoice
+from sfumato.mechanisms import Exponential, Gaussian, LimitSearch, PermuteAndFlip, RandomizedResponse, TopChoice
 from sfumato.noise import SystemWords, fine, rounding
 from sfumato.noise import lattice as whole_lattice
 from sfumato.streams.noise import SeriesNoise
@@ -143,6 +143,16 @@ def the_exact_top(patch: Patch) -> None:
     patch.setattr(TopChoice, "choose", top)
 
 
+def the_exact_limit(patch: Patch) -> None:
+    def search(self: LimitSearch, above: Any, words: Any) -> tuple[int, ...]:
+        return tuple(
+            next((limit for limit, count in zip(listed, counts, strict=False) if count < few), listed[-1])
+            for listed, counts, few in zip(self.candidates, above, self.thresholds, strict=True)
+        )
+
+    patch.setattr(LimitSearch, "search", search)
+
+
 def twice_epsilon(patch: Patch) -> None:
     true = RandomizedResponse.report
 
@@ -219,6 +229,7 @@ BREAKS: dict[Callable[[Patch], None], tuple[str, ...]] = {
     chooses_the_best(Exponential): ("exponential: draws",),
     chooses_the_best(PermuteAndFlip): ("permute and flip: draws", "chosen cap: draws"),
     the_exact_top: ("top choice: draws", "vault: top groups"),
+    the_exact_limit: ("limit search: draws",),
     twice_epsilon: ("randomised response: draws", "randomised response, as drawn"),
     twice_epsilon_in_the_weights: ("randomised response: draws", "randomised response"),
     twice_epsilon_of_clients: ("client: kary response",),
@@ -271,6 +282,7 @@ def test_every_attack_on_a_release_has_a_broken_copy_that_it_refutes() -> None:
     assert {attack.name for attack in here if attack.name.startswith("vault")} == {
         "vault: medians",
         "vault: selected keys",
+        "vault: suggested limits",
         "vault: wedges by a ladder",
     }
     for attack in here:

@@ -90,6 +90,7 @@ def test_the_commands_are_these():
         "stream",
         "stream demo",
         "stream total",
+        "suggest-limit",
         "units",
         "verify",
     ]

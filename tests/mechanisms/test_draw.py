@@ -14,6 +14,7 @@ from sfumato.mechanisms import (
     Exponential,
     Gaussian,
     Laplace,
+    LimitSearch,
     LInfKNorm,
     NoisyMax,
     NoisyThreshold,
@@ -41,6 +42,11 @@ CASES: list[tuple[Any, Any, Callable[[Any, Any, Any], Any]]] = [
         TopChoice.calibrated(choices=2, sensitivity=1, epsilon=1, monotone=True),
         COUNTS,
         lambda m, x, w: (m.choose(x, w), ()),
+    ),
+    (
+        LimitSearch.calibrated(candidates=[(1, 2, 4, 8)], epsilon=1, spend=[1]),
+        [[9, 6, 1]],
+        lambda m, x, w: (m.search(x, w), ()),
     ),
     (RandomizedResponse.calibrated(epsilon=1, categories=3), 2, lambda m, x, w: ((m.report(x, w),), ())),
     (

@@ -35,6 +35,7 @@ from sfumato.mechanisms.matrix import Matrix
 from sfumato.mechanisms.matrix.buffered import Buffered
 from sfumato.reports.declarations import DECLARATIONS
 from sfumato.reports.verify import verify
+from sfumato.tables.queries.limit_suggestion import LimitSuggestion
 from tests.reports.forgeries import signed_anew
 
 DATA = Dataset(name="trial", edition="1")
@@ -97,6 +98,7 @@ MADE: dict[str, tuple[Any, Budget]] = {
         (mechanisms.NoisyMax.calibrated(sensitivity=1, epsilon=1), Budget(epsilon=1)),
         (mechanisms.SparseVector.calibrated(sensitivity=1, alarms=2, epsilon=1), Budget(epsilon=1)),
         (mechanisms.RandomizedResponse.calibrated(epsilon=1, categories=4), Budget(epsilon=1)),
+        (mechanisms.LimitSearch.calibrated(candidates=[(1, 2, 3, 4)], epsilon=1, spend=[1]), Budget(epsilon=1)),
         (mechanisms.NoisyThreshold.calibrated(keys=1, most=1, epsilon=1, delta=1e-6), Budget(epsilon=1, delta=1e-6)),
         (mechanisms.OptimalSelection.calibrated(keys=1, epsilon=1, delta=1e-6), Budget(epsilon=1, delta=1e-6)),
         (mechanisms.TopChoice.calibrated(choices=3, sensitivity=1, epsilon=1), Budget(epsilon=1)),
@@ -162,6 +164,9 @@ def signed(kind: str) -> tuple[dict[str, Any], SigningKey]:
         query = Asked(dataset=DATA, moved=3 if isinstance(mechanism, mechanisms.Ladders) else 1)
     if isinstance(mechanism, mechanisms.TopSet):
         unit, query = sf.edge(relation="add/remove"), TopNodes(dataset=DATA, shape=Shape(nodes=5), choices=1)
+    if isinstance(mechanism, mechanisms.LimitSearch):
+        unit = sf.user("id", relation="add/remove")
+        query = LimitSuggestion(dataset=DATA, most=4, spends=(Fraction(1),))
     if isinstance(mechanism, mechanisms.NoisyCells):
         unit, query = sf.edge(relation="add/remove"), SyntheticGraph(dataset=DATA, shape=Shape(nodes=4))
     sensitivity = query.sensitivity(unit, None)

@@ -123,7 +123,7 @@ def test_what_was_not_declared_is_named_with_how_to_declare_it() -> None:
     with told(errors.NotDeclared, "a vault needs its unit"):
         sf.Vault(budget=sf.Budget(epsilon=1), name="trial")
     with told(errors.NotDeclared, "needs a limit"):
-        declared(new_vault(), limit=None)
+        declared(new_vault(), limit=None).count().release(epsilon=1)
     with told(errors.NotDeclared, "a table needs a public name"):
         declared(new_vault(), name=None)
     with told(errors.NotDeclared, "a public table needs a name"):

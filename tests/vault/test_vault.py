@@ -221,7 +221,6 @@ def test_a_vault_that_is_declared_badly(arguments: dict[str, object], error: typ
     [
         ({"name": None}, errors.NotDeclared, "public name"),
         ({"name": " "}, errors.InvalidInput, "non-empty"),
-        ({"limit": None}, errors.NotDeclared, "needs a limit"),
         ({"keys": {"region": []}}, errors.InvalidInput, "empty"),
         ({"keys": {"region": ["north", 1]}}, errors.InvalidInput, "all text"),
         ({"bounds": {"sbp": (220, 80)}}, errors.InvalidInput, "wrong way round"),

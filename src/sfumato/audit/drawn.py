@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar  # what a ladder, or several, takes
 from sfumato import laws as error_laws
 from sfumato.audit import laws
 from sfumato.audit.fit import SCALES, Cells, Played, finite, numbers, tabled
-from sfumato.audit.keys import peeled, sets
+from sfumato.audit.keys import peeled, sets, stops
 from sfumato.audit.ladders import climbed
 from sfumato.audit.networks import around, scaled, some_cells
 from sfumato.audit.verdict import Drawn
@@ -33,6 +33,7 @@ from sfumato.mechanisms import (
     Ladder,
     Ladders,
     Laplace,
+    LimitSearch,
     LInfKNorm,
     MatrixNoise,
     NoisyCells,
@@ -312,6 +313,11 @@ def watch_cells(run: SparseVector) -> Cells:
     )
 
 
+def _less_noise(run: LimitSearch, times: int) -> LimitSearch:
+    """The same search at a multiple of its ε."""
+    return replace(run, walks=tuple(replace(one, first=times * one.first, each=times * one.each) for one in run.walks))
+
+
 def half_shown(scale: Fraction, top: int) -> Cells:
     """Laplace noise of which all below 0 is one cell and all above the top another; and other amounts of it."""
     return finite(around(0, scale, -1, top + 1), [around(0, scale * Fraction(times), -1, top + 1) for times in SCALES])
@@ -526,6 +532,8 @@ _MAX = NoisyMax.calibrated(sensitivity=1, epsilon=1)
 _RESPONSE = RandomizedResponse.calibrated(epsilon=1, categories=4)
 _TOP = TopChoice.calibrated(choices=2, sensitivity=1, epsilon=1)
 _TOP_SET = TopSet.calibrated(candidates=4, choices=2, moved=4, epsilon=1, monotone=False)
+_SEARCH = LimitSearch.calibrated(candidates=[(1, 2, 4, 8)], epsilon=1, spend=[Fraction(1)])
+_ABOVE = (12, 6, 1)
 _WATCH = SparseVector.calibrated(sensitivity=1, alarms=2, epsilon=1)
 _RULE = NoisyThreshold.calibrated(keys=3, most=1, epsilon=1, delta=1e-4)
 _OPTIMAL = OptimalSelection.calibrated(keys=1, epsilon=1, delta=1e-4)
@@ -601,6 +609,15 @@ DRAWN: tuple[Drawn, ...] = (
         "drawn at 2ε",
         lambda words: _watched(replace(_WATCH, first=2 * _WATCH.first, each=2 * _WATCH.each), words),
         draws=800,
+    ),
+    choice(
+        "limit search",
+        LimitSearch.KIND,
+        lambda: tabled([(limit,) for limit in _SEARCH.candidates[0]], stops(_SEARCH, _ABOVE).tolist()),
+        lambda words: _SEARCH.search([_ABOVE], words),
+        "drawn at 2ε",
+        lambda words: _less_noise(_SEARCH, 2).search([_ABOVE], words),
+        draws=1_500,
     ),
     Drawn(
         name="noisy threshold: draws",

@@ -1,17 +1,19 @@
-"""Attacks on the choice of keys: which keys private discovery shows, and which groups are on top."""
+"""Attacks on choices: which keys private discovery shows, which groups are on top, where a search for a limit stops."""
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import combinations, permutations, product
 from math import prod
 
+from sfumato.audit import laws
 from sfumato.audit.verdict import Attack
 from sfumato.core.foreign import Array
+from sfumato.mechanisms.limit_search import LimitSearch
 from sfumato.mechanisms.optimal_selection import OptimalSelection
 from sfumato.mechanisms.top import TopChoice
 from sfumato.mechanisms.top_set import TopSet
 
-__all__ = ["grown", "peeled", "selected", "top", "top_set"]
+__all__ = ["grown", "peeled", "searched", "selected", "stops", "top", "top_set"]
 
 Chance = Callable[[int], float]
 
@@ -56,6 +58,31 @@ def top(name: str, rule: TopChoice, *, epsilon: float) -> Attack:
         delta=0.0,
         here=lambda _: peeled((400, 0, 0, 400), rule.scale, rule.choices),
         there=lambda _: peeled((399, 1, 1, 399), rule.scale, rule.choices),
+        exact=True,
+    )
+
+
+def stops(rule: LimitSearch, above: Sequence[int], *, less: Fraction = Fraction(1)) -> Array:
+    """Where the first walk of a search stops, with ``less`` of its noise."""
+    walk = rule.walks[0]
+    return laws.stopped(
+        [-count for count in above],
+        threshold=1 - rule.thresholds[0],
+        threshold_scale=less * walk.threshold_scale,
+        query_scale=less * walk.query_scale,
+    )
+
+
+def searched(name: str, rule: LimitSearch, *, less: Fraction = Fraction(1)) -> Attack:
+    """Few above each candidate, so that the first stops the search; one person who is above all but the last goes."""
+    few, tries = max(0, rule.thresholds[0] - 20), len(rule.candidates[0]) - 1
+    return Attack(
+        name=name,
+        kind=LimitSearch.KIND,
+        epsilon=1.0,
+        delta=0.0,
+        here=lambda _: stops(rule, [few + 1] * (tries - 1) + [few], less=less),
+        there=lambda _: stops(rule, [few] * tries, less=less),
         exact=True,
     )
 

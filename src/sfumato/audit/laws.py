@@ -7,7 +7,7 @@ from itertools import permutations
 
 from sfumato.core.foreign import Array
 
-__all__ = ["flipped", "gaussian", "largest", "one_sided", "pattern", "projected", "softmax"]
+__all__ = ["flipped", "gaussian", "largest", "one_sided", "pattern", "projected", "softmax", "stopped"]
 
 SILENT = 10**7  # silent queries before each alarm bring the loss of a sparse vector to its limit
 
@@ -85,6 +85,20 @@ def pattern(
         alarm = np.log1p(-_below(threshold + noise - loud - 1, q))
     chance = math.exp(np.logaddexp.reduce(weights + alarms * (quiet + alarm)))
     return np.array([chance, 1 - chance])
+
+
+def stopped(values: Sequence[int], *, threshold: int, threshold_scale: Fraction, query_scale: Fraction) -> Array:
+    """At which of several queries a sparse vector raises its only alarm, and last of all that it raises none."""
+    import numpy as np
+
+    noise, scale, q = np.arange(-600, 601), float(threshold_scale), math.exp(-1 / query_scale)
+    silent = math.tanh(1 / (2 * scale)) * np.exp(-np.abs(noise) / scale)
+    law = []
+    for value in values:
+        quiet = _below(threshold + noise - value - 1, q)
+        law.append(float((silent * (1 - quiet)).sum()))
+        silent = silent * quiet
+    return np.array([*law, float(silent.sum())])
 
 
 def projected(move: Sequence[int], sigma_squared: Fraction, *, moved: bool) -> Array:

@@ -15,7 +15,7 @@ from sfumato import laws as error_laws
 from sfumato.audit.bounds import gaussian_epsilon
 from sfumato.audit.drawn import GAP, half_shown, shrunk, watch_cells
 from sfumato.audit.fit import Cells, Played, finite, numbers, tabled
-from sfumato.audit.keys import peeled
+from sfumato.audit.keys import peeled, stops
 from sfumato.audit.ladders import climbed
 from sfumato.audit.verdict import Attack, Drawn
 from sfumato.core.budget import Budget
@@ -34,6 +34,7 @@ from sfumato.mechanisms import (
     Gaussian,
     Ladder,
     Laplace,
+    LimitSearch,
     NoisyThreshold,
     OptimalSelection,
     QuantileChoice,
@@ -166,6 +167,21 @@ def topped(size: int) -> Played:
     told = [table.top(2).release(epsilon=1, fresh=True).statement.values for _ in range(min(size, 32))]
     cells = tabled(list(permutations(range(3), 2)), peeled(counts, Fraction(2), 2))
     return Played(cells=cells, draws=_outcomes(told))
+
+
+def suggested(size: int) -> Played:
+    """The limit that is suggested where six persons have one row, and three have two."""
+    import pyarrow as pa
+
+    ids = [person for person in range(9) for _ in range(1 + person // 6)]
+    vault = _vault(user("id", relation="add/remove"))
+    table = vault.table(pa.table({"id": pa.array(ids, pa.int64())}), name="invented", version="1")
+    asked = table.suggest_limit(spend=1, most=4)
+    told = [asked.release(epsilon=1, fresh=True).statement.values for _ in range(min(size, 32))]
+    run = LimitSearch.calibrated(candidates=[(1, 2, 3, 4)], epsilon=1, spend=[Fraction(1)])
+    return Played(
+        cells=tabled([(limit,) for limit in (1, 2, 3, 4)], stops(run, (3, 0, 0)).tolist()), draws=_outcomes(told)
+    )
 
 
 def found(size: int) -> Played:
@@ -589,6 +605,7 @@ PRODUCT: tuple[Drawn, ...] = (
     _weak("vault: counts of persons", Gaussian.KIND, of_persons, delta=DELTA, draws=1_000),
     _fixed("vault: medians", QuantileChoice.KIND, medians, "the exact median", 0, draws=300),
     _fixed("vault: top groups", TopChoice.KIND, topped, "the exact top", (2, 1), draws=32),
+    _fixed("vault: suggested limits", LimitSearch.KIND, suggested, "always the last", (4,), draws=32),
     _fixed(
         "vault: private key discovery",
         NoisyThreshold.KIND,

@@ -13,7 +13,7 @@ from sfumato.accounting import epsilon as accounted
 from sfumato.audit import laws
 from sfumato.audit.added_noise import attacks_on
 from sfumato.audit.drawn import DRAWN
-from sfumato.audit.keys import grown, selected, top, top_set
+from sfumato.audit.keys import grown, searched, selected, top, top_set
 from sfumato.audit.ladders import wedges, wedges_twice
 from sfumato.audit.networks import capped, scaled, some_cells
 from sfumato.audit.numbers import (
@@ -58,6 +58,7 @@ from sfumato.mechanisms import (
     Ladder,
     Ladders,
     Laplace,
+    LimitSearch,
     LInfKNorm,
     MatrixNoise,
     NoisyCells,
@@ -87,6 +88,7 @@ _OPTIMAL = OptimalSelection.calibrated(keys=1, epsilon=1, delta=1e-4)
 _THIRD = OptimalSelection.calibrated(keys=3, epsilon=1, delta=1e-4)
 _TOP = TopChoice.calibrated(choices=2, sensitivity=1, epsilon=1)
 _TOP_SET = TopSet.calibrated(candidates=4, choices=2, moved=4, epsilon=1, monotone=False)
+_SEARCH = LimitSearch.calibrated(candidates=[tuple(range(1, 9))], epsilon=1, spend=[Fraction(1, 10)])
 _MAX = NoisyMax.calibrated(sensitivity=1, epsilon=1)
 _SOFT = Exponential.calibrated(sensitivity=1, epsilon=1)
 _FLIP = PermuteAndFlip.calibrated(sensitivity=1, epsilon=1)
@@ -155,6 +157,7 @@ _BY_HAND: tuple[Attack, ...] = (
     choice("noisy max", NoisyMax.KIND, 1.0, lambda scores: laws.largest(scores, _MAX.scale)),
     median("quantile choice", _MEDIAN),
     sparse("sparse vector", _VECTOR),
+    searched("limit search", _SEARCH),
     threshold("noisy threshold", _RULE, 3, 1e-4),
     selected(
         "optimal selection",
@@ -285,6 +288,7 @@ _BROKEN: tuple[Attack, ...] = (
     median("quantile choice, its score taken for a monotone one", replace(_MEDIAN, epsilon=2 * _MEDIAN.epsilon)),
     sparse("sparse vector, monotone noise on general queries", _VECTOR, query_scale=_VECTOR.query_scale / 2),
     sparse("sparse vector that does not halt", _VECTOR, alarms=16),
+    searched("limit search with half of its noise", _SEARCH, less=HALF),
     mean_of_gradients("policy gradient, replaced trajectory counted once", claimed=1, moved=2),
     mean_of_gradients("contrastive loss, random negatives counted as k + 2", claimed=4 + 2, moved=touched(64, 4)),
     Attack(

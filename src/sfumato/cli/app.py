@@ -22,6 +22,7 @@ from sfumato.cli import (
     query,
     schema,
     stream,
+    suggest_limit,
     units,
 )
 from sfumato.cli.exits import Exit, in_words
@@ -73,6 +74,7 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("query")(query.query)
+app.command("suggest-limit")(suggest_limit.suggest_limit)
 app.command("graph")(graph.graph)
 app.command("verify")(certificate.verify)
 app.command("explain")(certificate.explain)

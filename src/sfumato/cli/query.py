@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sfumato.core.units import Unit
     from sfumato.tables.schema import Schema
 
-__all__ = ["query"]
+__all__ = ["protected_by", "query"]
 
 SEVERAL = "whoever has several rows is protected less"
 
@@ -74,7 +74,7 @@ def query(
     days = charge.days
     charge.check_account()
     charge.check_ledger(data)
-    protected, limit = _unit(facts, unit, unit_relation), _limit(groups, rows)
+    protected, limit = protected_by(facts, unit, unit_relation), _limit(groups, rows)
     with ExitStack() as held:
         book = None if charge.account is None else held.enter_context(opened(charge.ledger))
         vault = vault_for(
@@ -100,7 +100,7 @@ def _limit(groups: int | None, rows: int | None) -> "Limit | None":
     return None if groups is None or rows is None else Limit(groups=groups, rows_per_group=rows)
 
 
-def _unit(facts: "Schema", said: str | None, relation: str) -> "Unit":
+def protected_by(facts: "Schema", said: str | None, relation: str) -> "Unit":
     """Who is protected, as the schema or the option says; never guessed."""
     from sfumato.core.units import Family, Record, User, describe, user
 

@@ -14,7 +14,7 @@ from sfumato.core.query import Dataset, Query, ReleasedQuery
 from sfumato.core.stored import Stored
 from sfumato.errors import InvalidInput
 
-__all__ = ["DataKind", "DataStore", "SomeStore", "announce", "kinds", "register"]
+__all__ = ["DataKind", "DataStore", "Limitable", "SomeStore", "announce", "kinds", "register"]
 
 Asked = TypeVar("Asked", bound=Query, contravariant=True)
 
@@ -121,6 +121,15 @@ class DataStore(Protocol[Asked]):
 
     def read(self, query: Asked) -> object:
         """Read the data, after the charge. Sensitive: the result is exact and must meet noise before anyone sees it."""
+        ...
+
+
+@runtime_checkable
+class Limitable(Protocol):
+    """A store whose data have a limit, of which a question may choose another: its noise then follows from that."""
+
+    def limited(self, limit: Limit) -> "SomeStore":
+        """The same data under another limit."""
         ...
 
 

@@ -108,6 +108,10 @@ class Gate(Protocol):
         """Find the least ε that reaches a margin, from public facts alone."""
         ...
 
+    def limited(self, limit: Limit) -> "Gate":
+        """The same way to the same data, of each person of whom this much counts."""
+        ...
+
 
 @withdrawn(gate="release, preview and epsilon_for")
 @dataclass(frozen=True, slots=True, kw_only=True)

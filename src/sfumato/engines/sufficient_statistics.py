@@ -20,7 +20,7 @@ from sfumato.engines.operands import double, whole
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["Everyone", "Gauge", "Persons", "Powers", "Products", "RowIndicator", "Signed", "Split"]
+__all__ = ["Everyone", "Gauge", "Persons", "Powers", "Products", "RowIndicator", "RowLayers", "Signed", "Split"]
 
 ROOM = 2.0**-40  # what a scaled share gives away, so that rounding of doubles cannot carry it above the limit
 Columns = list["ir.Value"]
@@ -273,6 +273,44 @@ class Persons(_Measured):
         import ibis
 
         return [ibis.least(sums[0], whole(1)) * whole(self.height)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowLayers(_Measured):
+    """A person's rows in a group in two layers: ``lower`` for each within the limit, ``upper`` for each up to ``most``.
+
+    Guarantee: a person moves the first part by at most ``lower`` times the limit, and the second, which is 0 unless the
+    first is full, by at most ``upper`` times what ``most`` is above the limit.
+    """
+
+    lower: int
+    upper: int
+    most: int
+
+    @property
+    def height(self) -> int:
+        """It counts from 0."""
+        return 1
+
+    @property
+    def lattices(self) -> tuple[Lattice, ...]:
+        """None."""
+        return ()
+
+    def of_row(self, table: ir.Table, places: Places) -> Columns:
+        """One for each row."""
+        return [_if(table, None, 1)]
+
+    def of_record(self, row: Columns) -> Columns:
+        """Rows that are protected one by one are all within."""
+        return [row[0] * whole(self.lower), row[0] * whole(0)]
+
+    def of_person(self, sums: Columns, rows: int) -> Columns:
+        """Rows within the limit, and those above it."""
+        import ibis
+
+        within = ibis.least(sums[0], whole(rows))
+        return [within * whole(self.lower), (ibis.least(sums[0], whole(self.most)) - within) * whole(self.upper)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

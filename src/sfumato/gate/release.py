@@ -6,16 +6,17 @@ deliver. No row is read and no noise is drawn before the charge counts.
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from fractions import Fraction
 
 from sfumato.core.budget import Budget
 from sfumato.core.cut import cut_of
-from sfumato.core.data_kind import SomeStore
+from sfumato.core.data_kind import Limitable, SomeStore
 from sfumato.core.documents import check_types
 from sfumato.core.exact import Exact, natural, non_negative
 from sfumato.core.interrupts import FAILED, attempt, check_outside
+from sfumato.core.limits import Limit
 from sfumato.core.query import Answer, Dataset, DrawnMechanism, Query, ReleasedQuery
 from sfumato.core.question import Preview
 from sfumato.core.release import Release, delivered_again
@@ -44,6 +45,12 @@ class ReleaseGate:
     notary: Notary
     stores: Sequence[SomeStore]
     watched: Callable[[str], AbstractContextManager[None]] = field(default=_unwatched)
+
+    def limited(self, limit: Limit) -> "ReleaseGate":
+        """The same gate, at which another limit holds for the data that is asked; other kinds of data have none."""
+        return replace(
+            self, stores=tuple(store.limited(limit) for store in self.stores if isinstance(store, Limitable))
+        )
 
     def preview(self, query: Query, spend: Budget, *, confidence: Exact, rows: int | None) -> Preview:
         """Say what error to expect; opens no data and spends nothing."""

@@ -41,6 +41,11 @@ class SelectedValues(Derived):
 
     def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Value, Value]]:
         """There is none."""
+        if self.rank_margin is None:
+            raise Unsupported(
+                f"{self.measure!r} was chosen and not measured: it has no noise distribution, so no interval follows "
+                "from one."
+            )
         raise Unsupported(
             f"{self.measure!r} was chosen by the exponential mechanism: it has no noise distribution, so no interval "
             "follows from one. Its rank is bounded: see rank_margin."

@@ -16,6 +16,7 @@ from sfumato.mechanisms.gaussian import Gaussian
 from sfumato.mechanisms.k_norm import DegreeNoise, LInfKNorm
 from sfumato.mechanisms.ladder import Ladder, Ladders
 from sfumato.mechanisms.laplace import Laplace
+from sfumato.mechanisms.limit_search import LimitSearch
 from sfumato.mechanisms.matrix.buffered import BufferedNoise
 from sfumato.mechanisms.matrix.declaration import MatrixNoise
 from sfumato.mechanisms.noisy_cells import NoisyCells
@@ -45,6 +46,7 @@ __all__ = [
     "Ladder",
     "Ladders",
     "Laplace",
+    "LimitSearch",
     "Matrix",
     "MatrixNoise",
     "NoisyCells",

@@ -221,9 +221,9 @@ def drawable(release: Release, column: str | None) -> tuple[AnswerColumn, ...]:
     found = picked(release, column)
     named = [each.name for each in found if each.chosen]
     if named:
-        raise Unsupported(
-            f"{', '.join(named)}: chosen by the exponential mechanism, so there is no error to draw; nothing was drawn."
-        )
+        ranked = any(each.chosen and each.rank is not None for each in found)
+        how = "by the exponential mechanism" if ranked else "and not measured"
+        raise Unsupported(f"{', '.join(named)}: chosen {how}, so there is no error to draw; nothing was drawn.")
     return found
 
 

@@ -29,6 +29,7 @@ from sfumato.mechanisms import (
     Ladder,
     Ladders,
     Laplace,
+    LimitSearch,
     LInfKNorm,
     NoisyCells,
     NoisyThreshold,
@@ -234,6 +235,8 @@ def _calibration(said: Statement, sensitivity: Sensitivity) -> Iterator[Finding]
             yield Finding(field="statement.mechanism.steps", problem="must be those of the query's lattice")
         case Ladder() | Ladders():
             yield from _ladders(said)
+        case LimitSearch():
+            yield from _rebuilt(said)
         case NoisyCells(cells=cells, count_step=count, cell_step=cell):
             if cells != getattr(said.query, "cells", None):
                 yield Finding(field="statement.mechanism.cells", problem="must be the pairs of the query's nodes")

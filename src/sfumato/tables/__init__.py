@@ -9,7 +9,11 @@ from sfumato.tables.clamped import Clamped
 from sfumato.tables.keys import Keys
 from sfumato.tables.measures import MEASURES
 from sfumato.tables.queries.aggregate import Aggregate
+from sfumato.tables.queries.contributions import Contributions
 from sfumato.tables.queries.count import Count
+from sfumato.tables.queries.layered_count import LayeredCount
+from sfumato.tables.queries.limit_suggestion import LimitSuggestion
+from sfumato.tables.queries.magnitudes import Magnitudes
 from sfumato.tables.queries.marginals import Marginals
 from sfumato.tables.queries.partition_selection import PartitionSelection
 from sfumato.tables.queries.quantiles import Quantiles
@@ -21,8 +25,12 @@ __all__ = [
     "KIND",
     "QUERIES",
     "Aggregate",
+    "Contributions",
     "Count",
     "Keys",
+    "LayeredCount",
+    "LimitSuggestion",
+    "Magnitudes",
     "Marginals",
     "PartitionSelection",
     "Quantiles",

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from sfumato.core.exact import rational
 from sfumato.engines.expressions import CaseWhen, Coalesce, Literal, Term, Value, bounds_of, col, term, written
 from sfumato.engines.lattice import check_range
-from sfumato.errors import NotDeclared
+from sfumato.errors import InvalidInput, NotDeclared
 
-__all__ = ["Bounds", "Clamped", "clamped"]
+__all__ = ["Bounds", "Clamped", "clamped", "range_of"]
 
 Bounds = Mapping[str, tuple[Fraction, Fraction]]
 
@@ -64,3 +65,18 @@ def clamped(value: str | Term, bounds: Bounds) -> Clamped:
             f"table (declared: {declared}), or clip the value: sf.col('x').clip(0, 100)."
         )
     return Clamped(value=node, low=found[0], high=found[1])
+
+
+def range_of(column: str, pair: object) -> tuple[Fraction, Fraction]:
+    """A pair of public bounds, exactly; refused where it is none.
+
+    >>> range_of("age", (0, 0.5))
+    (Fraction(0, 1), Fraction(1, 2))
+    """
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise InvalidInput(f"the bounds of {column!r} are not a pair; nothing was done. Give (low, high).")
+    lower, upper = pair
+    low, high = rational(lower, f"lower bound of {column!r}"), rational(upper, f"upper bound of {column!r}")
+    if low > high:
+        raise InvalidInput(f"the bounds of {column!r} are the wrong way round; nothing was done. Give (low, high).")
+    return low, high

@@ -15,7 +15,7 @@ from sfumato.core.units import Family, Record, Relation, Unit, User, describe
 from sfumato.errors import NotDeclared, Refused
 from sfumato.tables.persons import Step, check_steps
 
-__all__ = ["Contribution", "Move", "Reach", "contribution", "joint_reach"]
+__all__ = ["Contribution", "Move", "Reach", "contribution", "joint_reach", "one_cell_each", "tails_of_one"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ def contribution(unit: Unit, limit: Limit | None, joins: Sequence[Step] = ()) ->
         case User() | Family(), None:
             raise NotDeclared(
                 f"{describe(unit)} needs a limit: how much of each person counts. Nothing was read and nothing was "
-                "spent. Declare limit=sf.Limit(groups=…, rows_per_group=…)."
+                "spent. Declare limit=sf.Limit(groups=…, rows_per_group=…), or ask for one: table.suggest_limit(…)."
             )
     raise Refused(f"rows of a table are not protected under {describe(unit)}; nothing was done.")
 
@@ -94,6 +94,39 @@ def joint_reach(blocks: Sequence[Reach], given: Contribution, *, cells: int) -> 
         l2_squared=max(move.l2_squared for move in sums) * given.members**2,
         linf=max(move.linf for move in sums) * given.members,
     )
+
+
+def one_cell_each(unit: Unit, joins: Sequence[Step], *, cells: int) -> Sensitivity:
+    """How far one person moves counts of persons, where each person is in one of ``cells`` cells.
+
+    >>> from sfumato.core.units import user
+    >>> one_cell_each(user("id", relation="replace"), (), cells=5).l2
+    L2(squared=Fraction(2, 1))
+    """
+    given = Contribution(groups=1, rows=1, members=1, relation=_persons_alone(unit, joins).relation)
+    one = Move(l1=1, l2_squared=1, linf=1)
+    return joint_reach([Reach(numbers=1, alone=one, met=one, once=True)], given, cells=cells)
+
+
+def tails_of_one(unit: Unit, joins: Sequence[Step]) -> Sensitivity:
+    """How far one person moves each of several counts of persons who have more than so much.
+
+    Where somebody is replaced, old and new differ at the limits between what they have, and there in one direction.
+    """
+    _persons_alone(unit, joins)
+    return Sensitivity.of(linf=1)
+
+
+def _persons_alone(unit: Unit, joins: Sequence[Step]) -> User:
+    """Refuse every unit but one person: what is counted here are persons, each of them once."""
+    check_steps(joins, unit)
+    if not isinstance(unit, User):
+        raise Refused(
+            f"persons are counted here by what they have, each once, and {describe(unit)} is not one person: one row "
+            "more would move a person from one count to another, and several persons would move several. Nothing was "
+            "read and nothing was spent. Protect persons: unit=sf.user(column, relation=…)."
+        )
+    return unit
 
 
 def _in_cells(blocks: Sequence[Reach], given: Contribution, *, alone: int, met: int) -> Move:

@@ -10,6 +10,7 @@ from sfumato.core.query import Dataset
 from sfumato.core.units import Family, Unit, User
 from sfumato.engines.bounded import KeyColumn, Share, bounded_totals
 from sfumato.engines.compile import predicate
+from sfumato.engines.contribution_counts import persons_by_contribution, persons_by_magnitude
 from sfumato.engines.counts import bounded_counts
 from sfumato.engines.expressions import AllOf, Date, Expression, Type, check, columns_of, type_of, written
 from sfumato.engines.joined import few_rows, joined
@@ -18,7 +19,7 @@ from sfumato.engines.per_person import beside_person, per_person
 from sfumato.engines.public_rows import public_rows
 from sfumato.engines.quantile_counts import lattice_counts
 from sfumato.engines.sources import EngineTable, Source, check_one_place, opened_together
-from sfumato.engines.sufficient_statistics import RowIndicator
+from sfumato.engines.sufficient_statistics import Gauge, RowIndicator, RowLayers
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.joins import Join, prefixed
@@ -27,6 +28,10 @@ from sfumato.tables.measure import Measure
 from sfumato.tables.persons import ONE_ROW_A_PERSON, PerPerson, PersonJoin, Step, private_datasets, told_apart
 from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.aggregate import Aggregate
+from sfumato.tables.queries.contributions import Contributions
+from sfumato.tables.queries.layered_count import LayeredCount
+from sfumato.tables.queries.limit_suggestion import LimitSuggestion
+from sfumato.tables.queries.magnitudes import Magnitudes
 from sfumato.tables.queries.marginals import Marginals
 from sfumato.tables.queries.partition_selection import PartitionSelection
 from sfumato.tables.queries.quantiles import Quantiles
@@ -168,7 +173,7 @@ def check_columns(query: TableQuery, beside: Beside, unit: Unit) -> None:
         check(query.where, columns)
     for measure in query.measures if isinstance(query, Aggregate) else ():
         _check_measure(measure, columns)
-    if isinstance(query, Quantiles):
+    if isinstance(query, Quantiles | Magnitudes):
         _check_number(query.names[0], query.of, columns)
 
 
@@ -178,6 +183,8 @@ def exact_numbers(query: TableQuery, beside: Beside, *, unit: Unit, limit: Limit
     Numbers for counts and measures; values and rows of each group for quantiles; persons of each key that occurs.
     """
     person = unit.column if isinstance(unit, User | Family) else None
+    if isinstance(query, Contributions | LimitSuggestion | Magnitudes):
+        return _persons_counted(query, beside, person=person or "")
     share = None if person is None or limit is None else Share(column=person, limit=limit, secret=secret)
     with beside.opened(query.joins, share=share, where=query.where) as table:
         if isinstance(query, PartitionSelection):
@@ -190,9 +197,43 @@ def exact_numbers(query: TableQuery, beside: Beside, *, unit: Unit, limit: Limit
         keys = [key_column(keys) for keys in query.by]
         if isinstance(query, Quantiles):
             return lattice_counts(table, where=query.where, keys=keys, share=share, lattice=query.lattice)
-        gauges = [block.gauge for block in query.blocks] if isinstance(query, Aggregate) else [RowIndicator(height=1)]
-        totals = bounded_totals(table, where=query.where, keys=keys, share=share, gauges=gauges)
+        totals = bounded_totals(table, where=query.where, keys=keys, share=share, gauges=_gauges(query))
     return [number for part in totals for number in part]
+
+
+def _gauges(query: TableQuery) -> list[Gauge]:
+    """What is added up of each row."""
+    match query:
+        case Aggregate():
+            return [block.gauge for block in query.blocks]
+        case LayeredCount(steps=(lower, upper), uncut_to=most):
+            return [RowLayers(lower=lower, upper=upper, most=most)]
+    return [RowIndicator(height=1)]
+
+
+def _persons_counted(query: Contributions | LimitSuggestion | Magnitudes, beside: Beside, *, person: str) -> object:
+    """Persons by what they have, all their rows counted: no limit is applied to what a limit is looked for in."""
+    with beside.opened(query.joins) as table:
+        if isinstance(query, Magnitudes):
+            return persons_by_magnitude(
+                table, where=query.where, person=person, lattice=query.lattice, edges=query.edges
+            )
+        keys = [key_column(keys) for keys in query.by]
+        if isinstance(query, Contributions):
+            rows, groups = query.row_edges, query.group_edges
+        else:
+            rows, groups = query.candidates[-1][:-1], query.candidates[0][:-1] if query.by else ()
+        persons = persons_by_contribution(table, where=query.where, keys=keys, person=person, rows=rows, groups=groups)
+    if isinstance(query, Contributions):
+        return persons
+    wide = len(groups) + 1
+    above = [_above([sum(persons[place : place + wide]) for place in range(0, len(persons), wide)])]
+    return [_above([sum(persons[place::wide]) for place in range(wide)]), *above] if query.by else above
+
+
+def _above(persons: Sequence[int]) -> list[int]:
+    """How many persons are above each edge, from those in each bin: one number less."""
+    return [sum(persons[place:]) for place in range(1, len(persons))]
 
 
 def _keys(query: TableQuery) -> list[Keys]:

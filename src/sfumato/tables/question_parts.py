@@ -15,7 +15,11 @@ from sfumato.tables.keys import Keys
 from sfumato.tables.measures import MEASURES
 from sfumato.tables.persons import PerPerson, PersonJoin
 from sfumato.tables.queries.aggregate import Aggregate
+from sfumato.tables.queries.contributions import Contributions
 from sfumato.tables.queries.count import Count
+from sfumato.tables.queries.layered_count import LayeredCount
+from sfumato.tables.queries.limit_suggestion import LimitSuggestion
+from sfumato.tables.queries.magnitudes import Magnitudes
 from sfumato.tables.queries.marginals import Marginals
 from sfumato.tables.queries.partition_selection import PartitionSelection
 from sfumato.tables.queries.quantiles import Quantiles
@@ -23,7 +27,18 @@ from sfumato.tables.queries.top import TopGroups
 
 __all__ = ["STEPS", "TABLE_QUERIES", "TableQuery", "check_parts"]
 
-TableQuery = Count | Aggregate | Quantiles | PartitionSelection | TopGroups | Marginals
+TableQuery = (
+    Count
+    | Aggregate
+    | Quantiles
+    | PartitionSelection
+    | TopGroups
+    | Marginals
+    | Contributions
+    | LimitSuggestion
+    | Magnitudes
+    | LayeredCount
+)
 TABLE_QUERIES: tuple[type[TableQuery], ...] = get_args(TableQuery)
 STEPS = (Join, PerPerson, PersonJoin, PersonValue)
 PARTS = frozenset((*TABLE_QUERIES, Dataset, *STEPS, Keys, Clamped, *MEASURES, *EXPRESSIONS))

@@ -2,14 +2,14 @@
 
 import secrets
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from datetime import date
-from fractions import Fraction
 from pathlib import Path
 from typing import TypeGuard
 
 from sfumato.core.deprecation import renamed
-from sfumato.core.exact import Exact, natural, rational
+from sfumato.core.exact import Exact, natural
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, Query, ReleasedQuery
 from sfumato.core.stored import Stored
@@ -17,6 +17,7 @@ from sfumato.core.units import Family, Relation, Unit, User
 from sfumato.engines.sources import Source, check_derived
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.gate.setting import Setting
+from sfumato.tables.clamped import range_of
 from sfumato.tables.contribution import contribution
 from sfumato.tables.execution import Beside, check_columns, exact_numbers
 from sfumato.tables.keys import KeyValue, keys_of
@@ -47,6 +48,7 @@ class TableStore:
         self._holdings: dict[Dataset, _Holding] = {}
         self._public: dict[Dataset, PublicTable] = {}
         self._secret = secrets.token_hex(16)
+        self._given: Limit | None = None
 
     @renamed(number="n_units")
     def declare(
@@ -67,10 +69,11 @@ class TableStore:
         A file is not opened; a data frame is taken over as it is now. Nothing is counted and nothing is spent.
 
         ``version`` is a label of yours for this state of the data (a random one if you give none). ``limit`` says how
-        much of each person counts and is enforced. ``keys`` lists, for each column to group by, all its values;
-        ``bounds`` gives, for each column to sum, the public range that its values are held to. ``n_units`` is how many
-        units there are, where that is public: under *replace*, and used where every unit counts as one row and no value
-        can be missing. A ``schema`` says all this at once; what is given beside it takes its place.
+        much of each person counts and is enforced; questions that add up rows of persons need one, here or from
+        :meth:`Table.with_limit`. ``keys`` lists, for each column to group by, all its values; ``bounds`` gives, for
+        each column to sum, the public range that its values are held to. ``n_units`` is how many units there are, where
+        that is public: under *replace*, and used where every unit counts as one row and no value can be missing. A
+        ``schema`` says all this at once; what is given beside it takes its place.
 
         Rows must be stored ones, with row-wise steps on them at most. A view, a query or a lazy frame that cannot be
         shown to be row-wise is refused. With ``derived=True`` it is taken: then you, the steward, vouch that each row
@@ -103,9 +106,10 @@ class TableStore:
                 f"{name!r} version {version!r} is declared already, and stored answers would be mixed with those of "
                 "other rows. Nothing was done. Give the new state of the data a new version."
             )
-        ranges = {column: _range(column, pair) for column, pair in (bounds or {}).items()}
+        ranges = {column: range_of(column, pair) for column, pair in (bounds or {}).items()}
         declared = {column: keys_of(column, values) for column, values in (keys or {}).items()}
-        contribution(self._unit, limit)  # refuses a unit or a limit that does not fit rows
+        if limit is not None or not isinstance(self._unit, User | Family):  # else questions that need one ask for it
+            contribution(self._unit, limit)  # refuses a unit or a limit that does not fit rows
         if n_units is not None and self._unit.relation is not Relation.REPLACE:
             raise Refused(
                 "the number of units is secret under add/remove, and saying it would undo that. Nothing was done. "
@@ -113,7 +117,7 @@ class TableStore:
             )
         if n_units is not None:
             natural(n_units, "n_units")
-        single = limit is None or (limit.groups, limit.rows_per_group) == (1, 1)
+        single = not isinstance(self._unit, User | Family) or limit == Limit(groups=1, rows_per_group=1)
         source = Source(data, types, derived=derived, unit=_told_by(self._unit))
         self._holdings[dataset] = _Holding(source=source, limit=limit, n_units=n_units)
         return Table(
@@ -122,6 +126,7 @@ class TableStore:
             keys=declared,
             bounds=ranges,
             n_units=n_units if single else None,
+            limit=limit,
             most_rows=None if limit is None else limit.rows,
         )
 
@@ -170,9 +175,23 @@ class TableStore:
                 "read and nothing was spent. Declare n_units=… with the table."
             )
 
+    def limited(self, limit: Limit) -> "TableStore":
+        """The same tables, of which another limit than the declared one holds for the table that is asked."""
+        contribution(self._unit, limit)  # refuses a unit that has no limit
+        other = copy(self)
+        other._given = limit
+        return other
+
     def limit(self, query: TableQuery) -> Limit | None:
-        """How much of each person counts: what was declared, or one row where the question makes one row a person."""
-        return ONE_ROW_A_PERSON if is_per_person(query.joins) else self._holdings[query.dataset].limit
+        """How much of each person counts; None where all of it does, each person once.
+
+        It is one row where the question makes one row a person, whatever was declared.
+        """
+        if getattr(query, "UNLIMITED", False):
+            return None
+        if is_per_person(query.joins):
+            return ONE_ROW_A_PERSON
+        return self._holdings[query.dataset].limit if self._given is None else self._given
 
     def private(self, query: TableQuery) -> list[Dataset]:
         """The private datasets that a query reads."""
@@ -208,19 +227,9 @@ class TableStore:
         public = {join.dataset: self._public[join.dataset] for join in joins_of(query.joins) if join.public}
         limits = {dataset: limit for dataset in private if (limit := self._holdings[dataset].limit) is not None}
         own = self._holdings[query.dataset]
-        return Beside(own=own.source, private=private, public=public, limits=limits, limit=own.limit)
+        return Beside(own=own.source, private=private, public=public, limits=limits, limit=self._given or own.limit)
 
 
 def _told_by(unit: Unit) -> tuple[str, ...]:
     """The column that identifies units, where there is one."""
     return (unit.column,) if isinstance(unit, User | Family) else ()
-
-
-def _range(column: str, pair: tuple[Exact, Exact]) -> tuple[Fraction, Fraction]:
-    if not isinstance(pair, tuple | list) or len(pair) != 2:
-        raise InvalidInput(f"the bounds of {column!r} are not a pair; nothing was done. Give (low, high).")
-    lower, upper = pair
-    low, high = rational(lower, f"lower bound of {column!r}"), rational(upper, f"upper bound of {column!r}")
-    if low > high:
-        raise InvalidInput(f"the bounds of {column!r} are the wrong way round; nothing was done. Give (low, high).")
-    return low, high

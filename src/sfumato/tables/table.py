@@ -7,13 +7,15 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from sfumato.core.deprecation import renamed, withdrawn
-from sfumato.core.exact import Exact, probability
-from sfumato.core.query import Dataset
+from sfumato.core.exact import Exact, positive, probability
+from sfumato.core.limits import Limit
+from sfumato.core.query import Dataset, Query
 from sfumato.core.question import Gate, Question
+from sfumato.core.release import Release
 from sfumato.core.units import Family, User
-from sfumato.engines.expressions import Column, Expression, Term, col, possible_values, whole_values, written
+from sfumato.engines.expressions import Column, Expression, Term, col, possible_values, term, whole_values, written
 from sfumato.errors import InvalidInput, NotDeclared
-from sfumato.tables.clamped import clamped
+from sfumato.tables.clamped import Clamped, clamped, range_of
 from sfumato.tables.joins import Join, prefixed
 from sfumato.tables.keys import Keys, KeyValue, keys_of
 from sfumato.tables.measure import Asked, Measure
@@ -28,7 +30,11 @@ from sfumato.tables.of_person import MOST_LISTED, AskedOfPerson, PublicFacts, pe
 from sfumato.tables.persons import PerPerson, PersonJoin, Step, is_per_person, no_persons
 from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.aggregate import Aggregate
+from sfumato.tables.queries.contributions import Contributions
 from sfumato.tables.queries.count import Count
+from sfumato.tables.queries.layered_count import LayeredCount
+from sfumato.tables.queries.limit_suggestion import LimitSuggestion
+from sfumato.tables.queries.magnitudes import Magnitudes
 from sfumato.tables.queries.marginals import Marginals
 from sfumato.tables.queries.partition_selection import PartitionSelection
 from sfumato.tables.queries.quantiles import Quantiles
@@ -67,6 +73,10 @@ class Table:
     predicate: Expression | None = None
     by: tuple[Keys, ...] = ()
     joins: tuple[Step, ...] = ()
+    limit: Limit | None = None
+    """How much of each person counts."""
+    relimited: bool = False
+    """Whether that is another limit than the one that the table was declared with."""
     most_rows: int | None = None
     """Of one person, by the limit of the table; values of persons have their range from it."""
     wholes: frozenset[str] = frozenset()
@@ -252,16 +262,36 @@ class Table:
 
         return sql.question(self, text, others)
 
-    def count(self) -> Question:
+    def count(self, *, uncut_to: int | None = None, uncut_share: Exact = Fraction(1, 2)) -> Question:
         """Ask how many rows there are, in each group.
+
+        With ``uncut_to`` rows beyond the limit count too, up to this many of each person in each group: a second layer
+        above the limit, in the same charge. The column ``count`` is then all of them, with an interval that covers what
+        the limit cuts; ``within_limit`` is the count within the limit. ``uncut_share`` of ε goes to the second layer.
 
         >>> from sfumato.demo.clinic import visits
         >>> visits().count().preview(epsilon=1).margin
         6
+        >>> visits().count(uncut_to=10).query.names
+        ('count', 'within_limit')
         """
-        return Question(
-            query=Count(dataset=self.dataset, where=self.predicate, by=self.by, joins=self.joins), gate=self._gate
+        if uncut_to is None:
+            return self._question(Count(dataset=self.dataset, where=self.predicate, by=self.by, joins=self.joins))
+        if self.limit is None:
+            raise NotDeclared(
+                "uncut_to counts rows beyond a limit, and there is none: nothing was read and nothing was spent. Say "
+                "with_limit(…) first, or, where single rows are protected, leave uncut_to out."
+            )
+        query = LayeredCount(
+            dataset=self.dataset,
+            within=self.limit.rows_per_group,
+            uncut_to=uncut_to,
+            share=probability(uncut_share, "uncut_share"),
+            where=self.predicate,
+            by=self.by,
+            joins=self.joins,
         )
+        return self._question(query)
 
     def persons(self) -> Question:
         """Ask how many persons have a row, in each group.
@@ -398,7 +428,7 @@ class Table:
             by=self.by,
             joins=self.joins,
         )
-        return Question(query=query, gate=self._gate)
+        return self._question(query)
 
     def find_keys(self, *columns: str, counted: bool = True) -> Question:
         """Ask which values of some columns enough persons share; release it with a δ.
@@ -420,7 +450,7 @@ class Table:
         query = PartitionSelection(
             dataset=self.dataset, over=columns, counted=counted, where=self.predicate, joins=self.joins
         )
-        return Question(query=query, gate=self._gate)
+        return self._question(query)
 
     def with_keys(self, **keys: Iterable[KeyValue | date]) -> "Table":
         """The table with further declared keys, such as those that were found; each must be a public fact.
@@ -448,7 +478,7 @@ class Table:
             where=self.predicate,
             joins=self.joins,
         )
-        return Question(query=query, gate=self._gate)
+        return self._question(query)
 
     def top(self, choices: int) -> Question:
         """Ask which groups have the most rows: their names, not their counts.
@@ -458,7 +488,7 @@ class Table:
         ['place', 'hospital']
         """
         query = TopGroups(dataset=self.dataset, by=self.by, choices=choices, where=self.predicate, joins=self.joins)
-        return Question(query=query, gate=self._gate)
+        return self._question(query)
 
     def agg(self, /, **measures: Asked) -> Question:
         """Ask for several measures at once, such as ``n=sf.count(), sbp=sf.mean("sbp")``: one scan, one charge.
@@ -481,24 +511,131 @@ class Table:
                     f"nothing was done.{of_person if isinstance(asked, AskedOfPerson) else ''}"
                 )
         named = tuple(asked.bound(name, self.bounds) for name, asked in measures.items())
-        return Question(
-            query=Aggregate(
+        return self._question(
+            Aggregate(
                 dataset=self.dataset,
                 measures=named,
                 where=self.predicate,
                 by=self.by,
                 number=self._public_number(named),
                 joins=self.joins,
-            ),
-            gate=self._gate,
+            )
         )
+
+    def contributions(self, *, most: int = 1024) -> Question:
+        """Ask how contributions are spread: how many persons have how many rows, in powers of two up to ``most``.
+
+        Of a grouped table also in how many groups they have any; rows are then those in the group with most. No limit
+        is applied. It shows what a limit would cut: see :meth:`suggest_limit`, which spends less on choosing one.
+
+        Guarantee: each person is in one cell; a person who is replaced moves two counts by 1. Assumes: persons are
+        protected.
+
+        >>> import pyarrow as pa, sfumato as sf
+        >>> vault = sf.Vault(unit=sf.user("id", relation="add/remove"), budget=sf.Budget(epsilon=9), name="trial")
+        >>> visits = vault.table(pa.table({"id": [1, 1, 2]}), name="visits", version="1")
+        >>> visits.contributions(most=8).release(epsilon=1).to_arrow()["rows"].to_pylist()
+        ['1', '2', '3-4', '5-8', '>8']
+        """
+        query = Contributions(dataset=self.dataset, most=most, where=self.predicate, by=self.by, joins=self.joins)
+        return self._question(query)
+
+    def suggest_limit(self, *, spend: Exact | Sequence[Exact], most: int = 1024) -> Question:
+        """Ask for a limit that makes the error small: what it cuts and the noise that it needs, both together.
+
+        ``spend`` is the ε that each question gets that you plan to ask under the limit, or a list of them; ``most`` is
+        the largest limit that is considered. Of a grouped table groups and rows in each are chosen. Give it about as
+        much ε as the question where one follows, and a sixth of everything where ten do; then ask under it:
+        ``table.with_limit(release)``.
+
+        Guarantee: a sparse vector over counts of persons above each limit, which one person moves by 1, all in one
+        direction. Assumes: persons are protected. Proof: docs/proofs/choosing_limits.md
+
+        >>> import pyarrow as pa, sfumato as sf
+        >>> vault = sf.Vault(unit=sf.user("id", relation="add/remove"), budget=sf.Budget(epsilon=9), name="trial")
+        >>> visits = vault.table(pa.table({"id": [1, 1, 2]}), name="visits", version="1")
+        >>> suggested = visits.suggest_limit(spend=1, most=8).release(epsilon=1)
+        >>> suggested.values[0] in (1, 2, 3, 4, 6, 8)
+        True
+        >>> visits.with_limit(suggested).count().release(epsilon=1).statement.limit.groups
+        1
+        """
+        spends = tuple(positive(amount, "spend") for amount in _listed(spend, "spend"))
+        query = LimitSuggestion(
+            dataset=self.dataset, most=most, spends=spends, where=self.predicate, by=self.by, joins=self.joins
+        )
+        return self._question(query)
+
+    def suggest_bounds(self, value: str | Term, *, most: Exact, octaves: int = 16) -> Question:
+        """Ask for bounds of a column, or of a value computed from columns, which lies within ±``most``.
+
+        The answer counts persons by their largest value, its sign aside, in bins that halve downward from ``most``
+        ``octaves`` times; bounds follow from it: ``table.with_bounds(cost=release)``.
+
+        Guarantee: each person is in one cell, whatever the number of rows. Assumes: persons are protected; ``most`` is
+        a public fact.
+
+        >>> import pyarrow as pa, sfumato as sf
+        >>> vault = sf.Vault(unit=sf.user("id", relation="add/remove"), budget=sf.Budget(epsilon=99), name="trial")
+        >>> stays = vault.table(pa.table({"id": list(range(200)), "cost": [900.0] * 200}), name="stays", version="1")
+        >>> suggested = stays.suggest_bounds("cost", most=65536).release(epsilon=50)
+        >>> tuple(map(int, stays.with_bounds(cost=suggested).bounds["cost"]))
+        (0, 1024)
+        """
+        if self.by:
+            raise InvalidInput("bounds are suggested for a table that is not grouped; nothing was done.")
+        high = positive(most, "most")
+        node = term(col(value) if isinstance(value, str) else value).node
+        query = Magnitudes(
+            dataset=self.dataset,
+            of=Clamped(value=node, low=-high, high=high),
+            octaves=octaves,
+            where=self.predicate,
+            joins=self.joins,
+        )
+        return self._question(query)
+
+    def with_limit(self, limit: Limit | Release) -> "Table":
+        """The table under another limit: an ``sf.Limit``, or the release of :meth:`suggest_limit`.
+
+        How much of each person counts is a choice, made from public facts: noise follows from it.
+
+        >>> import sfumato as sf
+        >>> from sfumato.demo.clinic import visits
+        >>> visits().with_limit(sf.Limit(groups=1, rows_per_group=1)).limit.rows
+        1
+        """
+        if isinstance(limit, Release) and isinstance(limit.statement.query, LimitSuggestion):
+            limit = limit.statement.query.limit_of(limit.values)
+        if not isinstance(limit, Limit):
+            raise InvalidInput(
+                f"with_limit(...) takes an sf.Limit or the release of suggest_limit(...) and was given "
+                f"{type(limit).__name__}; nothing was done."
+            )
+        single = limit == Limit(groups=1, rows_per_group=1)
+        known = self.n_units if single else None
+        return self._with(limit=limit, relimited=True, n_units=known, most_rows=limit.rows)
+
+    def with_bounds(self, **bounds: tuple[Exact, Exact] | Release) -> "Table":
+        """The table with further bounds: pairs (low, high), or releases of :meth:`suggest_bounds`.
+
+        >>> from sfumato.demo.clinic import visits
+        >>> visits().with_bounds(weight=(2, 200)).sum("weight").query.names
+        ('sum',)
+        """
+        return self._with(bounds={**self.bounds, **{name: _bounds(name, given) for name, given in bounds.items()}})
+
+    def _question(self, query: Query) -> Question:
+        """A question at the gate of the vault, or at the one where another limit holds."""
+        gate = self._gate if self.limit is None or not self.relimited else self._gate.limited(self.limit)
+        return Question(query=query, gate=gate)
 
     def _with(self, **changes: Any) -> "Table":  # fields, each of its own type
         return replace(self, gate=self._gate, **changes)
 
     @property
     def _as_declared(self) -> bool:
-        return self.predicate is None and not self.joins and not self.by
+        return self.predicate is None and not self.joins and not self.by and not self.relimited
 
     @property
     def _facts(self) -> PublicFacts:
@@ -570,3 +707,10 @@ def _listed(given: Some | Sequence[Some], what: str) -> Sequence[Some]:
     if not isinstance(given, Sequence):
         raise InvalidInput(f"{what} must be a list and was given {type(given).__name__}; nothing was done.")
     return given
+
+
+def _bounds(column: str, given: tuple[Exact, Exact] | Release) -> tuple[Fraction, Fraction]:
+    """A pair of bounds, or those that a release suggests."""
+    if isinstance(given, Release) and isinstance(given.statement.query, Magnitudes):
+        return given.statement.query.bounds_of(given.statement)
+    return range_of(column, given)

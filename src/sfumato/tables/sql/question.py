@@ -333,4 +333,4 @@ def _asked(table: "Table", select: exp.Select, reader: AnswerReader, having: Seq
         return question
     labels = question.query.labels()
     view.check(labels, question.query.names, len(next(iter(labels.values()), (None,))))
-    return replace(question, gate=table._gate, view=view)
+    return replace(question, gate=question._gate, view=view)
