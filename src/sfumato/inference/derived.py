@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core import enclosures
@@ -10,6 +11,8 @@ from sfumato.core.exact import Exact, probability
 from sfumato.core.extras import need
 from sfumato.core.foreign import Frame
 from sfumato.core.release import Release, presenter_of
+from sfumato.core.rounding import rounded, short
+from sfumato.core.spreadsheet import write_csv
 from sfumato.errors import InvalidInput
 from sfumato.inference.linear_combination import LinearCombination
 
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Derived", "Label", "joined", "level_of"]
 
 Label = str | int | bool
+MOST_ROWS = 20
 
 
 class Derived:
@@ -96,12 +100,21 @@ class Derived:
         """The same table for Polars, which must be installed."""
         return need("polars", "pip install polars").from_arrow(self.to_arrow(confidence))
 
+    def to_csv(self, path: str | Path, confidence: Exact = Fraction(19, 20)) -> Path:
+        """Write the same table as CSV; texts that a spreadsheet would take for a formula are made harmless."""
+        return write_csv(self.to_arrow(confidence), path)
+
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
-        names = list(zip(*self.labels.values(), strict=True)) or [()]
-        return "\n".join(
-            f"{' · '.join(map(str, name))}{': ' if name else ''}{_short(value)} ({_short(low)} to {_short(high)})"
-            for name, value, (low, high) in zip(names, self.values, self.interval(), strict=True)
-        )
+        names, total = list(zip(*self.labels.values(), strict=True)) or [()], len(self.values)
+        ends = self.interval() if self.measured else [None] * total
+        lines = [
+            f"{' · '.join(map(str, name))}{': ' if name else ''}{_shown(value, pair)}"
+            for name, value, pair in list(zip(names, self.values, ends, strict=True))[:MOST_ROWS]
+        ]
+        return "\n".join([*lines, *([f"… and {total - MOST_ROWS:,} more"] if total > MOST_ROWS else [])])
 
 
 def joined(left: tuple[Release, ...], right: tuple[Release, ...]) -> tuple[Release, ...]:
@@ -133,5 +146,13 @@ def level_of(confidence: Exact, forms: Sequence[LinearCombination]) -> Fraction:
     return min(enclosures.exp(enclosures.log(level).high / len(forms)).high, 1 - (1 - level) / len(forms))
 
 
-def _short(value: float | Fraction) -> str:
-    return str(value) if isinstance(value, int) else f"{float(value):.6g}"
+def _shown(value: Value, ends: tuple[Value, Value] | None) -> str:
+    """A number with its interval, rounded for its margin; what was chosen stands alone."""
+    if ends is None:
+        return short(value)
+    texts = rounded(value, *ends)
+    return (
+        f"{short(value)} ({short(ends[0])} to {short(ends[1])})"
+        if texts is None
+        else f"{texts[0]} ({texts[1]} to {texts[2]})"
+    )

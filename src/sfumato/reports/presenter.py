@@ -11,6 +11,7 @@ from sfumato.inference import Figure, figure
 from sfumato.inference.derived import Derived
 from sfumato.reports import page, plots
 from sfumato.reports.explain import explain, explain_figure
+from sfumato.reports.printed import printed
 from sfumato.reports.publication import Grounds
 
 __all__ = ["Reports"]
@@ -40,6 +41,10 @@ class Reports:
     def html(self, release: Release) -> str:
         """A small table for notebooks."""
         return page.snippet(release)
+
+    def text(self, release: Release) -> str:
+        """A few lines for whoever prints it."""
+        return printed(release)
 
     def figure(self, release: Release) -> Figure:
         """The release as a figure that can be computed with."""

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from sfumato.engines.expressions import Term, Value, bounds_of, col, term, written
+from sfumato.core.suggestion import did_you_mean
+from sfumato.engines.expressions import Term, Value, bounds_of, col, columns_of, term, written
 from sfumato.engines.lattice import check_range
 from sfumato.errors import NotDeclared
 
@@ -47,6 +48,12 @@ def clamped(value: str | Term, bounds: Bounds) -> Clamped:
         raise NotDeclared(
             f"the range of {written(node)} does not follow from declared bounds, and reading it off the data would "
             f"reveal something about people in it. Nothing was done. Declare bounds={{column: (low, high)}} for the "
-            f"table (declared: {declared}), or clip the value: sf.col('x').clip(0, 100)."
+            f"table (declared: {declared}), or clip the value: sf.col('x').clip(0, 100). A column of truth values is "
+            f"asked for by a condition: sf.col('x') == True.{_meant(node, bounds)}"
         )
     return Clamped(value=node, low=found[0], high=found[1])
+
+
+def _meant(node: Value, bounds: Bounds) -> str:
+    """Declared columns whose names are close to one that is not."""
+    return "".join(did_you_mean(name, bounds) for name in sorted(columns_of(node) - bounds.keys()))

@@ -21,7 +21,7 @@ __all__ = ["ColumnFacts", "Schema"]
 
 
 @renamed(number="n_units")
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Schema:
     """The public facts about a table. A table that is declared with a schema has its columns and no others.
 
@@ -107,6 +107,11 @@ class Schema:
         place = Path(path)
         place.write_text(self.to_toml(), encoding="utf-8")
         return place
+
+    def __repr__(self) -> str:
+        named = ", ".join(column.name for column in self.columns[:10]) + (", …" if len(self.columns) > 10 else "")
+        persons = "" if self.unit is None else f"; persons by {self.unit!r}"
+        return f"Schema {self.name!r}: {len(self.columns):,} columns, {named}{persons}"
 
     @property
     def types(self) -> dict[str, Type]:

@@ -4,12 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from datetime import date
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from sfumato.core.deprecation import renamed, withdrawn
+from sfumato.core.description import plain
 from sfumato.core.exact import Exact, probability
 from sfumato.core.query import Dataset
 from sfumato.core.question import Gate, Question
+from sfumato.core.suggestion import did_you_mean, no_attribute
 from sfumato.engines.expressions import Column, Expression, Term, col, possible_values, written
 from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.tables.clamped import clamped
@@ -38,7 +40,7 @@ Some = TypeVar("Some", bound=str | Exact | tuple[str, str])
 
 @withdrawn(gate="the vault that declared the table")
 @renamed(number="n_units")
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Table:
     """Rows about people, behind a gate.
 
@@ -196,10 +198,11 @@ class Table:
         """
         return self.agg(persons=persons())
 
-    def sum(self, value: str | Term) -> Question:
+    def sum(self, value: str | Term | Expression) -> Question:
         """Ask for the sum of a column, or of a value computed from columns, in each group.
 
-        Rows without a value add nothing. Assumes: bounds of the columns are declared; values outside are moved to them.
+        The sum of a condition is the number of rows that meet it. Rows without a value add nothing. Assumes: bounds of
+        the columns are declared; values outside are moved to them.
 
         >>> from sfumato.demo.clinic import visits
         >>> visits().sum("weight")
@@ -208,10 +211,11 @@ class Table:
         """
         return self.agg(sum=sum_of(value))
 
-    def mean(self, value: str | Term) -> Question:
+    def mean(self, value: str | Term | Expression) -> Question:
         """Ask for the mean of a column, or of a value computed from columns, in each group.
 
-        Rows without a value do not count. ``preview(rows=…)`` gives the margin in a group of this many rows.
+        The mean of a condition is the share of the rows that meet it. Rows without a value do not count.
+        ``preview(rows=…)`` gives the margin in a group of this many rows.
 
         >>> from sfumato.demo.clinic import visits
         >>> few, many = (visits().mean("sbp").preview(epsilon=1, rows=rows).margin for rows in (100, 1000))
@@ -414,6 +418,24 @@ class Table:
             gate=self._gate,
         )
 
+    def __repr__(self) -> str:
+        facts = [
+            f"where {self.predicate}" if self.predicate is not None else "",
+            f"grouped by {_some(keys.column for keys in self.by)}" if self.by else "",
+            f"joined with {_some(join.dataset.name for join in self.joins)}" if self.joins else "",
+            f"keys: {_some(f'{name} ({keys.size:,})' for name, keys in self.keys.items())}" if self.keys else "",
+            f"bounds: {_some(f'{name} {plain(low)} to {plain(high)}' for name, (low, high) in self.bounds.items())}"
+            if self.bounds
+            else "",
+            "no row was read for this",
+        ]
+        return f"Table {self.dataset.name!r}, version {self.dataset.edition!r}; {'; '.join(filter(None, facts))}"
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise no_attribute(self, name)
+
     def _with(self, **changes: Any) -> "Table":  # fields, each of its own type
         return replace(self, gate=self._gate, **changes)
 
@@ -437,8 +459,15 @@ class Table:
             raise NotDeclared(
                 f"values of {column!r} are not declared, and reading them off the data would reveal who is in it. "
                 f"Nothing was done. Declare keys={{{column!r}: [...]}} for the table (declared: {declared})."
+                f"{did_you_mean(column, self.keys)}"
             )
         return self.keys[column]
+
+
+def _some(texts: Iterable[str]) -> str:
+    """The first ten of a list."""
+    listed = list(texts)
+    return ", ".join(listed[:10]) + (f" and {len(listed) - 10:,} more" if len(listed) > 10 else "")
 
 
 def _listed(given: Some | Sequence[Some], what: str) -> Sequence[Some]:
