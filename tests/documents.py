@@ -148,7 +148,7 @@ def partition_choice(draw: st.DrawFn) -> PartitionChoice:
         eta=draw(st.fractions(min_value=Fraction(1, 1000), max_value=Fraction(49, 100), max_denominator=10**6)),
         most=max(max(partition) for partition in partitions) + 1,
         partitions=tuple(partitions),
-        called=tuple(f"part {place}" for place in range(len(partitions))) if draw(st.booleans()) else (),
+        titles=tuple(f"part {place}" for place in range(len(partitions))) if draw(st.booleans()) else (),
     )
 
 

@@ -330,7 +330,7 @@ class Graph:
         if given:
             return self.question(
                 PartitionChoice(
-                    dataset=self.dataset, shape=self.shape, eta=score, most=most, partitions=given, called=named
+                    dataset=self.dataset, shape=self.shape, eta=score, most=most, partitions=given, titles=named
                 )
             )
         return self.question(CommunityCount(dataset=self.dataset, shape=self.shape, eta=score, most=most))

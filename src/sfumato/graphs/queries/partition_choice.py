@@ -30,7 +30,7 @@ class PartitionChoice:
     """The candidate whose blocks explain the edges best: which of them, and how many blocks it has.
 
     The score of a candidate is the largest log-likelihood of a stochastic block model with its blocks, with block
-    probabilities in [``eta``, 1 − ``eta``], less a public penalty for their number. ``called`` names the candidates;
+    probabilities in [``eta``, 1 − ``eta``], less a public penalty for their number. ``titles`` names the candidates;
     without names they are 0, 1, … in their order.
 
     Guarantee: one edge moves each score by at most ln((1 − η)/η), as in :class:`CommunityCount`. Assumes: the
@@ -45,7 +45,7 @@ class PartitionChoice:
     eta: Fraction
     most: int
     partitions: tuple[tuple[int, ...], ...]
-    called: tuple[str, ...] = ()
+    titles: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.partitions:
@@ -53,9 +53,9 @@ class PartitionChoice:
                 "there is no partition to choose; nothing was done. Hand in public ones: partitions=[…]."
             )
         object.__setattr__(self, "eta", self._likelihood.eta)
-        if self.called and len(set(self.called)) != len(self.partitions):
+        if self.titles and len(set(self.titles)) != len(self.partitions):
             raise InvalidInput(f"{len(self.partitions)} partitions need as many different names; nothing was done.")
-        for name in self.called:
+        for name in self.titles:
             check_name(name, "the name of a partition")
 
     @property
@@ -88,7 +88,7 @@ class PartitionChoice:
         """The partition that was chosen, and its number of blocks."""
         (place,) = release.statement.values
         said = {
-            "partition": self.called[place] if self.called else place,
+            "partition": self.titles[place] if self.titles else place,
             "communities": max(self.partitions[place]) + 1,
         }
         return {
