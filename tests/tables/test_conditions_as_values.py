@@ -4,6 +4,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.errors import InvalidInput
 from sfumato.tables.table import Table
 
 ROWS = pa.table(
@@ -50,6 +51,14 @@ def test_sql_takes_conditions_as_values_and_leaves_out_what_is_unknown(
     release = asked.release(epsilon=1000, fresh=True)
     assert float(release["share"].values[0]) == pytest.approx(share, abs=0.02)
     assert round(release["n"].values[0]) == number
+
+
+def test_a_column_of_truth_values_is_a_condition_by_itself(table: Table) -> None:
+    same = table.where(sf.col("flag") == True)  # noqa: E712
+    assert table.where(sf.col("flag")).predicate == same.predicate
+    assert table.where(sf.col("flag")).count().release(epsilon=1000).values == (3,)
+    with pytest.raises(InvalidInput, match="holds whole numbers and cannot be compared"):
+        table.where(sf.col("x")).count().release(epsilon=1)
 
 
 def test_a_filter_goes_with_a_condition(table: Table) -> None:

@@ -137,6 +137,11 @@ def test_names_that_are_nearly_right_are_asked_about(visits: Table, vault: sf.Va
         visits.where(sf.col("aeg") >= 65).count().release(epsilon=1)
     with pytest.raises(InvalidInput, match="Did you mean 'count'"):
         counts["conut"]
+    for labels, right in (({"region": "regoin 1"}, "region 1"), ({"regoin": "region 1"}, "region")):
+        with pytest.raises(InvalidInput, match=f"Did you mean '{right}"):
+            counts.figure.at(**labels)
+    with pytest.raises(AttributeError, match="Did you mean 'to_csv'"):
+        counts.to_excel("counts.xlsx")  # type: ignore[attr-defined]
     with pytest.raises(Unsupported, match="Did you mean 'COUNT'"):
         visits.sql("SELECT CUONT(*) FROM visits")
     with pytest.raises(Unsupported, match="write AVG"):

@@ -24,6 +24,7 @@ ELSEWHERE: Mapping[str, str] = {
     "size": "count",
     "std": "standard_deviation",
     "stddev": "standard_deviation",
+    "to_excel": "to_csv",
     "total": "sum",
     "var": "variance",
     "write_csv": "to_csv",

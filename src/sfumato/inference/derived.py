@@ -13,6 +13,7 @@ from sfumato.core.foreign import Frame
 from sfumato.core.release import Release, presenter_of
 from sfumato.core.rounding import rounded, short
 from sfumato.core.spreadsheet import write_csv
+from sfumato.core.suggestion import did_you_mean
 from sfumato.errors import InvalidInput
 from sfumato.inference.linear_combination import LinearCombination
 
@@ -74,11 +75,19 @@ class Derived:
             if not unknown and all(self.labels[name][place] == value for name, value in labels.items())
         ]
         if not kept:
-            raise InvalidInput(f"no number here is about {labels}; the labels are {', '.join(self.labels) or 'none'}.")
+            meant = did_you_mean(unknown[0], self.labels) if unknown else self._other_labels(labels)
+            raise InvalidInput(
+                f"no number here is about {labels}; the labels are {', '.join(self.labels) or 'none'}.{meant}"
+            )
         left = {
             name: tuple(column[place] for place in kept) for name, column in self.labels.items() if name not in labels
         }
         return kept, left
+
+    def _other_labels(self, labels: Mapping[str, Label]) -> str:
+        """Labels that are nearly the given ones; they are released, and so public."""
+        texts = {name: [each for each in self.labels[name] if isinstance(each, str)] for name in labels}
+        return "".join(did_you_mean(value, texts[name]) for name, value in labels.items())
 
     def to_arrow(self, confidence: Exact = Fraction(19, 20)) -> "pa.Table":
         """Labels, numbers and intervals as an Arrow table."""

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.suggestion import did_you_mean
-from sfumato.engines.expressions import Term, Value, bounds_of, col, columns_of, term, written
+from sfumato.engines.expressions import Named, Term, Value, bounds_of, col, columns_of, term, written
 from sfumato.engines.lattice import check_range
 from sfumato.errors import NotDeclared
 
@@ -45,11 +45,13 @@ def clamped(value: str | Term, bounds: Bounds) -> Clamped:
     found = bounds_of(node, bounds)
     if found is None:
         declared = ", ".join(sorted(bounds)) or "none"
+        truth = (
+            " If it holds truth values, ask for a condition: sf.col('x') == True." if isinstance(node, Named) else ""
+        )
         raise NotDeclared(
             f"the range of {written(node)} does not follow from declared bounds, and reading it off the data would "
             f"reveal something about people in it. Nothing was done. Declare bounds={{column: (low, high)}} for the "
-            f"table (declared: {declared}), or clip the value: sf.col('x').clip(0, 100). A column of truth values is "
-            f"asked for by a condition: sf.col('x') == True.{_meant(node, bounds)}"
+            f"table (declared: {declared}), or clip the value: sf.col('x').clip(0, 100).{truth}{_meant(node, bounds)}"
         )
     return Clamped(value=node, low=found[0], high=found[1])
 

@@ -10,6 +10,7 @@ from sfumato.core.deprecation import renamed
 from sfumato.core.exact import natural
 from sfumato.core.limits import Limit
 from sfumato.core.query import check_name
+from sfumato.core.suggestion import did_you_mean
 from sfumato.core.units import Family, Unit, User, describe
 from sfumato.engines.expressions import Type
 from sfumato.engines.sources import check_derived
@@ -151,7 +152,7 @@ class Schema:
         if isinstance(unit, User | Family) and unit.column not in self.types:
             raise InvalidInput(
                 f"the vault protects {describe(unit)}, and the schema declares no column {unit.column!r}. "
-                "Nothing was done."
+                f"Nothing was done.{did_you_mean(unit.column, self.types)}"
             )
         return {
             "name": self.name,

@@ -107,6 +107,7 @@ def _unit(columns: Mapping[str, Type]) -> str:
     """The columns that could tell persons apart; those that sound like it first."""
     could = [name for name, kind in columns.items() if kind in (Type.TEXT, Type.WHOLE)]
     likely = sorted(could, key=_sounds_like_a_person, reverse=True)
+    likely = [name for name in likely if _sounds_like_a_person(name)] or likely
     if not likely:
         return "# column = …  # no column can: none holds text or whole numbers"
     others = f"  # or {', '.join(map(text_of, likely[1:6]))}{', …' if len(likely) > 6 else ''}" if likely[1:] else ""

@@ -70,9 +70,10 @@ class Table:
     def __post_init__(self, gate: Gate) -> None:
         object.__setattr__(self, "_gate", gate)
 
-    def where(self, predicate: Expression | str) -> "Table":
+    def where(self, predicate: Expression | Term | str) -> "Table":
         """Keep the rows that meet a predicate, such as ``sf.col("age") >= 65``; several calls must all be met.
 
+        A column of truth values is a predicate by itself: ``sf.col("readmitted")``.
         A text is read as SQL: ``"age >= 65 AND diagnosis = 'ILI'"`` (docs/how-to/sql.md).
 
         >>> import sfumato as sf
@@ -87,6 +88,8 @@ class Table:
 
             beside = [join.dataset.name for join in self.joins]
             predicate = sql.condition(predicate, self.dataset.name, beside)
+        if isinstance(predicate, Term):  # a column of truth values is a condition by itself
+            predicate = predicate == True  # noqa: E712 - a comparison that is written down, and not made
         if not isinstance(predicate, Expression):
             raise InvalidInput(
                 f"where(...) takes a predicate such as sf.col('age') >= 65 and was given {type(predicate).__name__}; "
