@@ -49,7 +49,7 @@ def short(value: Value) -> str:
     """
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
         return str(value)
-    if isinstance(value, int) or (math.isfinite(value) and value == int(value) and abs(value) < 10**15):
+    if isinstance(value, int) or (-(10**15) < value < 10**15 and value == int(value)):
         return f"{int(value):,}"
     return f"{float(value):,.6g}"
 
