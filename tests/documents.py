@@ -19,6 +19,7 @@ from sfumato.engines.expressions.literals import Date
 from sfumato.errors import SfumatoError
 from sfumato.graphs.block_models import canonical
 from sfumato.graphs.queries.blocks import BlockEdges, cells_of
+from sfumato.graphs.queries.partition_choice import PartitionChoice
 from sfumato.graphs.shape import Shape
 from sfumato.mechanisms import ChosenCap, Ladder, Ladders, LimitSearch, NoisyLocalSensitivity
 from sfumato.mechanisms.matrix import Matrix
@@ -139,6 +140,22 @@ def block_edges(draw: st.DrawFn) -> BlockEdges:
 
 
 @st.composite
+def partition_choice(draw: st.DrawFn) -> PartitionChoice:
+    """Candidates for the same nodes, with names or without."""
+    nodes = draw(st.integers(2, 5))
+    blocks = st.lists(st.integers(0, 2), min_size=nodes, max_size=nodes).map(canonical)
+    partitions = draw(st.lists(blocks, min_size=1, max_size=3))
+    return PartitionChoice(
+        dataset=draw(strategy(Dataset, 1)),
+        shape=Shape(nodes=nodes, directed=draw(st.booleans())),
+        eta=draw(st.fractions(min_value=Fraction(1, 1000), max_value=Fraction(49, 100), max_denominator=10**6)),
+        most=max(max(partition) for partition in partitions) + 1,
+        partitions=tuple(partitions),
+        titles=tuple(f"part {place}" for place in range(len(partitions))) if draw(st.booleans()) else (),
+    )
+
+
+@st.composite
 def chosen_cap(draw: st.DrawFn) -> ChosenCap:
     """Caps that rise, each with its move."""
     caps, times = sorted(draw(st.sets(st.integers(1, 1000), min_size=1, max_size=4))), draw(st.integers(1, 3))
@@ -205,6 +222,7 @@ RARE: dict[str, st.SearchStrategy[Any]] = {
     "graph.shape": st.builds(Shape, nodes=NODES | st.integers(1, 3), directed=st.booleans())
     | st.builds(Shape, nodes=st.none(), directed=st.booleans(), listed=st.booleans()),
     "query.block_edges": block_edges(),
+    "query.partition_choice": partition_choice(),
     "mechanism.chosen_cap": chosen_cap(),
     "mechanism.ladder": ladders,
     "mechanism.ladders": st.lists(ladders, min_size=1, max_size=3).map(lambda parts: Ladders(parts=tuple(parts))),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any  # whatever a module has under a name
 
 from sfumato import errors
 from sfumato.core.data_kind import announce
+from sfumato.core.suggestion import did_you_mean
 from sfumato.version import __version__
 
 if TYPE_CHECKING:
@@ -121,12 +122,15 @@ def __getattr__(name: str) -> Any:
     if name in _HOME:
         module, there = _HOME[name]
         return getattr(importlib.import_module(module), there)
+    meant = ""
     if not name.startswith("_") and find_spec(f"sfumato.{name}") is None:
         from sfumato.tables.measures import ASKED  # a measure brings the functions that ask for it
 
         if name in ASKED:
             return ASKED[name]
-    raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
+        meant = did_you_mean(name, __dir__(), of_functions=True)
+    # With a name and without the module, Python does not add a guess of its own.
+    raise AttributeError(f"module 'sfumato' has no attribute {name!r}.{meant}", name=name)
 
 
 def __dir__() -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast  # stores of any kind, and what they take
+from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, cast  # stores of any kind
 from weakref import ref
 
 from sfumato.core.budget import Budget
@@ -21,8 +21,9 @@ from sfumato.core.query import Query, check_name
 from sfumato.core.question import Gate, Preview
 from sfumato.core.release import Release
 from sfumato.core.signature import SigningKey
-from sfumato.core.units import Unit
-from sfumato.errors import InvalidInput, NotDeclared, Unsupported
+from sfumato.core.suggestion import no_attribute
+from sfumato.core.units import Unit, describe
+from sfumato.errors import InvalidInput, NotDeclared, SfumatoError, Unsupported
 from sfumato.gate.notary import Notary
 from sfumato.gate.release import ReleaseGate
 from sfumato.gate.setting import Setting
@@ -127,7 +128,9 @@ class Vault:
         self._name = name
         self._ledger: AccountLedger = durable or MemoryLedger(account=name, budget=budget)
         self._notary = Notary(unit=unit, ledger=self._ledger, key=signing, presenter=Reports())
-        setting = Setting(name=name, vault=ref(self), notary=self._notary, declarations=DECLARATIONS)
+        setting = Setting(
+            name=name, vault=ref(self), notary=self._notary, declarations=DECLARATIONS, population=population
+        )
         self._stores = {kind.name: kind.opened(setting) for kind in kinds() if kind.store is not None}
         answering = tuple(store for store in self._stores.values() if isinstance(store, DataStore))
         self._gate = ReleaseGate(notary=self._notary, stores=answering, watched=waiting)
@@ -191,16 +194,17 @@ class Vault:
         self,
         query: Query,
         *,
-        margin: Exact,
-        confidence: Exact,
+        margin: Exact | None = None,
+        mse: Exact | None = None,
+        confidence: Exact = Fraction(19, 20),
         joint: bool = False,
         delta: Exact = 0,
         rows: int | None = None,
         column: str | None = None,
     ) -> Fraction:
-        """Find the least ε that keeps a margin, at a δ that may be spent; opens no data and spends nothing."""
+        """Find the least ε that keeps a margin, or a mean squared error, at a δ that may be spent; opens no data."""
         return self._gate.epsilon_for(
-            query, margin=margin, confidence=confidence, joint=joint, delta=delta, rows=rows, column=column
+            query, margin=margin, mse=mse, confidence=confidence, joint=joint, delta=delta, rows=rows, column=column
         )
 
     def release(
@@ -211,14 +215,30 @@ class Vault:
         fresh: bool = False,
         idempotency: str | None = None,
         reads: tuple[str, str] | None = None,
+        even_if_useless: bool = False,
     ) -> Release:
         """Charge, then read; store, then deliver.
 
         With a durable ledger a retry under the same ``idempotency`` key is charged once: it gets the answer that was
         stored, or finishes a release that was cut off before it had one. ``reads`` are the first and the last day of
-        the data, which an account with windows of time asks for.
+        the data, which an account with windows of time asks for. ``even_if_useless`` pays for an answer whose margin
+        is wider than all that it can be.
         """
-        return self._gate.release(query, spend, fresh=fresh, idempotency=idempotency, reads=reads)
+        return self._gate.release(
+            query, spend, fresh=fresh, idempotency=idempotency, reads=reads, even_if_useless=even_if_useless
+        )
+
+    def __repr__(self) -> str:
+        try:
+            amounts = f"budget {self.budget}, spent {self.spent}, left {self.left}"
+        except SfumatoError:  # a ledger that is closed, or cannot be reached
+            amounts = "its ledger cannot be read now"
+        return f"Vault {self.name!r}: protects {describe(self.unit)}; {amounts}"
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise no_attribute(self, name)
 
 
 def _checked(budget: Budget | None, name: str | None, population: int | None) -> tuple[Budget, str]:

@@ -608,6 +608,16 @@ def weights_are_not_held_to_their_bound(original: Any) -> Any:
     return lambda self, graph: [2 * weight for weight in original(self, graph)]
 
 
+@broken("sfumato.graphs.queries.partition_choice:PartitionChoice.exact", claims=["S0-38"], first=["the_winner"])
+def the_scores_of_candidates_are_turned_around(original: Any) -> Any:
+    return lambda self, graph: [-score for score in original(self, graph)]
+
+
+@broken("sfumato.graphs.queries.found_communities:communities_of", claims=["S0-38"], first=["planted"])
+def communities_are_found_in_pairs_put_in_another_order(original: Any) -> Any:
+    return lambda noisy, *more: original(tuple(sorted(noisy)), *more)
+
+
 # --------------------------------------------------------------------------------------------------------- streams
 
 

@@ -592,9 +592,14 @@ def test_the_page_of_a_chart_names_no_address_to_fetch(tmp_path: Path) -> None:
     assert "script-src 'sha256-" in text
 
 
-@pytest.mark.parametrize("name", ["chart.pdf", "chart"])
+def test_a_picture_is_written_as_a_pdf_of_one_page(tmp_path: Path) -> None:
+    content = plots.save(release().plot(), tmp_path / "chart.pdf").read_bytes()
+    assert content.startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("name", ["chart.eps", "chart"])
 def test_other_endings_are_refused(name: str, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"written as \.svg, \.png or \.html"):
+    with pytest.raises(InvalidInput, match=r"written as \.svg, \.png, \.pdf or \.html"):
         plots.save(release().plot(), tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 

@@ -318,7 +318,7 @@ def test_a_draft_is_written_without_reading_a_row(tmp_path: Path) -> None:
         "visit_id": Type.WHOLE,
     }
     assert (schema.unit, schema.limit, schema.bounds, schema.keys) == (None, None, {}, {})
-    assert '# column = "patient_id"  # or "visit_id", "age"' in text
+    assert '# column = "patient_id"  # or "visit_id"\n' in text
     assert "# [columns.photo]" in text
     assert "Zaphod" not in text
 

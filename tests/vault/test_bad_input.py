@@ -62,7 +62,7 @@ def told(error: type[BaseException], words: str) -> Iterator[None]:
     assert isinstance(caught.value, errors.SfumatoError)
     assert MARKER not in said
     assert str(NUMBER) not in said
-    assert str(caught.value).endswith((".", "…)."))
+    assert str(caught.value).endswith((".", "…).", "?"))
 
 
 # ------------------------------------------------------------------------------------------- before any charge

@@ -85,7 +85,7 @@ def cost(guarantee: Pure | Approximate) -> Budget:
 
     >>> from fractions import Fraction
     >>> cost(Pure(epsilon=Fraction(1, 2)))
-    Budget(epsilon=Fraction(1, 2), delta=Fraction(0, 1))
+    Budget(epsilon='1/2')
     """
     epsilon, delta = stated(guarantee)
     return Budget(epsilon=epsilon, delta=delta)

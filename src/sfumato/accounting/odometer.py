@@ -24,7 +24,7 @@ class BasicOdometer:
 
     >>> from sfumato.core.events import BoundedRange
     >>> BasicOdometer().after(BoundedRange(epsilon=Fraction(1, 3))).after(BoundedRange(epsilon=Fraction(1, 3))).shown
-    Budget(epsilon=Fraction(2, 3), delta=Fraction(0, 1))
+    Budget(epsilon='2/3')
     """
 
     shown: Budget = field(default_factory=Budget.none)

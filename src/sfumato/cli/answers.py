@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.cli.output import harmless
 from sfumato.core.columns import Value
+from sfumato.core.rounding import rounded, short
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -22,6 +23,7 @@ def answer_table(release: "Release", confidence: Fraction, *, most: int | None =
 
     from sfumato.core.exact import decimal_down
     from sfumato.core.release import shown_columns
+    from sfumato.reports.columns import described
 
     percent = f"{decimal_down(100 * confidence)}% interval"
     drawn = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
@@ -29,14 +31,15 @@ def answer_table(release: "Release", confidence: Fraction, *, most: int | None =
     for name in labels:
         drawn.add_column(Text(harmless(name)))
     shown = shown_columns(release, confidence)
+    counts = {name for name, known in described(release.statement).measured.items() if known.counts}
     cells: list[list[str]] = []
     for name, values, ends in shown:
         drawn.add_column(Text(harmless(name)), justify="right")
         if ends is None:  # chosen, not measured
-            cells.append([harmless(_short(value)) for value in values])
+            cells.append([harmless(short(value)) for value in values])
             continue
         drawn.add_column(percent, justify="right", no_wrap=True)
-        texts = [figures(value, pair) for value, pair in zip(values, ends, strict=True)]
+        texts = [figures(value, pair, whole=name in counts) for value, pair in zip(values, ends, strict=True)]
         cells += [[text[0] for text in texts], [text[1] for text in texts]]
     for place in range(len(cells[0]))[:most]:
         groups = [Text(harmless(str(column[place]))) for column in labels.values()]
@@ -44,26 +47,14 @@ def answer_table(release: "Release", confidence: Fraction, *, most: int | None =
     return drawn
 
 
-def figures(value: Value, ends: tuple[Value, Value]) -> tuple[str, str]:
-    """A number and its interval as texts, with as many decimals as the interval's width makes worth reading.
+def figures(value: Value, ends: tuple[Value, Value], *, whole: bool = False) -> tuple[str, str]:
+    """A number and its interval as texts, with as many digits as its margin makes worth reading.
 
     >>> figures(1234, (1228, 1240)), figures(Fraction(1, 3), (0.2, 0.456)), figures(0.5, (-math.inf, 2.0))
     (('1,234', '1,228 to 1,240'), ('0.33', '0.20 to 0.46'), ('unknown', 'any'))
     """
-    low, high = ends
-    if not all(map(math.isfinite, (value, low, high))):
-        return "unknown", "any"
-    if all(isinstance(number, int) for number in (value, low, high)):
-        return f"{value:,}", f"{low:,} to {high:,}"
-    low, middle, high = Fraction(low), Fraction(value), Fraction(high)
-    width = float(high - low)
-    places = min(12, max(0, 1 - math.floor(math.log10(width)))) if width > 0 else 6
-    step = 10**places
-
-    def text(steps: int) -> str:
-        return f"{float(Fraction(steps, step)):,.{places}f}"
-
-    return text(round(middle * step)), f"{text(math.floor(low * step))} to {text(math.ceil(high * step))}"
+    texts = rounded(value, *ends, whole=whole)
+    return ("unknown", "any") if texts is None else (texts[0], f"{texts[1]} to {texts[2]}")
 
 
 def document(release: "Release", confidence: Fraction) -> dict[str, object]:
@@ -80,11 +71,6 @@ def document(release: "Release", confidence: Fraction) -> dict[str, object]:
         columns[name] = {"values": [_plain(value) for value in values], "data_low": low, "data_high": high}
     labels = {name: list(column) for name, column in release.labels.items()}
     return {"labels": labels, "columns": columns, "limit": release.limit_words() or None}
-
-
-def _short(value: Value) -> str:
-    """A value that was chosen: names as they are, numbers to six digits."""
-    return f"{value:.6g}" if isinstance(value, float | Fraction) else str(value)
 
 
 def _plain(value: Value) -> Value:

@@ -34,7 +34,7 @@ __all__ = [
     "vault_for",
 ]
 
-PICTURES, REPORTS, TABLES = (".svg", ".png", ".html", ".htm"), (".html", ".htm", ".pdf"), (".csv",)
+PICTURES, REPORTS, TABLES = (".svg", ".png", ".pdf", ".html", ".htm"), (".html", ".htm", ".pdf"), (".csv",)
 
 Confidence = Annotated[str, typer.Option(help="How sure the intervals are, such as 0.95.")]
 Foresee = Annotated[bool, typer.Option("--preview", help="Show the expected error; reads nothing and spends nothing.")]
@@ -56,7 +56,9 @@ class SpendOptions:
 class FileOptions:
     """The files that an answer goes to."""
 
-    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="A picture to write: .svg, .png or .html.")] = None
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A picture to write: .svg, .png, .pdf or .html.")
+    ] = None
     report: Annotated[Path | None, typer.Option(metavar="FILE", help="A report to write: .html or .pdf.")] = None
     reason: Reason = ""
     legal_basis: LegalBasis = ""
@@ -104,19 +106,13 @@ class FileOptions:
 
             need("altair", "pip install 'sfumato[plots]'")
 
-    def write(self, release: "Release") -> tuple[list[Path], SfumatoError | OSError | None]:
+    def write(self, release: "Release", level: Fraction) -> tuple[list[Path], SfumatoError | OSError | None]:
         """Write the files that were asked for; what went wrong first is handed back, not raised."""
 
         def draw(file: Path) -> Path:
             from sfumato.reports.plots import save as save_plot
 
             return save_plot(release.plot(), file)
-
-        def tabulate(file: Path) -> Path:
-            from pyarrow import csv
-
-            csv.write_csv(release.to_arrow(), file)
-            return file
 
         def set_page(file: Path) -> Path:
             return release.report(file, reason=self.reason, legal_basis=self.legal_basis)
@@ -125,7 +121,7 @@ class FileOptions:
             (self.save, release.certificate.save),
             (self.plot, draw),
             (self.report, set_page),
-            (self.table, tabulate),
+            (self.table, lambda file: release.to_csv(file, level)),
         ]
         written: list[Path] = []
         failed: SfumatoError | OSError | None = None
@@ -298,7 +294,7 @@ def deliver(
     most: int | None = None,
 ) -> SfumatoError | OSError | None:
     """Write the files and print the answer; whatever cannot be written is handed back, and the numbers are shown."""
-    written, failed = files.write(release)
+    written, failed = files.write(release, level)
     if as_json:
         say_json(_document(release, vault, level, written, charged=charged))
     else:

@@ -121,15 +121,12 @@ def _spelt(said: Options) -> Options:
 
 
 def _communities(graph: "Graph", said: Options) -> "Question":
-    from sfumato.graphs.queries.communities import MOST_NODES_LISTED
-
+    """Candidates are called as their files are; without any, communities are found."""
     files: list[Path] = said.pop("partition", [])
-    if not files and (graph.shape.nodes or 0) > MOST_NODES_LISTED:
-        raise NotDeclared(
-            f"{graph.shape.nodes} nodes are too many to try all their partitions, and a search that may miss the best "
-            f"one breaks the guarantee. {NOTHING} Hand in public ones: --partition FILE."
-        )
-    return graph.communities(partitions=[blocks_of(file, graph, "--partition") for file in files], **said)
+    named = {file.stem: blocks_of(file, graph, "--partition") for file in files}
+    if len(named) != len(files):
+        raise InvalidInput(f"two files of --partition have one name, which is to name the candidate. {NOTHING}")
+    return graph.communities(partitions=named, **said)
 
 
 def _blocks(graph: "Graph", said: Options, *, delta: bool) -> "Question":

@@ -35,7 +35,7 @@ def plot(
             "--out",
             "-o",
             metavar="FILE",
-            help="The picture to write: .svg, .png or .html; FILE with .svg if not given.",
+            help="The picture to write: .svg, .png, .pdf or .html; FILE with .svg if not given.",
         ),
     ] = None,
     key: Key = None,
@@ -43,7 +43,7 @@ def plot(
 ) -> None:
     """Draw a release: its numbers with their error, the noise distribution, belief, or the frontier of ε and error.
 
-    The ending decides what is written: a drawing (.svg, .png), or a page that opens offline and can be pointed at
+    The ending decides what is written: a drawing (.svg, .png, .pdf), or a page that opens offline and can be pointed at
     (.html). Needs the plots extra. A certificate that does not verify is refused.
 
     Example: $ sfumato plot sfumato-demo/ili.json -o regions.svg

@@ -44,7 +44,7 @@ def solve(
         typer.Option("--ledger", metavar="FILE", help="A ledger whose balances bind as well; its settings file."),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A picture of the planned year: .svg, .png or .html.")
+        Path | None, typer.Option(metavar="FILE", help="A picture of the planned year: .svg, .png, .pdf or .html.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

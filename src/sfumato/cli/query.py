@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from sfumato.cli.asked import RELATION, Confidence, DatedChargeOptions, FileOptions, SpendOptions, deliver, vault_for
+from sfumato.cli.asked import (
+    RELATION,
+    Confidence,
+    DatedChargeOptions,
+    FileAndTableOptions,
+    SpendOptions,
+    deliver,
+    vault_for,
+)
 from sfumato.cli.data import Data, Within, source_of
 from sfumato.cli.groups import grouped
 from sfumato.cli.ledger import opened
@@ -43,8 +51,12 @@ def query(
     ] = None,
     rows: Annotated[int | None, typer.Option(min=1, help="… with at most this many rows in each.")] = None,
     unit_relation: Annotated[Literal["add/remove", "replace"], typer.Option(help=RELATION)] = "add/remove",
+    even_if_useless: Annotated[
+        bool,
+        typer.Option("--even-if-useless", help="Pay also for an answer whose margin is wider than all it can be."),
+    ] = False,
     confidence: Confidence = "0.95",
-    files: FileOptions,
+    files: FileAndTableOptions,
     table: Within = None,
     charge: DatedChargeOptions,
     as_json: AsJson = False,
@@ -81,7 +93,9 @@ def query(
             protected, name="sfumato query", population=facts.population, spend=spend, charge=charge, book=book
         )
         question = vault.table(source_of(data, table), schema=facts, limit=limit).sql(sql)
-        release = question.release(epsilon=spend.epsilon, delta=spend.delta, reads=days)
+        release = question.release(
+            epsilon=spend.epsilon, delta=spend.delta, reads=days, even_if_useless=even_if_useless
+        )
         beside = SEVERAL if isinstance(protected, Record) else ""
         failed = deliver(release, vault, level, files, charged=book is not None, as_json=as_json, beside=beside)
     if failed is not None:

@@ -46,7 +46,8 @@ def units(
     family: Annotated[int | None, typer.Option(min=2, max=MOST, help="Also this many persons together.")] = None,
     lang: Language = "en",
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also draw it: .svg, .png or .html. Needs the plots extra.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Also draw it: .svg, .png, .pdf or .html. Needs the plots extra."),
     ] = None,
     theme: Theme = "light",
     key: Key = None,

@@ -24,13 +24,15 @@ def default_delta(population: int) -> Fraction:
     return min(DEFAULT_DELTA, Fraction(1, 10 * natural(population, "population")))
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class Budget:
     """(ε, δ) as exact rationals, compared and added without rounding.
 
     >>> tenth = Budget(epsilon=0.1)
     >>> sum([tenth] * 10, start=Budget.none()) == Budget(epsilon=1)
     True
+    >>> tenth
+    Budget(epsilon='1/10')
     """
 
     KIND: ClassVar[str] = "budget"
@@ -98,6 +100,12 @@ class Budget:
             if self.delta == 0
             else f"{_written('ε', self.epsilon)}, {_written('δ', self.delta)}"
         )
+
+    def __repr__(self) -> str:
+        exact = {"epsilon": fraction_text(self.epsilon), **({"delta": fraction_text(self.delta)} if self.delta else {})}
+        if any(len(text) > LONGEST_TEXT for text in exact.values()):
+            return f"<Budget {self}>"
+        return f"Budget({', '.join(f'{name}={text!r}' for name, text in exact.items())})"
 
 
 def _written(name: str, amount: Fraction) -> str:

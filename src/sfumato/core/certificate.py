@@ -19,7 +19,7 @@ KIND = "certificate"
 VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Certificate:
     """A signed statement as canonical JSON text; it cannot be changed once it is made."""
 
@@ -55,6 +55,9 @@ class Certificate:
         target.write_text(self.to_json(), encoding="utf-8")
         return target
 
+    def __repr__(self) -> str:
+        return f"Certificate {_about(self.text)}. to_json() shows all of it, save(path) writes it."
+
 
 def seals(body: Json, signer: Json) -> dict[str, Json]:
     """Hash the signer's key, each field of a statement, and each field of the objects in it, under dotted names."""
@@ -70,6 +73,16 @@ def seals(body: Json, signer: Json) -> dict[str, Json]:
 def signed_text(document: dict[str, Json]) -> bytes:
     """The bytes that the signature covers: everything but the signature itself."""
     return canonical({name: part for name, part in document.items() if name != "signature"}).encode()
+
+
+def _about(text: str) -> str:
+    """Which release a certificate is about and who signed it, as far as its text says so."""
+    try:
+        document = json.loads(text)
+        said, key = document["statement"], document["signature"]["key"]
+        return f"of release {said['identifier']} about {said['dataset']['name']}, signed by key {str(key)[:16]}…"
+    except (ValueError, KeyError, TypeError):
+        return "which is not a whole one"
 
 
 def _digest(part: Json) -> str:

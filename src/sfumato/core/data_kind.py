@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeGuard, TypeVar, runtime_checkable
 
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Query, ReleasedQuery
+from sfumato.core.query import Dataset, Law, Query, ReleasedQuery
 from sfumato.core.stored import Stored
 from sfumato.errors import InvalidInput
 
@@ -118,6 +118,13 @@ class DataStore(Protocol[Asked]):
         Whatever lies in a file or a database must say its name here: data are closed by it.
         """
         return {}
+
+    def says_nothing(self, query: Asked, law: Law) -> str | None:
+        """Why an answer with this error would say nothing, and what to do, from public facts alone; None where it may.
+
+        It is a clause of an error: "… would say nothing: … Declare …", with no full stop at its end.
+        """
+        return None
 
     def read(self, query: Asked) -> object:
         """Read the data, after the charge. Sensitive: the result is exact and must meet noise before anyone sees it."""

@@ -20,7 +20,18 @@ if TYPE_CHECKING:
     from sfumato.core.release import Release
     from sfumato.core.statement import Statement
 
-__all__ = ["Answer", "Dataset", "DrawnMechanism", "Fitted", "Law", "Mechanism", "Query", "ReleasedQuery", "check_name"]
+__all__ = [
+    "Answer",
+    "Dataset",
+    "DrawnMechanism",
+    "Fitted",
+    "Law",
+    "Mechanism",
+    "Query",
+    "ReleasedQuery",
+    "SquaredError",
+    "check_name",
+]
 
 Answer = tuple[tuple[int, ...], tuple[tuple[str | int | bool, ...], ...]]
 """The noisy numbers, and the keys that were found."""
@@ -112,6 +123,15 @@ class Fitted(Query, Protocol):
 
     def misfit(self, mechanism: "Mechanism", unit: Unit, values: tuple[int, ...]) -> str | None:
         """What is wrong with a mechanism or an answer that claims to be for this query; None if nothing is."""
+        ...
+
+
+@runtime_checkable
+class SquaredError(Protocol):
+    """A query that knows beforehand the mean squared errors of columns that are computed from its numbers."""
+
+    def expected_mse(self, law: "Law", *, rows: int | None) -> Mapping[str, Fraction]:
+        """The mean squared error to expect of each column where it is known beforehand, from public facts alone."""
         ...
 
 

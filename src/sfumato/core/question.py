@@ -7,7 +7,7 @@ The query is a declaration without data; the gate alone can answer it. Asking fo
 from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
 from fractions import Fraction
-from typing import Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from sfumato.core.budget import Budget
 from sfumato.core.deprecation import withdrawn
@@ -16,14 +16,15 @@ from sfumato.core.limits import Limit
 from sfumato.core.query import Mechanism, Query
 from sfumato.core.release import Release, viewed
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.suggestion import no_attribute
 from sfumato.core.units import Unit
 from sfumato.core.view import View
 from sfumato.errors import InvalidInput
 
-__all__ = ["Gate", "Preview", "Question"]
+__all__ = ["Gate", "Preview", "Question", "question_text"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Preview:
     """The error to expect of a release, worked out from public facts alone."""
 
@@ -80,12 +81,21 @@ class Preview:
             return ""
         return f"Counted: {self.limited}{'; what that cuts is not in the margin' if self.cuts else ''}. "
 
+    __repr__ = __str__
+
 
 class Gate(Protocol):
     """The one way to data: whoever charges, reads, draws, signs and stores."""
 
     def release(
-        self, query: Query, spend: Budget, *, fresh: bool, idempotency: str | None, reads: tuple[str, str] | None
+        self,
+        query: Query,
+        spend: Budget,
+        *,
+        fresh: bool,
+        idempotency: str | None,
+        reads: tuple[str, str] | None,
+        even_if_useless: bool,
     ) -> Release:
         """Charge, then read; store, then deliver."""
         ...
@@ -98,14 +108,15 @@ class Gate(Protocol):
         self,
         query: Query,
         *,
-        margin: Exact,
+        margin: Exact | None,
+        mse: Exact | None,
         confidence: Exact,
         joint: bool,
         delta: Exact,
         rows: int | None,
         column: str | None,
     ) -> Fraction:
-        """Find the least ε that reaches a margin, from public facts alone."""
+        """Find the least ε that reaches a margin or a mean squared error, from public facts alone."""
         ...
 
     def limited(self, limit: Limit) -> "Gate":
@@ -114,7 +125,7 @@ class Gate(Protocol):
 
 
 @withdrawn(gate="release, preview and epsilon_for")
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Question:
     """A query, and behind it the gate that can answer it; ``view`` says how the answer is shown."""
 
@@ -134,6 +145,7 @@ class Question:
         fresh: bool = False,
         idempotency: str | None = None,
         reads: tuple[str, str] | None = None,
+        even_if_useless: bool = False,
     ) -> Release:
         """Publish the answer for ε, and at most δ, which is the whole cost.
 
@@ -143,9 +155,14 @@ class Question:
 
         With a durable ledger a retry under the same ``idempotency`` key is charged once and gets the same answer;
         ``reads`` are the first and the last day of the data, where the account has windows of time.
+
+        An answer whose margin is wider than all that it can be, as far as public facts tell, is refused before anything
+        is charged; ``even_if_useless`` pays for it all the same.
         """
         spend = Budget.asked(epsilon=epsilon, delta=delta)
-        release = self._gate.release(self.query, spend, fresh=fresh, idempotency=idempotency, reads=reads)
+        release = self._gate.release(
+            self.query, spend, fresh=fresh, idempotency=idempotency, reads=reads, even_if_useless=even_if_useless
+        )
         return viewed(release, self.view)
 
     def preview(
@@ -166,7 +183,8 @@ class Question:
     def epsilon_for(
         self,
         *,
-        margin: Exact,
+        margin: Exact | None = None,
+        mse: Exact | None = None,
         confidence: Exact = Fraction(19, 20),
         joint: bool = False,
         delta: Exact = 0,
@@ -175,12 +193,40 @@ class Question:
     ) -> Fraction:
         """Find the least ε, to four digits and rounded up, that keeps each number (or all) within ±``margin``.
 
+        With ``mse`` in its place: the least ε whose noise has at most this mean squared error in each number.
         ``rows`` is how many rows you expect in a group, for means, shares and variances; ``column`` says which column
         is meant where there are several.
         """
         return self._gate.epsilon_for(
-            self.query, margin=margin, confidence=confidence, joint=joint, delta=delta, rows=rows, column=column
+            self.query,
+            margin=margin,
+            mse=mse,
+            confidence=confidence,
+            joint=joint,
+            delta=delta,
+            rows=rows,
+            column=column,
         )
+
+    def __repr__(self) -> str:
+        return (
+            f"Question: {question_text(self.query)}. Nothing was read or spent. Call preview(epsilon=…) for the error "
+            "to expect, release(epsilon=…) for the answer."
+        )
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise no_attribute(self, name)
+
+
+def question_text(query: Query) -> str:
+    """What a query asks, in one line: the names of its columns, the groups, the condition, the data."""
+    by, where = ", ".join(query.labels()), getattr(query, "where", None)
+    return (
+        f"{', '.join(query.names)} of {query.dataset.name}{f' by {by}' if by else ''}"
+        f"{'' if where is None else f', where {where}'}"
+    )
 
 
 def _only(margins: Mapping[str, Fraction]) -> int | Fraction:

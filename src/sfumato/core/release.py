@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from sfumato.core.budget import Budget
 from sfumato.core.certificate import Certificate
@@ -15,7 +15,9 @@ from sfumato.core.description import Word
 from sfumato.core.exact import Exact, probability
 from sfumato.core.extras import need
 from sfumato.core.foreign import Chart, Frame
+from sfumato.core.spreadsheet import write_csv
 from sfumato.core.statement import Statement
+from sfumato.core.suggestion import did_you_mean, no_attribute
 from sfumato.core.view import View
 from sfumato.errors import InvalidInput
 
@@ -70,6 +72,10 @@ class Presenter(Protocol):
         """A word of a description in a language."""
         ...
 
+    def text(self, release: "Release") -> str:
+        """A few lines for whoever prints it."""
+        ...
+
     def figure(self, release: "Release") -> AnswerFigure:
         """The release as a figure that can be computed with (:class:`sfumato.inference.Figure`)."""
         ...
@@ -80,7 +86,7 @@ class Presenter(Protocol):
 
 
 @withdrawn(presenter="explain, plot, map, report and figure", shown="columns, interval and to_arrow")
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Release:
     """What leaves the vault.
 
@@ -125,7 +131,7 @@ class Release:
         """One column of the answer, as a figure with intervals."""
         columns = self.columns
         if name not in columns:
-            hint = ""
+            hint = did_you_mean(name, columns)
             if name in ("low", "high"):
                 hint = f" Frames call the ends of an interval {' and '.join(interval_names(next(iter(columns))))}."
             raise InvalidInput(f"this release has no column {name!r}; it has {', '.join(columns)}.{hint}")
@@ -296,6 +302,20 @@ class Release:
 
     def _repr_html_(self) -> str:
         return self._presenter.html(self)
+
+    def to_csv(self, path: str | Path, confidence: Exact = Fraction(19, 20)) -> Path:
+        """Write the same table as CSV; texts that a spreadsheet would take for a formula are made harmless."""
+        return write_csv(self.to_arrow(confidence), path)
+
+    def __str__(self) -> str:
+        return self._presenter.text(self)
+
+    __repr__ = __str__
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise no_attribute(self, name)
 
 
 def interval_names(name: str) -> tuple[str, str]:

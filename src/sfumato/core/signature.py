@@ -25,6 +25,9 @@ class SigningKey:
 
     private: "Ed25519PrivateKey"
 
+    def __repr__(self) -> str:
+        return f"<SigningKey with the public half {self.public_text[:16]}…>"
+
     @classmethod
     def new(cls) -> "SigningKey":
         """Make a key from the operating system's randomness."""

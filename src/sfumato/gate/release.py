@@ -14,10 +14,10 @@ from sfumato.core.budget import Budget
 from sfumato.core.cut import cut_of
 from sfumato.core.data_kind import Limitable, SomeStore
 from sfumato.core.documents import check_types
-from sfumato.core.exact import Exact, natural, non_negative
+from sfumato.core.exact import Exact, decimal_up, natural, non_negative, positive
 from sfumato.core.interrupts import FAILED, attempt, check_outside
 from sfumato.core.limits import Limit
-from sfumato.core.query import Answer, Dataset, DrawnMechanism, Query, ReleasedQuery
+from sfumato.core.query import Answer, Dataset, DrawnMechanism, Query, ReleasedQuery, SquaredError
 from sfumato.core.question import Preview
 from sfumato.core.release import Release, delivered_again
 from sfumato.core.stored import Stored
@@ -84,20 +84,26 @@ class ReleaseGate:
         self,
         query: Query,
         *,
-        margin: Exact,
+        margin: Exact | None,
+        mse: Exact | None = None,
         confidence: Exact,
         joint: bool,
         delta: Exact,
         rows: int | None,
         column: str | None,
     ) -> Fraction:
-        """Find the least ε that keeps a margin, at a δ that may be spent; opens no data and spends nothing."""
+        """Find the least ε that keeps a margin or a mean squared error; opens no data and spends nothing."""
+        if (margin is None) is (mse is None):
+            raise InvalidInput("epsilon_for(...) takes margin=… or mse=…, one of the two; nothing was done.")
         store, asked = self._store(query)
         sensitivity = asked.sensitivity(self.notary.unit, store.limit(asked))
 
         def mechanism(epsilon: Fraction) -> DrawnMechanism:
             return asked.mechanism(sensitivity, self.notary.unit, Budget(epsilon=epsilon, delta=delta))
 
+        if mse is not None:
+            return _for_mse(asked, mechanism, positive(mse, "mse"), joint=joint, rows=rows, column=column)
+        assert margin is not None  # noqa: S101 - one of the two was given
         if asked.measure is not None and asked.size is not None and isinstance(margin, int):
             numbers = asked.size if joint else 1
             return least_epsilon(mechanism, margin=margin, confidence=confidence, numbers=numbers)
@@ -111,17 +117,19 @@ class ReleaseGate:
             margins = asked.expected(law, level, joint=joint, rows=rows)
             if name in margins:
                 return margins[name] <= wanted
-            if rows is None and name in asked.expected(law, level, joint=joint, rows=1):
-                raise InvalidInput(
-                    f"the error of {name!r} depends on how many rows a group has; nothing was done. Say rows=…, how "
-                    "many you expect."
-                )
-            raise InvalidInput(f"the error of {name!r} depends on the data; nothing was done. Choose ε in another way.")
+            raise _untold(name, by_rows=rows is None and name in asked.expected(law, level, joint=joint, rows=1))
 
         return least_epsilon_where(reaches, f"keeps {name!r} within ±{margin}")
 
     def release(
-        self, query: Query, spend: Budget, *, fresh: bool, idempotency: str | None, reads: tuple[str, str] | None
+        self,
+        query: Query,
+        spend: Budget,
+        *,
+        fresh: bool,
+        idempotency: str | None,
+        reads: tuple[str, str] | None,
+        even_if_useless: bool = False,
     ) -> Release:
         """Charge, then read; store, then deliver. The same question is answered from storage, at no cost."""
         check_outside()
@@ -132,7 +140,9 @@ class ReleaseGate:
         mechanism = asked.mechanism(sensitivity, unit, spend)
         priced = self.notary.priced(asked, mechanism, limit, sensitivity, spend, store.derived(asked))
         private = store.private(asked)
+        useless = None if even_if_useless else store.says_nothing(asked, mechanism.law)
         if fresh:
+            _check_useful(useless)
             return self._answered(store, priced, private, idempotency=idempotency, reads=reads)
         stored = self._stored(priced.question, private)
         if stored is not None:
@@ -142,6 +152,7 @@ class ReleaseGate:
             stored = self._stored(priced.question, private)
             if stored is not None:
                 return stored
+            _check_useful(useless)
             return self._answered(store, priced, private, idempotency=idempotency, reads=reads)
 
     def _answered(
@@ -241,6 +252,54 @@ class ReleaseGate:
                 check_types(query, "the question")
                 return store, query
         raise Unsupported(f"this vault cannot answer {type(query).__name__}; nothing was read and nothing was spent.")
+
+
+def _for_mse(
+    asked: ReleasedQuery,
+    mechanism: Callable[[Fraction], DrawnMechanism],
+    wanted: Fraction,
+    *,
+    joint: bool,
+    rows: int | None,
+    column: str | None,
+) -> Fraction:
+    """The least ε whose noise has at most this mean squared error in each number of a column."""
+    if joint:
+        raise InvalidInput("a mean squared error is that of each number; nothing was done. Leave joint out.")
+    if rows is not None:
+        natural(rows, "rows")
+    name = _chosen(asked.names, column)
+
+    def reaches(epsilon: Fraction) -> bool:
+        law = mechanism(epsilon).law
+        if asked.measure is not None:
+            return law.variance <= wanted
+        known = asked.expected_mse(law, rows=rows) if isinstance(asked, SquaredError) else {}
+        if name in known:
+            return known[name] <= wanted
+        by_rows = rows is None and isinstance(asked, SquaredError) and name in asked.expected_mse(law, rows=1)
+        raise _untold(name, by_rows=by_rows)
+
+    return least_epsilon_where(reaches, f"keeps the mean squared error of {name!r} to {decimal_up(wanted)}")
+
+
+def _untold(name: str, *, by_rows: bool) -> InvalidInput:
+    """The refusal to work out an error that is not known beforehand."""
+    if by_rows:
+        return InvalidInput(
+            f"the error of {name!r} depends on how many rows a group has; nothing was done. Say rows=…, how many you "
+            "expect."
+        )
+    return InvalidInput(f"the error of {name!r} depends on the data; nothing was done. Choose ε in another way.")
+
+
+def _check_useful(why_not: str | None) -> None:
+    """Refuse to charge for an answer that says nothing, unless somebody asked for it all the same."""
+    if why_not is not None:
+        raise Refused(
+            f"{why_not}; or pay for it all the same: even_if_useless=True (--even-if-useless). Nothing was read and "
+            "nothing was spent."
+        )
 
 
 def _chosen(names: Sequence[str], column: str | None) -> str:

@@ -26,6 +26,8 @@ class Setting:
     vault: "ReferenceType[Gate]"
     notary: Notary
     declarations: Registry
+    population: int | None = None
+    """A public bound on how many units there are, where one was declared."""
 
     @property
     def gate(self) -> Gate:

@@ -54,6 +54,9 @@ class Ledger(Governed):
         self.record = record
         self.identifier = record.identifier
 
+    def __repr__(self) -> str:
+        return f"<Ledger {self.identifier}>"
+
     @classmethod
     def create(
         cls,

@@ -13,9 +13,11 @@ from sfumato.graphs.queries.clustering import Clustering
 from sfumato.graphs.queries.communities import CommunityCount
 from sfumato.graphs.queries.degrees import Degrees, SortedDegrees
 from sfumato.graphs.queries.edges import EdgeCount
+from sfumato.graphs.queries.found_communities import FoundCommunities
 from sfumato.graphs.queries.histogram import DegreeHistogram, EdgesAndDegrees
 from sfumato.graphs.queries.local_stars import LocalStars
 from sfumato.graphs.queries.pagerank import PageRank
+from sfumato.graphs.queries.partition_choice import PartitionChoice
 from sfumato.graphs.queries.stars import Stars
 from sfumato.graphs.queries.top import TopNodes
 from sfumato.graphs.queries.triangles import Triangles
@@ -37,11 +39,13 @@ __all__ = [
     "Degrees",
     "EdgeCount",
     "EdgesAndDegrees",
+    "FoundCommunities",
     "LocalStars",
     "NetworkStatistics",
     "NodeTriangles",
     "PageRank",
     "PairWeights",
+    "PartitionChoice",
     "Shape",
     "SortedDegrees",
     "Stars",
@@ -65,6 +69,8 @@ GRAPH_QUERIES = (
     TopNodes,
     PageRank,
     CommunityCount,
+    PartitionChoice,
+    FoundCommunities,
     PairWeights,
     BlockEdges,
     ChosenEdges,

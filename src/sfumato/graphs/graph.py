@@ -3,12 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from fractions import Fraction
+from typing import TYPE_CHECKING, NoReturn
 
 from sfumato.core.deprecation import withdrawn
+from sfumato.core.description import plain
 from sfumato.core.exact import Exact, non_negative, rational
 from sfumato.core.query import Dataset
 from sfumato.core.question import Gate, Question
-from sfumato.core.units import Node, Unit
+from sfumato.core.suggestion import no_attribute
+from sfumato.core.units import Node, Unit, describe
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.graphs.block_models import canonical
 from sfumato.graphs.ergm.statistics import NetworkStatistics, usual_weights
@@ -18,12 +21,14 @@ from sfumato.graphs.pagerank import textbook_bound
 from sfumato.graphs.queries.blocks import BlockEdges, questions_of, strategy_for
 from sfumato.graphs.queries.by_ladder import SHARE, CountWay
 from sfumato.graphs.queries.clustering import Clustering
-from sfumato.graphs.queries.communities import CommunityCount
+from sfumato.graphs.queries.communities import MOST_NODES_LISTED, CommunityCount
 from sfumato.graphs.queries.degrees import Degrees, SortedDegrees
 from sfumato.graphs.queries.edges import EdgeCount
+from sfumato.graphs.queries.found_communities import FoundCommunities
 from sfumato.graphs.queries.histogram import DegreeHistogram, EdgesAndDegrees
 from sfumato.graphs.queries.local_stars import LocalStars
 from sfumato.graphs.queries.pagerank import PageRank
+from sfumato.graphs.queries.partition_choice import PartitionChoice
 from sfumato.graphs.queries.stars import Stars
 from sfumato.graphs.queries.top import JOINT_WORK, TopNodes, Way
 from sfumato.graphs.queries.triangles import Triangles
@@ -35,8 +40,12 @@ from sfumato.graphs.synthetic import SyntheticGraph
 __all__ = ["Graph"]
 
 
+Partition = Sequence[object] | Mapping[str | int, object]
+"""The block of every node, in the order of the nodes or by name."""
+
+
 @withdrawn(gate="the vault that declared the graph")
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Graph:
     """A graph behind a gate.
 
@@ -294,23 +303,37 @@ class Graph:
         self,
         most: int | None = None,
         *,
-        partitions: Sequence[Sequence[object] | Mapping[str | int, object]] = (),
+        partitions: Sequence[Partition] | Mapping[str, Partition] = (),
         eta: Exact = "1/100",
     ) -> Question:
-        """Ask how many communities explain the edges best: the blocks of a stochastic block model, at most ``most``.
+        """Ask which communities explain the edges best: the blocks of a stochastic block model, at most ``most``.
 
-        ``partitions`` are public candidates, each the block of every node, in the order of the nodes or by name; with
-        few nodes all partitions are tried. ``eta`` is the least probability of an edge, and of no edge: smaller fits
-        better and is noisier.
+        ``partitions`` are public candidates, each the block of every node, in the order of the nodes or by name; the
+        answer names the one that was chosen, by its name in a mapping or its place in a list, and its number of blocks.
+        ``eta`` is the least probability of an edge, and of no edge: smaller fits better and is noisier.
+
+        Without candidates, up to nine nodes all partitions are tried and the answer is a number of blocks. For more,
+        where edges are protected, number and members are found from pairs that are answered at random with all of ε;
+        they may mean nothing where ε is small.
         """
-        given = tuple(canonical(self._by_node(partition, "partition")) for partition in partitions)
-        if most is None:
-            most = max((max(partition) + 1 for partition in given), default=min(3, self.shape.nodes or 1))
-        return self.question(
-            CommunityCount(
-                dataset=self.dataset, shape=self.shape, eta=rational(eta, "eta"), most=most, partitions=given
+        named = tuple(partitions) if isinstance(partitions, Mapping) else ()
+        listed = list(partitions.values()) if isinstance(partitions, Mapping) else partitions
+        given = tuple(canonical(self._by_node(partition, "partition")) for partition in listed)
+        nodes = self.shape.nodes
+        if not given and nodes is not None and nodes > MOST_NODES_LISTED:
+            return self.question(
+                FoundCommunities(dataset=self.dataset, shape=self.shape, most=most, called=self.called)
             )
-        )
+        if most is None:
+            most = max((max(partition) + 1 for partition in given), default=min(3, nodes or 1))
+        score = rational(eta, "eta")
+        if given:
+            return self.question(
+                PartitionChoice(
+                    dataset=self.dataset, shape=self.shape, eta=score, most=most, partitions=given, titles=named
+                )
+            )
+        return self.question(CommunityCount(dataset=self.dataset, shape=self.shape, eta=score, most=most))
 
     def weights(self) -> Question:
         """Ask for the weight of every pair of nodes, those without an edge too: each pair once, with noise."""
@@ -383,6 +406,20 @@ class Graph:
     def _largest(self, direction: Direction) -> int:
         """The largest degree that is possible."""
         return self.unit.max_degree if isinstance(self.unit, Node) else self.shape.largest(direction)
+
+    def __repr__(self) -> str:
+        nodes = "a secret number of nodes" if self.shape.nodes is None else f"{self.shape.nodes:,} nodes"
+        kind = "directed" if self.shape.directed else "undirected"
+        weights = "" if self.bound is None else f", weights 0 to {plain(self.bound)}"
+        return (
+            f"Graph {self.dataset.name!r}, version {self.dataset.edition!r}; {kind}, {nodes}{weights}; protects "
+            f"{describe(self.unit)}; no edge was read for this"
+        )
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise no_attribute(self, name)
 
 
 def _least_cap(asked: int | None, most: int, usual: int = LEAST) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeGuard, cast
 
 from sfumato.core.exact import Exact, positive
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Query, ReleasedQuery
+from sfumato.core.query import Dataset, Law, Query, ReleasedQuery
 from sfumato.core.stored import Stored
 from sfumato.core.units import Node, Relation, Unit, Weight
 from sfumato.engines.sources import check_derived
@@ -175,6 +175,9 @@ class GraphStore:
     def private(self, query: GraphQuery) -> list[Dataset]:
         """The one graph that is asked."""
         return [query.dataset]
+
+    def says_nothing(self, query: GraphQuery, law: Law) -> None:
+        """Nothing is known beforehand of what a figure can be."""
 
     def derived(self, query: GraphQuery) -> list[Dataset]:
         """The graph, where it was declared as derived."""

@@ -20,7 +20,7 @@ from sfumato.inference.figure import Figure, figure
 __all__ = ["Adjusted", "nearest_table", "non_negative", "rising", "rising_medians", "whole_table"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Adjusted(Derived):
     """Adjusted numbers beside the raw figure that they come from.
 

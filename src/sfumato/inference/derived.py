@@ -1,8 +1,8 @@
 """What figures, ratios and all else that is worked out of releases share: numbers with labels and intervals."""
 
-import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core import enclosures
@@ -13,6 +13,9 @@ from sfumato.core.exact import Exact, probability
 from sfumato.core.extras import need
 from sfumato.core.foreign import Frame
 from sfumato.core.release import Release, interval_names, limit_column, presenter_of
+from sfumato.core.rounding import rounded, short
+from sfumato.core.spreadsheet import write_csv
+from sfumato.core.suggestion import did_you_mean
 from sfumato.errors import InvalidInput
 from sfumato.inference.linear_combination import LinearCombination
 
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Derived", "Label", "joined", "level_of"]
 
 Label = str | int | bool
+MOST_ROWS = 20
 
 
 class Derived:
@@ -73,11 +77,19 @@ class Derived:
             if not unknown and all(self.labels[name][place] == value for name, value in labels.items())
         ]
         if not kept:
-            raise InvalidInput(f"no number here is about {labels}; the labels are {', '.join(self.labels) or 'none'}.")
+            meant = did_you_mean(unknown[0], self.labels) if unknown else self._other_labels(labels)
+            raise InvalidInput(
+                f"no number here is about {labels}; the labels are {', '.join(self.labels) or 'none'}.{meant}"
+            )
         left = {
             name: tuple(column[place] for place in kept) for name, column in self.labels.items() if name not in labels
         }
         return kept, left
+
+    def _other_labels(self, labels: Mapping[str, Label]) -> str:
+        """Labels that are nearly the given ones; they are released, and so public."""
+        texts = {name: [each for each in self.labels[name] if isinstance(each, str)] for name in labels}
+        return "".join(did_you_mean(value, texts[name]) for name, value in labels.items())
 
     def to_arrow(self, confidence: Exact = Fraction(19, 20)) -> "pa.Table":
         """Labels, numbers and intervals as an Arrow table, with what a limit leaves of each person if one can cut."""
@@ -112,15 +124,23 @@ class Derived:
         """The same table for Polars, which must be installed."""
         return need("polars", "pip install polars").from_arrow(self.to_arrow(confidence))
 
+    def to_csv(self, path: str | Path, confidence: Exact = Fraction(19, 20)) -> Path:
+        """Write the same table as CSV; texts that a spreadsheet would take for a formula are made harmless."""
+        return write_csv(self.to_arrow(confidence), path)
+
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
-        names = list(zip(*self.labels.values(), strict=True)) or [()]
+        names, total = list(zip(*self.labels.values(), strict=True)) or [()], len(self.values)
+        ends = self.interval() if self.measured else [None] * total
         lines = [
-            f"{' · '.join(map(str, name))}{': ' if name else ''}{_short(value)} "
-            f"({_short(low, up=False)} to {_short(high, up=True)})"
-            for name, value, (low, high) in zip(names, self.values, self.interval(), strict=True)
+            f"{' · '.join(map(str, name))}{': ' if name else ''}{_shown(value, pair)}"
+            for name, value, pair in list(zip(names, self.values, ends, strict=True))[:MOST_ROWS]
         ]
+        more = [f"… and {total - MOST_ROWS:,} more"] if total > MOST_ROWS else []
         limit = self.limit_words()
-        return "\n".join([*lines, f"({limit})"] if limit else lines)
+        return "\n".join([*lines, *more, *([f"({limit})"] if limit else [])])
 
 
 def joined(left: tuple[Release, ...], right: tuple[Release, ...]) -> tuple[Release, ...]:
@@ -152,15 +172,13 @@ def level_of(confidence: Exact, forms: Sequence[LinearCombination]) -> Fraction:
     return min(enclosures.exp(enclosures.log(level).high / len(forms)).high, 1 - (1 - level) / len(forms))
 
 
-def _short(value: float | Fraction, *, up: bool | None = None) -> str:
-    """A number to six digits; the ends of an interval are rounded outward.
-
-    >>> _short(0.1234564), _short(0.1234564, up=True), _short(-2.5, up=False), _short(7)
-    ('0.123456', '0.123457', '-2.5', '7')
-    """
-    if isinstance(value, int) or not math.isfinite(value) or up is None or value == 0:
-        return str(value) if isinstance(value, int) else f"{float(value):.6g}"
-    exact = Fraction(value)
-    step = Fraction(10) ** (math.floor(math.log10(abs(exact))) - 5)
-    ends = math.ceil(exact / step) if up else math.floor(exact / step)
-    return f"{float(ends * step):.6g}"
+def _shown(value: Value, ends: tuple[Value, Value] | None) -> str:
+    """A number with its interval, rounded for its margin; what was chosen stands alone."""
+    if ends is None:
+        return short(value)
+    texts = rounded(value, *ends)
+    return (
+        f"{short(value)} ({short(ends[0])} to {short(ends[1])})"
+        if texts is None
+        else f"{texts[0]} ({texts[1]} to {texts[2]})"
+    )

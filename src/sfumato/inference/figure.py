@@ -21,7 +21,7 @@ __all__ = ["Derived", "Figure", "figure", "same_shape"]
 Operand = Union["Figure", Release, Exact]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Figure(Derived):
     """Numbers that are linear in released ones.
 

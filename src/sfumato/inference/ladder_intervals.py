@@ -16,7 +16,7 @@ from sfumato.mechanisms.ladder import Ladder
 __all__ = ["LadderCount", "LadderRatio"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class LadderCount(Derived):
     """A count with the noise of a ladder.
 
@@ -47,7 +47,7 @@ class LadderCount(Derived):
         return [(max(0, self.drawn[0] - margin), max(0, self.drawn[0] + margin))]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class LadderRatio(Derived):
     """A multiple of one count over another, both from ladders, which is known to lie from 0 to 1.
 

@@ -69,7 +69,7 @@ class Moments:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Covariance(Derived):
     """The covariance of two values in each group, in units of ``scale``.
 
@@ -122,7 +122,7 @@ class Variance(Covariance):
         return [(math.sqrt(low), math.sqrt(high)) for low, high in found] if self.root else found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Correlation(Derived):
     """The correlation of two values in each group.
 

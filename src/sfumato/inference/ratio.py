@@ -18,7 +18,7 @@ DOUBLE = 1e-15  # what a difference of two doubles may be off, as a share of the
 STEPS = 9  # halvings of the bracket around an end: to a thousandth of the distance
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Ratio(Derived):
     """One figure over another, number by number.
 

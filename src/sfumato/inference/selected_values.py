@@ -14,7 +14,7 @@ from sfumato.inference.derived import Derived, Label
 __all__ = ["SelectedValues"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class SelectedValues(Derived):
     """Values that a mechanism chose by their score.
 

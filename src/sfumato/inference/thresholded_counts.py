@@ -18,7 +18,7 @@ from sfumato.laws.margins import level_of
 __all__ = ["ThresholdedCounts"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class ThresholdedCounts(Derived):
     """Counts with discrete Laplace noise of a ``scale``, shown where they reached ``threshold``.
 

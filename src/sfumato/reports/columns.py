@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, cast
 from sfumato.core.description import Description, MeasuredColumn
 from sfumato.core.exact import decimal_up
 from sfumato.core.release import Release
+from sfumato.core.rounding import rounded, short
 from sfumato.core.statement import Statement
+from sfumato.core.suggestion import did_you_mean
 from sfumato.errors import InvalidInput, Unsupported
 
 if TYPE_CHECKING:
@@ -33,7 +35,6 @@ __all__ = [
 ]
 
 CONFIDENCE = Fraction(19, 20)
-MOST_PLACES = 12
 NOTHING = "—"
 Number = int | float | Fraction
 
@@ -108,40 +109,23 @@ class AnswerColumn:
         same = len(self.halves) == 1 or self.figure is None or isinstance(self.figure, Figure)
         return self.halves[0] if same and len(set(self.halves)) == 1 else None
 
-    @cached_property
-    def places(self) -> int:
-        """How many digits after the point say something: two of the smallest margin; counts have none."""
-        finest = min((half for half in self.told if half > 0), default=None)
-        if self.whole or (self.measured is not None and self.measured.counts):
-            return 0
-        if finest is None:
-            sizes = [abs(float(value)) for value in self.values if value and math.isfinite(value)]
-            return 6 if not sizes else _held_places(5 - math.floor(math.log10(max(sizes))))
-        return _held_places(1 - math.floor(math.log10(finest)))
-
-    def places_of(self, place: int) -> int:
-        """The same for one number, by its own margin: a wide one has fewer digits than a narrow one beside it."""
-        half = self.halves[place] if self.halves else None
-        return min(self.places, _held_places(1 - math.floor(math.log10(half)))) if half else self.places
-
     def text(self, place: int) -> str:
-        """One number, rounded to the nearest digit that says something; a name as it is."""
+        """One number, rounded to the nearest digit that its margin makes worth reading; a name as it is."""
         value = self.values[place]
         if self.chosen:
-            return f"{value:,.6g}" if isinstance(value, float) else str(value)
-        return _written(self.values[place], self.places_of(place), up=None)
+            return short(value)
+        found = self._rounded(place)
+        return found[0] if found is not None else short(value) if math.isfinite(value) else NOTHING
 
     def interval(self, place: int) -> tuple[str, str] | None:
         """Both ends of its interval, rounded outward; None where they are open or cannot be worked out here."""
+        found = self._rounded(place)
+        return None if found is None else found[1:]
+
+    def _rounded(self, place: int) -> tuple[str, str, str] | None:
         if self.ends is None:
             return None
-        low, high = self.ends[place]
-        if not (math.isfinite(low) and math.isfinite(high)):
-            return None
-        if low == high == self.values[place]:
-            return self.text(place), self.text(place)
-        places = self.places_of(place)
-        return _written(low, places, up=False), _written(high, places, up=True)
+        return rounded(self.values[place], *self.ends[place], whole=self.measured is not None and self.measured.counts)
 
     def _open(self, value: Number, low: Number, high: Number) -> bool:
         if not all(map(math.isfinite, (value, low, high))):
@@ -211,7 +195,7 @@ def picked(release: Release, column: str | None) -> tuple[AnswerColumn, ...]:
     if not chosen:
         raise InvalidInput(
             f"this release has no column {column!r}; it has {', '.join(each.name for each in found)}. "
-            "Nothing was drawn."
+            f"Nothing was drawn.{did_you_mean(column, (each.name for each in found))}"
         )
     return chosen
 
@@ -261,21 +245,6 @@ def _possible(measured: MeasuredColumn | None) -> tuple[float, float]:
     low, high = float(measured.low), float(measured.high)
     slack = (high - low) * 1e-9
     return low + slack, high - slack
-
-
-def _held_places(places: int) -> int:
-    return max(0, min(places, MOST_PLACES))
-
-
-def _written(value: Number, places: int, *, up: bool | None) -> str:
-    """A number with a fixed number of digits after the point: rounded up, down or, with None, to the nearest."""
-    if not math.isfinite(value):
-        return NOTHING
-    steps = Fraction(value) * 10**places
-    units = round(steps) if up is None else math.ceil(steps) if up else math.floor(steps)
-    sign = "-" if units < 0 else ""
-    whole, rest = divmod(abs(units), 10**places)
-    return f"{sign}{whole:,}.{rest:0{places}d}" if places else f"{sign}{whole:,}"
 
 
 def plain(value: float | Fraction) -> float | None:

@@ -12,6 +12,7 @@ from sfumato.inference import Figure, figure
 from sfumato.inference.derived import Derived
 from sfumato.reports import page, plots
 from sfumato.reports.explain import explain, explain_figure
+from sfumato.reports.printed import printed
 from sfumato.reports.publication import Grounds
 from sfumato.reports.words.rendering import render
 
@@ -46,6 +47,10 @@ class Reports:
     def words(self, word: Word, language: str) -> str:
         """A word of a description in a language."""
         return render(word, language)
+
+    def text(self, release: Release) -> str:
+        """A few lines for whoever prints it."""
+        return printed(release)
 
     def figure(self, release: Release) -> Figure:
         """The release as a figure that can be computed with."""

@@ -173,7 +173,7 @@ class Alarms:
         return max(0, held + value - self.drift)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class AlarmColumn(Derived):
     """Numbers that were chosen and have no interval."""
 

@@ -15,7 +15,7 @@ from sfumato.streams.noise import SeriesNoise
 __all__ = ["Series"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Series(Derived):
     """The total after each step that was released, with intervals that cover the noise."""
 

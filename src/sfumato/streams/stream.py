@@ -7,6 +7,7 @@ from dataclasses import InitVar, dataclass, field
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
 from sfumato.core.budget import Budget
 from sfumato.core.deprecation import renamed, withdrawn
@@ -14,6 +15,7 @@ from sfumato.core.exact import Exact, natural
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
 from sfumato.core.release import Release
+from sfumato.core.suggestion import no_attribute
 from sfumato.core.units import User
 from sfumato.errors import InvalidInput, Refused
 from sfumato.gate.sealed import charge_of, locked
@@ -37,7 +39,7 @@ class GrowthWarning(UserWarning):
 
 @withdrawn(gate="the vault that declared the stream")
 @renamed(each="max_per_event")
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Stream:
     """A declared stream; it holds no data. Public: every field.
 
@@ -63,6 +65,18 @@ class Stream:
         natural(self.horizon, "horizon")
         if self.late not in LATE:
             raise InvalidInput(f"late is one of {', '.join(LATE)}; nothing was done.")
+
+    def __repr__(self) -> str:
+        groups = f", {len(self.groups):,} groups" if self.groups else ""
+        return (
+            f"Stream {self.dataset.name!r}, version {self.dataset.edition!r}; {self.horizon:,} steps{groups}, "
+            f"{self.lower:,} to {self.upper:,} in each; it holds no data"
+        )
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise no_attribute(self, name)
 
     def running_total(
         self, *, strategy: str = "best", keep: bool = True, reading: int | None = None

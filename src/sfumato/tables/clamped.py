@@ -6,7 +6,20 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.exact import rational
-from sfumato.engines.expressions import CaseWhen, Coalesce, Literal, Term, Value, bounds_of, col, term, written
+from sfumato.core.suggestion import did_you_mean
+from sfumato.engines.expressions import (
+    CaseWhen,
+    Coalesce,
+    Literal,
+    Named,
+    Term,
+    Value,
+    bounds_of,
+    col,
+    columns_of,
+    term,
+    written,
+)
 from sfumato.engines.lattice import check_range
 from sfumato.errors import InvalidInput, NotDeclared
 
@@ -59,10 +72,13 @@ def clamped(value: str | Term, bounds: Bounds) -> Clamped:
     found = bounds_of(node, bounds)
     if found is None:
         declared = ", ".join(sorted(bounds)) or "none"
+        truth = (
+            " If it holds truth values, ask for a condition: sf.col('x') == True." if isinstance(node, Named) else ""
+        )
         raise NotDeclared(
             f"the range of {written(node)} does not follow from declared bounds, and reading it off the data would "
             f"reveal something about people in it. Nothing was done. Declare bounds={{column: (low, high)}} for the "
-            f"table (declared: {declared}), or clip the value: sf.col('x').clip(0, 100)."
+            f"table (declared: {declared}), or clip the value: sf.col('x').clip(0, 100).{truth}{_meant(node, bounds)}"
         )
     return Clamped(value=node, low=found[0], high=found[1])
 
@@ -80,3 +96,8 @@ def range_of(column: str, pair: object) -> tuple[Fraction, Fraction]:
     if low > high:
         raise InvalidInput(f"the bounds of {column!r} are the wrong way round; nothing was done. Give (low, high).")
     return low, high
+
+
+def _meant(node: Value, bounds: Bounds) -> str:
+    """Declared columns whose names are close to one that is not."""
+    return "".join(did_you_mean(name, bounds) for name in sorted(columns_of(node) - bounds.keys()))

@@ -26,6 +26,8 @@ class ErrorPreview:
     level: Fraction
     rows: int | None
     public: bool = False
+    squared: bool = False
+    """Whether mean squared errors are asked for, in place of margins."""
 
     def block(self, need: Need) -> Block:
         """The block that meets a need."""
@@ -37,6 +39,11 @@ class ErrorPreview:
         return [weight / block.height for weight in sum_weights(of, block)]
 
     def margin(self, weights: Sequence[Fraction]) -> Fraction:
-        """The margin of a sum of independent noises with these weights."""
+        """The margin of a sum of independent noises with these weights; their mean squared error, where that is asked.
+
+        The noise has mean 0, so its mean squared error is its variance, which is never rounded down.
+        """
+        if self.squared:
+            return sum((weight**2 for weight in weights), start=Fraction(0)) * self.law.variance
         noises = {Noise("expected", place, self.law): weight for place, weight in enumerate(weights) if weight}
         return LinearCombination(Fraction(0), noises).margin(self.level)

@@ -7,6 +7,7 @@ from datetime import date
 
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
+from sfumato.core.suggestion import did_you_mean
 from sfumato.core.units import Family, Unit, User
 from sfumato.engines.bounded import KeyColumn, Share, bounded_totals
 from sfumato.engines.compile import predicate
@@ -321,7 +322,7 @@ def _check_found(name: str, columns: dict[str, Type]) -> None:
     if name not in columns:
         raise InvalidInput(
             f"there is no column {name!r} to find keys in; nothing was read and nothing was spent. "
-            f"The columns are {', '.join(sorted(columns))}."
+            f"The columns are {', '.join(sorted(columns))}.{did_you_mean(name, columns)}"
         )
     if columns[name] not in (Type.TEXT, Type.WHOLE, Type.TRUTH, Type.DATE):
         raise Unsupported(
@@ -337,7 +338,7 @@ def _check_keys(keys: Keys, columns: dict[str, Type]) -> None:
     if keys.column not in columns:
         raise InvalidInput(
             f"there is no column {keys.column!r} to group by; nothing was read and nothing was spent. "
-            f"The columns are {', '.join(sorted(columns))}."
+            f"The columns are {', '.join(sorted(columns))}.{did_you_mean(keys.column, columns)}"
         )
     _check_kind(keys, columns[keys.column])
 

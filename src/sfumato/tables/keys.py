@@ -15,7 +15,7 @@ KeyValue = str | int | bool
 MOST_KEYS = 10**6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Keys:
     """A column to group by, with the public list of all values that it may take, empty groups included.
 
@@ -74,6 +74,10 @@ class Keys:
         """The names of all groups; dates as texts such as ``2026-01-31``."""
         listed = tuple(value.value if isinstance(value, Date) else value for value in self.values)
         return listed if self.other is None else (*listed, self.other)
+
+    def __repr__(self) -> str:
+        more = ", …" if self.size > 5 else ""
+        return f"<Keys {self.column}: {self.size:,} groups: {', '.join(map(repr, self.labels[:5]))}{more}>"
 
 
 def keys_of(column: str, values: Iterable[KeyValue | date]) -> Keys:

@@ -82,6 +82,11 @@ class Measure(ABC):
         """The least and the most that it can be at all; None where it can be anything."""
         return None
 
+    def over_rows(self, rows: int) -> tuple[Fraction, Fraction] | None:
+        """The least and the most that it can be in a group of up to ``rows`` rows; None where that is not known."""
+        del rows
+        return self.possible
+
     @property
     def parts(self) -> Mapping[str, Clamped | Expression]:
         """The values and conditions that it is about, by the names that messages have for them."""

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any  # values of the type that their column says
 
 from sfumato.core.query import Dataset
+from sfumato.core.suggestion import did_you_mean
 from sfumato.engines.expressions import Type
 from sfumato.engines.sources import check_no_log
 from sfumato.errors import InvalidInput, Unsupported
@@ -43,6 +44,10 @@ class PublicTable:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "content", _content(self.columns))
+
+    def __repr__(self) -> str:
+        named = ", ".join(list(self.columns)[:10]) + (", …" if len(self.columns) > 10 else "")
+        return f"PublicTable {self.dataset.name!r}, version {self.dataset.edition!r}: {named}"
 
     @classmethod
     def of(cls, data: object, dataset: Dataset) -> "PublicTable":
@@ -84,7 +89,7 @@ class PublicTable:
         if unknown:
             raise InvalidInput(
                 f"the public table {self.dataset.name!r} has no column {unknown[0]!r}; nothing was done. "
-                f"It has {', '.join(self.columns)}."
+                f"It has {', '.join(self.columns)}.{did_you_mean(unknown[0], self.columns)}"
             )
         keys = list(zip(*(self.columns[column][1] for column in columns), strict=True))
         if len(set(keys)) != len(keys):

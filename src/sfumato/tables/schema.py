@@ -10,6 +10,7 @@ from sfumato.core.deprecation import renamed
 from sfumato.core.exact import natural
 from sfumato.core.limits import Limit
 from sfumato.core.query import check_name
+from sfumato.core.suggestion import did_you_mean
 from sfumato.core.units import Family, Unit, User, describe
 from sfumato.engines.expressions import Type
 from sfumato.engines.sources import check_derived
@@ -21,7 +22,7 @@ __all__ = ["ColumnFacts", "Schema"]
 
 
 @renamed(number="n_units")
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Schema:
     """The public facts about a table. A table that is declared with a schema has its columns and no others.
 
@@ -108,6 +109,11 @@ class Schema:
         place.write_text(self.to_toml(), encoding="utf-8")
         return place
 
+    def __repr__(self) -> str:
+        named = ", ".join(column.name for column in self.columns[:10]) + (", …" if len(self.columns) > 10 else "")
+        persons = "" if self.unit is None else f"; persons by {self.unit!r}"
+        return f"Schema {self.name!r}: {len(self.columns):,} columns, {named}{persons}"
+
     @property
     def types(self) -> dict[str, Type]:
         """The type of each column, for a source."""
@@ -146,7 +152,7 @@ class Schema:
         if isinstance(unit, User | Family) and unit.column not in self.types:
             raise InvalidInput(
                 f"the vault protects {describe(unit)}, and the schema declares no column {unit.column!r}. "
-                "Nothing was done."
+                f"Nothing was done.{did_you_mean(unit.column, self.types)}"
             )
         return {
             "name": self.name,

@@ -1,5 +1,6 @@
 """A draft of a schema for a steward to fill in, written from the names and types of columns alone."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -46,6 +47,17 @@ HINTS = {
     Type.TRUTH: ("# keys = [true, false]  # to group by it",),
     Type.DATE: ("# keys = [2026-01-01, 2026-01-02]  # to group by it: all days, those of nobody included",),
 }
+PERSONS = (
+    *("patient", "person", "subject", "participant", "individual", "member", "client", "customer", "resident"),
+    *("student", "pupil", "employee", "respondent", "citizen", "user", "患者", "病人", "个人", "居民", "用户", "学生"),
+)
+MARKS = frozenset(("id", "ids", "nbr", "no", "nr", "num", "number", "key", "code", "uid", "guid", "hash", "pseudonym"))
+NUMBERS = frozenset(("mrn", "ssn", "nhs", "pid", "hicn", "mbi", "subjid", "usubjid", "身份证", "身份证号", "病案号"))
+"""What alone is the number of a person."""
+EVENTS = (
+    *("encounter", "visit", "stay", "admission", "episode", "event", "order", "claim", "sample", "specimen", "test"),
+    *("transaction", "invoice", "record", "row", "line", "hadm", "就诊", "住院", "入院", "记录"),
+)
 FROM_CSV = "  # a CSV file does not say: text, whole, number, truth or date"
 
 
@@ -94,11 +106,37 @@ def _name(data: object) -> str:
 def _unit(columns: Mapping[str, Type]) -> str:
     """The columns that could tell persons apart; those that sound like it first."""
     could = [name for name, kind in columns.items() if kind in (Type.TEXT, Type.WHOLE)]
-    likely = sorted(could, key=lambda name: "id" not in name.casefold().replace("-", "_").split("_"))
+    likely = sorted(could, key=_sounds_like_a_person, reverse=True)
+    likely = [name for name in likely if _sounds_like_a_person(name)] or likely
     if not likely:
         return "# column = …  # no column can: none holds text or whole numbers"
     others = f"  # or {', '.join(map(text_of, likely[1:6]))}{', …' if len(likely) > 6 else ''}" if likely[1:] else ""
     return f"# column = {text_of(likely[0])}{others}"
+
+
+def _sounds_like_a_person(name: str) -> int:
+    """How much a name sounds as if the column tells persons apart, and not their visits: by its words alone.
+
+    >>> names = ["encounter_id", "patient_age", "id", "patient_nbr", "MRN"]
+    >>> sorted(names, key=_sounds_like_a_person, reverse=True)
+    ['patient_nbr', 'MRN', 'id', 'encounter_id', 'patient_age']
+    """
+    words = re.findall(r"[a-z]+|[^\W\d_a-z]+", re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).casefold())
+    marks = any(word in MARKS or word.endswith("号") or _joined(word) for word in words)
+    of_person = any(person in word for word in words for person in PERSONS) or bool(NUMBERS.intersection(words))
+    of_event = any(event in word for word in words for event in EVENTS)
+    if of_person and (marks or NUMBERS.intersection(words)):
+        return 2 if of_event else 5
+    if of_person and len(words) == 1:
+        return 4
+    if not marks:
+        return 0
+    return 1 if of_event else 3 if len(words) == 1 else 2
+
+
+def _joined(word: str) -> bool:
+    """Whether two words were written as one, as in ``patientid``."""
+    return word.endswith("id") and any(part in word for part in (*PERSONS, *EVENTS))
 
 
 def _column(name: str, kind: Type, note: str) -> list[str]:

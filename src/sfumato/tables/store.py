@@ -11,7 +11,7 @@ from typing import TypeGuard
 from sfumato.core.deprecation import renamed
 from sfumato.core.exact import Exact, natural
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Query, ReleasedQuery
+from sfumato.core.query import Dataset, Law, Query, ReleasedQuery
 from sfumato.core.stored import Stored
 from sfumato.core.units import Family, Relation, Unit, User
 from sfumato.engines.sources import Source, check_derived
@@ -27,6 +27,7 @@ from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.question_parts import TABLE_QUERIES, TableQuery, check_parts
 from sfumato.tables.schema import Schema
 from sfumato.tables.table import Table
+from sfumato.tables.usefulness import says_nothing
 
 __all__ = ["TableStore"]
 
@@ -38,6 +39,7 @@ class _Holding:
     source: Source
     limit: Limit | None
     n_units: int | None
+    population: int | None = None
 
 
 class TableStore:
@@ -85,10 +87,10 @@ class TableStore:
         >>> table.dataset
         Dataset(name='people', edition='1')
         """
-        types = None
+        types, population = None, None
         if schema is not None:
             schema = schema if isinstance(schema, Schema) else Schema.load(schema)
-            said, types = schema.declaration(self._unit), schema.types
+            said, types, population = schema.declaration(self._unit), schema.types, schema.population
             if schema.population is not None:
                 self._budget.judged(schema.population)
             name, version, limit = name or said["name"], version or said["version"], limit or said["limit"]
@@ -119,7 +121,7 @@ class TableStore:
             natural(n_units, "n_units")
         single = not isinstance(self._unit, User | Family) or limit == Limit(groups=1, rows_per_group=1)
         source = Source(data, types, derived=derived, unit=_told_by(self._unit))
-        self._holdings[dataset] = _Holding(source=source, limit=limit, n_units=n_units)
+        self._holdings[dataset] = _Holding(source=source, limit=limit, n_units=n_units, population=population)
         return Table(
             gate=self._setting.gate,
             dataset=dataset,
@@ -200,6 +202,19 @@ class TableStore:
     def derived(self, query: TableQuery) -> list[Dataset]:
         """Those of them that were declared as derived."""
         return [dataset for dataset in self.private(query) if self._holdings[dataset].source.derived]
+
+    def says_nothing(self, query: TableQuery, law: Law) -> str | None:
+        """Why an answer with this error would say nothing, from what was declared."""
+        return says_nothing(query, law, most_rows=self._most_rows(query))
+
+    def _most_rows(self, query: TableQuery) -> int | None:
+        """How many rows can count in one group, where a public number of units bounds that."""
+        held = self._holdings[query.dataset]
+        units = held.n_units or held.population or self._setting.population
+        if units is None:
+            return None
+        members = self._unit.size if isinstance(self._unit, Family) else 1
+        return units * members * (1 if held.limit is None else held.limit.rows_per_group)
 
     def check_fit(self, query: TableQuery) -> None:
         """Refuse a query that does not fit the names and types of the columns; no row is read."""

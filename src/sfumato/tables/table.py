@@ -4,14 +4,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from datetime import date
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from sfumato.core.deprecation import renamed, withdrawn
+from sfumato.core.description import plain
 from sfumato.core.exact import Exact, positive, probability
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, Query
 from sfumato.core.question import Gate, Question
 from sfumato.core.release import Release
+from sfumato.core.suggestion import did_you_mean, no_attribute
 from sfumato.core.units import Family, User
 from sfumato.engines.expressions import Column, Expression, Term, col, possible_values, term, whole_values, written
 from sfumato.errors import InvalidInput, NotDeclared
@@ -47,7 +49,7 @@ Some = TypeVar("Some", bound=str | Exact | tuple[str, str])
 
 @withdrawn(gate="the vault that declared the table")
 @renamed(number="n_units")
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Table:
     """Rows about people, behind a gate.
 
@@ -85,9 +87,10 @@ class Table:
     def __post_init__(self, gate: Gate) -> None:
         object.__setattr__(self, "_gate", gate)
 
-    def where(self, predicate: Expression | str) -> "Table":
+    def where(self, predicate: Expression | Term | str) -> "Table":
         """Keep the rows that meet a predicate, such as ``sf.col("age") >= 65``; several calls must all be met.
 
+        A column of truth values is a predicate by itself: ``sf.col("readmitted")``.
         A text is read as SQL: ``"age >= 65 AND diagnosis = 'ILI'"`` (docs/how-to/sql.md).
 
         >>> import sfumato as sf
@@ -100,8 +103,10 @@ class Table:
         if isinstance(predicate, str):
             from sfumato.tables import sql
 
-            beside = [join.name if isinstance(join, PersonJoin) else join.dataset.name for join in self._beside]
+            beside = [_name_of(join) for join in self._beside]
             predicate = sql.condition(predicate, self.dataset.name, beside)
+        if isinstance(predicate, Term):  # a column of truth values is a condition by itself
+            predicate = predicate == True  # noqa: E712 - a comparison that is written down, and not made
         if not isinstance(predicate, Expression):
             raise InvalidInput(
                 f"where(...) takes a predicate such as sf.col('age') >= 65 and was given {type(predicate).__name__}; "
@@ -304,10 +309,11 @@ class Table:
         """
         return self.agg(persons=persons())
 
-    def sum(self, value: str | Term) -> Question:
+    def sum(self, value: str | Term | Expression) -> Question:
         """Ask for the sum of a column, or of a value computed from columns, in each group.
 
-        Rows without a value add nothing. Assumes: bounds of the columns are declared; values outside are moved to them.
+        The sum of a condition is the number of rows that meet it. Rows without a value add nothing. Assumes: bounds of
+        the columns are declared; values outside are moved to them.
 
         >>> from sfumato.demo.clinic import visits
         >>> visits().sum("weight")
@@ -316,10 +322,11 @@ class Table:
         """
         return self.agg(sum=sum_of(value))
 
-    def mean(self, value: str | Term) -> Question:
+    def mean(self, value: str | Term | Expression) -> Question:
         """Ask for the mean of a column, or of a value computed from columns, in each group.
 
-        Rows without a value do not count. ``preview(rows=…)`` gives the margin in a group of this many rows.
+        The mean of a condition is the share of the rows that meet it. Rows without a value do not count.
+        ``preview(rows=…)`` gives the margin in a group of this many rows.
 
         >>> from sfumato.demo.clinic import visits
         >>> few, many = (visits().mean("sbp").preview(epsilon=1, rows=rows).margin for rows in (100, 1000))
@@ -630,6 +637,25 @@ class Table:
         gate = self._gate if self.limit is None or not self.relimited else self._gate.limited(self.limit)
         return Question(query=query, gate=gate)
 
+    def __repr__(self) -> str:
+        facts = [
+            f"where {self.predicate}" if self.predicate is not None else "",
+            f"grouped by {_some(keys.column for keys in self.by)}" if self.by else "",
+            f"joined with {_some(_name_of(join) for join in self._beside)}" if self._beside else "",
+            "one row a person" if is_per_person(self.joins) else "",
+            f"keys: {_some(f'{name} ({keys.size:,})' for name, keys in self.keys.items())}" if self.keys else "",
+            f"bounds: {_some(f'{name} {plain(low)} to {plain(high)}' for name, (low, high) in self.bounds.items())}"
+            if self.bounds
+            else "",
+            "no row was read for this",
+        ]
+        return f"Table {self.dataset.name!r}, version {self.dataset.edition!r}; {'; '.join(filter(None, facts))}"
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise no_attribute(self, name)
+
     def _with(self, **changes: Any) -> "Table":  # fields, each of its own type
         return replace(self, gate=self._gate, **changes)
 
@@ -675,6 +701,7 @@ class Table:
             raise NotDeclared(
                 f"values of {column!r} are not declared, and reading them off the data would reveal who is in it. "
                 f"Nothing was done. Declare keys={{{column!r}: [...]}} for the table (declared: {declared})."
+                f"{did_you_mean(column, self.keys)}"
             )
         return self.keys[column]
 
@@ -698,6 +725,17 @@ class Table:
                 "bins, make it of constants with sf.when(...), or bound whole numbers with sf.least(...)."
             )
         return Keys(column=name, values=listed, value=value.node)
+
+
+def _name_of(join: Join | PersonJoin) -> str:
+    """What a table beside the rows is called."""
+    return join.name if isinstance(join, PersonJoin) else join.dataset.name
+
+
+def _some(texts: Iterable[str]) -> str:
+    """The first ten of a list."""
+    listed = list(texts)
+    return ", ".join(listed[:10]) + (f" and {len(listed) - 10:,} more" if len(listed) > 10 else "")
 
 
 def _listed(given: Some | Sequence[Some], what: str) -> Sequence[Some]:

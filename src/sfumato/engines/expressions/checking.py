@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from sfumato.core.suggestion import did_you_mean
 from sfumato.engines.expressions.grammar import (
     Absolute,
     AllOf,
@@ -230,7 +231,10 @@ def _common(node: Value | Expression, parts: Sequence[Value], types: Sequence[Ty
 
 def _column(column: str, columns: Mapping[str, Type]) -> Type:
     if column not in columns:
-        raise InvalidInput(f"there is no column {column!r}; {NOTHING}. The columns are {', '.join(sorted(columns))}.")
+        raise InvalidInput(
+            f"there is no column {column!r}; {NOTHING}. The columns are {', '.join(sorted(columns))}."
+            f"{did_you_mean(column, columns)}"
+        )
     if columns[column] is Type.OTHER:
         raise Unsupported(f"column {column!r} has a type that is not supported; nothing was read.")
     return columns[column]

@@ -7,7 +7,7 @@ every engine: docs/explanation/semantics-of-predicates.md
 """
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import ClassVar, NoReturn
 
@@ -48,6 +48,7 @@ __all__ = [
     "form",
     "inside",
     "summands",
+    "write_with",
 ]
 
 DEEPEST, MOST = 50, 10_000
@@ -256,6 +257,7 @@ class _Predicate:
     """What all predicates share: ``&``, ``|``, ``~``, and a refusal of Python's ``and``/``or``."""
 
     __slots__ = ()
+    writer: ClassVar[Callable[..., str]] = staticmethod(form)
 
     def __post_init__(self) -> None:
         _modest(self)
@@ -274,8 +276,14 @@ class _Predicate:
     def __bool__(self) -> NoReturn:
         raise InvalidInput("a predicate has no truth value: combine with & | ~, not with and, or, not.")
 
+    def __str__(self) -> str:
+        return self.writer(self)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Compare(_Predicate):
     """A column against a constant of its type; false where the column is missing."""
 
@@ -286,7 +294,7 @@ class Compare(_Predicate):
     constant: Literal
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class OneOf(_Predicate):
     """Whether a column is one of several constants; false where it is missing."""
 
@@ -299,7 +307,7 @@ class OneOf(_Predicate):
         _some(self.constants, "one")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Missing(_Predicate):
     """Whether a column is null or NaN."""
 
@@ -308,7 +316,7 @@ class Missing(_Predicate):
     column: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ValueCompare(_Predicate):
     """Two values of one type against each other; false where one of them is missing."""
 
@@ -319,7 +327,7 @@ class ValueCompare(_Predicate):
     right: "Value"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ValueOneOf(_Predicate):
     """Whether a value is one of several constants; false where it is missing."""
 
@@ -333,7 +341,7 @@ class ValueOneOf(_Predicate):
         _modest(self)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ValueMissing(_Predicate):
     """Whether a value is missing."""
 
@@ -342,7 +350,7 @@ class ValueMissing(_Predicate):
     part: "Value"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class StartsWith(_Predicate):
     """Whether a text begins with a prefix, byte for byte; false where it is missing."""
 
@@ -360,7 +368,7 @@ class StartsWith(_Predicate):
         _modest(self)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Not(_Predicate):
     """The opposite of a predicate."""
 
@@ -369,7 +377,7 @@ class Not(_Predicate):
     part: "Expression"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class AllOf(_Predicate):
     """True where every part is."""
 
@@ -382,7 +390,7 @@ class AllOf(_Predicate):
         _modest(self)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class AnyOf(_Predicate):
     """True where some part is."""
 
@@ -393,6 +401,11 @@ class AnyOf(_Predicate):
     def __post_init__(self) -> None:
         _some(self.parts, "any")
         _modest(self)
+
+
+def write_with(writer: Callable[..., str]) -> None:
+    """Let predicates show themselves in the words of a writer, which is made of them and so comes later."""
+    _Predicate.writer = staticmethod(writer)
 
 
 Value = (

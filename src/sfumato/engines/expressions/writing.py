@@ -29,6 +29,7 @@ from sfumato.engines.expressions.grammar import (
     ValueCompare,
     ValueMissing,
     ValueOneOf,
+    write_with,
 )
 from sfumato.engines.expressions.literals import Date, Literal, Number, Text, Truth, Whole
 from sfumato.engines.expressions.types import Type
@@ -124,3 +125,6 @@ def written(node: Value | Expression) -> str:
 def _closed(node: Value) -> str:
     """With brackets where another sign could bind tighter."""
     return f"({written(node)})" if isinstance(node, Arithmetic | Negative) else written(node)
+
+
+write_with(written)

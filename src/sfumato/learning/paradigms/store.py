@@ -12,7 +12,7 @@ from sfumato.core.extras import need
 from sfumato.core.foreign import Array
 from sfumato.core.interrupts import attempt
 from sfumato.core.limits import Limit
-from sfumato.core.query import Dataset, Query, ReleasedQuery
+from sfumato.core.query import Dataset, Law, Query, ReleasedQuery
 from sfumato.core.stored import Stored
 from sfumato.core.units import Family, Record, Relation, User
 from sfumato.errors import InvalidInput, NotDeclared, Refused
@@ -290,6 +290,9 @@ class ExampleStore:
     def private(self, query: ExampleQuery) -> list[Dataset]:
         """The examples that are asked."""
         return [query.dataset]
+
+    def says_nothing(self, query: ExampleQuery, law: Law) -> None:
+        """Nothing is known beforehand of what a figure can be."""
 
     def derived(self, query: ExampleQuery) -> list[Dataset]:
         """None: examples are rows in memory."""

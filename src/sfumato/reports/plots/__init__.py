@@ -14,6 +14,7 @@ from typing import Any  # whatever a kind of data has under a name
 from sfumato.core.data_kind import kinds
 from sfumato.core.foreign import Chart
 from sfumato.core.release import Release, only_release
+from sfumato.core.suggestion import did_you_mean
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.reports.columns import described
 from sfumato.reports.plots.belief_curve import belief, people
@@ -68,7 +69,10 @@ def draw(
     plot = GENERAL.get(kind) or _brought(kind)
     if plot is None:
         names = [*GENERAL, *(name for brought in kinds() for name in brought.plots)]
-        raise Unsupported(f"there is no plot {kind!r}; the plots are {', '.join(names)}. Nothing was drawn.")
+        raise Unsupported(
+            f"there is no plot {kind!r}; the plots are {', '.join(names)}. Nothing was drawn."
+            f"{did_you_mean(kind, names)}"
+        )
     if column is not None and kind not in OF_COLUMNS:
         raise InvalidInput(f"the plot {kind!r} is about all of a release and not about a column; nothing was drawn.")
     return plot(release, language, theme, **({} if column is None else {"column": column}))

@@ -1,4 +1,4 @@
-"""Pictures as files: SVG, PNG, or a page that can be explored; none of them asks the network for anything."""
+"""Pictures as files: SVG, PNG, PDF, or a page that can be explored; none of them asks the network for anything."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from sfumato.errors import InvalidInput
 from sfumato.reports.plots.fonts import check_signs, drawer
 from sfumato.reports.plots.theme import palette
 
-__all__ = ["html", "png", "save", "svg", "svg_of"]
+__all__ = ["html", "pdf", "png", "save", "svg", "svg_of"]
 
 SCALE = 2  # dots of a PNG for each point: sharp on today's screens
 START = "vegaEmbed('#chart', JSON.parse(document.getElementById('spec').textContent), {options});"
@@ -26,10 +26,10 @@ OPTIONS: ChartSpec = {
 
 
 def save(chart: Chart, path: str | Path, *, scale: float = SCALE) -> Path:
-    """Write a chart as ``.svg``, ``.png`` or ``.html``, by the ending of the path, and return the path.
+    """Write a chart as ``.svg``, ``.png``, ``.pdf`` or ``.html``, by the ending of the path, and return the path.
 
     The HTML page holds all that it needs, answers to the mouse, and makes no network request. A PNG has ``scale`` dots
-    for each point; Chinese text on it needs a Chinese font here: the extra brings one.
+    for each point. Chinese text on a PNG or PDF needs a Chinese font here: the extra brings one.
     """
     target = Path(path)
     content: bytes
@@ -38,12 +38,14 @@ def save(chart: Chart, path: str | Path, *, scale: float = SCALE) -> Path:
             content = svg(chart).encode()
         case ".png":
             content = png(chart, scale=scale)
+        case ".pdf":
+            content = pdf(chart)
         case ".html" | ".htm":
             content = html(chart).encode()
         case ending:
             raise InvalidInput(
                 f"{target.name} is to be a {ending or 'file without an ending'}, and pictures are written as .svg, "
-                ".png or .html. Nothing was written. Choose one of these endings."
+                ".png, .pdf or .html. Nothing was written. Choose one of these endings."
             )
     try:
         target.write_bytes(content)
@@ -70,6 +72,14 @@ def png(chart: Chart, *, scale: float = SCALE) -> bytes:
     spec = _spec(chart)
     check_signs("".join(_texts(spec)))
     drawn: bytes = drawer().vegalite_to_png(spec, scale=scale, allowed_base_urls=[])
+    return drawn
+
+
+def pdf(chart: Chart) -> bytes:
+    """The chart as a PDF of one page, with its letters as letters."""
+    spec = _spec(chart)
+    check_signs("".join(_texts(spec)))
+    drawn: bytes = drawer().vegalite_to_pdf(spec, allowed_base_urls=[])
     return drawn
 
 

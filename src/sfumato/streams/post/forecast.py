@@ -27,7 +27,7 @@ __all__ = ["WEIGHTS", "Forecast", "forecast"]
 WEIGHTS = (1.0, 0.8, 0.6, 0.4, 0.3, 0.2, 0.1, 0.05)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Forecast(Derived):
     """Numbers of steps to come.
 

@@ -33,7 +33,7 @@ class LinearPart:
         return LinearPart(mechanism=self.mechanism, weights=matrix @ self.weights)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Linear(Derived):
     """Numbers that are linear in what streams released.
 

@@ -4,25 +4,30 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from sfumato.engines.expressions import Term
+from sfumato.engines.expressions import Expression, Term
 from sfumato.inference.derived import Derived
 from sfumato.tables.clamped import Clamped, clamped
 from sfumato.tables.error_preview import ErrorPreview
 from sfumato.tables.estimators import Reader
 from sfumato.tables.measure import Asked, Measure
+from sfumato.tables.measures.proportion import proportion
 from sfumato.tables.needs import PowersOf
 
 __all__ = ["MeanValue", "mean"]
 
 
-def mean(value: str | Term) -> Asked:
-    """The mean over the rows that have a value.
+def mean(value: str | Term | Expression) -> Asked:
+    """The mean over the rows that have a value; of a condition, the share of the rows that meet it.
 
     >>> import sfumato as sf
     >>> from sfumato.demo.clinic import visits
     >>> visits().agg(sbp=sf.mean("sbp")).query.measures[0].KIND
     'measure.mean'
+    >>> visits().agg(old=sf.mean(sf.col("age") >= 65)).query.measures[0].KIND
+    'measure.proportion'
     """
+    if isinstance(value, Expression):
+        return proportion(value)
     return Asked(lambda name, bounds: MeanValue(name=name, of=clamped(value, bounds)))
 
 

@@ -143,10 +143,17 @@ class Aggregate:
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """The margin to expect of each measure, in groups of ``rows`` rows; without rows, of those that need none."""
         level = level_of(confidence, [LinearCombination(Fraction(0), {})] * (self.cells if joint else 1))
-        known = rows if self.number is None else self.number
-        preview = ErrorPreview(blocks=self.blocks, law=law, level=level, rows=known, public=self.number is not None)
-        margins = {measure.name: measure.margin(preview) for measure in self.measures}
-        return {name: margin for name, margin in margins.items() if margin is not None}
+        return self._foreseen(law, level, rows, squared=False)
+
+    def expected_mse(self, law: Law, *, rows: int | None) -> Mapping[str, Fraction]:
+        """The mean squared error to expect of each measure, as :meth:`expected` has its margin."""
+        return self._foreseen(law, Fraction(1, 2), rows, squared=True)
+
+    def _foreseen(self, law: Law, level: Fraction, rows: int | None, *, squared: bool) -> Mapping[str, Fraction]:
+        known, public = rows if self.number is None else self.number, self.number is not None
+        preview = ErrorPreview(blocks=self.blocks, law=law, level=level, rows=known, public=public, squared=squared)
+        errors = {measure.name: measure.margin(preview) for measure in self.measures}
+        return {name: error for name, error in errors.items() if error is not None}
 
     def _reader(self, values: Sequence[int], *, law: Law, identifier: str, sources: tuple[Release, ...]) -> Reader:
         return Reader(

@@ -74,6 +74,9 @@ class Aggregates:
         if name not in FUNCTIONS:
             raise unknown(node)
         called = FUNCTIONS[name]
+        if name == "SUM" and len(node.expressions) == 1 and self.rows.is_condition(node.expressions[0]):
+            met = self.rows.condition(node.expressions[0])
+            return NamedMeasure(name=called, asked=count(met if kept is None else kept & met))
         first, *others = self._several(node, len(inspect.signature(ASKED[called]).parameters))
         return NamedMeasure(name=called, asked=ASKED[called](_where(kept, first), *others))
 
@@ -112,7 +115,10 @@ class Aggregates:
             raise InvalidInput(
                 f"{name_of(node)} was given {len(node.expressions)} values; nothing was done. It takes {number}."
             )
-        return [self.rows.value(each) for each in node.expressions]
+        return [
+            self.rows.as_whole(each) if self.rows.is_condition(each) else self.rows.value(each)
+            for each in node.expressions
+        ]
 
 
 def _where(kept: Expression | None, value: Term) -> Term:

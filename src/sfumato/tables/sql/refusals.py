@@ -1,7 +1,10 @@
 """What SQL is refused, by the name it was written with, and why; all such texts stand here."""
 
+from collections.abc import Iterable
+
 from sqlglot import exp
 
+from sfumato.core.suggestion import did_you_mean
 from sfumato.errors import Unsupported
 from sfumato.tables.measures import MEASURES
 
@@ -42,6 +45,7 @@ REASONS = {
     "COVAR_SAMP": "the covariance divides by n here, and not by n - 1. Instead: write COVAR_POP",
     "a quantile beside other aggregates": "quantiles are a separate question. Instead: ask two",
     "quantiles of several values in one question": "instead, ask a separate question for each value",
+    "MEAN": "instead, write AVG",
     "MIN": "the least value is that of one person. Instead: ask for a quantile",
     "MAX": "the greatest value is that of one person. Instead: ask for a quantile",
     "NULL": "a value that is always missing says nothing. Instead: write IS NULL, or leave ELSE out",
@@ -67,6 +71,7 @@ AGGREGATES = frozenset(
         *("APPROX_COUNT_DISTINCT", "GROUPING", "FIRST", "LAST", "BIT_AND", "BIT_OR", "REGR_SLOPE", "REGR_COUNT"),
     }
 )
+FUNCTIONS = ("COUNT", "MEDIAN", "QUANTILE", *(function for measure in MEASURES for function in measure.SQL))
 KINDS: dict[type[exp.Expression], str] = {
     exp.Union: "UNION",
     exp.Intersect: "INTERSECT",
@@ -137,15 +142,20 @@ PARTS = {
 }
 
 
-def refused(name: str, reason: str | None = None) -> Unsupported:
-    """The refusal of something that has this name, for the reason that stands here or another one."""
+def refused(name: str, reason: str | None = None, *, known: Iterable[str] = ()) -> Unsupported:
+    """The refusal of something that has this name, for the reason that stands here or another one.
+
+    ``known`` are names that may have been meant.
+    """
     reason = reason or REASONS.get(name)
-    return Unsupported(f"{name} is not supported{f': {reason}' if reason else ''}. Nothing was done.")
+    meant = did_you_mean(name, known) if reason is None else ""
+    return Unsupported(f"{name} is not supported{f': {reason}' if reason else ''}. Nothing was done.{meant}")
 
 
-def unknown(node: exp.Expression) -> Unsupported:
-    """The refusal of a part of a question, by its name."""
-    return refused(name_of(node))
+def unknown(node: exp.Expression, functions: Iterable[str] = ()) -> Unsupported:
+    """The refusal of a part of a question, by its name; of a function, with those that sound like it."""
+    known = (*FUNCTIONS, *functions) if isinstance(node, exp.Anonymous) else ()
+    return refused(name_of(node), known=known)
 
 
 def only(node: exp.Expression, *known: str) -> None:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from sfumato.core.exact import rational
+from sfumato.core.suggestion import did_you_mean
 from sfumato.engines.expressions import Expression, Literal, Term, coalesce, col, greatest, least, term, when
 from sfumato.errors import InvalidInput
 from sfumato.tables.sql.refusals import AGGREGATES, name_of, only, refused, unknown
@@ -81,7 +82,10 @@ class RowScope:
             return self.names[node.name]
         if self.closed:
             known = ", ".join(map(repr, self.names))
-            raise InvalidInput(f"there is no column {node.name!r} here; nothing was done. There are {known}.")
+            raise InvalidInput(
+                f"there is no column {node.name!r} here; nothing was done. There are {known}."
+                f"{did_you_mean(node.name, self.names)}"
+            )
         return col(node.name)
 
     def column(self, node: exp.Column) -> str:
@@ -129,6 +133,14 @@ class RowScope:
         """Whether a condition holds, missing where that is unknown."""
         return _truth(self.condition(node), self.condition(node, false=True))
 
+    def is_condition(self, node: exp.Expression) -> bool:
+        """Whether something is true or false by the way it is written."""
+        return isinstance(_bare(node), CONDITIONS)
+
+    def as_whole(self, node: exp.Expression) -> Term:
+        """A condition as 1 where it is true and 0 where it is false; missing where it is unknown, as in SQL."""
+        return when(self.condition(node)).then(1).when(self.condition(node, false=True)).then(0)
+
     def _case(self, node: exp.Case) -> Term:
         only(node, "this", "ifs", "default")
         of = None if node.this is None else self.value(node.this)
@@ -151,8 +163,8 @@ class RowScope:
         only(to, "this", "nested")
         if to.this is exp.DataType.Type.DATE and isinstance(node.this, exp.Literal):
             return term(constant(node))
-        if to.this in WHOLE and isinstance(_bare(node.this), CONDITIONS):
-            return when(self.condition(node.this)).then(1).when(self.condition(node.this, false=True)).then(0)
+        if to.this in WHOLE and self.is_condition(node.this):
+            return self.as_whole(node.this)
         if to.this in WHOLE or to.this in NUMBER:
             return self.value(node.this).cast("whole" if to.this in WHOLE else "number")
         raise refused(f"CAST to {to.this.value if isinstance(to.this, exp.DataType.Type) else 'that type'}")
@@ -190,7 +202,7 @@ class RowScope:
                 return _buckets(self.value(given[0]), *map(constant, given[1:]))
         if name in KNOWN:
             raise InvalidInput(f"{name} was given {len(given)} values; nothing was done. It takes {KNOWN[name]}.")
-        raise unknown(node)
+        raise unknown(node, KNOWN)
 
     # ------------------------------------------------------------------------------------------------ conditions
 
