@@ -126,7 +126,7 @@ def declared(on: str, rows: dict[str, pa.Table]) -> dict[str, Any]:
         if person not in table.column_names:
             found[name] = vault.public(table, name=name)
             continue
-        keys, bounds = {}, {}
+        keys, bounds, zones = {}, {}, {}
         for column in table.column_names:
             values = table.column(column)
             if pa.types.is_string(values.type) or pa.types.is_integer(values.type):
@@ -141,7 +141,11 @@ def declared(on: str, rows: dict[str, pa.Table]) -> dict[str, Any]:
                 low, high = pc.min(values).as_py(), pc.max(values).as_py()
                 if low is not None and column != person:
                     bounds[column] = (low, high)
-        found[name] = vault.table(
-            table, name=name, version="1", limit=sf.Limit(groups=100, rows_per_group=10_000), keys=keys, bounds=bounds
-        )
+            if pa.types.is_date(values.type) or pa.types.is_timestamp(values.type):
+                days = pc.min_max(pc.cast(values, pa.date32()))
+                bounds[column] = (days["min"].as_py(), days["max"].as_py())
+            if pa.types.is_timestamp(values.type) and values.type.tz is not None:
+                zones[column] = values.type.tz
+        limit = sf.Limit(groups=100, rows_per_group=10_000)
+        found[name] = vault.table(table, name=name, version="1", limit=limit, keys=keys, bounds=bounds, zones=zones)
     return found

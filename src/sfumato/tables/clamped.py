@@ -1,17 +1,14 @@
 """Values held to a public range: what every sum over rows is made of."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from sfumato.engines.expressions import Term, Value, bounds_of, col, term, written
+from sfumato.engines.expressions import Bounds, Term, Value, bounds_of, col, term, written
 from sfumato.engines.lattice import check_range
 from sfumato.errors import NotDeclared
 
 __all__ = ["Bounds", "Clamped", "clamped"]
-
-Bounds = Mapping[str, tuple[Fraction, Fraction]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +44,7 @@ def clamped(value: str | Term, bounds: Bounds) -> Clamped:
         raise NotDeclared(
             f"the range of {written(node)} does not follow from declared bounds, and reading it off the data would "
             f"reveal something about people in it. Nothing was done. Declare bounds={{column: (low, high)}} for the "
-            f"table (declared: {declared}), or clip the value: sf.col('x').clip(0, 100)."
+            f"table (declared: {declared}), of dates and times their first and last day, or clip the value: "
+            "sf.col('x').clip(0, 100)."
         )
     return Clamped(value=node, low=found[0], high=found[1])

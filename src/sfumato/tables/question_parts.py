@@ -6,7 +6,7 @@ from types import NoneType
 from typing import get_args
 
 from sfumato.core.query import Dataset
-from sfumato.engines.expressions import EXPRESSIONS, Operator, Part, Sign, Type
+from sfumato.engines.expressions import EXPRESSIONS, Operator, Part, Side, Sign, Type, Unit
 from sfumato.errors import Unsupported
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.joins import Join
@@ -24,7 +24,7 @@ __all__ = ["TABLE_QUERIES", "TableQuery", "check_parts"]
 TableQuery = Count | Aggregate | Quantiles | PartitionSelection | TopGroups | Marginals
 TABLE_QUERIES: tuple[type[TableQuery], ...] = get_args(TableQuery)
 PARTS = frozenset((*TABLE_QUERIES, Dataset, Join, Keys, Clamped, *MEASURES, *EXPRESSIONS))
-PLAIN = frozenset((str, int, bool, Fraction, NoneType, Operator, Part, Sign, Type))
+PLAIN = frozenset((str, int, bool, Fraction, NoneType, Operator, Part, Side, Sign, Type, Unit))
 
 
 def check_parts(part: object) -> None:

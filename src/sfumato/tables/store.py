@@ -17,6 +17,7 @@ from sfumato.core.units import Family, Relation, Unit, User
 from sfumato.engines.sources import Source, check_derived
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.gate.setting import Setting
+from sfumato.tables.column_facts import period
 from sfumato.tables.contribution import contribution
 from sfumato.tables.execution import Beside, check_columns, exact_numbers
 from sfumato.tables.keys import KeyValue, keys_of
@@ -56,10 +57,11 @@ class TableStore:
         name: str | None = None,
         version: str | None = None,
         limit: Limit | None = None,
-        bounds: Mapping[str, tuple[Exact, Exact]] | None = None,
+        bounds: Mapping[str, tuple[Exact, Exact] | tuple[date, date]] | None = None,
         keys: Mapping[str, Iterable[KeyValue | date]] | None = None,
         n_units: int | None = None,
         derived: bool = False,
+        zones: Mapping[str, str] | None = None,
     ) -> Table:
         """Declare a table: where its rows are, and the public facts about them.
 
@@ -67,7 +69,9 @@ class TableStore:
 
         ``version`` is a label of yours for this state of the data (a random one if you give none). ``limit`` says how
         much of each person counts and is enforced. ``keys`` lists, for each column to group by, all its values;
-        ``bounds`` gives, for each column to sum, the public range that its values are held to. ``n_units`` is how many
+        ``bounds`` gives, for each column to sum, the public range that its values are held to, and for each column of
+        dates or times its period, from a first to a last day. ``zones`` names, for columns of times with a zone, the
+        zone whose clock they are read by, such as ``"Europe/Berlin"``. ``n_units`` is how many
         units there are, where that is public: under *replace*, and used where every unit counts as one row. A
         ``schema`` says all this at once; what is given beside it takes its place.
 
@@ -89,6 +93,7 @@ class TableStore:
                 self._budget.judged(schema.population)
             name, version, limit = name or said["name"], version or said["version"], limit or said["limit"]
             bounds, keys = {**said["bounds"], **(bounds or {})}, {**said["keys"], **(keys or {})}
+            zones = {**said["zones"], **(zones or {})}
             derived = derived or schema.derived
             n_units = schema.n_units if n_units is None and self._unit.relation is Relation.REPLACE else n_units
         check_derived(derived)
@@ -113,7 +118,7 @@ class TableStore:
         if n_units is not None:
             natural(n_units, "n_units")
         single = limit is None or (limit.groups, limit.rows_per_group) == (1, 1)
-        source = Source(data, types, derived=derived, unit=_told_by(self._unit))
+        source = Source(data, types, derived=derived, unit=_told_by(self._unit), zones=zones)
         self._holdings[dataset] = _Holding(source=source, limit=limit, n_units=n_units)
         return Table(
             gate=self._setting.gate, dataset=dataset, keys=declared, bounds=ranges, n_units=n_units if single else None
@@ -209,10 +214,12 @@ def _told_by(unit: Unit) -> tuple[str, ...]:
     return (unit.column,) if isinstance(unit, User | Family) else ()
 
 
-def _range(column: str, pair: tuple[Exact, Exact]) -> tuple[Fraction, Fraction]:
+def _range(column: str, pair: tuple[Exact, Exact] | tuple[date, date]) -> tuple[Fraction, Fraction] | tuple[date, date]:
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise InvalidInput(f"the bounds of {column!r} are not a pair; nothing was done. Give (low, high).")
     lower, upper = pair
+    if isinstance(lower, date) or isinstance(upper, date):
+        return period(column, lower, upper)
     low, high = rational(lower, f"lower bound of {column!r}"), rational(upper, f"upper bound of {column!r}")
     if low > high:
         raise InvalidInput(f"the bounds of {column!r} are the wrong way round; nothing was done. Give (low, high).")

@@ -10,7 +10,30 @@ from sfumato.core.deprecation import renamed, withdrawn
 from sfumato.core.exact import Exact, probability
 from sfumato.core.query import Dataset
 from sfumato.core.question import Gate, Question
-from sfumato.engines.expressions import Column, Expression, Term, col, possible_values, written
+from sfumato.engines.expressions import (
+    AllOf,
+    Arithmetic,
+    Bounds,
+    Column,
+    Date,
+    Expression,
+    Floor,
+    Known,
+    Named,
+    Nearest,
+    OneOf,
+    Rounded,
+    Term,
+    Text,
+    Truth,
+    Value,
+    ValueOneOf,
+    Whole,
+    col,
+    condition_of,
+    possible_values,
+    written,
+)
 from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.tables.clamped import clamped
 from sfumato.tables.joins import Join, prefixed
@@ -59,7 +82,7 @@ class Table:
     _gate: Gate = field(init=False, repr=False)
     dataset: Dataset
     keys: Mapping[str, Keys]
-    bounds: Mapping[str, tuple[Fraction, Fraction]]
+    bounds: Bounds
     n_units: int | None = None
     predicate: Expression | None = None
     by: tuple[Keys, ...] = ()
@@ -68,10 +91,11 @@ class Table:
     def __post_init__(self, gate: Gate) -> None:
         object.__setattr__(self, "_gate", gate)
 
-    def where(self, predicate: Expression | str) -> "Table":
+    def where(self, predicate: Expression | Term | str) -> "Table":
         """Keep the rows that meet a predicate, such as ``sf.col("age") >= 65``; several calls must all be met.
 
-        A text is read as SQL: ``"age >= 65 AND diagnosis = 'ILI'"`` (docs/how-to/sql.md).
+        A column of truth values is one: ``where(sf.col("died"))``. A text is read as SQL:
+        ``"age >= 65 AND diagnosis = 'ILI'"`` (docs/how-to/sql.md).
 
         >>> import sfumato as sf
         >>> from sfumato.demo.clinic import visits
@@ -85,6 +109,7 @@ class Table:
 
             beside = [join.dataset.name for join in self.joins]
             predicate = sql.condition(predicate, self.dataset.name, beside)
+        predicate = condition_of(predicate)
         if not isinstance(predicate, Expression):
             raise InvalidInput(
                 f"where(...) takes a predicate such as sf.col('age') >= 65 and was given {type(predicate).__name__}; "
@@ -93,13 +118,18 @@ class Table:
         return self._with(predicate=predicate if self.predicate is None else self.predicate & predicate)
 
     def join(
-        self, other: "Table | PublicTable", on: str | Sequence[str | tuple[str, str]] | Mapping[str, str]
+        self,
+        other: "Table | PublicTable",
+        on: str | Sequence[str | tuple[str, str]] | Mapping[str, str],
+        *,
+        how: str = "inner",
     ) -> "Table":
         """Put another table beside the rows: a public one (``vault.public``), or a private one on the same person.
 
         ``on`` names the columns that must be equal, or maps columns here to columns there, or lists such pairs. The
-        other's columns are called by its name: ``sf.col("labs.result")``. Rows without a match do not count; a private
-        table must be joined on the person, and the limit then holds for the rows that the join made.
+        other's columns are called by its name: ``sf.col("labs.result")``. Rows without a match do not count; with
+        ``how="left"`` they stay beside a public table, whose columns are missing then. A private table must be joined
+        on the person, and the limit then holds for the rows that the join made.
 
         Guarantee: no person changes what is counted of another; a join that would is refused when it is asked.
 
@@ -110,6 +140,8 @@ class Table:
         >>> table.join(places, on="hospital").group_by("places.region").count().query.labels()
         {'places.region': ['north', 'south']}
         """
+        if how not in ("inner", "left"):
+            raise InvalidInput("join(...) is 'inner' or 'left'; nothing was done.")
         listed = on.items() if isinstance(on, Mapping) else _listed(on, "on")
         pairs = tuple(each if isinstance(each, tuple) and len(each) == 2 else (each, each) for each in listed)
         if not all(isinstance(name, str) for pair in pairs for name in pair):
@@ -136,6 +168,7 @@ class Table:
             on=pairs,
             public=isinstance(other, PublicTable),
             content=other.content if isinstance(other, PublicTable) else None,
+            unmatched=how == "left",
         )
         return self._with(keys=keys, bounds=bounds, n_units=None, joins=(*self.joins, join))
 
@@ -143,8 +176,9 @@ class Table:
         """Ask for one answer for each value of these columns; their values must have been declared as keys.
 
         ``band=sf.col("age").cut([0, 40, 65])`` groups by a value that is computed, whose groups follow from the
-        expression. ``other="rest"`` puts rows with a value that is not declared, or with none, into a last group of
-        each column; without it they do not count.
+        expression, from the declared keys of its columns (``sf.col("sex").lower()``) or from their declared periods
+        (``sf.col("admitted").truncate("month")``). ``other="rest"`` puts rows with a value that is not declared, or
+        with none, into a last group of each column; without it they do not count.
 
         >>> import sfumato as sf
         >>> from sfumato.demo.clinic import visits
@@ -153,7 +187,7 @@ class Table:
         >>> visits().group_by("hospital", other="elsewhere").count().query.labels()
         {'hospital': ['A', 'B', 'elsewhere']}
         """
-        keys = [*(self._declared(column) for column in columns), *(_computed(*named) for named in values.items())]
+        keys = [*(self._declared(column) for column in columns), *(self._computed(*named) for named in values.items())]
         if other is not None:
             keys = [replace(each, other=other) for each in keys]
         return self._with(by=self.by + tuple(keys))
@@ -291,7 +325,7 @@ class Table:
                 "nothing was done."
             )
         name = value if isinstance(value, str) else "bin"
-        return self._with(by=(*self.by, _computed(name, term.cut(edges)))).count()
+        return self._with(by=(*self.by, self._computed(name, term.cut(edges)))).count()
 
     def median(self, value: str | Term) -> Question:
         """Ask for the median, in each group.
@@ -433,12 +467,51 @@ class Table:
                 "computed value: group_by(band=sf.col('age').cut([0, 40, 65]))."
             )
         if column not in self.keys:
+            asked = self._asked_for(Named(column=column))
+            if asked is not None:
+                return Keys(column=column, values=asked)
             declared = ", ".join(sorted(self.keys)) or "none"
             raise NotDeclared(
                 f"values of {column!r} are not declared, and reading them off the data would reveal who is in it. "
-                f"Nothing was done. Declare keys={{{column!r}: [...]}} for the table (declared: {declared})."
+                f"Nothing was done. Declare keys={{{column!r}: [...]}} for the table (declared: {declared}), or ask "
+                f"which there are: find_keys({column!r})."
             )
         return self.keys[column]
+
+    def _asked_for(self, value: Value) -> tuple[KeyValue | Date, ...] | None:
+        """The values that the question itself leaves of a column or value, where it lists them: rows have no others."""
+        for part in self.predicate.parts if isinstance(self.predicate, AllOf) else (self.predicate,):
+            match part:
+                case OneOf() if value == Named(column=part.column):
+                    constants = part.constants
+                case ValueOneOf() if value == part.part:
+                    constants = part.constants
+                case _:
+                    continue
+            if all(isinstance(each, Text | Whole | Truth) for each in constants):
+                return tuple(each.value for each in constants if isinstance(each, Text | Whole | Truth))
+            if all(isinstance(each, Date) for each in constants):
+                return tuple(each for each in constants if isinstance(each, Date))
+        return None
+
+    def _computed(self, name: str, value: Term) -> Keys:
+        """Keys that follow from an expression, and from what is declared of its columns."""
+        if not isinstance(value, Term) or isinstance(value, Column):
+            raise InvalidInput(
+                f"group_by({name}=...) takes a computed value such as sf.col('age').cut([0, 40, 65]); nothing was "
+                "done. Columns are given by name."
+            )
+        keys = {column: each.values for column, each in self.keys.items() if each.value is None}
+        listed = possible_values(value, Known(keys=keys, bounds=self.bounds)) or self._asked_for(value.node)
+        if listed is None:
+            raise NotDeclared(
+                f"which values {written(value.node)} can take does not follow from it; nothing was done. Declare the "
+                "keys of its columns, or of times their period, bounds={'admitted': (first day, last day)}. Or cut it "
+                "into bins, make it of constants with sf.when(...), name the values that count with "
+                "where(value.isin([...])), or ask which values a column has with find_keys(...)."
+            )
+        whole = isinstance(value.node, Arithmetic | Floor | Rounded)  # numbers that are whole
+        return Keys(column=name, values=listed, value=Nearest(part=value.node) if whole else value.node)
 
 
 def _listed(given: Some | Sequence[Some], what: str) -> Sequence[Some]:
@@ -448,19 +521,3 @@ def _listed(given: Some | Sequence[Some], what: str) -> Sequence[Some]:
     if not isinstance(given, Sequence):
         raise InvalidInput(f"{what} must be a list and was given {type(given).__name__}; nothing was done.")
     return given
-
-
-def _computed(name: str, value: Term) -> Keys:
-    """Keys that follow from an expression alone."""
-    if not isinstance(value, Term) or isinstance(value, Column):
-        raise InvalidInput(
-            f"group_by({name}=...) takes a computed value such as sf.col('age').cut([0, 40, 65]); nothing was done. "
-            "Columns are given by name."
-        )
-    listed = possible_values(value)
-    if listed is None:
-        raise NotDeclared(
-            f"which values {written(value.node)} can take does not follow from it; nothing was done. Cut it into bins, "
-            "or make it of constants with sf.when(...)."
-        )
-    return Keys(column=name, values=listed, value=value.node)
