@@ -1,6 +1,7 @@
 """What an engine says of every row, for many expressions in one query, beside what plain Python says."""
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 from sfumato.engines.compile import predicate, value
@@ -48,7 +49,14 @@ def expected(one: Asked, rows: Sequence[Row]) -> list[Any]:
 
 
 def _worked_out(one: Asked, rows: Sequence[Row]) -> list[Any]:
-    return [value_of(one, row) if isinstance(one, Term) else holds(one, row) for row in rows]
+    return [_counted(value_of(one, row)) if isinstance(one, Term) else holds(one, row) for row in rows]
+
+
+def _counted(value: Any) -> Any:
+    """Times and lengths of time in microseconds, as they leave the compiler."""
+    if isinstance(value, datetime):
+        value -= datetime.min
+    return value // timedelta(microseconds=1) if isinstance(value, timedelta) else value
 
 
 def differences(asked: Sequence[Asked], answers: Sequence[Sequence[Any]], rows: Sequence[Row]) -> list[str]:

@@ -5,6 +5,7 @@ import datetime
 import hashlib
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -37,6 +38,13 @@ MOMENTS = [
     *(datetime.datetime(2000, 2, 29, 23, 59, 59), datetime.datetime(2026, 3, 29, 2, 30)),
     *(datetime.datetime(1883, 11, 18, 12, 3, 58), datetime.datetime(9999, 12, 31, 23, 59, 59, 999999)),
 ]
+STAMPS = ["2024-02-29", "2023-02-29", "1900-02-29", "2000-02-29 23:59:59.999999", "0001-01-01", "0000-12-31", "9999-12-31T23:59",
+          "2026-11-29 07:05:00.5", "2026-11-31", "2026-13-01", "2026-00-10", "2026-04-00", "2026-01-01 24:00", "2026-01-01 12:60",
+          "2026-01-01 12:00:60", "2026-01-01 ", "2026-01-01\n", "2026-01-01#", " 2026-01-01", "2026-1-1", "2026-01-01T12", "20260101",
+          "2026-01-01 12:00:00.1234567", "2026-01-01 12:00Z", "x", "", "1.5", "-0.25", "12.", ".5", "1e3", "123456789012345.5"]  # fmt: skip
+PRICES = [Decimal(text) for text in ("0.00", "0.10", "-0.10", "65.00", "12345678.91", "-99999999.99", "0.01", "2.50")]
+SUMS = ["0.1", "-0.1", "9007199254740993", "9007199254740993.5", "1234567890123456789012345678.0123456789", "0.0000000001",
+        "0.3", "-2.5"]  # fmt: skip
 FLOATS: list[Cell] = [None, None, math.nan, math.inf, -math.inf, *NUMBERS, *TINY, *HUGE]
 COLUMNS: dict[str, tuple[pa.DataType, list[Cell]]] = {
     "text": (pa.string(), [None, *TEXTS]),
@@ -54,14 +62,20 @@ COLUMNS: dict[str, tuple[pa.DataType, list[Cell]]] = {
     "day": (pa.date32(), [None, *DAYS]),
     "since": (pa.date32(), [None, *DAYS]),
     "moment": (pa.timestamp("us"), [None, *MOMENTS]),
+    "later": (pa.timestamp("us"), [None, *MOMENTS]),
+    "stamp": (pa.string(), [None, *STAMPS]),
+    "price": (pa.decimal128(10, 2), [None, *PRICES]),
+    "sum": (pa.decimal128(38, 10), [None, *map(Decimal, SUMS)]),
 }
 TYPES = {
-    **dict.fromkeys(("text", "word", "code"), Type.TEXT),
+    **dict.fromkeys(("text", "word", "code", "stamp"), Type.TEXT),
     **dict.fromkeys(("whole", "other", "tiny", "natural"), Type.WHOLE),
-    **dict.fromkeys(("number", "amount", "single"), Type.NUMBER),
+    **dict.fromkeys(("number", "amount", "single", "price", "sum"), Type.NUMBER),
     **dict.fromkeys(("truth", "sure"), Type.TRUTH),
-    **dict.fromkeys(("day", "since", "moment"), Type.DATE),
+    **dict.fromkeys(("day", "since"), Type.DATE),
+    **dict.fromkeys(("moment", "later"), Type.TIME),
 }
+CLOCKS = {name: kind for name, kind in TYPES.items() if kind in (Type.DATE, Type.TIME)}
 NUMERIC = frozenset(name for name, kind in TYPES.items() if kind is Type.NUMBER)
 CONSTANTS: dict[str, Sequence[Any]] = {
     "text": TEXTS,
@@ -87,6 +101,10 @@ CONSTANTS: dict[str, Sequence[Any]] = {
     "day": DAYS,
     "since": DAYS,
     "moment": [*DAYS, *(moment.date() for moment in MOMENTS)],
+    "later": MOMENTS,
+    "stamp": STAMPS,
+    "price": [Fraction(each) for each in PRICES],
+    "sum": [Fraction(Decimal(each)) for each in SUMS],
 }
 
 
@@ -102,7 +120,7 @@ def frame(length: int) -> pa.Table:
 @cache
 def rows(length: int) -> list[Row]:
     """The same rows for the evaluator in plain Python."""
-    return [Row(cells, NUMERIC) for cells in frame(length).to_pylist()]
+    return [Row(cells, NUMERIC, CLOCKS) for cells in frame(length).to_pylist()]
 
 
 def _which(name: str, place: int, several: int) -> int:

@@ -4,13 +4,15 @@
 import datetime
 from fractions import Fraction
 
-from sfumato.engines.expressions import Expression, Term, coalesce, col, greatest, least, term, when
+from sfumato.engines.expressions import DatePart, Expression, Part, Term, coalesce, col, greatest, least, term, when
 
 text, word, code = col("text"), col("word"), col("code")
 whole, other, tiny, natural = col("whole"), col("other"), col("tiny"), col("natural")
 number, amount, single = col("number"), col("amount"), col("single")
 truth, sure = col("truth"), col("sure")
 day, since, moment = col("day"), col("since"), col("moment")
+later, stamp, price, sum_ = col("later"), col("stamp"), col("price"), col("sum")
+NOON = datetime.datetime(2000, 2, 29, 23, 59, 59)
 DAY = datetime.date(2000, 2, 29)
 
 age_group = tiny.cut([0, 18, 65], labels=["child", "adult", "senior"], above=True)
@@ -69,6 +71,29 @@ VALUES: list[Term] = [
     when(day.weekday() >= 6).then("weekend").otherwise("week"),
     # text
     *(text.length(), code.length(), text.fill("").length() + word.length(), age_group.length()),
+    # times
+    *(moment.hour(), later.minute(), moment.week(), later.truncate("year"), moment.truncate("quarter"), moment.truncate("month")),
+    *(moment.truncate("week"), moment.truncate("day"), moment.truncate("hour"), day.truncate("month")),
+    *(day.week(), since.truncate("week"), moment.cast("date"), day.cast("time"), day.cast("text")),
+    *((moment - later).seconds(), (moment - day).seconds(), day - since, day + tiny, day - whole, moment.seconds(), since.seconds()),
+    *(moment - later, moment - NOON, (moment - later) + (later - NOON), moment + datetime.timedelta(hours=30), later - datetime.timedelta(1)),
+    *(moment + (later - NOON), NOON + (moment - later), (moment - later) - datetime.timedelta(seconds=1), day + datetime.timedelta(1)),
+    *(moment.shift(months=1), later.shift(months=-1, seconds=-1), day.shift(months=12), since.shift(months=-119_987)),
+    *(moment.since(later, "year"), moment.since(day, "month"), day.since(since, "quarter"), moment.since(later, "week")),
+    *(later.since(since, "minute"), moment.since(DAY, "second")),
+    *(stamp.cast("time"), stamp.cast("date"), stamp.cast("number"), code.cast("number"), stamp.cast("date").year()),
+    *(least(moment, later), greatest(moment, NOON), coalesce(moment, day), coalesce(day, NOON), coalesce(stamp.cast("time"), later)),
+    *(when(moment > later).then(moment).otherwise(day), moment.cut([NOON, datetime.datetime(2026, 1, 1)], below=True, above=True)),
+    Term(DatePart(of=Part.SUNDAY_WEEKDAY, part=moment.node)),
+    Term(DatePart(of=Part.YEAR_DAY, part=day.node)),
+    # texts
+    *(text.lower(), text.upper(), word.lower().upper(), text.strip(), code.strip(side="start"), stamp.strip(side="end"), text.left(1)),
+    *(code.right(3), text.right(0), stamp.substring(6, 2), text.substring(2), code.replace("0", "<>"), text.replace("e", "")),
+    *(text.concat("-", word), code.concat(code), whole.cast("text").right(2), code.left(0)),
+    # rounding, and whole numbers beside numbers
+    *(number.round(), number.round(2), (-amount).round(1), whole.round(3), price.round(1), number.nearest(), single.nearest()),
+    *(truth.nearest(), code.nearest(), whole.nearest(), (price / 2).nearest(), whole.floor(), number.ceil(), whole + number, tiny * amount),
+    *(price, sum_, price * 3, sum_ + price, least(whole, price), coalesce(tiny, number), price.cut([0, 0.1, 65])),
     # bins
     *(age_group, middle, middle.fill("none"), whole.cut([0, 2**53, 2**53 + 1], below=True), natural.cut([0, 2**32 - 1])),
     number.cut([0], labels=["below 'zero'", "not below"], below=True, above=True),
@@ -93,6 +118,12 @@ PREDICATES: list[Expression] = [
     *(text == word, text != word, text < word, text <= word, text > word, text >= word, text < code),
     *(day == since, day != since, day < since, day <= since, day > since, day >= since, moment == day, moment < day),
     *(truth == sure, truth != sure, tiny < natural, single < number, single == amount, whole == tiny),
+    # times, and what is mixed
+    *(moment == later, moment < later, moment == day, day >= later, moment >= NOON, moment == NOON, day <= NOON),
+    *(moment.isin([NOON, datetime.datetime(1970, 1, 1)]), moment.isin([DAY, datetime.date(1970, 1, 1)]), day.isin([NOON, DAY])),
+    *(moment - later > datetime.timedelta(days=2), (moment - later).isin([datetime.timedelta(0)]), moment != DAY, moment <= DAY),
+    *(whole < number, tiny >= price, tiny != Fraction(5, 2), whole.isin([1, 0.5]), price == 0.1, sum_ >= 0.3),
+    *(price == sum_, truth & (tiny > 0), truth | sure, ~truth, text.lower() == "a", text.upper().isin(["A", "É", "SS"])),
     # columns against constants
     *(text >= "é", text < "\U00010000", text == "", text.isin(["a", "é", "\uffff"]), code.isin(["1\n", "1"])),
     *(whole >= 2**63 - 1, whole == -(2**63), whole.isin([0, -(2**63), 2**53 + 1]), number.isin([0, 0.1, 1e300])),

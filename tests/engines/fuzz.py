@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sfumato.engines.expressions import Expression, Term, Type, coalesce, col, greatest, least, term, when
 from sfumato.engines.expressions.measure import DEEPEST, LARGEST, depth_of, size_of
 from sfumato.errors import InvalidInput
-from tests.engines.corners import CODES, COLUMNS, CONSTANTS, DAYS, NUMBERS, TEXTS, TYPES, WHOLES
+from tests.engines.corners import CODES, COLUMNS, CONSTANTS, DAYS, MOMENTS, NUMBERS, TEXTS, TYPES, WHOLES
 
 OF = {kind: [name for name in COLUMNS if TYPES[name] is kind] for kind in set(TYPES.values())}
 LITERALS: dict[Type, list[Any]] = {
@@ -17,6 +17,7 @@ LITERALS: dict[Type, list[Any]] = {
     Type.NUMBER: [*NUMBERS, *(it for it in CONSTANTS["number"] if not isinstance(it, int))],
     Type.TRUTH: [True, False],
     Type.DATE: DAYS,
+    Type.TIME: MOMENTS,
 }
 COMPARISONS: list[Callable[[Term, Any], Expression]] = [
     lambda one, two: one == two,
@@ -57,7 +58,7 @@ def terms(draw: st.DrawFn, kind: Type, depth: int) -> Term:
     if kind in (Type.WHOLE, Type.NUMBER):
         ways += [lambda: draw(st.sampled_from(SIGNS))(another(), other())] * 4
         ways += [lambda: -another(), lambda: abs(another())]
-    if kind in (Type.WHOLE, Type.NUMBER, Type.DATE):
+    if kind in (Type.WHOLE, Type.NUMBER, Type.DATE, Type.TIME):
         ways += [lambda: least(another(), other()), lambda: greatest(other(), another())]
     match kind:
         case Type.WHOLE:
@@ -71,8 +72,20 @@ def terms(draw: st.DrawFn, kind: Type, depth: int) -> Term:
         case Type.NUMBER:
             ways += [lambda: another() / other(), lambda: another(Type.WHOLE) / another(Type.WHOLE)] * 2
             ways += [lambda: another().floor(), lambda: another(Type.WHOLE).cast("number")]
+            ways += [
+                lambda: another().round(draw(st.integers(0, 3))),
+                lambda: (another(Type.TIME) - another(Type.TIME)).seconds(),
+            ]
         case Type.TEXT:
             ways += [lambda: draw(cuts(depth))] * 2
+            ways += [lambda: another().lower(), lambda: another().upper().strip(), lambda: another().concat(other())]
+            ways += [lambda: another().substring(draw(st.integers(1, 3)), 2), lambda: another().replace("a", "bb")]
+        case Type.DATE:
+            unit = draw(st.sampled_from(["year", "quarter", "month", "week", "day"]))
+            ways += [lambda: another(Type.TIME).truncate(unit), lambda: another(Type.TEXT).cast("date")]
+        case Type.TIME:
+            ways += [lambda: another(Type.DATE).shift(months=draw(st.sampled_from([-13, 1, 11])), seconds=3)]
+            ways += [lambda: another(Type.TEXT).cast("time"), lambda: another().truncate("hour")]
     return draw(st.sampled_from(ways))()
 
 

@@ -18,6 +18,8 @@ POSTGRES = {
     pa.uint32(): "bigint",
     pa.float32(): "real",
     pa.timestamp("us"): "timestamp",
+    pa.decimal128(10, 2): "numeric(10, 2)",
+    pa.decimal128(38, 10): "numeric(38, 10)",
 }
 
 

@@ -123,7 +123,7 @@ def within(bounds: Mapping[str, tuple[Fraction, Fraction]], row: Row) -> Row:
         low, high = (type(cell)(end) for end in bounds[name])
         return max(low, min(high, cell))
 
-    return Row({name: inside(name, cell) for name, cell in row.items()}, row.numbers)
+    return Row({name: inside(name, cell) for name, cell in row.items()}, row.numbers, row.clocks)
 
 
 def outside(value: Term, bounds: Mapping[str, tuple[Fraction, Fraction]]) -> list[Any]:

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable
+from datetime import timedelta
 from functools import cache
 from typing import Any
 
@@ -34,7 +35,11 @@ from tests.engines.fuzz import anything
 from tests.engines.loading import on
 
 CORPUS: list[Asked] = [*VALUES, *PREDICATES]
-THIRD = CORPUS[2::3]  # for Spark, which plans each expression for a fifth of a second
+THIRD = [  # for Spark, which plans each expression for a fifth of a second
+    *CORPUS[2::3],
+    col("text").concat("-", col("word")),
+    col("moment") - col("later") > timedelta(days=2),
+]
 ENGINES = ["DuckDB", "PostgreSQL", "Spark"]
 DEEP = 7  # of what is at the limits, the first are nested deeply; others are only large
 LONG = os.environ.get("SFUMATO_LONG") == "1"

@@ -115,18 +115,22 @@ def tables(on: str) -> dict[str, pa.Table]:
     return {name: pq.read_table(dataset(f"mimic-iii-demo/{name}.parquet")) for name in names}
 
 
-def declared(on: str, rows: dict[str, pa.Table]) -> dict[str, Any]:
-    """The same tables behind a vault: private ones with keys and bounds, public ones as they are."""
+def declared(on: str, rows: dict[str, pa.Table], unit: Any = None) -> dict[str, Any]:
+    """The same tables behind a vault: private ones with keys and bounds, public ones as they are.
+
+    Persons are protected, unless another unit is said.
+    """
     import pyarrow.compute as pc
 
     person = {"stays": "patient_id", "encounters": "patient_nbr", "mimic": "subject_id"}[on]
-    vault = sf.Vault(unit=sf.user(person, relation="add/remove"), budget=sf.Budget(epsilon=10**6), name=on)
+    protected = unit or sf.user(person, relation="add/remove")
+    vault = sf.Vault(unit=protected, budget=sf.Budget(epsilon=10**6), name=on)
     found: dict[str, Any] = {}
     for name, table in rows.items():
         if person not in table.column_names:
             found[name] = vault.public(table, name=name)
             continue
-        keys, bounds = {}, {}
+        keys, bounds, zones = {}, {}, {}
         for column in table.column_names:
             values = table.column(column)
             if pa.types.is_string(values.type) or pa.types.is_integer(values.type):
@@ -141,6 +145,12 @@ def declared(on: str, rows: dict[str, pa.Table]) -> dict[str, Any]:
                 low, high = pc.min(values).as_py(), pc.max(values).as_py()
                 if low is not None and column != person:
                     bounds[column] = (low, high)
+            if pa.types.is_date(values.type) or pa.types.is_timestamp(values.type):
+                days = pc.min_max(pc.cast(values, pa.date32()))
+                bounds[column] = (days["min"].as_py(), days["max"].as_py())
+            if pa.types.is_timestamp(values.type) and values.type.tz is not None:
+                zones[column] = values.type.tz
         most = sf.Limit(groups=10, rows_per_group=10) if on == "stays" else sf.Limit(groups=100, rows_per_group=10_000)
-        found[name] = vault.table(table, name=name, version="1", limit=most, keys=keys, bounds=bounds)
+        limit = most if unit is None else None
+        found[name] = vault.table(table, name=name, version="1", limit=limit, keys=keys, bounds=bounds, zones=zones)
     return found

@@ -108,6 +108,7 @@ def test_a_schema_in_the_words_of_a_vault() -> None:
             "urgent or not": (True, False),
             "day": (date(2026, 1, 31), date(1, 1, 1)),
         },
+        "zones": {},
     }
     assert VISITS.declaration(sf.record(relation="add/remove"))["limit"] is None
     assert VISITS.declaration(sf.family(3, "patient_id", relation="replace"))["limit"] == VISITS.limit
@@ -274,7 +275,7 @@ def test_a_schema_of_no_columns_and_columns_of_no_type() -> None:
         Schema(columns=())
     with pytest.raises(InvalidInput, match="must be a table"):
         Schema.from_toml('kind = "schema"\nversion = 1')
-    with pytest.raises(InvalidInput, match="text, whole, number, truth or date"):
+    with pytest.raises(InvalidInput, match="text, whole, number, truth, date or time"):
         ColumnFacts(name="x", type=Type.OTHER)
     with pytest.raises(InvalidInput, match="name of a column"):
         ColumnFacts(name="", type=Type.TEXT)

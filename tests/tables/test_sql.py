@@ -1,6 +1,6 @@
 """SQL becomes the very question that the methods of a table build; nothing is read and nobody is asked."""
 
-from datetime import date
+from datetime import date, datetime, timedelta
 from fractions import Fraction
 
 import pytest
@@ -189,14 +189,45 @@ CONDITIONS: list[tuple[str, Expression]] = [
     ("smoker IS TRUE", col("smoker") == True),  # noqa: E712 - a predicate
     ("smoker IS NOT FALSE", ~(col("smoker") == False)),  # noqa: E712 - a predicate
     ("day >= DATE '2026-01-31'", col("day") >= date(2026, 1, 31)),
-    ("day IN ('2026-01-31'::date, CAST('2026-02-01' AS DATE))", col("day").isin([date(2026, 1, 31), date(2026, 2, 1)])),
+    (
+        "day IN ('2026-01-31'::date, CAST('2026-02-01' AS DATE))",
+        col("day").isin([datetime(2026, 1, 31), datetime(2026, 2, 1)]),
+    ),
     ("EXTRACT(YEAR FROM day) = 2026", col("day").year() == 2026),
     ("DATE_PART('quarter', day) = 2", col("day").quarter() == 2),
     ("EXTRACT(DAY FROM day) = 2", col("day").day() == 2),
     ("DATE_DIFF('day', arrived, gone) > 3", col("gone").days_since(col("arrived")) > 3),
     ("CAST(stay AS DOUBLE PRECISION) > 1.5", col("stay").cast("number") > 1.5),
-    ("stay::bigint > 1", col("stay").cast("whole") > 1),
-    ("TRY_CAST(code AS INT) = 1", col("code").cast("whole") == 1),
+    ("day = DATE '2026-01-31'", col("day") == datetime(2026, 1, 31)),
+    ("day < '2026-02-01'::date", col("day") < date(2026, 2, 1)),
+    ("day::date = DATE '2026-01-31'", col("day").cast("date") == date(2026, 1, 31)),
+    ("DATE '2026-01-31' < day", col("day") > datetime(2026, 1, 31)),
+    (
+        "day BETWEEN DATE '2026-01-01' AND DATE '2026-01-31'",
+        (col("day") >= date(2026, 1, 1)) & (col("day") <= datetime(2026, 1, 31)),
+    ),
+    ("day > TIMESTAMP '2026-01-31 12:30'", col("day") > datetime(2026, 1, 31, 12, 30)),
+    ("DATE_TRUNC('month', day) = DATE '2026-01-01'", col("day").truncate("month") == date(2026, 1, 1)),
+    ("EXTRACT(HOUR FROM day) = 3", col("day").hour() == 3),
+    ("EXTRACT(EPOCH FROM day - born) > 3", (col("day") - col("born")).seconds() > 3),
+    ("day - born > INTERVAL '2 days'", col("day") - col("born") > timedelta(days=2)),
+    ("day > born + INTERVAL '1 year 6 months'", col("day") > col("born").shift(months=18)),
+    ("day > INTERVAL '30' DAY + born", col("day") > col("born").shift(days=30)),
+    ("day > born - INTERVAL '36 hours'", col("day") > col("born").shift(seconds=-36 * 3600)),
+    ("DATE_DIFF('years', born, day) > 65", col("day").since(col("born"), "year") > 65),
+    ("CAST(stamp AS TIMESTAMP) < day", col("stamp").cast("time") < col("day")),
+    ("LOWER(TRIM(dx)) LIKE 'flu%'", col("dx").strip().lower().startswith("flu")),
+    ("dx ILIKE 'FLU%'", col("dx").lower().startswith("flu")),
+    ("TRIM(LEADING FROM dx) || 'x' = 'ax'", col("dx").strip(side="start").concat("x") == "ax"),
+    ("SUBSTRING(dx FROM 2 FOR 3) = 'abc'", col("dx").substring(2, 3) == "abc"),
+    ("LEFT(dx, 2) = 'ab' OR RIGHT(dx, 1) = 'c'", (col("dx").left(2) == "ab") | (col("dx").right(1) == "c")),
+    ("REPLACE(dx, '.', '') = 'J10'", col("dx").replace(".", "") == "J10"),
+    ("ROUND(sbp, 1) > 3 AND CEIL(sbp) < 9", (SBP.round(1) > 3) & (SBP.ceil() < 9)),
+    ("CAST(sbp AS NUMERIC(5, 2)) > 3", SBP.cast("number").round(2) > 3),
+    ("CAST(ward AS TEXT) = '1'", WARD.cast("text") == "1"),
+    ("smoker AND NOT died", col("smoker") & (col("died") == False)),  # noqa: E712
+    ("stay::bigint > 1", col("stay").nearest() > 1),
+    ("TRY_CAST(code AS INT) = 1", col("code").nearest() == 1),
     ("COALESCE(age, stay, 0) > 3", coalesce(AGE, col("stay"), 0) > 3),
     ("LEAST(age, 90) > stay", coalesce(least(AGE, 90), 90) > col("stay")),
     ("GREATEST(age, 0) = 3", coalesce(greatest(AGE, 0), 0) == 3),

@@ -21,11 +21,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "absolute",
+    "added",
     "extreme",
     "floor",
+    "nearest",
     "negative",
     "product",
     "quotient",
+    "rounded",
     "to_number",
     "total",
     "truth_to_whole",
@@ -52,6 +55,16 @@ def total(node: Arithmetic, parts: Sequence[Operand], dialect: Dialect) -> Opera
     found = added(node)
     value = _held(found) if numbers else _saturated(found, dialect)
     return Operand(type=parts[0].type, value=value, missing=_any_missing(parts), held=numbers)
+
+
+def added(sign: Sign, left: Operand, right: Operand, dialect: Dialect) -> Operand:
+    """Two whole numbers or two numbers added or subtracted."""
+    numbers = left.type is Type.NUMBER
+    if numbers:
+        value = _held(ADDING[sign](_ready(left), _ready(right)))
+    else:
+        value = _saturated(ADDING[sign](dialect.wide(left.value), dialect.wide(right.value)), dialect)
+    return Operand(type=left.type, value=value, missing=_any_missing([left, right]), held=numbers)
 
 
 def product(left: Operand, right: Operand, dialect: Dialect) -> Operand:
@@ -90,9 +103,38 @@ def floor(part: Operand) -> Operand:
     """The largest integer not above a number; engines give it as 64 bits, so what is beyond 2^53 is left alone."""
     import ibis
 
+    if part.type is Type.WHOLE:
+        return part
     inner = _between(part.value, -EXACT, EXACT).floor().cast("float64")
     value = ibis.cases((part.value.abs() >= double(EXACT), part.value), else_=inner)
     return Operand(type=Type.NUMBER, value=value, missing=part.missing, held=part.held)
+
+
+def rounded(part: Operand, digits: int) -> Operand:
+    """To so many digits after the point, halves away from 0: what is beyond 2^53 steps has no digit to lose."""
+    import ibis
+
+    if part.type is Type.WHOLE:
+        return part
+    steps, size = double(float(10**digits)), _ready(part).abs()
+    inner = (_between(size * steps, 0.0, EXACT) + double(0.5)).floor().cast("float64") / steps
+    rounded = ibis.cases((size * steps >= double(EXACT), size), else_=inner)
+    value = ibis.cases((part.value < double(0.0), -rounded), else_=rounded)
+    return Operand(type=Type.NUMBER, value=_held(value), missing=part.missing, held=True)
+
+
+def nearest(part: Operand) -> Operand:
+    """A number as the nearest whole number, halves to the even one, within 64 bits."""
+    import ibis
+
+    inner = _between(part.value, -EXACT, EXACT)
+    below = inner.floor().cast("int64")
+    over = inner - below.cast("float64")
+    up = (over > double(0.5)) | ((over == double(0.5)) & (below % whole(2) != whole(0)))
+    near = below + ibis.cases((up, whole(1)), else_=whole(0))
+    far = whole_part(part).value  # beyond 2^53 every double is a whole number
+    value = ibis.cases((part.value.abs() >= double(EXACT), far), else_=near)
+    return Operand(type=Type.WHOLE, value=value, missing=part.missing)
 
 
 def extreme(which: ir.Value, parts: Sequence[Operand]) -> Operand:

@@ -9,24 +9,28 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from functools import reduce
 from typing import TYPE_CHECKING
 
-from sfumato.engines import arithmetic
-from sfumato.engines.dialect import Dialect
+from sfumato.engines import arithmetic, clocks
+from sfumato.engines.dialect import Dialect, builtin
 from sfumato.engines.dialects import dialect_of
 from sfumato.engines.expressions import (
     Absolute,
     AllOf,
     AnyOf,
     Arithmetic,
+    Cased,
     CaseWhen,
     Cast,
     Coalesce,
     Compare,
+    Concatenated,
     Cut,
     Date,
     DatePart,
     DaysBetween,
+    Ending,
     Expression,
     Floor,
     Greatest,
@@ -35,25 +39,37 @@ from sfumato.engines.expressions import (
     Literal,
     Missing,
     Named,
+    Nearest,
     Negative,
     Not,
     Number,
     OneOf,
     Operator,
-    Part,
+    Replaced,
+    Rounded,
+    Seconds,
+    Shifted,
     Sign,
+    Slice,
+    Span,
     StartsWith,
     Term,
     Text,
+    Time,
+    Trimmed,
+    Truncated,
     Truth,
     Type,
+    Unit,
+    UnitsBetween,
     Value,
     ValueCompare,
     ValueMissing,
     ValueOneOf,
     Whole,
 )
-from sfumato.engines.expressions.grammar import summands
+from sfumato.engines.expressions.grammar import CHARACTERS, summands
+from sfumato.engines.expressions.texts import CAPITAL, SMALL
 from sfumato.engines.operands import Operand, all_of, any_of, column, constant, harmless
 
 if TYPE_CHECKING:
@@ -71,6 +87,7 @@ OPERATORS = {
     Operator.AT_LEAST: operator.ge,
 }
 # A whole number of at most 18 digits, said without an end of line: engines differ in what that is.
+NUMBER_FORM = "^-?[0123456789]{1,15}([.][0123456789]{1,15})?#"
 STARTS_WHOLE, SPOILS_WHOLE = "^-?[0123456789]", "[^0123456789-]|[0123456789-]-|[0123456789]{19}"
 
 
@@ -82,7 +99,8 @@ def predicate(expression: Expression, table: ir.Table) -> ir.BooleanValue:
 def value(expression: Value | Term, table: ir.Table) -> ir.Value:
     """Compile a checked value; the result is null where it is missing, and never NaN.
 
-    Text comes as a string, whole numbers as 64 bits, numbers as doubles, dates as dates.
+    Text comes as a string, whole numbers as 64 bits, numbers as doubles, dates as dates; times and lengths of time as
+    microseconds, those of times since the first moment of the year 1.
     """
     node = expression.node if isinstance(expression, Term) else expression
     return _Compiler(table).operand(node).nullable()
@@ -106,18 +124,18 @@ class _Compiler:
             case AnyOf():
                 return any_of([self.predicate(part) for part in expression.parts])
             case Missing():
-                return self._missing(column(self.table, expression.column))
+                return self._missing(column(self.table, expression.column, self.dialect))
             case ValueMissing():
                 return self._missing(self.operand(expression.part))
             case Compare():
-                left, right = column(self.table, expression.column), constant(expression.constant)
+                left, right = column(self.table, expression.column, self.dialect), constant(expression.constant)
                 return self._compared(left, expression.operator, right)
             case ValueCompare():
                 return self._compared(
                     self.operand(expression.left), expression.operator, self.operand(expression.right)
                 )
             case OneOf():
-                return self._among(column(self.table, expression.column), expression.constants)
+                return self._among(column(self.table, expression.column, self.dialect), expression.constants)
             case ValueOneOf():
                 return self._among(self.operand(expression.part), expression.constants)
             case StartsWith():
@@ -129,15 +147,13 @@ class _Compiler:
         return ibis.literal(FALSE) if part.missing is None else part.missing
 
     def _compared(self, left: Operand, how: Operator, right: Operand) -> ir.Value:
-        left, right = _alike([left, right])
+        left, right = self._alike([left, right])
         return self._where_present(
             [left, right], lambda mine, other: OPERATORS[how](self._key(left, mine), self._key(right, other))
         )
 
     def _among(self, part: Operand, constants: Sequence[Literal]) -> ir.Value:
-        others = [constant(one) for one in constants]
-        if part.type is Type.NUMBER:
-            others = [arithmetic.to_number(other) for other in others]
+        part, *others = self._alike([part, *(constant(one) for one in constants)])
         keys = [self._key(other, other.value) for other in others]
         return self._where_present([part], lambda mine: self._key(part, mine).isin(keys))
 
@@ -171,8 +187,8 @@ class _Compiler:
 
         match node:
             case Named():
-                return column(self.table, node.column)
-            case Text() | Whole() | Number() | Truth() | Date():
+                return column(self.table, node.column, self.dialect)
+            case Text() | Whole() | Number() | Truth() | Date() | Time() | Span():
                 return constant(node)
             case Arithmetic():
                 return self._arithmetic(node)
@@ -183,21 +199,38 @@ class _Compiler:
             case Floor():
                 return arithmetic.floor(self.operand(node.part))
             case Least():
-                return arithmetic.extreme(ibis.least, _alike([self.operand(part) for part in node.parts]))
+                return arithmetic.extreme(ibis.least, self._alike([self.operand(part) for part in node.parts]))
             case Greatest():
-                return arithmetic.extreme(ibis.greatest, _alike([self.operand(part) for part in node.parts]))
+                return arithmetic.extreme(ibis.greatest, self._alike([self.operand(part) for part in node.parts]))
             case Coalesce():
-                return self._coalesced(_alike([self.operand(part) for part in node.parts]))
+                return self._coalesced(self._alike([self.operand(part) for part in node.parts]))
             case CaseWhen():
                 return self._case(node)
             case Cast():
                 return self._cast(self.operand(node.part), node.to)
             case DatePart():
-                return self._part(self.operand(node.part), node.of)
+                return clocks.part_of(self.operand(node.part), node.of, self.dialect)
             case DaysBetween():
-                start, end = self.operand(node.start), self.operand(node.end)
-                days = end.value.delta(start.value, unit="day").cast("int64")
-                return Operand(type=Type.WHOLE, value=days, missing=any_of([start.missing, end.missing]))
+                return clocks.units_between(self.operand(node.start), self.operand(node.end), Unit.DAY, self.dialect)
+            case UnitsBetween():
+                return clocks.units_between(self.operand(node.start), self.operand(node.end), node.unit, self.dialect)
+            case Truncated():
+                return clocks.truncated(self.operand(node.part), node.to, self.dialect)
+            case Seconds():
+                return clocks.seconds(self.operand(node.part), self.dialect)
+            case Shifted():
+                return clocks.shifted(self.operand(node.part), node.months, node.microseconds, self.dialect)
+            case Rounded():
+                return arithmetic.rounded(self.operand(node.part), node.digits)
+            case Nearest():
+                part = self.operand(node.part)
+                return arithmetic.nearest(part) if part.type is Type.NUMBER else self._cast(part, Type.WHOLE)
+            case Cased() | Trimmed() | Slice() | Ending() | Replaced():
+                return self._text(node)
+            case Concatenated():
+                texts = [self.operand(part) for part in node.parts]
+                joined = reduce(operator.add, [text.value.left(CHARACTERS) for text in texts])
+                return Operand(type=Type.TEXT, value=joined, missing=any_of([text.missing for text in texts]))
             case Length():
                 part = self.operand(node.part)
                 return Operand(type=Type.WHOLE, value=part.value.length().cast("int64"), missing=part.missing)
@@ -206,8 +239,13 @@ class _Compiler:
 
     def _arithmetic(self, node: Arithmetic) -> Operand:
         if node.sign in (Sign.PLUS, Sign.MINUS):
-            return arithmetic.total(node, _alike([self.operand(part) for part in summands(node)]), self.dialect)
-        left, right = _alike([self.operand(node.left), self.operand(node.right)])
+            parts = [self.operand(part) for part in summands(node)]
+            if not any(part.type in (Type.DATE, Type.TIME, Type.SPAN) for part in parts):
+                return arithmetic.total(node, self._alike(parts), self.dialect)
+            left, right = self.operand(node.left), self.operand(node.right)
+            found = clocks.difference(node.sign, left, right, self.dialect)
+            return arithmetic.added(node.sign, *self._alike([left, right]), self.dialect) if found is None else found
+        left, right = self._alike([self.operand(node.left), self.operand(node.right)])
         if node.sign is Sign.OVER:
             return arithmetic.quotient(left, right)
         return arithmetic.product(left, right, self.dialect)
@@ -234,7 +272,7 @@ class _Compiler:
         asked = [self.predicate(branch.when) for branch in node.branches]
         given = [self.operand(branch.then) for branch in node.branches]
         given += [] if node.otherwise is None else [self.operand(node.otherwise)]
-        given = _alike(given)
+        given = self._alike(given)
         kind = given[0].type
         last = given.pop() if node.otherwise is not None else None
         missing = None
@@ -248,8 +286,8 @@ class _Compiler:
         return Operand(type=kind, value=found, missing=missing, held=held)
 
     def _cast(self, part: Operand, to: Type) -> Operand:
-        import ibis
-
+        if part.type is to:
+            return part
         match part.type, to:
             case Type.WHOLE, Type.NUMBER:
                 return arithmetic.to_number(part)
@@ -257,30 +295,51 @@ class _Compiler:
                 return arithmetic.whole_part(part)
             case Type.TRUTH, Type.WHOLE:
                 return arithmetic.truth_to_whole(part)
-        # Text: what is not of the strict form is replaced before it is read, so that there is nothing to fail on.
-        strict = part.value.re_search(STARTS_WHOLE) & ~part.value.re_search(SPOILS_WHOLE)
-        digits = ibis.cases((strict, part.value), else_=ibis.literal("0"))
-        return Operand(type=Type.WHOLE, value=digits.cast("int64"), missing=any_of([part.missing, ~strict]))
+            case Type.TIME, Type.DATE:
+                return clocks.as_date(part, self.dialect)
+            case Type.DATE, Type.TIME:
+                return clocks.as_time(part, self.dialect)
+            case Type.TEXT, Type.DATE | Type.TIME:
+                return clocks.from_text(part, to, self.dialect)
+            case Type.WHOLE | Type.DATE, Type.TEXT:
+                return Operand(type=Type.TEXT, value=part.value.cast("string"), missing=part.missing)
+        return self._read(part, to)
 
-    def _part(self, part: Operand, of: Part) -> Operand:
-        day = part.value
-        match of:
-            case Part.YEAR:
-                found = day.year()
-            case Part.QUARTER:
-                found = day.quarter()
-            case Part.MONTH:
-                found = day.month()
-            case Part.DAY:
-                found = day.day()
-            case Part.WEEKDAY:
-                found = day.day_of_week.index() + 1
-        return Operand(type=Type.WHOLE, value=found.cast("int64"), missing=part.missing)
+    def _read(self, part: Operand, to: Type) -> Operand:
+        """A text as a number: what is not of the strict form is replaced first, so that there is nothing to fail on."""
+        import ibis
+
+        if to is Type.WHOLE:
+            strict = part.value.re_search(STARTS_WHOLE) & ~part.value.re_search(SPOILS_WHOLE)
+            digits = ibis.cases((strict, part.value), else_=ibis.literal("0"))
+            return Operand(type=to, value=digits.cast("int64"), missing=any_of([part.missing, ~strict]))
+        head = part.value.left(40)  # longer than every form
+        strict = (head + ibis.literal("#")).re_search(NUMBER_FORM) & ~head.re_search("#")
+        digits = ibis.cases((strict, head), else_=ibis.literal("0"))
+        return Operand(type=to, value=digits.cast("float64"), missing=any_of([part.missing, ~strict]))
+
+    def _text(self, node: Cased | Trimmed | Slice | Ending | Replaced) -> Operand:
+        import ibis
+
+        part = self.operand(node.part)
+        match node:
+            case Cased():
+                change = builtin("translate", ("string", "string", "string"), "string")
+                found = change(part.value, *((SMALL, CAPITAL) if node.capital else (CAPITAL, SMALL)))
+            case Trimmed():
+                found = self.dialect.trimmed(part.value, node.side)
+            case Slice():
+                found = part.value.substr(node.start - 1, node.length)
+            case Ending():
+                found = part.value.right(node.length) if node.length else ibis.literal("")
+            case Replaced():
+                found = part.value.left(CHARACTERS).replace(node.old, node.new)
+        return Operand(type=Type.TEXT, value=found, missing=part.missing)
 
     def _cut(self, node: Cut) -> Operand:
         import ibis
 
-        part, *edges = _alike([self.operand(node.part), *map(constant, node.edges)])
+        part, *edges = self._alike([self.operand(node.part), *map(constant, node.edges)])
         labels = [ibis.literal(label) for label in node.labels]
         outside = harmless(Type.TEXT)
         first = labels.pop(0) if node.below else outside
@@ -292,9 +351,13 @@ class _Compiler:
         found = ibis.cases(*((part.value < edge.value, label) for edge, label in bins), else_=last)
         return Operand(type=Type.TEXT, value=found, missing=any_of(gone))
 
-
-def _alike(parts: Sequence[Operand]) -> list[Operand]:
-    """Whole-number constants beside numbers are numbers; whatever else is mixed was refused before."""
-    if any(part.type is Type.NUMBER for part in parts):
-        return [arithmetic.to_number(part) for part in parts]
-    return list(parts)
+    def _alike(self, parts: Sequence[Operand]) -> list[Operand]:
+        """Whole numbers beside numbers are numbers; times beside dates are their days, unless a constant is a time."""
+        kinds = {part.type for part in parts}
+        if Type.NUMBER in kinds:
+            return [arithmetic.to_number(part) for part in parts]
+        if kinds != {Type.DATE, Type.TIME}:
+            return list(parts)
+        if any(part.constant and part.type is Type.TIME for part in parts):
+            return [clocks.as_time(part, self.dialect) for part in parts]
+        return [clocks.as_date(part, self.dialect) for part in parts]

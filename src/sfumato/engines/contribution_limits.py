@@ -18,7 +18,7 @@ from sfumato.core.limits import Limit
 from sfumato.engines.compile import predicate, value
 from sfumato.engines.dialect import Dialect, PublicValue
 from sfumato.engines.dialects import dialect_of
-from sfumato.engines.expressions import Expression, Named, Type, Value, columns_of
+from sfumato.engines.expressions import Cast, Expression, Named, Type, Value, columns_of
 from sfumato.engines.keyed_hash import md5
 from sfumato.engines.operands import whole
 from sfumato.engines.public_rows import public_rows
@@ -118,8 +118,11 @@ class _Plan:
         """The columns that are needed, keys and person among them; rows of nobody are gone."""
         made: dict[str, ir.Value] = {}
         for place, key in enumerate(self.keys):
-            own = rows[key.column] if key.value is None and not isinstance(key.values[0], date) else None
-            made[self.name(f"key{place}")] = value(key.value or Named(column=key.column), rows) if own is None else own
+            days = isinstance(key.values[0], date)  # of a time its day
+            own = rows[key.column] if key.value is None and not days else None
+            node = key.value or Named(column=key.column)
+            wanted = Cast(part=node, to=Type.DATE) if days else node
+            made[self.name(f"key{place}")] = value(wanted, rows) if own is None else own
         if self.share is not None:
             made[self.name("person")] = rows[self.share.column]
         if self.world is not None:

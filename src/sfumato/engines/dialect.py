@@ -14,7 +14,7 @@ from datetime import date
 from functools import cache
 from typing import TYPE_CHECKING
 
-from sfumato.engines.expressions import Type
+from sfumato.engines.expressions import Side, Type
 
 if TYPE_CHECKING:
     import ibis.expr.datatypes as dt
@@ -76,6 +76,34 @@ class Dialect(ABC):
     @abstractmethod
     def wide_constant(self, value: int) -> ir.Value:
         """A constant to compare wide numbers with."""
+
+    @abstractmethod
+    def from_decimal(self, value: ir.Value) -> ir.Value:
+        """A decimal as the nearest double; null where it is no number."""
+
+    @abstractmethod
+    def divided(self, value: ir.Value, by: int) -> ir.Value:
+        """A 64-bit whole number that is not negative, divided by a positive one and rounded down."""
+
+    @abstractmethod
+    def microseconds(self, time: ir.Value) -> ir.Value:
+        """A timestamp of the years 1 to 9999, or null, as microseconds since the first moment of the year 1."""
+
+    @abstractmethod
+    def time_of(self, microseconds: ir.Value) -> ir.Value:
+        """The timestamp so many microseconds after the first moment of the year 1; the years 1 to 9999."""
+
+    @abstractmethod
+    def day_of(self, number: ir.Value) -> ir.Value:
+        """The date so many days after the first day of the year 1; the years 1 to 9999."""
+
+    @abstractmethod
+    def months_later(self, day: ir.Value, months: int) -> ir.Value:
+        """A date some months later, or the last day of a shorter month; both of the years 1 to 9999."""
+
+    @abstractmethod
+    def trimmed(self, text: ir.Value, side: Side) -> ir.Value:
+        """A text without the spaces (U+0020) at its ends."""
 
     @abstractmethod
     def total(self, column: ir.Value) -> ir.Value:
@@ -159,6 +187,8 @@ def builtin(name: str, takes: tuple[str, ...], gives: str) -> Callable[..., ir.V
 
     def ternary(value: object, one: object, two: object) -> None: ...
 
-    of = (unary, binary, ternary)[len(takes) - 1]
+    def seven(a: object, b: object, c: object, d: object, e: object, f: object, g: object) -> None: ...
+
+    of = {1: unary, 2: binary, 3: ternary, 7: seven}[len(takes)]
     made: Callable[..., ir.Value] = ibis.udf.scalar.builtin(of, name=name, signature=(takes, gives))
     return made

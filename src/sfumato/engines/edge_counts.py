@@ -75,7 +75,9 @@ class ListedEdges:
         """The columns of both ends, as ``start`` and ``end``, of the rows whose weight counts."""
         rows = self.rows
         if self.weight is not None:
-            heavy = column(rows, self.weight)  # NaN is missing here: engines hold it to be above every number
+            heavy = column(
+                rows, self.weight, dialect_of(rows)
+            )  # NaN is missing here: engines hold it to be above every number
             above = heavy.value.cast("float64") > double(0.0)
             rows = rows.filter(above if heavy.missing is None else ~heavy.missing & above)
         return rows.select(start=rows[self.source], end=rows[self.target])

@@ -25,13 +25,22 @@ __all__ = ["few_rows", "joined"]
 STEPS = ((2.0**42, 2.0**10), (2.0**-10, 2.0**62))
 
 
-def joined(table: ir.Table, other: ir.Table, *, on: Sequence[tuple[str, str]], named: str) -> ir.Table:
+def joined(
+    table: ir.Table, other: ir.Table, *, on: Sequence[tuple[str, str]], named: str, unmatched: bool = False
+) -> ir.Table:
     """All pairs of rows in which the columns ``on`` (here, there) are equal; nothing is equal to what is missing.
 
-    The columns of the other table are called ``named``, a dot and their own name.
+    The columns of the other table are called ``named``, a dot and their own name. With ``unmatched``, a row that meets
+    none stays, and what the other table would say of it is missing.
     """
     beside = other.view().rename({f"{named}.{column}": column for column in other.columns})
-    return table.inner_join(beside, [table[here] == beside[f"{named}.{there}"] for here, there in on])
+    pairs = [_met(table[here]) == _met(beside[f"{named}.{there}"]) for here, there in on]
+    return table.left_join(beside, pairs) if unmatched else table.inner_join(beside, pairs)
+
+
+def _met(column: ir.Value) -> ir.Value:
+    """What is compared in a join: of a time its day."""
+    return column.cast("date") if column.type().is_timestamp() else column
 
 
 def few_rows(
@@ -52,13 +61,13 @@ def few_rows(
     beside = [name for name in on if name != person]
     rows = table.filter(*(table[name].notnull() for name in (person, *beside)))
     content = [name for name in rows.columns if name not in (*on, person, world)]
-    known = {name: column(rows, name) for name in content if kind_of(rows[name].type()) is not Type.OTHER}
+    known = {name: column(rows, name, dialect) for name in content if kind_of(rows[name].type()) is not Type.OTHER}
     parts = [part for name in known for part in _parts(known[name])]
     order = {f"{prefix}met": keyed_hash(secret, [rows[person], *(rows[name] for name in beside)], dialect)}
     if parts:
         order[f"{prefix}content"] = keyed_hash(secret, [rows[person], *parts], dialect, missing=True)
     marked = rows.mutate(**order)
-    numbers = [column(marked, name).value for name in known if known[name].type is Type.NUMBER]
+    numbers = [column(marked, name, dialect).value for name in known if known[name].type is Type.NUMBER]
     group = [person] if world is None else [world, person]
     window = ibis.window(group_by=group, order_by=[*order, *numbers])
     marked = marked.mutate(**{f"{prefix}place": ibis.row_number().over(window).cast("int64")})

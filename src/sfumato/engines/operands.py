@@ -3,6 +3,9 @@
 Databases disagree about what null and NaN do inside functions, and a function that meets an impossible operand may
 raise. So each operand is a pair: a value that is always there, with a harmless one in the place of what is missing,
 and a truth that says where it is. Operations are then total, in whatever order an engine evaluates them.
+
+A time is a whole number here: microseconds since the first moment of the year 1. So is a length of time. Whole numbers
+compare, add and divide the same on every engine, which times do not.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sfumato.engines.expressions.doubles import held
-from sfumato.engines.expressions.literals import Date, Literal, Number, Text, Truth, Whole
+from sfumato.engines.expressions.literals import Date, Literal, Number, Span, Text, Time, Truth, Whole
 from sfumato.engines.expressions.types import Type
 from sfumato.errors import Unsupported
 
@@ -22,7 +25,11 @@ if TYPE_CHECKING:
     import ibis.expr.datatypes as dt
     import ibis.expr.types as ir
 
+    from sfumato.engines.dialect import Dialect
+
 __all__ = [
+    "COMPUTED",
+    "DTYPES",
     "FIRST_DAY",
     "LAST_DAY",
     "Operand",
@@ -43,7 +50,11 @@ DTYPES = {
     Type.NUMBER: "float64",
     Type.TRUTH: "boolean",
     Type.DATE: "date",
+    Type.TIME: "timestamp(6)",
 }
+"""What Ibis calls a column of one of our types."""
+COMPUTED = {**DTYPES, Type.TIME: "int64", Type.SPAN: "int64"}
+"""What it calls a value of one while we compute with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +62,7 @@ class Operand:
     """A value and whether it is missing; ``missing`` is None where it never is.
 
     ``plain`` is the same value with null where it is missing, if that is the shorter way to say it. ``held`` tells
-    that a number is already as arithmetic wants it.
+    that a number is already as arithmetic wants it. ``constant`` is what the question itself says.
     """
 
     type: Type
@@ -59,6 +70,7 @@ class Operand:
     missing: ir.BooleanValue | None
     plain: ir.Value = None
     held: bool = False
+    constant: bool = False
 
     def nullable(self) -> ir.Value:
         """The value, null where it is missing."""
@@ -68,25 +80,27 @@ class Operand:
             return self.plain
         if self.missing is None:
             return self.value
-        return ibis.cases((self.missing, ibis.null(DTYPES[self.type])), else_=self.value)
+        return ibis.cases((self.missing, ibis.null(COMPUTED[self.type])), else_=self.value)
 
 
 def kind_of(dtype: dt.DataType) -> Type:
-    """What the grammar takes a column for. A timestamp without zone is its date; one with a zone is refused."""
+    """What the grammar takes a column for. A timestamp with a zone is refused: its day depends on where one stands."""
     if dtype.is_string():
         return Type.TEXT
     if dtype.is_boolean():
         return Type.TRUTH
     if dtype.is_integer() and not (dtype.is_unsigned_integer() and dtype.nbytes >= 8):
         return Type.WHOLE
-    if dtype.is_floating():
+    if dtype.is_floating() or dtype.is_decimal():
         return Type.NUMBER
-    if dtype.is_date() or (dtype.is_timestamp() and dtype.timezone is None):
+    if dtype.is_date():
         return Type.DATE
+    if dtype.is_timestamp() and dtype.timezone is None:
+        return Type.TIME
     return Type.OTHER
 
 
-def column(table: ir.Table, name: str) -> Operand:
+def column(table: ir.Table, name: str, dialect: Dialect) -> Operand:
     """A column as an operand: widened, NaN and days outside the calendar made missing."""
     import ibis
 
@@ -94,7 +108,7 @@ def column(table: ir.Table, name: str) -> Operand:
     kind = kind_of(found.type())
     match kind:
         case Type.NUMBER:
-            wide = found.cast("float64")
+            wide = dialect.from_decimal(found) if found.type().is_decimal() else found.cast("float64")
             # NaN first: inside "or" an engine may compare it, which is harmless, but not add or round it.
             gone = wide.isnull() | wide.isnan().fill_null(False)  # noqa: FBT003 - the constant itself
             plain = ibis.cases((gone, ibis.null("float64")), else_=wide)
@@ -103,6 +117,11 @@ def column(table: ir.Table, name: str) -> Operand:
             known = ((day >= ibis.literal(FIRST_DAY)) & (day <= ibis.literal(LAST_DAY))).fill_null(False)  # noqa: FBT003
             gone, plain = ~known, ibis.cases((known, day), else_=ibis.null("date"))
             return Operand(type=kind, value=ibis.cases((known, day), else_=harmless(kind)), missing=gone, plain=plain)
+        case Type.TIME:
+            day = found.cast("date")
+            known = ((day >= ibis.literal(FIRST_DAY)) & (day <= ibis.literal(LAST_DAY))).fill_null(False)  # noqa: FBT003
+            plain = dialect.microseconds(ibis.cases((known, found), else_=ibis.null(found.type())))
+            return Operand(type=kind, value=ibis.coalesce(plain, harmless(kind)), missing=~known, plain=plain)
         case Type.WHOLE:
             plain = found.cast("int64")
             gone = plain.isnull()
@@ -119,16 +138,20 @@ def constant(given: Literal) -> Operand:
 
     match given:
         case Whole():
-            return Operand(type=Type.WHOLE, value=whole(given.value), missing=None)
+            return Operand(type=Type.WHOLE, value=whole(given.value), missing=None, constant=True)
         case Number():
             near = float(given.value)
-            return Operand(type=Type.NUMBER, value=double(near), missing=None, held=held(near) == near)
+            return Operand(type=Type.NUMBER, value=double(near), missing=None, held=held(near) == near, constant=True)
         case Date():
-            return Operand(type=Type.DATE, value=ibis.literal(given.day), missing=None)
+            return Operand(type=Type.DATE, value=ibis.literal(given.day), missing=None, constant=True)
+        case Time():
+            return Operand(type=Type.TIME, value=whole(given.microseconds), missing=None, constant=True)
+        case Span():
+            return Operand(type=Type.SPAN, value=whole(given.value), missing=None, constant=True)
         case Truth():
-            return Operand(type=Type.TRUTH, value=ibis.literal(given.value), missing=None)
+            return Operand(type=Type.TRUTH, value=ibis.literal(given.value), missing=None, constant=True)
         case Text():
-            return Operand(type=Type.TEXT, value=ibis.literal(given.value), missing=None)
+            return Operand(type=Type.TEXT, value=ibis.literal(given.value), missing=None, constant=True)
 
 
 def harmless(kind: Type) -> ir.Value:
@@ -138,7 +161,7 @@ def harmless(kind: Type) -> ir.Value:
     match kind:
         case Type.NUMBER:
             return double(0.0)
-        case Type.WHOLE:
+        case Type.WHOLE | Type.TIME | Type.SPAN:
             return whole(0)
         case Type.DATE:
             return ibis.literal(datetime.date(1970, 1, 1))

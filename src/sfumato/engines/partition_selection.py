@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
+from sfumato.engines.clocks import as_date
 from sfumato.engines.compile import predicate
 from sfumato.engines.contribution_limits import Share
 from sfumato.engines.dialects import dialect_of
 from sfumato.engines.expressions import Expression, Type
 from sfumato.engines.keyed_hash import keyed_hash
-from sfumato.engines.operands import column
+from sfumato.engines.operands import Operand, column
 from sfumato.engines.totals import brought_out
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.mechanisms.several_keys import in_order
@@ -67,7 +68,7 @@ def partition_counts(
     _check(table, columns)
     rows = table if where is None else table.filter(predicate(where, table))
     names = [f"key{place}" for place in range(len(columns))]
-    kept: dict[str, ir.Value] = {name: column(rows, of).nullable() for name, of in zip(names, columns, strict=True)}
+    kept: dict[str, ir.Value] = {name: _key(rows, of).nullable() for name, of in zip(names, columns, strict=True)}
     told = list(names)
     if share is not None:
         kept["person"] = rows[share.column]
@@ -80,6 +81,13 @@ def partition_counts(
     if share is not None:
         rows = _few_keys(rows.distinct(), names, share, side)
     return rows.group_by([*side, *names]).aggregate(total=rows.count().cast("int64"))
+
+
+def _key(table: ir.Table, name: str) -> Operand:
+    """A column to find keys in; times by their days."""
+    dialect = dialect_of(table)
+    found = column(table, name, dialect)
+    return as_date(found, dialect) if found.type is Type.TIME else found
 
 
 def _few_keys(pairs: ir.Table, names: Sequence[str], share: Share, side: Sequence[str]) -> ir.Table:
@@ -100,7 +108,7 @@ def _check(table: ir.Table, columns: Sequence[str]) -> None:
     for name in columns:
         if name not in table.columns:
             raise InvalidInput(f"there is no column {name!r} to find keys in; nothing was read and nothing was spent.")
-        if column(table, name).type not in KINDS:
+        if _key(table, name).type not in KINDS:
             raise Unsupported(
                 f"column {name!r} cannot identify groups: its values do not compare exactly on every engine; nothing "
                 "was read. Find keys in text, whole numbers, truth values or dates, or cut numbers into bins first."

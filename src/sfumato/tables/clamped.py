@@ -1,13 +1,14 @@
 """Values held to a public range: what every sum over rows is made of."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.exact import rational
 from sfumato.core.suggestion import did_you_mean
 from sfumato.engines.expressions import (
+    Bounds,
     CaseWhen,
     Coalesce,
     Literal,
@@ -22,10 +23,9 @@ from sfumato.engines.expressions import (
 )
 from sfumato.engines.lattice import check_range
 from sfumato.errors import InvalidInput, NotDeclared
+from sfumato.tables.column_facts import period
 
 __all__ = ["Bounds", "Clamped", "clamped", "range_of"]
-
-Bounds = Mapping[str, tuple[Fraction, Fraction]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,13 +78,14 @@ def clamped(value: str | Term, bounds: Bounds) -> Clamped:
         raise NotDeclared(
             f"the range of {written(node)} does not follow from declared bounds, and reading it off the data would "
             f"reveal something about people in it. Nothing was done. Declare bounds={{column: (low, high)}} for the "
-            f"table (declared: {declared}), or clip the value: sf.col('x').clip(0, 100).{truth}{_meant(node, bounds)}"
+            f"table (declared: {declared}), of dates and times their first and last day, or clip the value: "
+            f"sf.col('x').clip(0, 100).{truth}{_meant(node, bounds)}"
         )
     return Clamped(value=node, low=found[0], high=found[1])
 
 
-def range_of(column: str, pair: object) -> tuple[Fraction, Fraction]:
-    """A pair of public bounds, exactly; refused where it is none.
+def range_of(column: str, pair: object) -> tuple[Fraction, Fraction] | tuple[date, date]:
+    """A pair of public bounds, exactly, or a period from a first to a last day; refused where it is none.
 
     >>> range_of("age", (0, 0.5))
     (Fraction(0, 1), Fraction(1, 2))
@@ -92,6 +93,8 @@ def range_of(column: str, pair: object) -> tuple[Fraction, Fraction]:
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise InvalidInput(f"the bounds of {column!r} are not a pair; nothing was done. Give (low, high).")
     lower, upper = pair
+    if isinstance(lower, date) or isinstance(upper, date):
+        return period(column, lower, upper)
     low, high = rational(lower, f"lower bound of {column!r}"), rational(upper, f"upper bound of {column!r}")
     if low > high:
         raise InvalidInput(f"the bounds of {column!r} are the wrong way round; nothing was done. Give (low, high).")

@@ -9,17 +9,20 @@ from typing import Any, ClassVar  # keys as a person gives them, before they are
 from sfumato.core.exact import Exact, rational
 from sfumato.core.query import check_name
 from sfumato.engines.expressions import Type
+from sfumato.engines.zones import check_zone
 from sfumato.errors import InvalidInput
 
-__all__ = ["ColumnFacts", "Key"]
+__all__ = ["ColumnFacts", "Key", "period"]
 
 Key = str | int | bool
+DAYS = (Type.DATE, Type.TIME)
 MOST_KEYS = 10**6
 EXAMPLES = {
     Type.TEXT: "texts",
     Type.WHOLE: "whole numbers of 64 bits",
     Type.TRUTH: "true and false",
     Type.DATE: "dates such as 2026-01-31",
+    Type.TIME: "days such as 2026-01-31",
 }
 
 
@@ -27,7 +30,9 @@ EXAMPLES = {
 class ColumnFacts:
     """What is publicly known about a column: its type, the range of its values, the list of its values.
 
-    Keys of a column of dates are held as texts, such as ``2026-01-31``.
+    Keys of a column of dates or times are held as texts, such as ``2026-01-31``. The range of such a column, or of
+    texts that are read as one, is its period, from a first to a last day. ``zone`` is whose clock times with a zone
+    are read by.
 
     >>> ColumnFacts(name="sbp", type=Type.WHOLE, bounds=(80, 220)).bounds
     (Fraction(80, 1), Fraction(220, 1))
@@ -37,20 +42,32 @@ class ColumnFacts:
     VERSION: ClassVar[int] = 1
     name: str
     type: Type
-    bounds: tuple[Fraction, Fraction] | None = None
+    bounds: tuple[Fraction, Fraction] | tuple[date, date] | None = None
     keys: tuple[Key, ...] = ()
+    zone: str | None = None
 
     def __post_init__(self) -> None:
         check_name(self.name, "the name of a column")
         if not isinstance(self.type, Type) or self.type is Type.OTHER:
             raise InvalidInput(
-                f"column {self.name!r} must be declared text, whole, number, truth or date; nothing was done."
+                f"column {self.name!r} must be declared text, whole, number, truth, date or time; nothing was done."
             )
         if self.bounds is not None:
             object.__setattr__(self, "bounds", self._range(*self.bounds))
+        if self.zone is not None:
+            check_zone(self.name, self.zone)
+            if self.type is not Type.TIME:
+                raise InvalidInput(f"column {self.name!r} holds no times, and has no zone; nothing was done.")
         object.__setattr__(self, "keys", self._listed())
 
-    def _range(self, lower: Exact, upper: Exact) -> tuple[Fraction, Fraction]:
+    def _range(self, lower: Exact | date, upper: Exact | date) -> tuple[Fraction, Fraction] | tuple[date, date]:
+        if isinstance(lower, date) or isinstance(upper, date):
+            if self.type not in (Type.DATE, Type.TIME, Type.TEXT):
+                raise InvalidInput(
+                    f"column {self.name!r} holds {self.type.value}s, which have no period; nothing was done. "
+                    "Give two numbers."
+                )
+            return period(self.name, lower, upper)
         if self.type not in (Type.WHOLE, Type.NUMBER):
             raise InvalidInput(
                 f"column {self.name!r} holds {self.type.value}s, which have no bounds; nothing was done. "
@@ -84,7 +101,7 @@ class ColumnFacts:
                 "Group by something coarser."
             )
         given: tuple[object, ...] = self.keys  # dates are taken too, and held as text
-        keys: list[Any] = [key.isoformat() if type(key) is date and self.type is Type.DATE else key for key in given]
+        keys: list[Any] = [key.isoformat() if type(key) is date and self.type in DAYS else key for key in given]
         seen: set[object] = set()
         for place, key in enumerate(keys, 1):
             if not _storable(key, self.type):
@@ -98,6 +115,20 @@ class ColumnFacts:
                 )
             seen.add(key)
         return tuple(keys)
+
+
+def period(column: str, first: object, last: object) -> tuple[date, date]:
+    """The first and the last day of a column of dates or times.
+
+    >>> period("admitted", date(2026, 1, 1), date(2026, 12, 31))
+    (datetime.date(2026, 1, 1), datetime.date(2026, 12, 31))
+    """
+    if type(first) is not date or type(last) is not date or first > last:
+        raise InvalidInput(
+            f"the period of {column!r} is a first and a last day, the first not after the last; nothing was done. "
+            "Give (datetime.date(2025, 1, 1), datetime.date(2025, 12, 31))."
+        )
+    return first, last
 
 
 def _storable(key: object, kind: Type) -> bool:

@@ -1,6 +1,7 @@
 """A condition as people read it: ``diagnosis = “ILI”``, ``the year of admitted ≥ 2024``."""
 
 from collections.abc import Iterable
+from fractions import Fraction
 
 from sfumato.core.description import Joined, Word, WordRun, phrase
 from sfumato.engines.expressions import (
@@ -8,14 +9,17 @@ from sfumato.engines.expressions import (
     AllOf,
     AnyOf,
     Arithmetic,
+    Cased,
     CaseWhen,
     Cast,
     Coalesce,
     Compare,
+    Concatenated,
     Cut,
     Date,
     DatePart,
     DaysBetween,
+    Ending,
     Expression,
     Floor,
     Greatest,
@@ -24,26 +28,41 @@ from sfumato.engines.expressions import (
     Literal,
     Missing,
     Named,
+    Nearest,
     Negative,
     Not,
     Number,
     OneOf,
     Operator,
+    Part,
+    Replaced,
+    Rounded,
+    Seconds,
+    Shifted,
     Sign,
+    Slice,
+    Span,
     StartsWith,
     Text,
+    Time,
+    Trimmed,
+    Truncated,
     Truth,
     Type,
+    UnitsBetween,
     Value,
     ValueCompare,
     ValueMissing,
     Whole,
 )
+from sfumato.engines.expressions.literals import DAY
 from sfumato.engines.expressions.writing import shown
 
 __all__ = ["condition", "value"]
 
 OPERATORS = {Operator.UNEQUAL: "≠", Operator.AT_MOST: "≤", Operator.AT_LEAST: "≥"}
+PARTS = {Part.SUNDAY_WEEKDAY: "sunday_weekday", Part.YEAR_DAY: "year_day"}
+CASTS = {Type.WHOLE: "whole", Type.NUMBER: "number", Type.TEXT: "text", Type.DATE: "date", Type.TIME: "time"}
 SIGNS = {Sign.PLUS: "+", Sign.MINUS: "−", Sign.TIMES: "×", Sign.OVER: "/"}
 
 
@@ -85,7 +104,7 @@ def value(node: Value) -> Word:
     match node:
         case Named():
             return node.column
-        case Text() | Whole() | Number() | Truth() | Date():
+        case Text() | Whole() | Number() | Truth() | Date() | Time() | Span():
             return _constant(node)
         case Arithmetic():
             return WordRun((_closed(node.left), f" {SIGNS[node.sign]} ", _closed(node.right)))
@@ -100,16 +119,65 @@ def value(node: Value) -> Word:
         case CaseWhen():
             return _case(node)
         case Cast():
-            return phrase("value.whole" if node.to is Type.WHOLE else "value.number", part=_closed(node.part))
+            return phrase(f"value.{CASTS[node.to]}", part=_closed(node.part))
         case DatePart():
-            return phrase(f"value.{node.of.value}", part=_closed(node.part))
+            return phrase(f"value.{PARTS.get(node.of, node.of.value)}", part=_closed(node.part))
         case DaysBetween():
             return phrase("value.days", start=value(node.start), end=value(node.end))
         case Length():
             return phrase("value.length", part=_closed(node.part))
+        case Truncated():
+            return phrase(f"value.begun_{node.to.value}", part=_closed(node.part))
+        case UnitsBetween():
+            return phrase(f"value.{node.unit.value}s_between", start=value(node.start), end=value(node.end))
+        case Shifted():
+            return _shifted(node)
+        case Seconds() | Nearest():
+            return phrase(node.KIND, part=_closed(node.part))
+        case Rounded():
+            return phrase("value.rounded", part=_closed(node.part), digits=str(node.digits))
+        case Cased() | Trimmed() | Slice() | Ending() | Replaced():
+            return _changed(node)
+        case Concatenated():
+            return phrase("value.concatenated", parts=_listed(map(value, node.parts)))
         case Cut():
             labels = _listed(phrase("condition.text", value=label) for label in node.labels)
             return phrase("value.cut", part=_closed(node.part), parts=labels)
+
+
+def _shifted(node: Shifted) -> Word:
+    words: Word = _closed(node.part)
+    if node.months:
+        words = phrase("value.months_later", part=words, number=str(node.months))
+    if node.microseconds:
+        words = WordRun((words, " + ", _length(node.microseconds)))
+    return words
+
+
+def _length(microseconds: int) -> Word:
+    """A length of time in whole days, or in seconds."""
+    if microseconds % DAY == 0:
+        return phrase("value.length_days", number=str(microseconds // DAY))
+    return phrase("value.length_seconds", number=shown(Fraction(microseconds, 10**6)))
+
+
+def _changed(node: Cased | Trimmed | Slice | Ending | Replaced) -> Word:
+    part = _closed(node.part)
+    match node:
+        case Cased():
+            return phrase("value.upper" if node.capital else "value.lower", part=part)
+        case Trimmed():
+            return phrase(f"value.trimmed_{node.side.value}", part=part)
+        case Slice(length=None):
+            return phrase("value.from_place", part=part, start=str(node.start))
+        case Slice(start=1):
+            return phrase("value.first_signs", part=part, length=str(node.length))
+        case Slice():
+            return phrase("value.signs", part=part, start=str(node.start), length=str(node.length))
+        case Ending():
+            return phrase("value.last_signs", part=part, length=str(node.length))
+    old, new = (phrase("condition.text", value=text) for text in (node.old, node.new))
+    return phrase("value.replaced", part=part, old=old, new=new)
 
 
 def _case(node: CaseWhen) -> Word:
@@ -148,4 +216,8 @@ def _constant(constant: Literal) -> Word:
             return phrase("condition.true" if constant.value else "condition.false")
         case Number():
             return shown(constant.value)
+        case Time():
+            return constant.value.replace("T", " ")
+        case Span():
+            return _length(constant.value)
     return str(constant.value)

@@ -9,11 +9,11 @@ from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
 from sfumato.core.suggestion import did_you_mean
 from sfumato.core.units import Family, Unit, User
-from sfumato.engines.bounded import KeyColumn, Share, bounded_totals
+from sfumato.engines.bounded import KeyColumn, KeyValue, Share, bounded_totals
 from sfumato.engines.compile import predicate
 from sfumato.engines.contribution_counts import persons_by_contribution, persons_by_magnitude
 from sfumato.engines.counts import bounded_counts
-from sfumato.engines.expressions import AllOf, Date, Expression, Type, check, columns_of, type_of, written
+from sfumato.engines.expressions import AllOf, Date, Expression, Time, Type, check, columns_of, type_of, written
 from sfumato.engines.joined import few_rows, joined
 from sfumato.engines.partition_selection import persons_by_key
 from sfumato.engines.per_person import beside_person, per_person
@@ -125,7 +125,7 @@ class Beside:
                         later = next((each for each in steps[place:] if isinstance(each, PerPerson)), None)
                         asked = where if later is None else later.where
                         table, other = self._sides(step, table, other, share, asked)
-                    table = joined(table, other, on=step.on, named=step.dataset.name)
+                    table = joined(table, other, on=step.on, named=step.dataset.name, unmatched=step.unmatched)
         return table
 
     def _sides(
@@ -252,8 +252,18 @@ def _label(part: object) -> object:
 
 def key_column(keys: Keys) -> KeyColumn:
     """What the engine groups by."""
-    values = tuple(value.day if isinstance(value, Date) else value for value in keys.values)
+    values = tuple(_held(value) for value in keys.values)
     return KeyColumn(column=keys.column, values=values, value=keys.value, other=keys.other is not None)
+
+
+def _held(value: KeyValue | Date | Time) -> KeyValue:
+    """A key as the engine meets it: a time in microseconds, as values that are times are."""
+    match value:
+        case Date():
+            return value.day
+        case Time():
+            return value.microseconds
+    return value
 
 
 def _person_columns(found: dict[str, Type], step: PerPerson) -> dict[str, Type]:
@@ -283,7 +293,8 @@ def _check_pair(join: Join, here: Type | None, there: Type | None, names: tuple[
             raise InvalidInput(
                 f"the join asks for {name!r}, which {where} do not have; nothing was read and nothing was spent."
             )
-    if here is not there or here not in (Type.TEXT, Type.WHOLE, Type.TRUTH, Type.DATE):
+    days = {here, there} <= {Type.DATE, Type.TIME}  # times meet by their days
+    if not days and (here is not there or here not in (Type.TEXT, Type.WHOLE, Type.TRUTH)):
         raise InvalidInput(
             f"{names[0]!r} and {names[1]!r} cannot be joined: they must both hold text, whole numbers, dates or truth "
             "values, which compare exactly. Nothing was read and nothing was spent."
@@ -324,7 +335,7 @@ def _check_found(name: str, columns: dict[str, Type]) -> None:
             f"there is no column {name!r} to find keys in; nothing was read and nothing was spent. "
             f"The columns are {', '.join(sorted(columns))}.{did_you_mean(name, columns)}"
         )
-    if columns[name] not in (Type.TEXT, Type.WHOLE, Type.TRUTH, Type.DATE):
+    if columns[name] not in (Type.TEXT, Type.WHOLE, Type.TRUTH, Type.DATE, Type.TIME):
         raise Unsupported(
             f"column {name!r} cannot identify groups: its values do not compare exactly on every engine. Nothing was "
             "read and nothing was spent."
@@ -344,8 +355,8 @@ def _check_keys(keys: Keys, columns: dict[str, Type]) -> None:
 
 
 def _check_kind(keys: Keys, held: Type) -> None:
-    wanted = {str: Type.TEXT, int: Type.WHOLE, bool: Type.TRUTH, Date: Type.DATE}[type(keys.values[0])]
-    if held is not wanted:
+    wanted = {str: Type.TEXT, int: Type.WHOLE, bool: Type.TRUTH, Date: Type.DATE, Time: Type.TIME}[type(keys.values[0])]
+    if held is not wanted and (held, wanted) != (Type.TIME, Type.DATE):
         raise InvalidInput(
             f"the declared keys of {keys.column!r} are {wanted.value}s and the column holds {held.value}s; nothing was "
             "read and nothing was spent. Declare keys of the column's type."

@@ -20,21 +20,27 @@ __all__ = ["Join", "check_joins", "prefixed"]
 class Join:
     """A table that stands beside the rows, and the pairs of columns (here, there) that must be equal.
 
-    Its columns are called by its name, a dot and their own name. Rows without a match do not count. ``content`` is the
-    digest of a public table's rows: another content under the same name makes another question. (Joins that were
+    Its columns are called by its name, a dot and their own name. Rows without a match do not count, unless
+    ``unmatched``: then they stay, and what the other table, a public one, would say of them is missing. ``content`` is
+    the digest of a public table's rows: another content under the same name makes another question. (Joins that were
     written down before there was such a digest have none.) Of a private table there is none: that would be an output.
     """
 
     KIND: ClassVar[str] = "join"
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
     dataset: Dataset
     on: tuple[tuple[str, str], ...]
     public: bool
     content: str | None = None
+    unmatched: bool = False
 
     def __post_init__(self) -> None:
         if not self.on:
             raise InvalidInput("a join needs the columns that must be equal; nothing was done. Say on='hospital'.")
+        if self.unmatched and not self.public:
+            raise InvalidInput(
+                "rows without a match stay beside a public table only; nothing was done. Leave 'left' out."
+            )
         if self.content is not None and not self.public:
             raise InvalidInput(
                 "a digest of private rows would reveal something about them; nothing was done. Leave content out."

@@ -6,7 +6,7 @@ from datetime import date
 from itertools import islice
 from typing import ClassVar
 
-from sfumato.engines.expressions import Date, Value
+from sfumato.engines.expressions import Date, Time, Value
 from sfumato.errors import InvalidInput
 
 __all__ = ["KeyValue", "Keys", "keys_of"]
@@ -21,7 +21,7 @@ class Keys:
 
     ``value`` computes it where it is not a column of the table. ``other`` names a last group, for rows with any value
     that is not listed and for those without one; without it such rows do not count. Dates are held as
-    :class:`~sfumato.engines.expressions.Date`.
+    :class:`~sfumato.engines.expressions.Date`, times as :class:`~sfumato.engines.expressions.Time`.
 
     >>> Keys(column="sex", values=("F", "M"), other="else").labels
     ('F', 'M', 'else')
@@ -30,7 +30,7 @@ class Keys:
     KIND: ClassVar[str] = "keys"
     VERSION: ClassVar[int] = 2
     column: str
-    values: tuple[str | int | bool | Date, ...]
+    values: tuple[str | int | bool | Date | Time, ...]
     value: Value | None = None
     other: str | None = None
 
@@ -44,10 +44,10 @@ class Keys:
             )
         held = self.values
         kinds = {type(value) for value in held}
-        if len(kinds) > 1 or not kinds <= {str, int, bool, Date}:
+        if len(kinds) > 1 or not kinds <= {str, int, bool, Date, Time}:
             raise InvalidInput(
-                f"keys of {self.column!r} must be all text, all whole numbers, all dates or all truth values. "
-                "Nothing was done."
+                f"keys of {self.column!r} must be all text, all whole numbers, all dates, all times or all truth "
+                "values. Nothing was done."
             )
         if any(not _storable(value) for value in held):
             raise InvalidInput(
@@ -71,8 +71,10 @@ class Keys:
 
     @property
     def labels(self) -> tuple[KeyValue, ...]:
-        """The names of all groups; dates as texts such as ``2026-01-31``."""
-        listed = tuple(value.value if isinstance(value, Date) else value for value in self.values)
+        """The names of all groups; dates and times as texts such as ``2026-01-31`` and ``2026-01-31 13:00:00``."""
+        listed = tuple(
+            value.value.replace("T", " ") if isinstance(value, Date | Time) else value for value in self.values
+        )
         return listed if self.other is None else (*listed, self.other)
 
     def __repr__(self) -> str:

@@ -3,6 +3,8 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["PublicTable"]
 
 MOST_ROWS = 10**6
-MOST_KEYS = 10**4  # of a column that is offered to group by
+MOST_KEYS = 5 * 10**4  # of a column that is offered to group by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +61,7 @@ class PublicTable:
             raise InvalidInput(
                 "two columns of the public table have one name, capital letters aside; nothing was done. Rename one."
             )
-        columns = {name: (_type(name, table[name].type), tuple(table[name].to_pylist())) for name in table.column_names}
+        columns = {name: _column(name, table[name]) for name in table.column_names}
         return cls(dataset=dataset, columns=MappingProxyType(columns))
 
     @property
@@ -75,10 +77,12 @@ class PublicTable:
             return None
         return keys_of(name, found)
 
-    def bounds(self, column: str) -> tuple[Fraction, Fraction] | None:
-        """The least and the greatest value of a column of finite numbers."""
+    def bounds(self, column: str) -> tuple[Fraction, Fraction] | tuple[date, date] | None:
+        """The least and the greatest value of a column of finite numbers, or of dates."""
         kind, values = self.columns[column]
         known = [value for value in values if value is not None]
+        if kind is Type.DATE and known:
+            return min(known), max(known)
         if kind not in (Type.WHOLE, Type.NUMBER) or not known or not all(abs(value) < 2.0**900 for value in known):
             return None
         return Fraction(min(known)), Fraction(max(known))
@@ -130,13 +134,21 @@ def _arrow(data: object) -> "pa.Table":
         ) from None
 
 
+def _column(name: str, column: "pa.ChunkedArray") -> tuple[Type, tuple[Any, ...]]:
+    """The type and the values of a column; decimals as the nearest doubles."""
+    values = column.to_pylist()
+    if any(isinstance(value, Decimal) for value in values):
+        values = [None if value is None else float(value) for value in values]
+    return _type(name, column.type), tuple(values)
+
+
 def _type(name: str, dtype: "pa.DataType") -> Type:
     import pyarrow as pa
 
     kinds = {
         Type.TEXT: pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_string_view(dtype),
         Type.WHOLE: pa.types.is_integer(dtype) and dtype != pa.uint64(),
-        Type.NUMBER: pa.types.is_floating(dtype),
+        Type.NUMBER: pa.types.is_floating(dtype) or pa.types.is_decimal(dtype),
         Type.TRUTH: pa.types.is_boolean(dtype),
         Type.DATE: pa.types.is_date(dtype),
     }

@@ -6,7 +6,7 @@ from types import NoneType
 from typing import get_args
 
 from sfumato.core.query import Dataset
-from sfumato.engines.expressions import EXPRESSIONS, Operator, Part, Sign, Type
+from sfumato.engines.expressions import EXPRESSIONS, Operator, Part, Side, Sign, Type, Unit
 from sfumato.engines.person_values import Fold, PersonValue
 from sfumato.errors import Unsupported
 from sfumato.tables.clamped import Clamped
@@ -42,7 +42,7 @@ TableQuery = (
 TABLE_QUERIES: tuple[type[TableQuery], ...] = get_args(TableQuery)
 STEPS = (Join, PerPerson, PersonJoin, PersonValue)
 PARTS = frozenset((*TABLE_QUERIES, Dataset, *STEPS, Keys, Clamped, *MEASURES, *EXPRESSIONS))
-PLAIN = frozenset((str, int, bool, Fraction, NoneType, Operator, Part, Sign, Type, Fold))
+PLAIN = frozenset((str, int, bool, Fraction, NoneType, Operator, Part, Side, Sign, Type, Unit, Fold))
 
 
 def check_parts(part: object) -> None:

@@ -120,8 +120,8 @@ class Schema:
         return {column.name: column.type for column in self.columns}
 
     @property
-    def bounds(self) -> dict[str, tuple[Fraction, Fraction]]:
-        """The declared ranges."""
+    def bounds(self) -> dict[str, tuple[Fraction, Fraction] | tuple[date, date]]:
+        """The declared ranges, and of dates and times the periods."""
         return {column.name: column.bounds for column in self.columns if column.bounds is not None}
 
     @property
@@ -129,7 +129,7 @@ class Schema:
         """The declared lists of values; those of dates as dates."""
         return {
             column.name: tuple(date.fromisoformat(str(key)) for key in column.keys)
-            if column.type is Type.DATE
+            if column.type in (Type.DATE, Type.TIME)
             else column.keys
             for column in self.columns
             if column.keys
@@ -160,4 +160,5 @@ class Schema:
             "limit": self.limit if persons else None,
             "bounds": self.bounds,
             "keys": self.keys,
+            "zones": {column.name: column.zone for column in self.columns if column.zone is not None},
         }

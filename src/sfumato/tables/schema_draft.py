@@ -45,6 +45,7 @@ HINTS = {
     Type.WHOLE: (BOUNDS, "# keys = [1, 2, 3]  # to group by it: all values, those of nobody included"),
     Type.NUMBER: (BOUNDS,),
     Type.TRUTH: ("# keys = [true, false]  # to group by it",),
+    Type.TIME: ("# bounds = [2026-01-01, 2026-12-31]  # the period: its first and its last day",),
     Type.DATE: ("# keys = [2026-01-01, 2026-01-02]  # to group by it: all days, those of nobody included",),
 }
 PERSONS = (
@@ -58,7 +59,7 @@ EVENTS = (
     *("encounter", "visit", "stay", "admission", "episode", "event", "order", "claim", "sample", "specimen", "test"),
     *("transaction", "invoice", "record", "row", "line", "hadm", "就诊", "住院", "入院", "记录"),
 )
-FROM_CSV = "  # a CSV file does not say: text, whole, number, truth or date"
+FROM_CSV = "  # a CSV file does not say: text, whole, number, truth, date or time"
 
 
 def draft(data: object) -> str:

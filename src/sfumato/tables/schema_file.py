@@ -18,7 +18,14 @@ from sfumato.tables.column_facts import ColumnFacts
 
 __all__ = ["VERSION", "WORDS", "from_toml", "name_of", "read", "text_of", "to_toml"]
 
-WORDS = {"text": Type.TEXT, "whole": Type.WHOLE, "number": Type.NUMBER, "truth": Type.TRUTH, "date": Type.DATE}
+WORDS = {
+    "text": Type.TEXT,
+    "whole": Type.WHOLE,
+    "number": Type.NUMBER,
+    "truth": Type.TRUTH,
+    "date": Type.DATE,
+    "time": Type.TIME,
+}
 Made = TypeVar("Made")
 VERSION = 1
 PARTS = {"kind", "version", "dataset", "unit", "limit", "columns"}
@@ -89,13 +96,15 @@ def _version(body: TomlTable) -> None:
 
 def _column(name: str, facts: TomlTable) -> ColumnFacts:
     place = f"columns.{name}"
-    _known(facts, place, {"type", "bounds", "keys"})
+    _known(facts, place, {"type", "bounds", "keys", "zone"})
     if not isinstance(facts.get("type"), str) or facts["type"] not in WORDS:
         raise InvalidInput(f"{place}.type must be one of {', '.join(WORDS)}; the schema was not read.")
     kind = WORDS[facts["type"]]
     bounds, keys = facts.get("bounds"), facts.get("keys")
     if bounds is not None and (not isinstance(bounds, list) or len(bounds) != 2):
-        raise InvalidInput(f"{place}.bounds must be two numbers, such as [0, 120]; the schema was not read.")
+        raise InvalidInput(
+            f"{place}.bounds must be two numbers, such as [0, 120], or two days; the schema was not read."
+        )
     if keys is not None and (not isinstance(keys, list) or not keys):
         raise InvalidInput(f"{place}.keys must be a list with at least one value; the schema was not read.")
     return _made(
@@ -105,6 +114,7 @@ def _column(name: str, facts: TomlTable) -> ColumnFacts:
             type=kind,
             bounds=None if bounds is None else (bounds[0], bounds[1]),
             keys=tuple(keys or ()),
+            zone=_text(facts, "zone", place),
         ),
     )
 
@@ -160,8 +170,17 @@ def to_toml(parts: Mapping[str, TomlTable], columns: Iterable[ColumnFacts]) -> s
         lines += _written(name, facts)
     words = {kind: word for word, kind in WORDS.items()}
     for column in columns:
-        keys = [date.fromisoformat(str(key)) for key in column.keys] if column.type is Type.DATE else column.keys
-        facts = {"type": words[column.type], "bounds": column.bounds and list(column.bounds), "keys": keys or None}
+        keys = (
+            [date.fromisoformat(str(key)) for key in column.keys]
+            if column.type in (Type.DATE, Type.TIME)
+            else column.keys
+        )
+        facts = {
+            "type": words[column.type],
+            "zone": column.zone,
+            "bounds": None if column.bounds is None else list(column.bounds),
+            "keys": keys or None,
+        }
         lines += _written(f"columns.{name_of(column.name)}", facts)
     return "\n".join(lines) + "\n"
 

@@ -61,10 +61,11 @@ class TableStore:
         name: str | None = None,
         version: str | None = None,
         limit: Limit | None = None,
-        bounds: Mapping[str, tuple[Exact, Exact]] | None = None,
+        bounds: Mapping[str, tuple[Exact, Exact] | tuple[date, date]] | None = None,
         keys: Mapping[str, Iterable[KeyValue | date]] | None = None,
         n_units: int | None = None,
         derived: bool = False,
+        zones: Mapping[str, str] | None = None,
     ) -> Table:
         """Declare a table: where its rows are, and the public facts about them.
 
@@ -73,8 +74,10 @@ class TableStore:
         ``version`` is a label of yours for this state of the data (a random one if you give none). ``limit`` says how
         much of each person counts and is enforced; questions that add up rows of persons need one, here or from
         :meth:`Table.with_limit`. ``keys`` lists, for each column to group by, all its values; ``bounds`` gives, for
-        each column to sum, the public range that its values are held to. ``n_units`` is how many units there are, where
-        that is public: under *replace*, and used where every unit counts as one row and no value can be missing. A
+        each column to sum, the public range that its values are held to, and for each column of dates or times its
+        period, from a first to a last day. ``zones`` names, for columns of times with a zone, the zone whose clock they
+        are read by, such as ``"Europe/Berlin"``. ``n_units`` is how many units there are, where that is public: under
+        *replace*, and used where every unit counts as one row and no value can be missing. A
         ``schema`` says all this at once; what is given beside it takes its place.
 
         Rows must be stored ones, with row-wise steps on them at most. A view, a query or a lazy frame that cannot be
@@ -95,6 +98,7 @@ class TableStore:
                 self._budget.judged(schema.population)
             name, version, limit = name or said["name"], version or said["version"], limit or said["limit"]
             bounds, keys = {**said["bounds"], **(bounds or {})}, {**said["keys"], **(keys or {})}
+            zones = {**said["zones"], **(zones or {})}
             derived = derived or schema.derived
             n_units = schema.n_units if n_units is None and self._unit.relation is Relation.REPLACE else n_units
         check_derived(derived)
@@ -120,7 +124,7 @@ class TableStore:
         if n_units is not None:
             natural(n_units, "n_units")
         single = not isinstance(self._unit, User | Family) or limit == Limit(groups=1, rows_per_group=1)
-        source = Source(data, types, derived=derived, unit=_told_by(self._unit))
+        source = Source(data, types, derived=derived, unit=_told_by(self._unit), zones=zones)
         self._holdings[dataset] = _Holding(source=source, limit=limit, n_units=n_units, population=population)
         return Table(
             gate=self._setting.gate,

@@ -15,7 +15,32 @@ from sfumato.core.question import Gate, Question
 from sfumato.core.release import Release
 from sfumato.core.suggestion import did_you_mean, no_attribute
 from sfumato.core.units import Family, User
-from sfumato.engines.expressions import Column, Expression, Term, col, possible_values, term, whole_values, written
+from sfumato.engines.expressions import (
+    AllOf,
+    Arithmetic,
+    Bounds,
+    Column,
+    Date,
+    Expression,
+    Floor,
+    Known,
+    Named,
+    Nearest,
+    OneOf,
+    Rounded,
+    Term,
+    Text,
+    Truth,
+    Value,
+    ValueOneOf,
+    Whole,
+    col,
+    condition_of,
+    possible_values,
+    term,
+    whole_values,
+    written,
+)
 from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.tables.clamped import Clamped, clamped, range_of
 from sfumato.tables.joins import Join, prefixed
@@ -70,7 +95,7 @@ class Table:
     _gate: Gate = field(init=False, repr=False)
     dataset: Dataset
     keys: Mapping[str, Keys]
-    bounds: Mapping[str, tuple[Fraction, Fraction]]
+    bounds: Bounds
     n_units: int | None = None
     predicate: Expression | None = None
     by: tuple[Keys, ...] = ()
@@ -90,8 +115,8 @@ class Table:
     def where(self, predicate: Expression | Term | str) -> "Table":
         """Keep the rows that meet a predicate, such as ``sf.col("age") >= 65``; several calls must all be met.
 
-        A column of truth values is a predicate by itself: ``sf.col("readmitted")``.
-        A text is read as SQL: ``"age >= 65 AND diagnosis = 'ILI'"`` (docs/how-to/sql.md).
+        A column of truth values is one: ``where(sf.col("died"))``. A text is read as SQL:
+        ``"age >= 65 AND diagnosis = 'ILI'"`` (docs/how-to/sql.md).
 
         >>> import sfumato as sf
         >>> from sfumato.demo.clinic import visits
@@ -105,8 +130,7 @@ class Table:
 
             beside = [_name_of(join) for join in self._beside]
             predicate = sql.condition(predicate, self.dataset.name, beside)
-        if isinstance(predicate, Term):  # a column of truth values is a condition by itself
-            predicate = predicate == True  # noqa: E712 - a comparison that is written down, and not made
+        predicate = condition_of(predicate)
         if not isinstance(predicate, Expression):
             raise InvalidInput(
                 f"where(...) takes a predicate such as sf.col('age') >= 65 and was given {type(predicate).__name__}; "
@@ -115,13 +139,18 @@ class Table:
         return self._with(predicate=predicate if self.predicate is None else self.predicate & predicate)
 
     def join(
-        self, other: "Table | PublicTable", on: str | Sequence[str | tuple[str, str]] | Mapping[str, str]
+        self,
+        other: "Table | PublicTable",
+        on: str | Sequence[str | tuple[str, str]] | Mapping[str, str],
+        *,
+        how: str = "inner",
     ) -> "Table":
         """Put another table beside the rows: a public one (``vault.public``), or a private one on the same person.
 
         ``on`` names the columns that must be equal, or maps columns here to columns there, or lists such pairs. The
-        other's columns are called by its name: ``sf.col("labs.result")``. Rows without a match do not count; a private
-        table must be joined on the person, and the limit then holds for the rows that the join made.
+        other's columns are called by its name: ``sf.col("labs.result")``. Rows without a match do not count; with
+        ``how="left"`` they stay beside a public table, whose columns are missing then. A private table must be joined
+        on the person, and the limit then holds for the rows that the join made.
 
         Guarantee: no person changes what is counted of another; a join that would is refused when it is asked.
 
@@ -132,6 +161,8 @@ class Table:
         >>> table.join(places, on="hospital").group_by("places.region").count().query.labels()
         {'places.region': ['north', 'south']}
         """
+        if how not in ("inner", "left"):
+            raise InvalidInput("join(...) is 'inner' or 'left'; nothing was done.")
         listed = on.items() if isinstance(on, Mapping) else _listed(on, "on")
         pairs = tuple(each if isinstance(each, tuple) and len(each) == 2 else (each, each) for each in listed)
         if not all(isinstance(name, str) for pair in pairs for name in pair):
@@ -158,6 +189,7 @@ class Table:
             on=pairs,
             public=isinstance(other, PublicTable),
             content=other.content if isinstance(other, PublicTable) else None,
+            unmatched=how == "left",
         )
         most = self.most_rows
         if isinstance(other, Table):
@@ -236,8 +268,9 @@ class Table:
         """Ask for one answer for each value of these columns; their values must have been declared as keys.
 
         ``band=sf.col("age").cut([0, 40, 65])`` groups by a value that is computed, whose groups follow from the
-        expression. ``other="rest"`` puts rows with a value that is not declared, or with none, into a last group of
-        each column; without it they do not count.
+        expression, from the declared keys of its columns (``sf.col("sex").lower()``) or from their declared periods
+        (``sf.col("admitted").truncate("month")``). ``other="rest"`` puts rows with a value that is not declared, or
+        with none, into a last group of each column; without it they do not count.
 
         >>> import sfumato as sf
         >>> from sfumato.demo.clinic import visits
@@ -644,7 +677,7 @@ class Table:
             f"joined with {_some(_name_of(join) for join in self._beside)}" if self._beside else "",
             "one row a person" if is_per_person(self.joins) else "",
             f"keys: {_some(f'{name} ({keys.size:,})' for name, keys in self.keys.items())}" if self.keys else "",
-            f"bounds: {_some(f'{name} {plain(low)} to {plain(high)}' for name, (low, high) in self.bounds.items())}"
+            f"bounds: {_some(f'{name} {_end(low)} to {_end(high)}' for name, (low, high) in self.bounds.items())}"
             if self.bounds
             else "",
             "no row was read for this",
@@ -697,11 +730,14 @@ class Table:
                 f"LEAST({column}, 10); or list the groups: with_keys({column}=range(1, 11))."
             )
         if column not in self.keys:
+            asked = self._asked_for(Named(column=column))
+            if asked is not None:
+                return Keys(column=column, values=asked)
             declared = ", ".join(sorted(self.keys)) or "none"
             raise NotDeclared(
                 f"values of {column!r} are not declared, and reading them off the data would reveal who is in it. "
-                f"Nothing was done. Declare keys={{{column!r}: [...]}} for the table (declared: {declared})."
-                f"{did_you_mean(column, self.keys)}"
+                f"Nothing was done. Declare keys={{{column!r}: [...]}} for the table (declared: {declared}), or ask "
+                f"which there are: find_keys({column!r}).{did_you_mean(column, self.keys)}"
             )
         return self.keys[column]
 
@@ -709,22 +745,44 @@ class Table:
         if column not in self.bounds:
             return ""
         low, high = self.bounds[column]
-        return f" from {int(low):,} to {int(high):,}"
+        return f" from {int(low):,} to {int(high):,}"  # type: ignore[arg-type]  # numbers, since it holds whole ones
+
+    def _asked_for(self, value: Value) -> tuple[KeyValue | Date, ...] | None:
+        """The values that the question itself leaves of a column or value, where it lists them: rows have no others."""
+        for part in self.predicate.parts if isinstance(self.predicate, AllOf) else (self.predicate,):
+            match part:
+                case OneOf() if value == Named(column=part.column):
+                    constants = part.constants
+                case ValueOneOf() if value == part.part:
+                    constants = part.constants
+                case _:
+                    continue
+            if all(isinstance(each, Text | Whole | Truth) for each in constants):
+                return tuple(each.value for each in constants if isinstance(each, Text | Whole | Truth))
+            if all(isinstance(each, Date) for each in constants):
+                return tuple(each for each in constants if isinstance(each, Date))
+        return None
 
     def _computed(self, name: str, value: Term) -> Keys:
-        """Keys that follow from an expression, and from the range of whole numbers in it."""
+        """Keys that follow from an expression, and from what is declared of its columns."""
         if not isinstance(value, Term) or isinstance(value, Column):
             raise InvalidInput(
                 f"group_by({name}=...) takes a computed value such as sf.col('age').cut([0, 40, 65]); nothing was "
                 "done. Columns are given by name."
             )
-        listed = possible_values(value) or whole_values(value, self.bounds, self.wholes, most=MOST_LISTED)
+        keys = {column: each.values for column, each in self.keys.items() if each.value is None}
+        listed = possible_values(value, Known(keys=keys, bounds=self.bounds)) or self._asked_for(value.node)
+        plain = listed is None
+        listed = listed or whole_values(value, self.bounds, self.wholes, most=MOST_LISTED)
         if listed is None:
             raise NotDeclared(
-                f"which values {written(value.node)} can take does not follow from it; nothing was done. Cut it into "
-                "bins, make it of constants with sf.when(...), or bound whole numbers with sf.least(...)."
+                f"which values {written(value.node)} can take does not follow from it; nothing was done. Declare the "
+                "keys of its columns, or of times their period, bounds={'admitted': (first day, last day)}. Or cut it "
+                "into bins, make it of constants with sf.when(...), bound whole numbers with sf.least(...), name the "
+                "values that count with where(value.isin([...])), or ask which values a column has with find_keys(...)."
             )
-        return Keys(column=name, values=listed, value=value.node)
+        whole = not plain and isinstance(value.node, Arithmetic | Floor | Rounded)  # numbers that are whole
+        return Keys(column=name, values=listed, value=Nearest(part=value.node) if whole else value.node)
 
 
 def _name_of(join: Join | PersonJoin) -> str:
@@ -738,6 +796,11 @@ def _some(texts: Iterable[str]) -> str:
     return ", ".join(listed[:10]) + (f" and {len(listed) - 10:,} more" if len(listed) > 10 else "")
 
 
+def _end(end: Fraction | date) -> str:
+    """An end of a range or of a period."""
+    return end.isoformat() if isinstance(end, date) else plain(end)
+
+
 def _listed(given: Some | Sequence[Some], what: str) -> Sequence[Some]:
     """One thing or a list of them, as a list."""
     if isinstance(given, str | int | float | Fraction):
@@ -747,7 +810,9 @@ def _listed(given: Some | Sequence[Some], what: str) -> Sequence[Some]:
     return given
 
 
-def _bounds(column: str, given: tuple[Exact, Exact] | Release) -> tuple[Fraction, Fraction]:
+def _bounds(
+    column: str, given: tuple[Exact, Exact] | tuple[date, date] | Release
+) -> tuple[Fraction, Fraction] | tuple[date, date]:
     """A pair of bounds, or those that a release suggests."""
     if isinstance(given, Release) and isinstance(given.statement.query, Magnitudes):
         return given.statement.query.bounds_of(given.statement)

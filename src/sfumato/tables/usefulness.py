@@ -6,7 +6,17 @@ from fractions import Fraction
 from sfumato.core.description import plain
 from sfumato.core.exact import decimal_up
 from sfumato.core.query import Law
-from sfumato.engines.expressions import DaysBetween, Value, bounds_of, columns_of, inside, written
+from sfumato.engines.expressions import (
+    DaysBetween,
+    Seconds,
+    UnitsBetween,
+    Value,
+    bounds_of,
+    columns_of,
+    inside,
+    written,
+)
+from sfumato.tables.clamped import Clamped
 from sfumato.tables.measure import Measure
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
@@ -29,7 +39,7 @@ def says_nothing(query: TableQuery, law: Law, *, most_rows: int | None) -> str |
     Guarantee: nothing is read. Public: the answer of this function.
     """
     for measure in query.measures if isinstance(query, Aggregate) else ():
-        unbounded = next((of.value for of in measure.ranges if _of_calendar(of.value)), None)
+        unbounded = next((of.value for of in measure.ranges if _of_calendar(of)), None)
         if unbounded is not None:
             return _calendar(query, measure, unbounded, law, rows=most_rows or EXAMPLE)
     margins = query.expected(law, CONFIDENCE, joint=False, rows=most_rows)
@@ -64,12 +74,15 @@ def _range(measure: Measure, rows: int | None) -> tuple[Fraction, Fraction] | No
     return measure.over_rows(rows)
 
 
-def _of_calendar(value: Value) -> bool:
+def _of_calendar(of: Clamped) -> bool:
     """Whether the range of a value follows from how far apart two dates can be, and from nothing that was declared."""
-    if not any(isinstance(part, DaysBetween) for part in _all_inside(value)):
+    if not any(isinstance(part, DaysBetween | UnitsBetween | Seconds) for part in _all_inside(of.value)):
         return False
-    declared = dict.fromkeys(columns_of(value), (Fraction(1), Fraction(1)))
-    return bounds_of(value, declared, calendar=False) is None
+    declared = dict.fromkeys(columns_of(of.value), (Fraction(1), Fraction(1)))
+    if bounds_of(of.value, declared, calendar=False) is not None:
+        return False
+    widest = bounds_of(of.value, declared)
+    return widest is not None and of.width >= widest[1] - widest[0]  # a declared period would make it narrower
 
 
 def _all_inside(value: Value) -> Iterator[object]:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any  # rows of a catalogue, as DuckDB gives them
 
 from sfumato.engines.dialect import Dialect, PublicColumns, builtin, doubled
-from sfumato.engines.expressions import Type
-from sfumato.engines.operands import DTYPES
+from sfumato.engines.expressions import Side, Type
+from sfumato.engines.operands import DTYPES, FIRST_DAY, whole
 from sfumato.engines.row_wise import not_row_wise
 from sfumato.engines.stored_files import stored_as
 from sfumato.errors import Refused
@@ -28,7 +28,9 @@ NAMES = {
     Type.WHOLE: "BIGINT",
     Type.TRUTH: "BOOLEAN",
     Type.DATE: "DATE",
+    Type.TIME: "TIMESTAMP",
 }
+SINCE_1970 = 62_135_596_800_000_000  # microseconds from the first moment of the year 1
 # Settings of an instance that change what a query means; those of a fresh instance are the ones tested.
 MEANING = (
     "default_collation",
@@ -71,6 +73,12 @@ class DuckDB(Dialect):
 
     def cast(self, column: str, kind: Type, dtype: dt.DataType) -> str:
         """A text keeps its collation until another is named."""
+        if getattr(dtype, "timezone", None) is not None:  # on the clock of UTC, whatever zone the connection has
+            return f"make_timestamp(epoch_us({column}))"
+        if dtype.is_timestamp() and kind is Type.TIME:
+            return f"TRY_CAST({column} AS TIMESTAMP)"
+        if dtype.is_decimal():
+            return f"CAST(CAST({column} AS VARCHAR) AS DOUBLE)"
         cast = f"CAST({column} AS {NAMES[kind]})"
         return f'{cast} COLLATE "C"' if kind is Type.TEXT else cast
 
@@ -99,6 +107,38 @@ class DuckDB(Dialect):
         import ibis
 
         return _coalesce()(ibis.literal(str(value)).cast("int64"), ibis.literal(0).cast("uint64"))
+
+    def from_decimal(self, value: ir.Value) -> ir.Value:
+        """By its text: DuckDB would divide two doubles, of which one may have been rounded already."""
+        return value.cast("string").cast("float64")
+
+    def divided(self, value: ir.Value, by: int) -> ir.Value:
+        """Its function for whole numbers."""
+        return builtin("divide", ("int64", "int64"), "int64")(value, whole(by))
+
+    def microseconds(self, time: ir.Value) -> ir.Value:
+        """Since 1970, and before."""
+        return builtin("epoch_us", ("timestamp(6)",), "int64")(time.cast("timestamp(6)")) + whole(SINCE_1970)
+
+    def time_of(self, microseconds: ir.Value) -> ir.Value:
+        """From microseconds since 1970."""
+        return builtin("make_timestamp", ("int64",), "timestamp(6)")(microseconds - whole(SINCE_1970))
+
+    def day_of(self, number: ir.Value) -> ir.Value:
+        """A date and a whole number are added as such."""
+        import ibis
+
+        return builtin("add", ("date", "int32"), "date")(ibis.literal(FIRST_DAY), number.cast("int32"))
+
+    def months_later(self, day: ir.Value, months: int) -> ir.Value:
+        """An interval is added."""
+        length = builtin("to_months", ("int32",), "interval('M')")(months)
+        return builtin("add", ("date", "interval('M')"), "timestamp(6)")(day, length).cast("date")
+
+    def trimmed(self, text: ir.Value, side: Side) -> ir.Value:
+        """The sign is named: by itself DuckDB takes every kind of space."""
+        name = {Side.BOTH: "trim", Side.START: "ltrim", Side.END: "rtrim"}[side]
+        return builtin(name, ("string", "string"), "string")(text, " ")
 
     def total(self, column: ir.Value) -> ir.Value:
         """Added up in 128 bits."""

@@ -8,7 +8,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any  # a connection of psycopg, which nothing here imports
 
 from sfumato.engines.dialect import Dialect, PublicColumns, builtin, doubled
-from sfumato.engines.expressions import Type
+from sfumato.engines.expressions import Side, Type
+from sfumato.engines.operands import FIRST_DAY, double, whole
 from sfumato.engines.public_text import table_from_text
 from sfumato.engines.row_wise import not_row_wise
 
@@ -25,7 +26,9 @@ NAMES = {
     Type.WHOLE: "BIGINT",
     Type.TRUTH: "BOOLEAN",
     Type.DATE: "DATE",
+    Type.TIME: "TIMESTAMP",
 }
+DAY = 86_400_000_000  # microseconds
 REPEATABLE_READ = 3  # psycopg's number for it
 # Ours for the length of the transaction: they change how a query is read, or how its result is written.
 SETTINGS = {
@@ -113,6 +116,8 @@ class Postgres(Dialect):
                 f"WHEN ABS({column}) > 1e308 THEN SIGN({column}) * CAST('Infinity' AS {name}) "
                 f"WHEN ABS({column}) < 1e-307 THEN 0 ELSE CAST({column} AS {name}) END"
             )
+        if getattr(dtype, "timezone", None) is not None:
+            return f"pg_catalog.timezone('UTC', {column})"
         cast = f"CAST({column} AS {name})"
         return f'{cast} COLLATE "C"' if kind is Type.TEXT else cast
 
@@ -137,6 +142,57 @@ class Postgres(Dialect):
         import ibis
 
         return ibis.literal(Decimal(value), type="decimal(38, 0)")
+
+    def from_decimal(self, value: ir.Value) -> ir.Value:
+        """A numeric can be beyond every double, on both ends, and it can be no number."""
+        import ibis
+
+        size = value.abs()
+        return ibis.cases(
+            (value == ibis.literal("NaN").cast("decimal"), ibis.null("float64")),
+            (size > ibis.literal("1e300").cast("decimal"), value.sign().cast("float64") * double(1e300)),
+            (size < ibis.literal("1e-300").cast("decimal"), double(0.0)),
+            else_=value.cast("float64"),
+        )
+
+    def divided(self, value: ir.Value, by: int) -> ir.Value:
+        """The function behind its sign."""
+        return builtin("int8div", ("int64", "int64"), "int64")(value, whole(by))
+
+    def microseconds(self, time: ir.Value) -> ir.Value:
+        """From the day and the parts of the clock, each of which a double holds exactly."""
+        import ibis
+
+        part = builtin("date_part", ("string", "timestamp(6)"), "float64")
+        days = time.cast("date").delta(ibis.literal(FIRST_DAY), unit="day").cast("int64")
+        hours, minutes, rest = (part(name, time).cast("int64") for name in ("hour", "minute", "microseconds"))
+        return ((days * whole(24) + hours) * whole(60) + minutes) * whole(60_000_000) + rest
+
+    def time_of(self, microseconds: ir.Value) -> ir.Value:
+        """A day, and an interval of less than a day."""
+        of_day = microseconds % whole(DAY)
+        day = self.day_of(self.divided(microseconds, DAY))
+        interval = builtin("make_interval", (*["int32"] * 6, "float64"), "interval('us')")
+        length = interval(0, 0, 0, 0, 0, 0, of_day.cast("float64") / double(1e6))
+        return builtin("timestamp_pl_interval", ("timestamp(6)", "interval('us')"), "timestamp(6)")(
+            day.cast("timestamp(6)"), length
+        )
+
+    def day_of(self, number: ir.Value) -> ir.Value:
+        """The function behind the plus of a date and a whole number."""
+        import ibis
+
+        return builtin("date_pli", ("date", "int32"), "date")(ibis.literal(FIRST_DAY), number.cast("int32"))
+
+    def months_later(self, day: ir.Value, months: int) -> ir.Value:
+        """The function behind the plus of a date and an interval."""
+        length = builtin("make_interval", (*["int32"] * 6, "float64"), "interval('us')")(0, months, 0, 0, 0, 0, 0.0)
+        return builtin("date_pl_interval", ("date", "interval('us')"), "timestamp(6)")(day, length).cast("date")
+
+    def trimmed(self, text: ir.Value, side: Side) -> ir.Value:
+        """Spaces only, by themselves."""
+        name = {Side.BOTH: "btrim", Side.START: "ltrim", Side.END: "rtrim"}[side]
+        return builtin(name, ("string",), "string")(text)
 
     def total(self, column: ir.Value) -> ir.Value:
         """Added up in numerics of any length."""

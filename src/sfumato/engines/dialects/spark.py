@@ -8,7 +8,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any  # a session of Spark, which may not be installed
 
 from sfumato.engines.dialect import Dialect, PublicColumns, builtin, doubled
-from sfumato.engines.expressions import Type
+from sfumato.engines.expressions import Side, Type
+from sfumato.engines.operands import FIRST_DAY, whole
 from sfumato.engines.public_text import table_from_text
 from sfumato.engines.row_wise import not_row_wise
 from sfumato.engines.spark_plans import check_spark_frame
@@ -27,7 +28,9 @@ NAMES = {
     Type.WHOLE: "BIGINT",
     Type.TRUTH: "BOOLEAN",
     Type.DATE: "DATE",
+    Type.TIME: "TIMESTAMP_NTZ",
 }
+SINCE_1970 = 62_135_596_800_000_000  # microseconds from the first moment of the year 1
 # What changes the meaning of a query. With ANSI mode off an overflow wraps round; with substitution on, a constant that
 # looks like ${...} is replaced. Ibis sets the last two itself.
 SETTINGS = {
@@ -108,6 +111,37 @@ class Spark(Dialect):
         import ibis
 
         return ibis.literal(Decimal(value), type="decimal(38, 0)")
+
+    def from_decimal(self, value: ir.Value) -> ir.Value:
+        """Cast, which rounds once."""
+        return value.cast("float64")
+
+    def divided(self, value: ir.Value, by: int) -> ir.Value:
+        """Of a multiple, the quotient of doubles is as good as exact: it is below 2^40."""
+        return ((value - value % whole(by)) / whole(by)).round().cast("int64")
+
+    def microseconds(self, time: ir.Value) -> ir.Value:
+        """Since 1970, and before; the session is in UTC."""
+        return builtin("unix_micros", ("timestamp('UTC')",), "int64")(time.cast("timestamp('UTC')")) + whole(SINCE_1970)
+
+    def time_of(self, microseconds: ir.Value) -> ir.Value:
+        """From microseconds since 1970; the session is in UTC."""
+        return builtin("timestamp_micros", ("int64",), "timestamp(6)")(microseconds - whole(SINCE_1970))
+
+    def day_of(self, number: ir.Value) -> ir.Value:
+        """Days are added."""
+        import ibis
+
+        return builtin("date_add", ("date", "int32"), "date")(ibis.literal(FIRST_DAY), number.cast("int32"))
+
+    def months_later(self, day: ir.Value, months: int) -> ir.Value:
+        """Months are added."""
+        return builtin("add_months", ("date", "int32"), "date")(day, months)
+
+    def trimmed(self, text: ir.Value, side: Side) -> ir.Value:
+        """Spaces only, by themselves."""
+        name = {Side.BOTH: "trim", Side.START: "ltrim", Side.END: "rtrim"}[side]
+        return builtin(name, ("string",), "string")(text)
 
     def total(self, column: ir.Value) -> ir.Value:
         """Cast first: Spark would stay in 64 bits and raise."""

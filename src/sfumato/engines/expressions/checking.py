@@ -8,13 +8,16 @@ from sfumato.engines.expressions.grammar import (
     AllOf,
     AnyOf,
     Arithmetic,
+    Cased,
     CaseWhen,
     Cast,
     Coalesce,
     Compare,
+    Concatenated,
     Cut,
     DatePart,
     DaysBetween,
+    Ending,
     Expression,
     Floor,
     Greatest,
@@ -22,20 +25,29 @@ from sfumato.engines.expressions.grammar import (
     Length,
     Missing,
     Named,
+    Nearest,
     Negative,
     Not,
     OneOf,
+    Replaced,
+    Rounded,
+    Seconds,
+    Shifted,
+    Slice,
     StartsWith,
+    Trimmed,
+    Truncated,
+    UnitsBetween,
     Value,
     ValueCompare,
     ValueMissing,
     ValueOneOf,
     inside,
 )
-from sfumato.engines.expressions.literals import Date, Literal, Number, Text, Truth, Whole
+from sfumato.engines.expressions.literals import Date, Literal, Number, Span, Text, Time, Truth, Whole
 from sfumato.engines.expressions.measure import DEEPEST, LARGEST, depth_of, size_of
 from sfumato.engines.expressions.terms import Term
-from sfumato.engines.expressions.types import Operator, Sign, Type
+from sfumato.engines.expressions.types import Operator, Part, Sign, Type, Unit
 from sfumato.engines.expressions.writing import written
 from sfumato.errors import InvalidInput, Unsupported
 
@@ -48,15 +60,21 @@ LITERAL_TYPES: dict[type[Literal], Type] = {
     Number: Type.NUMBER,
     Truth: Type.TRUTH,
     Date: Type.DATE,
+    Time: Type.TIME,
+    Span: Type.SPAN,
 }
 NUMERIC = (Type.WHOLE, Type.NUMBER)
-ORDERED = (Type.WHOLE, Type.NUMBER, Type.DATE)
+CLOCK = (Type.DATE, Type.TIME)
+ORDERED = (*NUMERIC, *CLOCK, Type.SPAN)
 CASTS = {
-    (Type.WHOLE, Type.NUMBER),
-    (Type.NUMBER, Type.WHOLE),
-    (Type.TRUTH, Type.WHOLE),
-    (Type.TEXT, Type.WHOLE),
+    Type.WHOLE: (Type.WHOLE, Type.NUMBER, Type.TRUTH, Type.TEXT),
+    Type.NUMBER: (Type.WHOLE, Type.NUMBER, Type.TEXT),
+    Type.TEXT: (Type.TEXT, Type.WHOLE, Type.DATE),
+    Type.DATE: (Type.DATE, Type.TIME, Type.TEXT),
+    Type.TIME: (Type.DATE, Type.TIME, Type.TEXT),
 }
+HOURS = (Part.HOUR, Part.MINUTE)
+FINE = (Unit.HOUR, Unit.MINUTE, Unit.SECOND)
 
 
 def columns_of(expression: Expression | Value | Term) -> frozenset[str]:
@@ -140,11 +158,13 @@ def _has_order(what: str, held: Type, operator: Operator) -> None:
 def _fits(column: str, constant: Literal, columns: Mapping[str, Type]) -> None:
     held = _column(column, columns)
     given = LITERAL_TYPES[type(constant)]
-    if held is not given and (held, given) != (Type.NUMBER, Type.WHOLE):
+    alike = any({held, given} <= set(kinds) for kinds in (NUMERIC, CLOCK))
+    if held is not given and not alike:
         name = constant.KIND.removeprefix("literal.")
+        hint = "; in SQL, write DATE '2026-01-31' or TIMESTAMP '2026-01-31 13:00:00'" if held in CLOCK else ""
         raise InvalidInput(
             f"column {column!r} holds {held.value}s and cannot be compared with a constant of type {name}; "
-            f"{NOTHING}. Compare it with a constant of that type."
+            f"{NOTHING}. Compare it with a constant of that type{hint}."
         )
 
 
@@ -155,16 +175,17 @@ def _type(node: Value, columns: Mapping[str, Type]) -> Type:
     match node:
         case Named():
             return _column(node.column, columns)
-        case Text() | Whole() | Number() | Truth() | Date():
+        case Text() | Whole() | Number() | Truth() | Date() | Time() | Span():
             return LITERAL_TYPES[type(node)]
         case Arithmetic():
-            both = (node.left, node.right)
-            held = _common(node, both, [_takes(node, part, NUMERIC, columns) for part in both])
-            return Type.NUMBER if node.sign is Sign.OVER else held
+            return _arithmetic(node, columns)
         case Negative() | Absolute():
             return _takes(node, node.part, NUMERIC, columns)
-        case Floor():
-            return _takes(node, node.part, (Type.NUMBER,), columns)
+        case Floor() | Rounded():
+            return _takes(node, node.part, NUMERIC, columns)
+        case Nearest():
+            _takes(node, node.part, (*NUMERIC, Type.TRUTH, Type.TEXT), columns)
+            return Type.WHOLE
         case Least() | Greatest():
             return _common(node, node.parts, [_takes(node, part, ORDERED, columns) for part in node.parts])
         case Coalesce():
@@ -178,27 +199,63 @@ def _type(node: Value, columns: Mapping[str, Type]) -> Type:
         case Cast():
             return _cast(node, columns)
         case DatePart():
-            _takes(node, node.part, (Type.DATE,), columns)
+            _takes(node, node.part, (Type.TIME,) if node.of in HOURS else CLOCK, columns)
             return Type.WHOLE
-        case DaysBetween():
+        case DaysBetween() | UnitsBetween():
             for part in (node.start, node.end):
-                _takes(node, part, (Type.DATE,), columns)
+                _takes(node, part, CLOCK, columns)
             return Type.WHOLE
+        case Truncated():
+            fine = node.to in FINE
+            _takes(node, node.part, (Type.TIME,) if fine else CLOCK, columns)
+            return Type.TIME if fine else Type.DATE
+        case Seconds():
+            _takes(node, node.part, (Type.SPAN, *CLOCK), columns)
+            return Type.NUMBER
+        case Shifted():
+            held = _takes(node, node.part, CLOCK if node.months else (Type.SPAN, *CLOCK), columns)
+            return Type.SPAN if held is Type.SPAN else Type.TIME
         case Length():
             _takes(node, node.part, (Type.TEXT,), columns)
             return Type.WHOLE
+        case Cased() | Trimmed() | Slice() | Ending() | Replaced():
+            return _takes(node, node.part, (Type.TEXT,), columns)
+        case Concatenated():
+            for part in node.parts:
+                _takes(node, part, (Type.TEXT,), columns)
+            return Type.TEXT
         case Cut():
             held = _takes(node, node.part, ORDERED, columns)
             _common(node, (node.part, node.edges[0]), (held, LITERAL_TYPES[type(node.edges[0])]))
             return Type.TEXT
 
 
+def _arithmetic(node: Arithmetic, columns: Mapping[str, Type]) -> Type:
+    """Numbers with numbers; of dates and times the difference, and a date so many days later."""
+    both = (node.left, node.right)
+    left, right = (_type(part, columns) for part in both)
+    match node.sign, left, right:
+        case Sign.MINUS, Type.DATE, Type.DATE:
+            return Type.WHOLE
+        case Sign.MINUS, Type.DATE | Type.TIME, Type.DATE | Type.TIME:
+            return Type.SPAN
+        case Sign.PLUS | Sign.MINUS, Type.SPAN, Type.SPAN:
+            return Type.SPAN
+        case (Sign.PLUS | Sign.MINUS, Type.DATE | Type.TIME, Type.SPAN) | (Sign.PLUS, Type.SPAN, Type.DATE | Type.TIME):
+            return Type.TIME
+        case (Sign.PLUS | Sign.MINUS, Type.DATE, Type.WHOLE) | (Sign.PLUS, Type.WHOLE, Type.DATE):
+            return Type.DATE
+    held = _common(node, both, [_takes(node, part, NUMERIC, columns) for part in both])
+    return Type.NUMBER if node.sign is Sign.OVER else held
+
+
 def _cast(node: Cast, columns: Mapping[str, Type]) -> Type:
     held = _type(node.part, columns)
-    if (held, node.to) not in CASTS:
+    if node.to not in CASTS or held not in CASTS[node.to]:
         raise Unsupported(
             f"{written(node.part)!r} is a {held.value} and cannot be cast to a {node.to.value}; {NOTHING}. Casts lead "
-            "from whole number to number, and from number, truth value or text to whole number."
+            "to a whole number from a number, truth value or text, to a number from a whole number or text, to a date "
+            "or time from each other or a text, and to a text from a whole number or date."
         )
     return node.to
 
@@ -214,17 +271,20 @@ def _takes(node: Value | Expression, part: Value, allowed: Sequence[Type], colum
 
 
 def _common(node: Value | Expression, parts: Sequence[Value], types: Sequence[Type]) -> Type:
-    """The one type of several values; a whole-number constant beside numbers is read as a number."""
-    held = {kind for part, kind in zip(parts, types, strict=True) if not isinstance(part, Whole)}
-    if any(isinstance(part, Whole) for part in parts) and held != {Type.NUMBER}:
-        held.add(Type.WHOLE)
+    """The one type of several values; a whole number beside a number is read as one, a time beside a date as its day.
+
+    A constant time is not: a date beside it is its own first moment.
+    """
+    held = set(types)
+    if held == set(NUMERIC):
+        return Type.NUMBER
+    if held == set(CLOCK):
+        return Type.TIME if any(isinstance(part, Time) for part in parts) else Type.DATE
     if len(held) > 1:
         what = {CaseWhen: "branches", Cut: "value and the edges", Coalesce: "parts", Least: "parts", Greatest: "parts"}
         names = " and ".join(sorted(f"{kind.value}s" for kind in held))
-        hint = " Make it one with .cast('number')." if held == set(NUMERIC) else ""
         raise InvalidInput(
-            f"the {what.get(type(node), 'two sides')} of {written(node)} must have one type and are {names}; "
-            f"{NOTHING}.{hint}"
+            f"the {what.get(type(node), 'two sides')} of {written(node)} must have one type and are {names}; {NOTHING}."
         )
     return held.pop()
 
@@ -236,5 +296,8 @@ def _column(column: str, columns: Mapping[str, Type]) -> Type:
             f"{did_you_mean(column, columns)}"
         )
     if columns[column] is Type.OTHER:
-        raise Unsupported(f"column {column!r} has a type that is not supported; nothing was read.")
+        raise Unsupported(
+            f"column {column!r} has a type that is not supported; nothing was read. A time with a zone is, once the "
+            f"zone is declared: zones={{{column!r}: 'Europe/Berlin'}}."
+        )
     return columns[column]

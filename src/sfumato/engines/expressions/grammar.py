@@ -12,11 +12,23 @@ from dataclasses import dataclass
 from typing import ClassVar, NoReturn
 
 from sfumato.core.documents import canonical, encode
-from sfumato.engines.expressions.literals import LITERALS, Date, Literal, Number, Text, Truth, Whole
-from sfumato.engines.expressions.types import Operator, Part, Sign, Type
+from sfumato.engines.expressions.literals import (
+    LITERALS,
+    MOST_MICROSECONDS,
+    Date,
+    Literal,
+    Number,
+    Span,
+    Text,
+    Time,
+    Truth,
+    Whole,
+)
+from sfumato.engines.expressions.types import Operator, Part, Side, Sign, Type, Unit
 from sfumato.errors import InvalidInput
 
 __all__ = [
+    "CHARACTERS",
     "EXPRESSIONS",
     "Absolute",
     "AllOf",
@@ -24,12 +36,15 @@ __all__ = [
     "Arithmetic",
     "Branch",
     "CaseWhen",
+    "Cased",
     "Cast",
     "Coalesce",
     "Compare",
+    "Concatenated",
     "Cut",
     "DatePart",
     "DaysBetween",
+    "Ending",
     "Expression",
     "Floor",
     "Greatest",
@@ -37,10 +52,19 @@ __all__ = [
     "Length",
     "Missing",
     "Named",
+    "Nearest",
     "Negative",
     "Not",
     "OneOf",
+    "Replaced",
+    "Rounded",
+    "Seconds",
+    "Shifted",
+    "Slice",
     "StartsWith",
+    "Trimmed",
+    "Truncated",
+    "UnitsBetween",
     "Value",
     "ValueCompare",
     "ValueMissing",
@@ -52,6 +76,11 @@ __all__ = [
 ]
 
 DEEPEST, MOST = 50, 10_000
+CHARACTERS = 10_000
+"""Of a text that is joined with others or has parts replaced; what is beyond is left out, so that none grows large."""
+LONGEST = 100
+MOST_MONTHS = 120_000
+MOST_DIGITS = 15
 
 
 def form(node: object) -> str:
@@ -183,7 +212,7 @@ class CaseWhen(_Valued):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cast(_Valued):
-    """A value as another type: whole number to number, and number (by floor), truth value or text to whole number."""
+    """A value as another type; what cannot be read as it is missing, and a number becomes whole by its floor."""
 
     KIND: ClassVar[str] = "value.cast"
     VERSION: ClassVar[int] = 1
@@ -193,7 +222,7 @@ class Cast(_Valued):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatePart(_Valued):
-    """The year, quarter, month, day or weekday of a date, as a whole number."""
+    """A part of a date or time, such as its year, weekday or hour, as a whole number."""
 
     KIND: ClassVar[str] = "value.date_part"
     VERSION: ClassVar[int] = 1
@@ -203,7 +232,7 @@ class DatePart(_Valued):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DaysBetween(_Valued):
-    """How many days a date lies after another, as a whole number; negative where it lies before."""
+    """How many days a date lies after another, as a whole number; negative where it lies before. Times are days."""
 
     KIND: ClassVar[str] = "value.days_between"
     VERSION: ClassVar[int] = 1
@@ -216,6 +245,162 @@ class Length(_Valued):
     """How many Unicode characters (code points) a text has."""
 
     KIND: ClassVar[str] = "value.length"
+    VERSION: ClassVar[int] = 1
+    part: "Value"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truncated(_Valued):
+    """The first day of the year, quarter, month or week of a date or time, or its day; or a time's hour or minute."""
+
+    KIND: ClassVar[str] = "value.truncated"
+    VERSION: ClassVar[int] = 1
+    to: Unit
+    part: "Value"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitsBetween(_Valued):
+    """How many beginnings of a unit lie between two times, as a whole number; of years, how far they are apart."""
+
+    KIND: ClassVar[str] = "value.units_between"
+    VERSION: ClassVar[int] = 1
+    unit: Unit
+    start: "Value"
+    end: "Value"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seconds(_Valued):
+    """A length of time in seconds, or how many seconds a date or time lies after the beginning of 1970, as a number."""
+
+    KIND: ClassVar[str] = "value.seconds"
+    VERSION: ClassVar[int] = 1
+    part: "Value"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shifted(_Valued):
+    """A date or time, moved by months and then by microseconds; missing outside the years 1 to 9999.
+
+    Where a month is too short, its last day is taken. A length of time is moved by microseconds alone.
+    """
+
+    KIND: ClassVar[str] = "value.shifted"
+    VERSION: ClassVar[int] = 1
+    part: "Value"
+    months: int
+    microseconds: int
+
+    def __post_init__(self) -> None:
+        if abs(self.months) > MOST_MONTHS or abs(self.microseconds) > MOST_MICROSECONDS:
+            raise InvalidInput("a length of time is beyond ten thousand years; nothing was done.")
+        _modest(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cased(_Valued):
+    """A text in small or in capital letters: Latin, Greek and Cyrillic letters that have exactly one other form."""
+
+    KIND: ClassVar[str] = "value.cased"
+    VERSION: ClassVar[int] = 1
+    part: "Value"
+    capital: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trimmed(_Valued):
+    """A text without the spaces at its ends; other white space stays."""
+
+    KIND: ClassVar[str] = "value.trimmed"
+    VERSION: ClassVar[int] = 1
+    part: "Value"
+    side: Side
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice(_Valued):
+    """The characters of a text from a place on, which is 1 for the first: all of them, or a number of them."""
+
+    KIND: ClassVar[str] = "value.slice"
+    VERSION: ClassVar[int] = 1
+    part: "Value"
+    start: int
+    length: int | None
+
+    def __post_init__(self) -> None:
+        _place(self.start, 1, "the place of a first character")
+        if self.length is not None:
+            _place(self.length, 0, "a number of characters")
+        _modest(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending(_Valued):
+    """The last characters of a text."""
+
+    KIND: ClassVar[str] = "value.ending"
+    VERSION: ClassVar[int] = 1
+    part: "Value"
+    length: int
+
+    def __post_init__(self) -> None:
+        _place(self.length, 0, "a number of characters")
+        _modest(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replaced(_Valued):
+    """The first 10,000 characters of a text, with one text in the place of another, from left to right."""
+
+    KIND: ClassVar[str] = "value.replaced"
+    VERSION: ClassVar[int] = 1
+    part: "Value"
+    old: str
+    new: str
+
+    def __post_init__(self) -> None:
+        Text(self.old), Text(self.new)
+        if not 1 <= len(self.old) <= LONGEST or len(self.new) > LONGEST:
+            raise InvalidInput(
+                f"a text of 1 to {LONGEST} characters is replaced, by one of at most {LONGEST}; nothing was done."
+            )
+        _modest(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Concatenated(_Valued):
+    """Texts one after the other, of each its first 10,000 characters; missing where one is."""
+
+    KIND: ClassVar[str] = "value.concatenated"
+    VERSION: ClassVar[int] = 1
+    parts: tuple["Value", ...]
+
+    def __post_init__(self) -> None:
+        _some(self.parts, "the joined text")
+        _modest(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rounded(_Valued):
+    """A number to so many digits after the point, halves away from 0; a whole number is itself."""
+
+    KIND: ClassVar[str] = "value.rounded"
+    VERSION: ClassVar[int] = 1
+    part: "Value"
+    digits: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.digits <= MOST_DIGITS:
+            raise InvalidInput(f"a number is rounded to 0 to {MOST_DIGITS} digits after the point; nothing was done.")
+        _modest(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nearest(_Valued):
+    """A value as a whole number: of a number the nearest, a half to the even one; what else, as a cast does it."""
+
+    KIND: ClassVar[str] = "value.nearest"
     VERSION: ClassVar[int] = 1
     part: "Value"
 
@@ -263,10 +448,14 @@ class _Predicate:
         _modest(self)
 
     def __and__(self, other: object) -> "Expression":
+        if hasattr(other, "node"):  # a column of truth values, which knows what to do
+            return NotImplemented
         parts = _flat(AllOf, self, other)
         return AllOf(parts=parts) if len(parts) > 1 else parts[0]
 
     def __or__(self, other: object) -> "Expression":
+        if hasattr(other, "node"):
+            return NotImplemented
         parts = _flat(AnyOf, self, other)
         return AnyOf(parts=parts) if len(parts) > 1 else parts[0]
 
@@ -415,6 +604,8 @@ Value = (
     | Number
     | Truth
     | Date
+    | Time
+    | Span
     | Arithmetic
     | Negative
     | Absolute
@@ -428,12 +619,25 @@ Value = (
     | DaysBetween
     | Length
     | Cut
+    | Truncated
+    | UnitsBetween
+    | Seconds
+    | Shifted
+    | Cased
+    | Trimmed
+    | Slice
+    | Ending
+    | Replaced
+    | Concatenated
+    | Rounded
+    | Nearest
 )
 Expression = Compare | OneOf | Missing | ValueCompare | ValueOneOf | ValueMissing | StartsWith | Not | AllOf | AnyOf
 EXPRESSIONS = (
     *(Compare, OneOf, Missing, ValueCompare, ValueOneOf, ValueMissing, StartsWith, Not, AllOf, AnyOf),
     *(Named, Arithmetic, Negative, Absolute, Floor, Least, Greatest, Coalesce, CaseWhen, Branch),
-    *(Cast, DatePart, DaysBetween, Length, Cut),
+    *(Cast, DatePart, DaysBetween, Length, Cut, Truncated, UnitsBetween, Seconds, Shifted),
+    *(Cased, Trimmed, Slice, Ending, Replaced, Concatenated, Rounded, Nearest),
     *LITERALS,
 )
 
@@ -443,16 +647,16 @@ def inside(node: Value | Expression) -> Iterable[Value | Expression]:
     match node:
         case Arithmetic() | ValueCompare():
             return (node.left, node.right)
-        case DaysBetween():
+        case DaysBetween() | UnitsBetween():
             return (node.start, node.end)
-        case Least() | Greatest() | Coalesce() | AllOf() | AnyOf():
+        case Least() | Greatest() | Coalesce() | Concatenated() | AllOf() | AnyOf():
             return node.parts
         case CaseWhen():
             parts = [part for branch in node.branches for part in (branch.when, branch.then)]
             return parts if node.otherwise is None else [*parts, node.otherwise]
         case Compare() | OneOf() | Missing():
             return (Named(column=node.column),)
-        case Named() | Text() | Whole() | Number() | Truth() | Date():
+        case Named() | Text() | Whole() | Number() | Truth() | Date() | Time() | Span():
             return ()
     return (node.part,)
 
@@ -477,7 +681,9 @@ def _measured(node: object, known: dict[int, tuple[int, int]]) -> tuple[int, int
     """Depth and number of nodes; each shared part is looked at once, so that sharing cannot make this slow."""
     if id(node) not in known:
         match node:
-            case Text() | Whole() | Number() | Truth() | Date() | Named() | Compare() | OneOf() | Missing():
+            case Text() | Whole() | Number() | Truth() | Date() | Time() | Span() | Named():
+                known[id(node)] = 1, 1
+            case Compare() | OneOf() | Missing():
                 known[id(node)] = 1, 1
             case _:
                 parts = [_measured(part, known) for part in inside(node)]  # type: ignore[arg-type]  # what is left has parts
@@ -490,14 +696,22 @@ def _some(parts: tuple[object, ...], what: str) -> None:
         raise InvalidInput(f"{what} of no values is not a question; nothing was done.")
 
 
+def _place(value: int, least: int, what: str) -> None:
+    if not least <= value < 2**31:
+        raise InvalidInput(f"{what} is a whole number from {least} on; nothing was done.")
+
+
 def _check_edges(edges: tuple[Literal, ...]) -> None:
     if not edges:
         raise InvalidInput("a cut without edges makes no bins; nothing was done. Give them in ascending order.")
     kinds = {type(edge) for edge in edges}
-    if len(kinds) > 1 or not kinds <= {Whole, Number, Date}:
-        raise InvalidInput("edges must be all whole numbers, all numbers or all dates; nothing was done.")
+    if len(kinds) > 1 or not kinds <= {Whole, Number, Date, Time}:
+        raise InvalidInput("edges must be all whole numbers, all numbers, all dates or all times; nothing was done.")
     # Numbers are used as the nearest doubles: two edges that differ less than those would make an empty bin.
-    places = [float(edge.value) if isinstance(edge, Number) else edge.value for edge in edges]
+    places = [
+        float(edge.value) if isinstance(edge, Number) else edge.microseconds if isinstance(edge, Time) else edge.value
+        for edge in edges
+    ]
     if any(not low < high for low, high in itertools.pairwise(places)):  # type: ignore[operator]  # all edges are of one kind
         raise InvalidInput("edges must ascend, each above the one before; nothing was done.")
 

@@ -1,4 +1,4 @@
-"""Constants: text, whole numbers, numbers, truth values, dates."""
+"""Constants: text, whole numbers, numbers, truth values, dates, times and lengths of time."""
 
 import datetime
 from dataclasses import dataclass
@@ -8,7 +8,26 @@ from typing import ClassVar
 from sfumato.core.exact import rational
 from sfumato.errors import InvalidInput, Unsupported
 
-__all__ = ["LITERALS", "Date", "Literal", "Number", "Text", "Truth", "Whole", "literal"]
+__all__ = [
+    "DAY",
+    "LITERALS",
+    "MOST_MICROSECONDS",
+    "Date",
+    "Literal",
+    "Number",
+    "Span",
+    "Text",
+    "Time",
+    "Truth",
+    "Whole",
+    "literal",
+    "microseconds",
+]
+
+DAY = 86_400_000_000
+"""Microseconds in a day."""
+MOST_MICROSECONDS = 3_652_059 * DAY
+"""In the years 1 to 9999."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +100,59 @@ class Date:
         return datetime.date.fromisoformat(self.value)
 
 
-Literal = Text | Whole | Number | Truth | Date
-LITERALS = (Text, Whole, Number, Truth, Date)
+@dataclass(frozen=True, slots=True)
+class Time:
+    """A moment of the years 1 to 9999 on the clock, without a zone, written ``2026-11-30T13:05:00``."""
+
+    KIND: ClassVar[str] = "literal.time"
+    VERSION: ClassVar[int] = 1
+    value: str
+
+    def __post_init__(self) -> None:
+        try:
+            moment = datetime.datetime.fromisoformat(self.value)
+        except ValueError:
+            moment = None
+        if moment is None or moment.tzinfo is not None or moment.isoformat() != self.value:
+            raise InvalidInput("a time constant must be of the years 1 to 9999, written YYYY-MM-DDTHH:MM:SS.")
+
+    @property
+    def moment(self) -> datetime.datetime:
+        """The moment itself."""
+        return datetime.datetime.fromisoformat(self.value)
+
+    @property
+    def microseconds(self) -> int:
+        """Since the first moment of the year 1."""
+        return microseconds(self.moment)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A length of time in microseconds; negative ones go back."""
+
+    KIND: ClassVar[str] = "literal.span"
+    VERSION: ClassVar[int] = 1
+    value: int
+
+    def __post_init__(self) -> None:
+        if abs(self.value) > MOST_MICROSECONDS:
+            raise InvalidInput("a length of time is beyond ten thousand years; nothing was done.")
+
+
+Literal = Text | Whole | Number | Truth | Date | Time | Span
+LITERALS = (Text, Whole, Number, Truth, Date, Time, Span)
+
+
+def microseconds(moment: datetime.date) -> int:
+    """Microseconds from the first moment of the year 1 to a time, or to the beginning of a day.
+
+    >>> microseconds(datetime.date(1, 1, 2)), microseconds(datetime.datetime(1, 1, 1, 0, 0, 1))
+    (86400000000, 1000000)
+    """
+    if not isinstance(moment, datetime.datetime):
+        return (moment.toordinal() - 1) * DAY
+    return (moment - datetime.datetime.min) // datetime.timedelta(microseconds=1)
 
 
 def literal(value: object) -> Literal:
@@ -102,7 +172,11 @@ def literal(value: object) -> Literal:
             return Number(rational(value, "constant"))
         case datetime.date() if not isinstance(value, datetime.datetime):
             return Date(value.isoformat())
+        case datetime.datetime() if value.tzinfo is None:
+            return Time(value.isoformat())
+        case datetime.timedelta():
+            return Span(value // datetime.timedelta(microseconds=1))
     raise Unsupported(
         f"a constant of type {type(value).__name__} is not supported; nothing was done. "
-        "Instead: give text, a number, true or false, or a date (datetime.date)."
+        "Instead: give text, a number, true or false, a date, a time without a zone, or a timedelta (of datetime)."
     )

@@ -21,9 +21,15 @@ from sfumato.engines.expressions.grammar import (
     Floor,
     Missing,
     Named,
+    Nearest,
     Not,
     OneOf,
+    Rounded,
+    Seconds,
+    Shifted,
     StartsWith,
+    Truncated,
+    UnitsBetween,
     Value,
     ValueCompare,
     ValueMissing,
@@ -36,7 +42,19 @@ __all__ = ["DEEPEST", "LARGEST", "depth_of", "size_of"]
 
 LARGEST = 2_000  # on Spark, the slowest, that is half a minute of planning at most
 DEEPEST = 500
-DEPTHS: dict[type, int] = {Floor: 30, Cast: 20, DatePart: 12, DaysBetween: 16, Not: 4}
+DEPTHS: dict[type, int] = {
+    Floor: 30,
+    Cast: 20,
+    DatePart: 20,
+    DaysBetween: 20,
+    Not: 4,
+    Nearest: 40,
+    Rounded: 60,
+    Truncated: 30,
+    UnitsBetween: 30,
+    Shifted: 60,
+    Seconds: 20,
+}
 PRODUCT, TOTAL, STEP = 36, 24, 6
 
 
@@ -70,6 +88,8 @@ def _depth(node: Value | Expression, *, within: bool) -> int:
             return inner + STEP + (0 if within else TOTAL)
         case Arithmetic():
             return inner + PRODUCT
+        case Cast() if node.to in (Type.DATE, Type.TIME):
+            return inner + 30
         case AllOf() | AnyOf():
             return inner + 6 * len(node.parts).bit_length()
     return inner + (DEPTHS.get(type(node), 10) if inside(node) else 0)
@@ -106,8 +126,20 @@ def _value(node: Value) -> tuple[int, int]:
             return what + 6, gone + by
         case Floor():
             return 3 * what + 6, gone
-        case Cast() if node.to is Type.WHOLE:  # of a text, which is the longest
+        case Cast() if node.to in (Type.WHOLE, Type.NUMBER):  # of a text, which is the longest
             return 3 * what + 5, gone + 2 * what + 4
+        case Cast() if node.to in (Type.DATE, Type.TIME):  # of a text too
+            return 3 * what + 12, gone + 2 * what + 8
+        case Nearest():
+            return 8 * what + 10, gone + 2 * what + 4
+        case Rounded():
+            return 3 * what + 20, gone
+        case Truncated() | UnitsBetween():
+            return 2 * what + 8, gone
+        case DatePart() | DaysBetween() | Seconds():
+            return what + 6, gone
+        case Shifted():
+            return 3 * what + 12, gone + 3 * what + 12
         case Coalesce():
             return what + gone, 0 if any(not size for _, size in parts) else gone
         case CaseWhen():

@@ -5,6 +5,7 @@ a question has: ``a + b`` is ``b + a``, ``a > b`` is ``b < a``, a comparison of 
 one. Nothing is looked up and nothing is read.
 """
 
+import datetime
 import itertools
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -14,13 +15,16 @@ from sfumato.engines.expressions.grammar import (
     Absolute,
     Arithmetic,
     Branch,
+    Cased,
     CaseWhen,
     Cast,
     Coalesce,
     Compare,
+    Concatenated,
     Cut,
     DatePart,
     DaysBetween,
+    Ending,
     Expression,
     Floor,
     Greatest,
@@ -28,23 +32,41 @@ from sfumato.engines.expressions.grammar import (
     Length,
     Missing,
     Named,
+    Nearest,
     Negative,
     OneOf,
+    Replaced,
+    Rounded,
+    Seconds,
+    Shifted,
+    Slice,
     StartsWith,
+    Trimmed,
+    Truncated,
+    UnitsBetween,
     Value,
     ValueCompare,
     ValueMissing,
     ValueOneOf,
     form,
 )
-from sfumato.engines.expressions.literals import Date, Literal, Number, Text, Truth, Whole, literal
-from sfumato.engines.expressions.types import Operator, Part, Sign, Type
+from sfumato.engines.expressions.literals import Literal, Number, Span, Whole, literal
+from sfumato.engines.expressions.types import Operator, Part, Side, Sign, Type, Unit
 from sfumato.engines.expressions.writing import constant, written
 from sfumato.errors import InvalidInput, Unsupported
 
-__all__ = ["Column", "Term", "coalesce", "col", "greatest", "least", "term", "when"]
+__all__ = ["Column", "Term", "coalesce", "col", "condition_of", "greatest", "least", "term", "when"]
 
-TYPES = {"whole": Type.WHOLE, "number": Type.NUMBER}
+TYPES = {
+    "whole": Type.WHOLE,
+    "number": Type.NUMBER,
+    "text": Type.TEXT,
+    "date": Type.DATE,
+    "time": Type.TIME,
+}
+UNITS = {unit.value: unit for unit in Unit}
+CUT_TO = (Unit.YEAR, Unit.QUARTER, Unit.MONTH, Unit.WEEK, Unit.DAY, Unit.HOUR, Unit.MINUTE)
+SIDES = {side.value: side for side in Side}
 TURNED = {
     Operator.EQUAL: Operator.EQUAL,
     Operator.UNEQUAL: Operator.UNEQUAL,
@@ -150,6 +172,20 @@ class Term:
         """The largest integer that is not above the number."""
         return Term(Floor(part=self.node))
 
+    def ceil(self) -> "Term":
+        """The least integer that is not below the number."""
+        return -(-self).floor()
+
+    def round(self, digits: int = 0) -> "Term":
+        """The number to so many digits after the point; halves go away from 0."""
+        if isinstance(digits, bool) or not isinstance(digits, int):
+            raise InvalidInput("a number of digits is a whole number; nothing was done.")
+        return Term(Rounded(part=self.node, digits=digits))
+
+    def nearest(self) -> "Term":
+        """The nearest whole number, of two the even one; texts and truth values become whole as a cast makes them."""
+        return Term(Nearest(part=self.node))
+
     def clip(self, low: object, high: object) -> "Term":
         """The value, or ``low`` where it is below, or ``high`` where it is above."""
         return greatest(low, least(self, high))
@@ -176,11 +212,14 @@ class Term:
         return coalesce(self, value)
 
     def cast(self, to: str) -> "Term":
-        """The value as a ``"whole"`` number or a ``"number"``; what cannot be read so is missing."""
+        """The value as a ``"whole"`` number, a ``"number"``, a ``"text"``, a ``"date"`` or a ``"time"``.
+
+        What cannot be read so is missing.
+        """
         if to not in TYPES:
             raise Unsupported(
-                f"{written(self.node)!r} cannot be cast to {to!r}: casts lead to 'whole' and 'number' only; "
-                "nothing was done."
+                f"{written(self.node)!r} cannot be cast to {to!r}: casts lead to 'whole', 'number', 'text', 'date' and "
+                "'time' only; nothing was done."
             )
         return Term(Cast(part=self.node, to=TYPES[to]))
 
@@ -230,13 +269,112 @@ class Term:
         """The weekday of a date: 1 for Monday to 7 for Sunday."""
         return Term(DatePart(of=Part.WEEKDAY, part=self.node))
 
+    def week(self) -> "Term":
+        """The week of a date by ISO 8601, 1 to 53."""
+        return Term(DatePart(of=Part.WEEK, part=self.node))
+
+    def hour(self) -> "Term":
+        """The hour of a time, 0 to 23."""
+        return Term(DatePart(of=Part.HOUR, part=self.node))
+
+    def minute(self) -> "Term":
+        """The minute of a time, 0 to 59."""
+        return Term(DatePart(of=Part.MINUTE, part=self.node))
+
+    def truncate(self, unit: str) -> "Term":
+        """The first day of the ``"year"``, ``"quarter"``, ``"month"`` or ``"week"``, the ``"day"``, the ``"hour"``."""
+        found = UNITS.get(unit)
+        if found not in CUT_TO:
+            known = ", ".join(repr(each.value) for each in CUT_TO)
+            raise Unsupported(f"times are cut to {known}, and not to {unit!r}; nothing was done.")
+        return Term(Truncated(to=found, part=self.node))
+
     def days_since(self, start: object) -> "Term":
         """How many days the date lies after ``start``; negative where it lies before."""
         return Term(DaysBetween(start=_node(start), end=self.node))
 
+    def since(self, start: object, unit: str) -> "Term":
+        """How many times a ``"year"``, ``"month"``, ``"week"``, ``"hour"`` … has begun since ``start``.
+
+        The year of a date less that of another, say, which is not how many whole years lie between them.
+        """
+        if unit not in UNITS:
+            raise Unsupported(
+                f"times are counted in {', '.join(map(repr, UNITS))}, and not in {unit!r}; nothing was done."
+            )
+        if unit == "day":
+            return self.days_since(start)
+        return Term(UnitsBetween(unit=UNITS[unit], start=_node(start), end=self.node))
+
+    def seconds(self) -> "Term":
+        """A difference of times in seconds; of a date or time, the seconds since the beginning of 1970."""
+        return Term(Seconds(part=self.node))
+
+    def shift(self, *, months: int = 0, days: int = 0, seconds: int = 0) -> "Term":
+        """The time so much later; where a month is too short, its last day is taken."""
+        if any(isinstance(each, bool) or not isinstance(each, int) for each in (months, days, seconds)):
+            raise InvalidInput("a time is moved by whole numbers of months, days and seconds; nothing was done.")
+        length = datetime.timedelta(days=days, seconds=seconds) // datetime.timedelta(microseconds=1)
+        return Term(Shifted(part=self.node, months=months, microseconds=length))
+
+    def lower(self) -> "Term":
+        """A text in small letters: Latin, Greek and Cyrillic ones."""
+        return Term(Cased(part=self.node, capital=False))
+
+    def upper(self) -> "Term":
+        """A text in capital letters: Latin, Greek and Cyrillic ones."""
+        return Term(Cased(part=self.node, capital=True))
+
+    def strip(self, side: str = "both") -> "Term":
+        """A text without the spaces at both ends, or at its ``"start"`` or ``"end"``."""
+        if side not in SIDES:
+            raise InvalidInput("the ends of a text are 'both', 'start' and 'end'; nothing was done.")
+        return Term(Trimmed(part=self.node, side=SIDES[side]))
+
+    def substring(self, start: int, length: int | None = None) -> "Term":
+        """The characters of a text from a place on, 1 for the first; ``length`` of them, or all."""
+        _whole(start, length)
+        return Term(Slice(part=self.node, start=start, length=length))
+
+    def left(self, length: int) -> "Term":
+        """The first characters of a text."""
+        return self.substring(1, length)
+
+    def right(self, length: int) -> "Term":
+        """The last characters of a text."""
+        _whole(length)
+        return Term(Ending(part=self.node, length=length))
+
+    def replace(self, old: str, new: str) -> "Term":
+        """A text with ``new`` wherever it has ``old``."""
+        if not isinstance(old, str) or not isinstance(new, str):
+            raise InvalidInput("a text is replaced by a text; nothing was done.")
+        return Term(Replaced(part=self.node, old=old, new=new))
+
+    def concat(self, *others: object) -> "Term":
+        """The text with others after it."""
+        nodes = [self.node, *map(_node, others)]
+        parts = tuple(part for node in nodes for part in (node.parts if isinstance(node, Concatenated) else (node,)))
+        return Term(Concatenated(parts=parts))
+
     def length(self) -> "Term":
         """How many Unicode characters (code points) a text has."""
         return Term(Length(part=self.node))
+
+    # ------------------------------------------------------------------------------- truth values as conditions
+
+    def __and__(self, other: object) -> Expression:
+        return condition_of(self) & condition_of(other)
+
+    __rand__ = __and__
+
+    def __or__(self, other: object) -> Expression:
+        return condition_of(self) | condition_of(other)
+
+    __ror__ = __or__
+
+    def __invert__(self) -> Expression:
+        return ~condition_of(self)
 
     # ---------------------------------------------------------------------------------------------------- refusals
 
@@ -244,14 +382,6 @@ class Term:
         raise InvalidInput(
             f"{written(self.node)!r} has no truth value: compare it, e.g. sf.col({written(self.node)!r}) == 'x'."
         )
-
-    def __and__(self, other: object) -> NoReturn:
-        raise InvalidInput(f"{written(self.node)!r} is not a predicate; compare it first, e.g. with == or >=.")
-
-    __rand__ = __or__ = __ror__ = __and__
-
-    def __invert__(self) -> NoReturn:
-        raise InvalidInput(f"{written(self.node)!r} is not a predicate; compare it first, e.g. with == or >=.")
 
     def __repr__(self) -> str:
         return f"<{written(self.node)}>"
@@ -298,6 +428,7 @@ class _Condition:
     __slots__ = ("before", "condition")
 
     def __init__(self, condition: object, before: tuple[Branch, ...] = ()) -> None:
+        condition = condition_of(condition)
         if not isinstance(condition, Expression):
             raise InvalidInput(
                 f"when(...) takes a predicate such as sf.col('age') >= 65 and was given {type(condition).__name__}; "
@@ -341,6 +472,15 @@ def when(condition: object) -> _Condition:
     return _Condition(condition)
 
 
+def condition_of(value: object) -> Expression:
+    """A condition as it is; of a column of truth values, or a value that is one, whether it is true.
+
+    >>> condition_of(col("died")) == (col("died") == True)
+    True
+    """
+    return value == True if isinstance(value, Term) else value  # type: ignore[return-value]  # noqa: E712 - a condition
+
+
 def coalesce(*values: object) -> Term:
     """The first of several values that is not missing.
 
@@ -355,7 +495,7 @@ def coalesce(*values: object) -> Term:
     kept: list[Value] = []
     for part in parts.values():
         kept.append(part)
-        if isinstance(part, Text | Whole | Number | Truth | Date):  # never missing: nothing after it is looked at
+        if isinstance(part, Literal):  # never missing: nothing after it is looked at
             break
     return Term(kept[0] if len(kept) == 1 else Coalesce(parts=tuple(kept)))
 
@@ -396,14 +536,18 @@ def _extreme(kind: type[Least] | type[Greatest], values: tuple[object, ...]) -> 
 
 
 def _arithmetic(sign: Sign, left: Value, right: Value) -> Term:
+    if isinstance(left, Span) and sign is Sign.PLUS:
+        left, right = right, left
+    if isinstance(right, Span) and sign in (Sign.PLUS, Sign.MINUS):
+        length = right.value if sign is Sign.PLUS else -right.value
+        return Term(Shifted(part=left, months=0, microseconds=length))
     if sign in (Sign.PLUS, Sign.TIMES) and form(right) < form(left):
         left, right = right, left
     return Term(Arithmetic(sign=sign, left=left, right=right))
 
 
 def _compare(left: Value, operator: Operator, right: Value) -> Expression:
-    constant_left = isinstance(left, Text | Whole | Number | Truth | Date)
-    constant_right = isinstance(right, Text | Whole | Number | Truth | Date)
+    constant_left, constant_right = isinstance(left, Literal), isinstance(right, Literal)
     if constant_left and not constant_right:
         left, operator, right = right, TURNED[operator], left
         constant_left, constant_right = constant_right, constant_left
@@ -415,6 +559,11 @@ def _compare(left: Value, operator: Operator, right: Value) -> Expression:
     if operator in (Operator.ABOVE, Operator.AT_LEAST) or (symmetric and form(right) < form(left)):
         left, operator, right = right, TURNED[operator], left
     return ValueCompare(left=left, operator=operator, right=right)
+
+
+def _whole(*values: int | None) -> None:
+    if any(isinstance(value, bool) or not isinstance(value, int | None) for value in values):
+        raise InvalidInput("places and numbers of characters are whole numbers; nothing was done.")
 
 
 def _listed(values: object, what: str) -> list[object]:

@@ -7,13 +7,16 @@ from sfumato.engines.expressions.grammar import (
     AllOf,
     AnyOf,
     Arithmetic,
+    Cased,
     CaseWhen,
     Cast,
     Coalesce,
     Compare,
+    Concatenated,
     Cut,
     DatePart,
     DaysBetween,
+    Ending,
     Expression,
     Floor,
     Greatest,
@@ -21,20 +24,29 @@ from sfumato.engines.expressions.grammar import (
     Length,
     Missing,
     Named,
+    Nearest,
     Negative,
     Not,
     OneOf,
+    Replaced,
+    Rounded,
+    Seconds,
+    Shifted,
+    Slice,
     StartsWith,
+    Trimmed,
+    Truncated,
+    UnitsBetween,
     Value,
     ValueCompare,
     ValueMissing,
     ValueOneOf,
     write_with,
 )
-from sfumato.engines.expressions.literals import Date, Literal, Number, Text, Truth, Whole
-from sfumato.engines.expressions.types import Type
+from sfumato.engines.expressions.literals import DAY, Date, Literal, Number, Span, Text, Time, Truth, Whole
+from sfumato.engines.expressions.types import Side, Type
 
-__all__ = ["constant", "shown", "written"]
+__all__ = ["constant", "length", "shown", "written"]
 
 SHORT = {Type.WHOLE: "whole", Type.NUMBER: "number"}
 
@@ -53,7 +65,22 @@ def constant(value: Literal) -> str:
             return "true" if value.value else "false"
         case Number():
             return shown(value.value)
+        case Time():
+            return value.value.replace("T", " ")
+        case Span():
+            return length(value.value)
     return str(value.value)
+
+
+def length(microseconds: int) -> str:
+    """A length of time in days or in seconds.
+
+    >>> length(2 * DAY), length(-1_500_000)
+    ('2 days', '-1.5 seconds')
+    """
+    if microseconds % DAY == 0:
+        return f"{microseconds // DAY} days"
+    return f"{shown(Fraction(microseconds, 10**6))} seconds"
 
 
 def shown(value: Fraction) -> str:
@@ -79,15 +106,15 @@ def written(node: Value | Expression) -> str:
     match node:
         case Named():
             return node.column
-        case Text() | Whole() | Number() | Truth() | Date():
+        case Text() | Whole() | Number() | Truth() | Date() | Time() | Span():
             return constant(node)
         case Arithmetic():
             return f"{_closed(node.left)} {node.sign.value} {_closed(node.right)}"
         case Negative():
             return f"-{_closed(node.part)}"
-        case Absolute() | Floor() | Length():
+        case Absolute() | Floor() | Length() | Seconds() | Nearest():
             return f"{node.KIND.removeprefix('value.')}({written(node.part)})"
-        case Least() | Greatest() | Coalesce():
+        case Least() | Greatest() | Coalesce() | Concatenated():
             return f"{node.KIND.removeprefix('value.')}({', '.join(map(written, node.parts))})"
         case CaseWhen():
             cases = [f"when {written(branch.when)} then {written(branch.then)}" for branch in node.branches]
@@ -99,6 +126,27 @@ def written(node: Value | Expression) -> str:
             return f"{node.of.value}({written(node.part)})"
         case DaysBetween():
             return f"days_between({written(node.start)}, {written(node.end)})"
+        case Truncated():
+            return f"{node.to.value}_of({written(node.part)})"
+        case UnitsBetween():
+            return f"{node.unit.value}s_between({written(node.start)}, {written(node.end)})"
+        case Shifted():
+            months = f"{node.months} months" if node.months else ""
+            rest = length(node.microseconds) if node.microseconds or not months else ""
+            return f"shifted({written(node.part)}, {' and '.join(each for each in (months, rest) if each)})"
+        case Cased():
+            return f"{'upper' if node.capital else 'lower'}({written(node.part)})"
+        case Trimmed():
+            return f"trimmed({written(node.part)}{'' if node.side is Side.BOTH else f', {node.side.value}'})"
+        case Slice():
+            many = "" if node.length is None else f", {node.length}"
+            return f"substring({written(node.part)}, {node.start}{many})"
+        case Ending():
+            return f"right({written(node.part)}, {node.length})"
+        case Replaced():
+            return f"replaced({written(node.part)}, {constant(Text(node.old))}, {constant(Text(node.new))})"
+        case Rounded():
+            return f"rounded({written(node.part)}, {node.digits})"
         case Cut():
             return f"cut({written(node.part)}, {', '.join(map(constant, node.edges))})"
         case Compare():

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from sfumato.engines.dialect import Dialect
+from sfumato.engines.dialect import Dialect, builtin
 from sfumato.engines.expressions import Type
 from sfumato.engines.operands import DTYPES, kind_of
 from sfumato.errors import InvalidInput
@@ -22,11 +23,23 @@ def type_of(dtype: dt.DataType) -> Type:
     return Type.TEXT if dtype.is_uuid() else kind_of(dtype)
 
 
-def settled(held: Mapping[str, dt.DataType], declared: Mapping[str, Type] | None, label: str) -> dict[str, Type]:
+def settled(
+    held: Mapping[str, dt.DataType],
+    declared: Mapping[str, Type] | None,
+    label: str,
+    zones: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, Type]:
     """The columns of the table: those that the data has, or those declared, each of which the data must be able to be.
 
-    A whole number or a decimal may be declared a number.
+    A whole number may be declared a number, and a time a date. A time with a zone is one where its zone is declared.
     """
+    for name in zones:
+        if name not in held or not _has_zone(held[name]) or (declared or {}).get(name, Type.TIME) is not Type.TIME:
+            raise InvalidInput(
+                f"a zone is declared for column {name!r}, which must be times with a zone in {label}, and declared as "
+                "times; nothing was read and nothing was spent. Leave the zone out."
+            )
+    held = {name: _clock(dtype) if name in zones else dtype for name, dtype in held.items()}
     if declared is None:
         return {name: type_of(dtype) for name, dtype in held.items()}
     for name, wanted in declared.items():
@@ -43,9 +56,20 @@ def settled(held: Mapping[str, dt.DataType], declared: Mapping[str, Type] | None
     return dict(declared)
 
 
+def _has_zone(dtype: dt.DataType) -> bool:
+    return bool(dtype.is_timestamp() and dtype.timezone is not None)
+
+
+def _clock(dtype: dt.DataType) -> dt.DataType:
+    """The same without its zone."""
+    import ibis
+
+    return ibis.dtype(DTYPES[Type.TIME]) if dtype.is_timestamp() else dtype
+
+
 def _other_reading(dtype: dt.DataType) -> Type | None:
     """What else a column may be declared as, because each of its values has one value of that type."""
-    return Type.NUMBER if dtype.is_decimal() or type_of(dtype) is Type.WHOLE else None
+    return {Type.WHOLE: Type.NUMBER, Type.TIME: Type.DATE}.get(type_of(dtype))
 
 
 def _described(dtype: dt.DataType) -> str:
@@ -58,9 +82,18 @@ def projected(table: ir.Table, types: Mapping[str, Type]) -> ir.Table:
     columns = {}
     for name, kind in types.items():
         column, dtype = table[name], table[name].type()
-        cast = kind is not type_of(dtype) or dtype.is_uuid() or dtype.is_timestamp()
-        columns[name] = column.cast(DTYPES[kind]) if cast and kind is not Type.OTHER else column
+        cast = kind is not type_of(dtype) or dtype.is_uuid()
+        if kind is Type.TIME:  # what a wider type holds beyond the calendar is missing
+            columns[name] = _utc(column) if _has_zone(dtype) else column.try_cast(DTYPES[kind])
+        else:
+            columns[name] = column.cast(DTYPES[kind]) if cast and kind is not Type.OTHER else column
     return table.select(**columns)
+
+
+def _utc(column: ir.Value) -> ir.Value:
+    """On the clock of UTC, whatever zone the connection has; of the embedded engine."""
+    since = builtin("epoch_us", ("timestamp('UTC')",), "int64")(column)
+    return builtin("make_timestamp", ("int64",), "timestamp(6)")(since)
 
 
 def projection(types: Mapping[str, Type], held: Mapping[str, dt.DataType], relation: str, dialect: Dialect) -> str:

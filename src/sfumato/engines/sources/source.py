@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from sfumato.core.interrupts import attempt
 from sfumato.core.stored import Stored, moment
+from sfumato.engines.dialects import dialect_of
 from sfumato.engines.expressions import Type
 from sfumato.engines.sources.columns import settled
 from sfumato.engines.sources.origin import Origin
 from sfumato.engines.sources.origins import origin_of
+from sfumato.engines.zones import check_zone, on_the_wall
 from sfumato.errors import EngineFailed, SfumatoError, Unsupported
 
 if TYPE_CHECKING:
@@ -46,7 +48,8 @@ class Source:
     data itself says, and a CSV file, which says nothing, is refused. What runs a query when it is read (a view, a lazy
     frame, an expression) must be seen to take stored rows one by one; one that is ``derived`` is vouched for by the
     steward: each of its rows depends on the rows of one protected unit only. ``unit`` names the columns that tell units
-    apart: each must be the stored column of that name, which no step has computed or renamed.
+    apart: each must be the stored column of that name, which no step has computed or renamed. ``zones`` names the zones
+    whose clocks columns of times with a zone are read by.
 
     Public: column names and types. Sensitive: every row, and how many there are. Guarantee: one opening sees one state
     of the data. A file that changed since it was first opened is refused, and so is a table whose columns changed: its
@@ -65,7 +68,9 @@ class Source:
         *,
         derived: bool = False,
         unit: Sequence[str] = (),
+        zones: Mapping[str, str] | None = None,
     ) -> None:
+        self._zones = {column: check_zone(column, zone) for column, zone in (zones or {}).items()}
         self._declared = None if columns is None else dict(columns)
         self._origin = origin_of(data, self._declared, derived=derived, unit=tuple(unit))
         self.derived = derived
@@ -111,7 +116,14 @@ class Source:
 
     def _table(self, engine: BaseBackend, stack: ExitStack) -> ir.Table:
         before = self._origin.state()
-        return self._origin.table(engine, lambda held: self._settle(held, before), stack)
+        table = self._origin.table(engine, lambda held: self._settle(held, before), stack)
+        dialect = dialect_of(table) if self._zones else None
+        local = {
+            column: on_the_wall(table[column], zone, dialect)
+            for column, zone in self._zones.items()
+            if dialect is not None and zone != "UTC" and column in table.columns
+        }
+        return table.mutate(**local) if local else table
 
     def _or_failed(self, step: Callable[[], Made]) -> Made:
         """Take a step of the engine. Its own words may quote data: raised outside, the error does not carry them."""
@@ -137,7 +149,7 @@ class Source:
 
         ``before`` is the state before they were looked at: whatever changed meanwhile is noticed.
         """
-        types = settled(held, self._declared, self._origin.label)
+        types = settled(held, self._declared, self._origin.label, self._zones)
         if self._seen is None:
             self._seen = before, types
         self._unchanged()

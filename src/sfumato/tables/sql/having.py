@@ -20,9 +20,11 @@ from sfumato.engines.expressions import (
     Operator,
     StartsWith,
     Text,
+    Time,
     Truth,
     Whole,
     columns_of,
+    microseconds,
 )
 from sfumato.errors import InvalidInput
 from sfumato.tables.keys import Keys
@@ -38,7 +40,7 @@ COMPARED = {
     Operator.ABOVE: gt,
     Operator.AT_LEAST: ge,
 }
-Label = str | int | bool | Date
+Label = str | int | bool | Date | Time
 
 
 def kept(keys: Sequence[Keys], condition: Expression) -> tuple[Keys, ...]:
@@ -81,6 +83,10 @@ def _meets(value: Label, condition: Expression) -> bool:
     raise refused("a condition in HAVING that computes something")
 
 
+def _moment(value: Date | Time) -> int:
+    return microseconds(value.day) if isinstance(value, Date) else value.microseconds
+
+
 def _ordered(value: Label, constant: Literal) -> tuple[bytes | Fraction | bool | str, bytes | Fraction | bool | str]:
     """Both as something that compares as it does on the engine."""
     match value, constant:
@@ -92,4 +98,6 @@ def _ordered(value: Label, constant: Literal) -> tuple[bytes | Fraction | bool |
             return Fraction(value), Fraction(constant.value)
         case Date(), Date():
             return value.value, constant.value
+        case Date() | Time(), Date() | Time():
+            return Fraction(_moment(value)), Fraction(_moment(constant))
     raise InvalidInput("HAVING compares a key with a constant of another type; nothing was done.")

@@ -25,10 +25,11 @@ def joined(
     if select.args.get("joins") and (rows.names or rows.closed):
         raise refused("a JOIN with a subquery")
     for node in select.args.get("joins") or ():
-        for word in (node.method, node.side, node.kind):
+        left = node.side == "LEFT"
+        for word in (node.method, "" if left else node.side, "" if left and node.kind == "OUTER" else node.kind):
             if word not in ("", "INNER"):
                 raise refused(f"{word} JOIN")
-        only(node, "this", "on", "using", "kind")
+        only(node, "this", "on", "using", "kind", "side")
         if not (node.args.get("on") or node.args.get("using")):
             raise refused("a JOIN without ON")
         there = node.this
@@ -45,8 +46,30 @@ def joined(
         if called in (rows.called, *rows.beside):
             raise InvalidInput(f"two tables are called {called!r}; nothing was done. Give one another name with AS.")
         beside = replace(rows, beside={**rows.beside, called: other.dataset.name})
-        table, rows = table.join(other, on=_pairs(node, beside, called)), beside
+        public = hasattr(other, "content")
+        if left and not public:
+            raise refused("LEFT JOIN of a private table")
+        pairs = _pairs(node, beside, called)
+        rows = replace(beside, elsewhere=_elsewhere(beside, table, other, pairs if node.args.get("using") else ()))
+        table = table.join(other, on=pairs, how="left" if left else "inner")
     return table, rows
+
+
+def _elsewhere(
+    rows: RowScope, table: "Table", other: "Table | PublicTable", merged: Sequence[tuple[str, str]]
+) -> dict[str, str | None]:
+    """What a name without a table can mean: a column that a joined table is known to have, and this one is not.
+
+    Columns that USING makes one are those of the table that is asked.
+    """
+    found = dict(rows.elsewhere)
+    known = (*other.columns,) if hasattr(other, "columns") else (*other.keys, *other.bounds)
+    taken = {there for _, there in merged}
+    for column in dict.fromkeys(known):
+        if column in taken or column in table.keys or column in table.bounds:
+            continue
+        found[column] = None if column in found else f"{other.dataset.name}.{column}"
+    return found
 
 
 def _pairs(node: exp.Join, rows: RowScope, called: str) -> list[tuple[str, str]]:

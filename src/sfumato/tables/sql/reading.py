@@ -21,7 +21,7 @@ __all__ = ["condition_tree", "select_tree", "shallow"]
 
 LONGEST = 20_000
 STARTS = (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN)
-KEPT = ("CAST", "TRY_CAST", "EXTRACT")  # written with words of their own between the brackets
+KEPT = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING")  # written with words of their own between the brackets
 
 
 def select_tree(text: str) -> exp.Expression:

@@ -3,16 +3,18 @@
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from fractions import Fraction
 
 from sqlglot import exp
 
 from sfumato.core.exact import rational
 from sfumato.core.suggestion import did_you_mean
-from sfumato.engines.expressions import Expression, Literal, Term, coalesce, col, greatest, least, term, when
+from sfumato.engines.expressions import Expression, Literal, Term, Time, coalesce, col, greatest, least, term, when
+from sfumato.engines.expressions.texts import lowered
 from sfumato.errors import InvalidInput
 from sfumato.tables.sql.refusals import AGGREGATES, name_of, only, refused, unknown
+from sfumato.tables.sql.times import date_part, interval, of_day, read_time, truncated, unit_named
 
 __all__ = ["RowScope", "constant", "joined"]
 
@@ -39,19 +41,16 @@ OPPOSITES: dict[type[exp.Expression], type[exp.Expression]] = {
     exp.LTE: exp.GT,
 }
 CONDITIONS: tuple[type[exp.Expression], ...] = (
-    *(exp.And, exp.Or, exp.Not, exp.Between, exp.In, exp.Is, exp.Like),
+    *(exp.And, exp.Or, exp.Not, exp.Between, exp.In, exp.Is, exp.Like, exp.ILike),
     *COMPARISONS,
 )
 WHOLE = {exp.DataType.Type.TINYINT, exp.DataType.Type.SMALLINT, exp.DataType.Type.INT, exp.DataType.Type.BIGINT}
-NUMBER = {exp.DataType.Type.FLOAT, exp.DataType.Type.DOUBLE}
-PARTS: dict[str, Callable[[Term], Term]] = {
-    "YEAR": Term.year,
-    "QUARTER": Term.quarter,
-    "MONTH": Term.month,
-    "DAY": Term.day,
-    "ISODOW": Term.weekday,
-}
+NUMBER = {exp.DataType.Type.FLOAT, exp.DataType.Type.DOUBLE, exp.DataType.Type.DECIMAL}
+TEXT = {exp.DataType.Type.TEXT, exp.DataType.Type.VARCHAR}
+TIME = {exp.DataType.Type.TIMESTAMP, exp.DataType.Type.TIMESTAMPNTZ, exp.DataType.Type.DATETIME}
 MOST_BUCKETS = 1_000
+SIDES = {"BOTH": "both", "LEADING": "start", "TRAILING": "end"}
+TRIMS = {"BTRIM": "both", "LTRIM": "start", "RTRIM": "end"}
 LENGTHS = ("LENGTH", "CHAR_LENGTH", "CHARACTER_LENGTH")
 
 
@@ -68,6 +67,8 @@ class RowScope:
     closed: bool = False
     beside: Mapping[str, str] = field(default_factory=dict)
     """The tables that were joined: what the text calls them, and their own names."""
+    elsewhere: Mapping[str, str | None] = field(default_factory=dict)
+    """Columns of the joined tables that a name without a table can mean; None where it could mean several."""
 
     def named(self, node: exp.Column) -> Term | Expression:
         """What a name stands for."""
@@ -80,6 +81,8 @@ class RowScope:
             raise InvalidInput(f"there is no table {node.table!r} here; nothing was done. Say {self.called!r}.")
         if node.name in self.names:
             return self.names[node.name]
+        if not node.table and node.name in self.elsewhere:
+            return col(self.column(node))
         if self.closed:
             known = ", ".join(map(repr, self.names))
             raise InvalidInput(
@@ -95,6 +98,14 @@ class RowScope:
             return f"{self.beside[node.table]}.{node.name}"
         if node.table and node.table != self.called:
             raise InvalidInput(f"there is no table {node.table!r} here; nothing was done. Say {self.called!r}.")
+        if not node.table and node.name in self.elsewhere:
+            found = self.elsewhere[node.name]
+            if found is None:
+                raise InvalidInput(
+                    f"{node.name!r} could be a column of several tables; nothing was done. Say whose it is: "
+                    f"{self.called}.{node.name}."
+                )
+            return found
         return str(node.name)
 
     # ---------------------------------------------------------------------------------------------------- values
@@ -119,7 +130,21 @@ class RowScope:
                 return self._cast(node)
             case exp.Extract():
                 only(node, "this", "expression")
-                return _date_part(node.name, self.value(node.expression))
+                return date_part(node.name, self.value(node.expression))
+            case exp.Interval():
+                return term(interval(node).length)
+            case exp.Trim() | exp.Substring():
+                return self._written_out(node)
+            case exp.DPipe():
+                only(node, "this", "expression", "safe")
+                return self.value(node.this).concat(self.value(node.expression))
+            case exp.Add() | exp.Sub() if isinstance(_bare(node.expression), exp.Interval):
+                only(node, "this", "expression", "typed", "safe")
+                moved = interval(_bare(node.expression))
+                return (moved if isinstance(node, exp.Add) else -moved).from_(self.value(node.this))
+            case exp.Add() if isinstance(_bare(node.this), exp.Interval):
+                only(node, "this", "expression", "typed", "safe")
+                return interval(_bare(node.this)).from_(self.value(node.expression))
             case exp.Anonymous():
                 return self._function(node)
         if type(node) in ARITHMETIC:
@@ -147,7 +172,7 @@ class RowScope:
         choice = None
         for branch in node.args["ifs"]:
             only(branch, "this", "true")
-            holds = self.condition(branch.this) if of is None else of == self.value(branch.this)
+            holds = self.condition(branch.this) if of is None else _compared(exp.EQ, of, self.value(branch.this))
             begun = when(holds) if choice is None else choice.when(holds)
             choice = begun.then(self.value(branch.args["true"]))
         last = node.args.get("default")
@@ -158,16 +183,35 @@ class RowScope:
     def _cast(self, node: exp.Cast) -> Term:
         only(node, "this", "to", *(("safe", "requires_string") if isinstance(node, exp.TryCast) else ()))
         to = node.to
-        if to.expressions:
-            raise refused("CAST to a type with parameters")
-        only(to, "this", "nested")
-        if to.this is exp.DataType.Type.DATE and isinstance(node.this, exp.Literal):
+        only(to, "this", "nested", *(("expressions",) if to.this is exp.DataType.Type.DECIMAL else ()))
+        if (to.this is exp.DataType.Type.DATE or to.this in TIME) and isinstance(node.this, exp.Literal):
             return term(constant(node))
         if to.this in WHOLE and self.is_condition(node.this):
             return self.as_whole(node.this)
-        if to.this in WHOLE or to.this in NUMBER:
-            return self.value(node.this).cast("whole" if to.this in WHOLE else "number")
+        value = self.value(node.this)
+        if to.this in WHOLE:
+            return value.nearest()
+        if to.this in NUMBER:
+            return _scaled(value.cast("number"), to)
+        if to.this is exp.DataType.Type.DATE:
+            return value.cast("date")
+        if to.this in TIME or to.this in TEXT:
+            return value.cast("time" if to.this in TIME else "text")
         raise refused(f"CAST to {to.this.value if isinstance(to.this, exp.DataType.Type) else 'that type'}")
+
+    def _written_out(self, node: exp.Trim | exp.Substring) -> Term:
+        """TRIM and SUBSTRING, with commas or with words between what they are given."""
+        value = self.value(node.this)
+        if isinstance(node, exp.Trim):
+            only(node, "this", "position", "expression")
+            sign = node.expression
+            if sign is not None and (not isinstance(sign, exp.Literal) or sign.this != " "):
+                raise refused("TRIM of other signs than spaces")
+            return value.strip(SIDES[(node.args.get("position") or "BOTH").upper()])
+        only(node, "this", "start", "length")
+        start, length = node.args.get("start"), node.args.get("length")
+        first = 1 if start is None else _whole(start, "SUBSTRING")
+        return value.substring(first, None if length is None else _whole(length, "SUBSTRING"))
 
     def _function(self, node: exp.Anonymous) -> Term:
         only(node, "this", "expressions")
@@ -193,11 +237,29 @@ class RowScope:
             case "STARTS_WITH", 2:
                 return self._truth_of(node)
             case "DATE_PART", 2:
-                return _date_part(_text(given[0], "DATE_PART"), self.value(given[1]))
+                return date_part(_text(given[0], "DATE_PART"), self.value(given[1]))
+            case "DATE_TRUNC", 2:
+                return truncated(_text(given[0], name), self.value(given[1]))
             case "DATE_DIFF" | "DATEDIFF", 3:
-                if _text(given[0], name).lower() != "day":
-                    raise refused(f"{name} in other units than 'day'")
-                return self.value(given[2]).days_since(self.value(given[1]))
+                return self.value(given[2]).since(self.value(given[1]), unit_named(_text(given[0], name)))
+            case "CEIL" | "CEILING", 1:
+                return self.value(given[0]).ceil()
+            case "ROUND", 1 | 2:
+                return self.value(given[0]).round(_whole(given[1], name) if len(given) > 1 else 0)
+            case "LOWER", 1:
+                return self.value(given[0]).lower()
+            case "UPPER", 1:
+                return self.value(given[0]).upper()
+            case "BTRIM" | "LTRIM" | "RTRIM", 1:
+                return self.value(given[0]).strip(TRIMS[name])
+            case "LEFT", 2:
+                return self.value(given[0]).left(_whole(given[1], name))
+            case "RIGHT", 2:
+                return self.value(given[0]).right(_whole(given[1], name))
+            case "SUBSTR", 2 | 3:
+                return self.value(given[0]).substring(*(_whole(each, name) for each in given[1:]))
+            case "REPLACE", 3:
+                return self.value(given[0]).replace(_text(given[1], name), _text(given[2], name))
             case "WIDTH_BUCKET", 4:
                 return _buckets(self.value(given[0]), *map(constant, given[1:]))
         if name in KNOWN:
@@ -224,16 +286,19 @@ class RowScope:
             case exp.Between():
                 only(node, "this", "low", "high")
                 value, low, high = (self.value(node.args[name]) for name in ("this", "low", "high"))
-                return (value < low) | (value > high) if false else value.between(low, high)
+                if false:
+                    return _compared(exp.LT, value, low) | _compared(exp.GT, value, high)
+                return _compared(exp.GTE, value, low) & _compared(exp.LTE, value, high)
             case exp.In():
                 only(node, "this", "expressions")
                 value = self.value(node.this)
-                return _known(value, value.isin([constant(each) for each in node.expressions]), false=false)
+                among = [_exact(value, constant(each)) for each in node.expressions]
+                return _known(value, value.isin(among), false=false)
             case exp.Is():
                 only(node, "this", "expression", "negate")
                 found = self._is(node)
                 return ~found if bool(node.args.get("negate")) != false else found
-            case exp.Like():
+            case exp.Like() | exp.ILike():
                 only(node, "this", "expression", "negate")
                 false = bool(node.args.get("negate")) != false
                 return _known(self.value(node.this), self._like(node), false=false)
@@ -255,7 +320,7 @@ class RowScope:
                 if isinstance(side, exp.Is | exp.Between | exp.In | exp.Like) or type(side) in COMPARISONS:
                     raise refused("a comparison of a comparison without brackets")
             kind = OPPOSITES[type(node)] if false else type(node)
-            return COMPARISONS[kind](self.value(node.this), self.value(node.expression))
+            return _compared(kind, self.value(node.this), self.value(node.expression))
         raise unknown(node)
 
     def _is(self, node: exp.Is) -> Expression:
@@ -267,7 +332,7 @@ class RowScope:
                 return self.condition(node.this, false=not node.expression.this)
         raise refused("IS with something else than NULL, or than TRUE or FALSE after a condition")
 
-    def _like(self, node: exp.Like) -> Expression:
+    def _like(self, node: exp.Like | exp.ILike) -> Expression:
         if not isinstance(node.expression, exp.Literal) or not node.expression.is_string:
             raise refused("LIKE")
         pattern = node.expression.name
@@ -275,6 +340,8 @@ class RowScope:
         if any(sign in prefix for sign in "%_\\"):
             raise refused("LIKE")
         text = self.value(node.this)
+        if isinstance(node, exp.ILike):
+            text, pattern, prefix = text.lower(), lowered(pattern), lowered(prefix)
         return text == pattern if prefix == pattern else text.startswith(prefix)
 
 
@@ -288,13 +355,23 @@ KNOWN = {
     **dict.fromkeys(LENGTHS, "one"),
     "STARTS_WITH": "two",
     "DATE_PART": "two",
-    "DATE_DIFF": "three: 'day', the start and the end",
-    "DATEDIFF": "three: 'day', the start and the end",
+    "DATE_DIFF": "three: a unit such as 'day', the start and the end",
+    "DATEDIFF": "three: a unit such as 'day', the start and the end",
+    "DATE_TRUNC": "two: a unit such as 'month', and a date or time",
+    "CEIL": "one",
+    "CEILING": "one",
+    "ROUND": "one, or two: a number, and how many digits",
+    "LOWER": "one",
+    "UPPER": "one",
+    **dict.fromkeys(("BTRIM", "LTRIM", "RTRIM"), "one"),
+    **dict.fromkeys(("LEFT", "RIGHT"), "two: a text, and how many characters"),
+    "SUBSTR": "two or three: a text, the place of the first character, and how many",
+    "REPLACE": "three: a text, what to replace, and what by",
     "WIDTH_BUCKET": "four: a value, and the constants low, high and number of buckets",
 }
 
 
-def constant(node: exp.Expression) -> str | int | Fraction | bool | date:
+def constant(node: exp.Expression) -> str | int | Fraction | bool | date | datetime:
     """A constant as Python writes it; numbers with a point or an exponent are exact rationals."""
     match node:
         case exp.Paren():
@@ -309,6 +386,8 @@ def constant(node: exp.Expression) -> str | int | Fraction | bool | date:
             return -_number(str(positive.this))
         case exp.Cast(this=exp.Literal(is_string=True) as text) if node.to.this is exp.DataType.Type.DATE:
             return _day(str(text.this))
+        case exp.Cast(this=exp.Literal(is_string=True) as text) if node.to.this in TIME:
+            return read_time(str(text.this))
         case exp.Null() | exp.Subquery() | exp.Select() | exp.Neg():
             raise unknown(node)
     raise refused(f"{name_of(node)} where a constant is needed")
@@ -390,11 +469,36 @@ def _text(node: exp.Expression, where: str) -> str:
     return str(node.this)
 
 
-def _date_part(name: str, of: Term) -> Term:
-    part = name.upper()
-    if part not in PARTS:
-        raise refused(f"EXTRACT({part if part.isidentifier() and part.isascii() else '?'} …)")
-    return PARTS[part](of)
+def _whole(node: exp.Expression, where: str) -> int:
+    found = constant(node)
+    if type(found) is not int:
+        raise InvalidInput(f"{where} takes a constant whole number there; nothing was done.")
+    return found
+
+
+def _scaled(value: Term, to: exp.DataType) -> Term:
+    """A number rounded to the scale of a decimal type, where one is said."""
+    if not to.expressions:
+        return value
+    sizes = [_whole(each.this, "DECIMAL") for each in to.expressions]
+    return value.round(sizes[1] if len(sizes) > 1 else 0)
+
+
+def _compared(kind: type[exp.Expression], left: Term, right: Term) -> Expression:
+    """Two values as SQL compares them: a date beside a time is its first moment.
+
+    In this grammar a time beside a date is its day. Where the two differ, a constant day is written as a moment.
+    """
+    if kind not in (exp.GTE, exp.LT):
+        right = of_day(left, right)
+    if kind not in (exp.LTE, exp.GT):
+        left = of_day(right, left)
+    return COMPARISONS[kind](left, right)
+
+
+def _exact(value: Term, one: object) -> object:
+    found = of_day(value, term(one)).node if isinstance(one, date) else None
+    return found.moment if isinstance(found, Time) else one
 
 
 def _buckets(value: Term, low: object, high: object, count: object) -> Term:
