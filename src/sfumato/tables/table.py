@@ -475,11 +475,7 @@ class Table:
         """
         for name, asked in measures.items():
             if not isinstance(asked, Asked):
-                of_person = " It is made of one person's rows: use it in per_person(...)."
-                raise InvalidInput(
-                    f"agg({name}=...) takes a measure such as sf.mean('sbp') and was given {type(asked).__name__}; "
-                    f"nothing was done.{of_person if isinstance(asked, AskedOfPerson) else ''}"
-                )
+                raise InvalidInput(_no_measure(name, asked))
         named = tuple(asked.bound(name, self.bounds) for name, asked in measures.items())
         return Question(
             query=Aggregate(
@@ -561,6 +557,14 @@ class Table:
                 "bins, make it of constants with sf.when(...), or bound whole numbers with sf.least(...)."
             )
         return Keys(column=name, values=listed, value=value.node)
+
+
+def _no_measure(name: str, asked: object) -> str:
+    of_person = " It is made of one person's rows: use it in per_person(...)."
+    return (
+        f"agg({name}=...) takes a measure such as sf.mean('sbp') and was given {type(asked).__name__}; nothing was "
+        f"done.{of_person if isinstance(asked, AskedOfPerson) else ''}"
+    )
 
 
 def _listed(given: Some | Sequence[Some], what: str) -> Sequence[Some]:
