@@ -83,6 +83,8 @@ VALUES = (
     PersonValue(name="first urgent", fold=Fold.FIRST, value=URGENT, by=DAY),
     PersonValue(name="last zip", fold=Fold.LAST, value=ZIP, by=WARD),
     PersonValue(name="last number", fold=Fold.LAST, value=NUMBER, by=ZIP, where=IS_URGENT),
+    PersonValue(name="second zip", fold=Fold.FIRST, value=ZIP, by=DAY, place=2),
+    PersonValue(name="third ward from the end", fold=Fold.LAST, value=WARD, by=WARD, place=3),
     PersonValue(name="ever", fold=Fold.ANY, where=col("number") > 1),
     PersonValue(name="always", fold=Fold.EVERY, where=col("number") > 1),
 )
@@ -117,15 +119,13 @@ def by_hand(some: list[dict[str, Any]], each: PersonValue, values: tuple[PersonV
     of = each.value.column
     if isinstance(each.by, Named):
         by = each.by.column
-        alike = [
-            one.value.column for one in values if (one.fold, one.by, one.where) == (each.fold, each.by, each.where)
-        ]  # type: ignore[union-attr]
+        same = [each.fold, each.by, each.where, each.place]
+        alike = [one.value for one in values if [one.fold, one.by, one.where, one.place] == same]
         some = [row for row in some if present(row[by])]
-        if not some:
-            return None
-        best = (min if each.fold is Fold.FIRST else max)(key(row[by]) for row in some)
-        chosen = min((row for row in some if key(row[by]) == best), key=lambda row: [key(row[one]) for one in alike])
-        return chosen[of] if present(chosen[of]) else None
+        some.sort(key=lambda row: [key(row[one.column]) for one in alike if isinstance(one, Named)])
+        some.sort(key=lambda row: key(row[by]), reverse=each.fold is Fold.LAST)
+        chosen = some[each.place - 1][of] if len(some) >= each.place else None
+        return chosen if present(chosen) else None
     held = [row[of] for row in some if present(row[of])]
     if each.fold is Fold.DISTINCT:
         return len(set(held))
@@ -174,7 +174,7 @@ def found(table: Any) -> dict[str, dict[str, Any]]:
     return dict(sorted(made.items()))
 
 
-SOME = tuple(each for each in VALUES if each.name in ("zips", "all wards", "mean number", "last number", "first zip"))
+SOME = tuple(each for each in VALUES if each.name in ("zips", "all wards", "mean number", "last number", "second zip"))
 
 
 @pytest.mark.parametrize("values", [SOME, pytest.param(VALUES, marks=pytest.mark.long)], ids=["some", "all"])
@@ -273,6 +273,8 @@ def test_types_are_those_that_the_engine_makes() -> None:
         {"fold": Fold.FIRST, "value": ZIP},
         {"fold": Fold.LEAST, "value": WARD, "by": DAY},
         {"fold": Fold.ANY},
+        {"fold": Fold.LEAST, "value": WARD, "place": 2},
+        {"fold": Fold.FIRST, "value": WARD, "by": DAY, "place": 0},
         {"fold": Fold.LEAST, "value": WARD, "low": LOW, "high": HIGH},
         {"fold": Fold.SUM, "value": WARD, "low": HIGH, "high": LOW},
     ],

@@ -145,6 +145,18 @@ def test_groups_means_and_medians_of_persons(tables: dict[str, Table]) -> None:
     assert abs(stays.sql(text).release(epsilon=1000)["median"].values[0] - theirs(text)[0][0]) < 0.01
 
 
+def test_the_time_from_the_first_to_the_second_row(tables: dict[str, Table]) -> None:
+    """NTH_VALUE is no aggregate in DuckDB: the days between are 1 for a, 9 for b, 1 for d; c came once."""
+    text = (
+        "SELECT COUNT(*) FROM (SELECT id, MIN(day) AS one, NTH_VALUE(day, 2) AS two FROM stays GROUP BY id) AS p "
+        "WHERE DATE_DIFF('day', one, two) = {days}"
+    )
+    counts = [tables["stays"].sql(text.format(days=days)).release(epsilon=300).values[0] for days in (1, 2, 9)]
+    assert counts == [2, 0, 1]
+    second = tables["stays"].per_person(ward=sf.first("ward", by="day", place=2)).where(sf.col("ward").isnull())
+    assert second.count().release(epsilon=300).values == (1,)  # of c, who came once; d's second row has a ward
+
+
 def test_the_limit_is_outside_and_cuts_no_rows_inside() -> None:
     """A limit of one row would make "at least five stays" nobody."""
     stays = asked(limit=sf.Limit(groups=1, rows_per_group=1))["stays"]

@@ -101,7 +101,7 @@ def _ranked(rows: ir.Table, values: Sequence[PersonValue], dialect: Dialect) -> 
     orders: dict[tuple[object, ...], list[int]] = {}
     for place, each in enumerate(values):
         if each.by is not None:
-            orders.setdefault((each.fold, each.by, each.where), []).append(place)
+            orders.setdefault((each.fold, each.by, each.where, each.place), []).append(place)
     group = [name for name in ("world", "person") if name in rows.columns]
     for places in orders.values():
         first = places[0]
@@ -114,7 +114,7 @@ def _ranked(rows: ir.Table, values: Sequence[PersonValue], dialect: Dialect) -> 
             held = rows[f"value{place}"]
             keys += [ibis.ifelse(held.isnull(), whole(1), whole(0)), _key(held, dialect)]
         window = ibis.window(group_by=group, order_by=keys)
-        chosen = (ibis.row_number().over(window).cast("int64") == whole(0)) & counts
+        chosen = (ibis.row_number().over(window).cast("int64") == whole(values[first].place - 1)) & counts
         rows = rows.mutate(**{f"chosen{place}": chosen for place in places})
     return rows
 

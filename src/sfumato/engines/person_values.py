@@ -10,6 +10,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import ClassVar
 
+from sfumato.core.exact import natural
 from sfumato.core.query import check_name
 from sfumato.engines.expressions import Expression, Least, Type, Value, check, type_of, written
 from sfumato.engines.lattice import check_range
@@ -37,6 +38,7 @@ NEEDS_VALUE = frozenset(Fold) - {Fold.ROWS, Fold.ANY, Fold.EVERY}
 ADDED = frozenset({Fold.SUM, Fold.MEAN})
 ORDERED = frozenset({Fold.FIRST, Fold.LAST})
 CONDITIONS = frozenset({Fold.ANY, Fold.EVERY})
+MOST_PLACES = 2**31
 COMPARED = (Type.TEXT, Type.WHOLE, Type.TRUTH, Type.DATE)
 
 
@@ -46,9 +48,9 @@ class PersonValue:
 
     ``rows`` counts them and ``distinct`` the different values in them. ``sum`` and ``mean`` hold each value to ``low``
     and ``high`` first; ``least``, ``greatest``, ``sum`` and ``mean`` are missing where no row has a value. ``first``
-    and ``last`` are of the row that comes first or last ``by`` another value; rows without that do not count, and rows
-    with the same come in the order of the values themselves. ``any`` and ``every`` say whether some row, or each, meets
-    ``where``.
+    and ``last`` are of the row that comes first or last ``by`` another value, or at another ``place`` from there; rows
+    without that do not count, and rows with the same come in the order of the values themselves. ``any`` and ``every``
+    say whether some row, or each, meets ``where``.
 
     Guarantee: a function of the rows of one person, in whatever order they are stored.
     """
@@ -62,8 +64,12 @@ class PersonValue:
     by: Value | None = None
     low: Fraction | None = None
     high: Fraction | None = None
+    place: int = 1
 
     def __post_init__(self) -> None:
+        natural(self.place, "place", most=MOST_PLACES)
+        if self.place > 1 and self.fold not in ORDERED:
+            raise InvalidInput(f"{self.name!r} has a place only if it is the first or the last; nothing was done.")
         check_name(self.name, "the name of a value of a person")
         if (self.value is not None) != (self.fold in NEEDS_VALUE):
             raise InvalidInput(f"{self.name!r} is of a value exactly if it is neither rows, any nor every.")

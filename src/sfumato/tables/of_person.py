@@ -47,27 +47,28 @@ class AskedOfPerson:
     named: Callable[[str], PersonValue]
 
 
-def first(value: str | Term, *, by: str | Term) -> AskedOfPerson:
+def first(value: str | Term, *, by: str | Term, place: int = 1) -> AskedOfPerson:
     """The value in a person's first row ``by`` another, such as a date; for :meth:`Table.per_person`.
 
-    Of rows that are equal in that, the one whose values come first counts: the order in which rows are stored never
-    decides. Rows without a value to go ``by`` do not count.
+    ``place=2`` is the second row, and missing where a person has no second one. Of rows that are equal in that, the one
+    whose values come first counts: the order in which rows are stored never decides. Rows without a value to go ``by``
+    do not count.
 
     >>> import sfumato as sf
     >>> from sfumato.demo.clinic import visits
     >>> visits().per_person(hospital=sf.first("hospital", by="age")).group_by("hospital").count().query.labels()
     {'hospital': ['A', 'B']}
     """
-    return _ordered(Fold.FIRST, value, by)
+    return _ordered(Fold.FIRST, value, by, place)
 
 
-def last(value: str | Term, *, by: str | Term) -> AskedOfPerson:
-    """The value in a person's last row ``by`` another, such as a date; see :func:`first`.
+def last(value: str | Term, *, by: str | Term, place: int = 1) -> AskedOfPerson:
+    """The value in a person's last row ``by`` another, such as a date; see :func:`first`. ``place`` counts back.
 
     >>> last("ward", by="admitted").named("ward").fold
     <Fold.LAST: 'last'>
     """
-    return _ordered(Fold.LAST, value, by)
+    return _ordered(Fold.LAST, value, by, place)
 
 
 def least_of(value: str | Term) -> AskedOfPerson:
@@ -209,9 +210,9 @@ class PublicFacts:
         return Keys(column=each.name, values=tuple(plain)) if 0 < len(plain) <= MOST_LISTED else None
 
 
-def _ordered(fold: Fold, value: str | Term, by: str | Term) -> AskedOfPerson:
+def _ordered(fold: Fold, value: str | Term, by: str | Term, place: int) -> AskedOfPerson:
     node, order = _node(value), _node(by)
-    return AskedOfPerson(lambda name: PersonValue(name=name, fold=fold, value=node, by=order))
+    return AskedOfPerson(lambda name: PersonValue(name=name, fold=fold, value=node, by=order, place=place))
 
 
 def _condition(fold: Fold, where: Expression) -> AskedOfPerson:

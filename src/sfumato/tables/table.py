@@ -545,11 +545,7 @@ class Table:
         """
         for name, asked in measures.items():
             if not isinstance(asked, Asked):
-                of_person = " It is made of one person's rows: use it in per_person(...)."
-                raise InvalidInput(
-                    f"agg({name}=...) takes a measure such as sf.mean('sbp') and was given {type(asked).__name__}; "
-                    f"nothing was done.{of_person if isinstance(asked, AskedOfPerson) else ''}"
-                )
+                raise InvalidInput(_no_measure(name, asked))
         named = tuple(asked.bound(name, self.bounds) for name, asked in measures.items())
         return self._question(
             Aggregate(
@@ -799,6 +795,14 @@ def _some(texts: Iterable[str]) -> str:
 def _end(end: Fraction | date) -> str:
     """An end of a range or of a period."""
     return end.isoformat() if isinstance(end, date) else plain(end)
+
+
+def _no_measure(name: str, asked: object) -> str:
+    of_person = " It is made of one person's rows: use it in per_person(...)."
+    return (
+        f"agg({name}=...) takes a measure such as sf.mean('sbp') and was given {type(asked).__name__}; nothing was "
+        f"done.{of_person if isinstance(asked, AskedOfPerson) else ''}"
+    )
 
 
 def _listed(given: Some | Sequence[Some], what: str) -> Sequence[Some]:

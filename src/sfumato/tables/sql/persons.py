@@ -18,7 +18,7 @@ from sfumato.tables.clamped import clamped
 from sfumato.tables.of_person import AskedOfPerson
 from sfumato.tables.persons import PersonJoin, is_per_person, no_persons
 from sfumato.tables.sql.refusals import AGGREGATES, name_of, only, refused, unknown
-from sfumato.tables.sql.rows import RowScope
+from sfumato.tables.sql.rows import RowScope, constant
 
 if TYPE_CHECKING:
     from sfumato.tables.table import Table
@@ -30,7 +30,7 @@ IN_ORDER = {"FIRST": Fold.FIRST, "FIRST_VALUE": Fold.FIRST, "LAST": Fold.LAST, "
 EXTREMES = {"MIN": Fold.LEAST, "MAX": Fold.GREATEST}
 ADDED = {"SUM": Fold.SUM, "AVG": Fold.MEAN}
 CONDITIONS = ("BOOL_OR", "BOOL_AND", "EVERY")
-FUNCTIONS = frozenset({"COUNT", *BY_ANOTHER, *IN_ORDER, *EXTREMES, *ADDED, *CONDITIONS})
+FUNCTIONS = frozenset({"COUNT", "NTH_VALUE", *BY_ANOTHER, *IN_ORDER, *EXTREMES, *ADDED, *CONDITIONS})
 
 Subquery = Callable[[exp.Expression], tuple["Table", RowScope]]
 """What makes the table and the names of a subquery."""
@@ -172,7 +172,7 @@ class _Reader:
             return exp.column(exp.to_identifier(name, quoted=True))
         if isinstance(node, exp.Window | exp.Subquery | exp.Select | exp.WithinGroup):
             raise unknown(node)
-        if isinstance(node, exp.Anonymous) and name_of(node) in (*AGGREGATES, "NTH_VALUE"):
+        if isinstance(node, exp.Anonymous) and name_of(node) in AGGREGATES:
             raise refused(f"{name_of(node)} of the rows of one person")
         if isinstance(node, exp.Column):
             if self.is_person(node):
@@ -210,6 +210,8 @@ class _Reader:
             kept = present if kept is None else kept & present
             fold = BY_ANOTHER[function]
             return self._add(PersonValue(name=name, fold=fold, value=value.node, by=by.node, where=kept))
+        if function == "NTH_VALUE":
+            return self._nth(name, given, kept)
         (one,) = given if len(given) == 1 else (None,)
         if one is None:
             raise InvalidInput(f"{function} was given {len(given)} values; nothing was done. It takes one.")
@@ -242,6 +244,16 @@ class _Reader:
                 return self._add(PersonValue(name=name, fold=Fold.DISTINCT, value=value, where=kept))
         present = ~self.rows.value(of).isnull()
         return self._add(PersonValue(name=name, fold=Fold.ROWS, where=present if kept is None else kept & present))
+
+    def _nth(self, name: str, given: Sequence[exp.Expression], kept: Expression | None) -> Term:
+        """NTH_VALUE(x, 2): the second of a person's values, which come in their own order."""
+        place = constant(given[1]) if len(given) == 2 else None
+        if type(place) is not int or place < 1:
+            raise InvalidInput(
+                "NTH_VALUE takes a value and a place from 1 on; nothing was done. Values come in their own order."
+            )
+        value = self.rows.value(given[0]).node
+        return self._add(PersonValue(name=name, fold=Fold.FIRST, value=value, by=value, where=kept, place=place))
 
     def _in_order(self, name: str, fold: Fold, node: exp.Expression, kept: Expression | None) -> Term:
         if not isinstance(node, exp.Order):
@@ -475,13 +487,14 @@ def _inside(value: Term | Expression, name: str) -> Term | Expression:
     """The same value, of columns that are called by a name and a dot."""
     if isinstance(value, Term):
         return col(f"{name}.{value.node.column}") if isinstance(value.node, Named) else Term(_moved(value.node, name))
-    return _moved(value, name)
+    moved: Expression = _moved(value, name)
+    return moved
 
 
 def _moved(node: Any, name: str) -> Any:  # nodes of the grammar, and what they are made of
     if isinstance(node, tuple):
         return tuple(_moved(each, name) for each in node)
-    if not is_dataclass(node):
+    if not is_dataclass(node) or isinstance(node, type):
         return node
     parts = {each.name: getattr(node, each.name) for each in fields(node)}
     made = {part: f"{name}.{said}" if part == "column" else _moved(said, name) for part, said in parts.items()}

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from sqlglot import exp
 
@@ -121,7 +121,8 @@ def _origin(
     alias = origin.args.get("alias")
     if alias is not None:
         only(alias, "this")
-    tables = {each.dataset.name: each for each in others if hasattr(each, "per_person")} if inside else {}
+    private = [cast("Table", each) for each in others if hasattr(each, "per_person")] if inside else []
+    tables = {each.dataset.name: each for each in private}
     match origin:
         case exp.Table(this=exp.Identifier()) if origin.name in named:
             table, rows = _row_wise(
