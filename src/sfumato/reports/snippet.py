@@ -27,5 +27,6 @@ def snippet(release: Release, language: str = "en") -> str:
         margins=margins(release, language),
     )
     table = sheet(release, language, most=MOST_ROWS) if columns_of(release) else None
-    covered = "" if table is None else covers(release, language)
+    measured = any(not column.chosen for column in columns_of(release))
+    covered = "" if table is None else covers(release, language, measured=measured)
     return render("snippet.html", table=table, line=line, covers=covered)
