@@ -68,8 +68,11 @@ def test_chinese_pictures_say_everything_in_chinese(name: str) -> None:
 
 def test_each_column_has_a_panel_with_its_own_numbers() -> None:
     found = rows(five().plot(), "figure", "from", "to")
-    columns = columns_of(five())
-    assert len(found) == 10
+    counts, *columns = columns_of(five())
+    assert counts.name == "n"
+    assert counts.whole
+    assert set(counts.values) <= {row["value"] for row in rows(five().plot(), "low", "value")}
+    assert len(found) == 8
     assert {row["figure"] for row in found} == {column.text(place) for column in columns for place in (0, 1)}
     for column in columns:
         for place in (0, 1):

@@ -113,11 +113,13 @@ def test_conditions_and_limits_are_said() -> None:
     assert "At most 2 values of each person can count" in made.explain()
     assert "At most 2 values of yours can count." in made.explain("en", "patient")
     assert "您所具有的取值，最多计入 2 个取值。" in made.explain("zh", "patient")
-    assert asked(made.statement, "en") == "Found values of town, of the rows where id ≥ 100"
+    assert (
+        asked(made.statement, "en") == "Found values of town, of the rows where id ≥ 100 (at most 2 values per person)"
+    )
     grouped = table().where(sf.col("age") >= 20).group_by("sex").top(1).release(epsilon=1)
     assert "Only rows that meet the condition age ≥ 20 were looked at." in grouped.explain()
     assert "none of the 2 groups to choose from are not counted" in grouped.explain()
-    assert asked(grouped.statement, "en") == "Largest groups by sex, of the rows where age ≥ 20"
+    assert asked(grouped.statement, "en").startswith("Largest groups by sex, of the rows where age ≥ 20 (at most ")
 
 
 def test_where_rows_are_protected_the_text_speaks_of_rows() -> None:
@@ -159,8 +161,8 @@ def test_pages_show_the_answer_and_how_it_was_chosen(counts: Any, names: Any, to
     assert "scale 3 rows" in said["t"]["noise"]
     assert said["c"]["sensitivity"] == "one protected unit moves at most 2 of the counts, each by at most 1"
     assert said["t"]["sensitivity"] == "one protected unit moves each count by at most 1 rows"
-    assert asked(counts.statement, "en") == "Found values of town, within the limits named below"
-    assert asked(top.statement, "zh") == "按 town 分组后最大的组（在下述限制之内）"
+    assert asked(counts.statement, "en") == "Found values of town (at most 2 values per person)"
+    assert asked(top.statement, "zh") == "按 town 分组后最大的组（每个人最多计入 2 个组，每组最多 1 行）"
 
 
 @pytest.mark.long

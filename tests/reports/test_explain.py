@@ -91,7 +91,7 @@ def test_the_belief_moves_from_100_to_at_most_155_in_a_thousand(language: str) -
 def test_the_condition_is_named() -> None:
     table = table_of(vault_of())
     release = table.where((sf.col("region") == "north") & ~sf.col("id").isnull()).count().release(epsilon="1/2")
-    assert "meet the condition region = “north” and not (id is missing)." in release.explain("en")
+    assert "meet the condition region = “north” and not (id is missing) (" in release.explain("en")
     assert "满足条件（region = “north”并且并非（id 缺失））的记录行数" in release.explain("zh")
 
 

@@ -82,12 +82,12 @@ def test_exact_is_said_where_nothing_is_cut_alone(by_region: Release) -> None:
     assert "of the exact count, all" in subtitle(rows)
     assert "与准确值相差" in rows.explain("zh")
     assert "限额内" not in rows.explain("zh")
-    assert "the exact count under the limit" in subtitle(by_region)
+    assert "of the count of these data under the limit, all" in subtitle(by_region)
     assert "与限额内的准确计数相差" in subtitle(by_region, "zh")
     for audience in ("public", "patient", "clinician", "manager", "board"):
         told = by_region.explain("en", audience)
-        assert "the exact figure under the limit" in told
-        assert told.count("the exact figure") == told.count("the exact figure under the limit")
+        assert "of the figure of these data under the limit" in told
+        assert "exact figure" not in told
         assert "限额内的准确值" in by_region.explain("zh", audience)
 
 

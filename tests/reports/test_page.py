@@ -165,8 +165,9 @@ def test_the_facts_are_there() -> None:
     assert facts["Margin, 95%"] == "±36 for each number, ±44 for all at once"
     assert facts["Account"] == "“visits”: ε = 1/2 spent, out of ε = 1"
     assert facts["Signed with the key"] == made.certificate.document["signature"]["key"]  # type: ignore[index,call-overload]
-    assert "Rows counted where age ≥ 65, by region" in words["p"]
-    assert "统计满足条件（age ≥ 65）的记录行，按 region 分组" in words["p"]
+    english, chinese = "at most 3 rows per person in each of at most 2 groups", "每个人最多计入 2 个组，每组最多 3 行"
+    assert f"Rows counted where age ≥ 65, by region ({english})" in words["p"]
+    assert f"统计满足条件（age ≥ 65）的记录行，按 region 分组（{chinese}）" in words["p"]
 
 
 def test_the_embedded_certificate_verifies() -> None:
@@ -254,7 +255,7 @@ def test_chinese_text_has_no_english_in_it() -> None:
 @pytest.mark.parametrize(
     ("where", "english", "chinese"),
     [
-        (None, "Rows counted, within the limits", "统计记录行"),
+        (None, "Rows counted", "统计记录行"),
         (sf.col("id") == "a", "id = “a”", "id = “a”"),
         (sf.col("age") != 1, "age ≠ 1", "age ≠ 1"),
         (sf.col("age") < 5, "age < 5", "age < 5"),
@@ -381,11 +382,12 @@ def test_a_notebook_shows_a_small_table_and_the_promise() -> None:
     made = release(name=EVIL, keys=(EVIL, *(f"place {number}" for number in range(60))), column=EVIL)
     text = made._repr_html_()
     read = Reader(text)
-    assert {tag for tag, _ in read.tags} <= {"div", "table", "thead", "tbody", "tr", "th", "td", "p"}
+    assert {tag for tag, _ in read.tags} <= {"div", "table", "thead", "tbody", "tr", "th", "td", "p", "br", "small"}
     assert len(read.cells) == 1 + 50
     assert read.cells[1] == [EVIL, *(f"{number:,}" for number in (made.values[0], *made.interval()[0]))]
     assert "The first 50 of 61 numbers." in text
-    assert read.texts["p"][-1] == (
+    assert "neither what the limit cut nor sampling is in it" in read.texts["p"][-1]
+    assert read.texts["p"][-2] == (
         "ε = 1/2 protects one person, with all rows of that person, whether in the data or not (add/remove). "
         f"95% margin: ±36 for each number, ±{made.statement.law.margin(0.95, numbers=61)} for all at once."
     )

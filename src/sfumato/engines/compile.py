@@ -244,7 +244,10 @@ class _Compiler:
                 return arithmetic.total(node, self._alike(parts), self.dialect)
             left, right = self.operand(node.left), self.operand(node.right)
             found = clocks.difference(node.sign, left, right, self.dialect)
-            return arithmetic.added(node.sign, *self._alike([left, right]), self.dialect) if found is None else found
+            if found is not None:
+                return found
+            one, other = self._alike([left, right])
+            return arithmetic.added(node.sign, one, other, self.dialect)
         left, right = self._alike([self.operand(node.left), self.operand(node.right)])
         if node.sign is Sign.OVER:
             return arithmetic.quotient(left, right)

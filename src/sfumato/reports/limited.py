@@ -37,6 +37,7 @@ def limit_lines(shown: Limited, language: str) -> list[str]:
     return covers_lines(shown, language) if shown.limit_cuts() else []
 
 
-def covers(shown: Limited, language: str) -> str:
-    """The same as one paragraph."""
-    return paragraph(covers_lines(shown, language), language)
+def covers(shown: Limited, language: str, *, measured: bool = True) -> str:
+    """The same as one paragraph; of what was chosen and not ``measured``, which has no interval, the first alone."""
+    lines = covers_lines(shown, language)
+    return paragraph(lines if measured else lines[:-1], language)

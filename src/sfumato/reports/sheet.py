@@ -81,8 +81,9 @@ def _heads(release: Release, columns: Sequence[AnswerColumn], language: str) -> 
     heads = []
     for each in columns:
         if each.measured is None:
-            name = each.name if each.figure is not None else column(each.name, language)
-            heads.append(Cell(text=name, under=release.limit_words(language)))
+            drawn = each.figure is None
+            name = column(each.name, language) if drawn else each.name
+            heads.append(Cell(text=name, under=release.limit_words(language) if drawn else ""))
         else:
             heads.append(Cell(text=each.name, under=render(each.measured.words, language)))
     ends = [Cell(text=column(end, language)) for end in ("low", "high")]

@@ -28,6 +28,7 @@ def snippet(release: Release, language: str = "en") -> str:
         margins=margins(release, language),
     )
     table = sheet(release, language, most=MOST_ROWS) if columns_of(release) else None
-    covered = "" if table is None else covers(release, language)
+    measured = any(not column.chosen for column in columns_of(release))
+    covered = "" if table is None else covers(release, language, measured=measured)
     notes = " ".join([line, *view_notes(release, language)])
     return render("snippet.html", table=table, line=notes, covers=covered)

@@ -179,8 +179,6 @@ class PublicFacts:
                 return min(each.low, each.low * times), max(each.high, each.high * times)
             case Fold.ANY | Fold.EVERY:
                 return None
-        if isinstance(each.value, Named):
-            return self.bounds.get(each.value.column)
         return None if each.value is None else bounds_of(each.value, self.bounds)
 
     def _whole(self, each: PersonValue) -> bool:

@@ -38,10 +38,11 @@ def says_nothing(query: TableQuery, law: Law, *, most_rows: int | None) -> str |
 
     Guarantee: nothing is read. Public: the answer of this function.
     """
-    for measure in query.measures if isinstance(query, Aggregate) else ():
-        unbounded = next((of.value for of in measure.ranges if _of_calendar(of)), None)
-        if unbounded is not None:
-            return _calendar(query, measure, unbounded, law, rows=most_rows or EXAMPLE)
+    if isinstance(query, Aggregate):
+        for measure in query.measures:
+            unbounded = next((of.value for of in measure.ranges if _of_calendar(of)), None)
+            if unbounded is not None:
+                return _calendar(query, measure, unbounded, law, rows=most_rows or EXAMPLE)
     margins = query.expected(law, CONFIDENCE, joint=False, rows=most_rows)
     for name, low, high in _possible(query, most_rows):
         if name in margins and margins[name] >= high - low:

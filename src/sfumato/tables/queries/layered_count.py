@@ -27,7 +27,7 @@ from sfumato.tables import describe_limits
 from sfumato.tables.contribution import Move, Reach, contribution, joint_reach
 from sfumato.tables.grouping import cells_of, check_grouping, check_size, labels_of
 from sfumato.tables.keys import Keys, KeyValue
-from sfumato.tables.persons import Step, check_steps
+from sfumato.tables.persons import Step, check_steps, is_per_person, joins_of
 
 __all__ = ["LayeredCount"]
 
@@ -117,7 +117,9 @@ class LayeredCount:
         L1(value=Fraction(12, 1))
         """
         check_steps(self.joins, unit)
-        if any(not join.public for join in self.joins):
+        if is_per_person(self.joins):
+            raise Refused("of one row a person nothing is cut; nothing was done. Leave uncut_to out.")
+        if any(not join.public for join in joins_of(self.joins)):
             raise Refused(
                 "rows of a private join are cut on both sides before they meet, so no count of them is uncut. Nothing "
                 "was read and nothing was spent. Leave uncut_to out, or the join."
