@@ -73,7 +73,7 @@ REFUSED = [
     ("blocks", [*OK, "--blocks", "twice.csv"], "has a node twice"),
     ("blocks", [*OK, "--blocks", "contacts.csv"], "no column 'node'"),
     ("blocks", ["--epsilon", "1", "--nodes", "8", "--blocks", "wards.csv", "--part", "x=B"], "--part x=B"),
-    ("communities", ["--epsilon", "1", "--nodes", "40"], "--partition FILE"),
+    ("communities", ["--epsilon", "1", "--nodes", "40", "--directed"], "where edges point"),
     ("pagerank", [*OK, "--restart", "ada"], "not the name of a declared node"),
     ("pagerank", [*OK, "--damping", "2"], "damping"),
     ("edges", [*OK, "--preview", "--save", "c.json"], "a preview has no answer to write"),

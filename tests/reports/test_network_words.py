@@ -63,6 +63,14 @@ ASKED: dict[str, tuple[Callable[[], Question], str]] = {
     "one by one": (lambda: by_edge().top_degrees(1, way="peeling"), "Names of nodes of the network {data}: one node,"),
     "pagerank": (lambda: by_edge().pagerank(), "A table of 6 numbers, one for each node of the network {data}: its"),
     "communities": (lambda: by_edge().communities(2), "One number: how many communities explain the links of"),
+    "candidates": (
+        lambda: by_edge().communities(partitions={"halves": [0, 0, 0, 1, 1, 1], "one": [0] * 6}),
+        "Which of the public groupings of nodes that were handed in explains the links of the network {data} best",
+    ),
+    "found communities": (
+        lambda: graph(EDGE["add/remove"], nodes=12).communities(),
+        "A table with one row for each node of the network {data}",
+    ),
     "weights": (lambda: by_weight().weights(), "A table of 15 numbers, one for each pair of nodes of the network"),
     "blocks": (
         lambda: by_edge().block_edges([*"aaabbb"]),
@@ -94,7 +102,7 @@ def test_what_was_asked_is_told_in_a_sentence_of_its_own(released: dict[str, Any
         assert "{" not in release.explain("en", audience) + chinese
 
 
-@pytest.mark.parametrize("name", ["top", "one by one", "communities", "synthetic"])
+@pytest.mark.parametrize("name", ["top", "one by one", "communities", "candidates", "synthetic"])
 def test_what_was_chosen_has_no_margin_and_a_synthetic_network_is_no_choice(
     released: dict[str, Any], name: str
 ) -> None:
