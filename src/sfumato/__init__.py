@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sfumato.core.limits import Limit
     from sfumato.core.units import client, edge, event, family, node, record, user, weight
     from sfumato.engines.expressions import coalesce, col, greatest, least, when
+    from sfumato.engines.sources import CellFormat
     from sfumato.governance.ledger import Ledger
     from sfumato.reports.verify import load
     from sfumato.tables.measures.association import correlation, covariance
@@ -27,10 +28,12 @@ if TYPE_CHECKING:
     from sfumato.tables.measures.total import sum_of as sum
     from sfumato.tables.measures.variation import standard_deviation, variance
     from sfumato.tables.schema import Schema
+    from sfumato.tables.unreadable import unreadable
     from sfumato.vault import Vault
 
 _HOME = {
     "Budget": ("sfumato.core.budget", "Budget"),
+    "CellFormat": ("sfumato.engines.sources", "CellFormat"),
     "Ledger": ("sfumato.governance.ledger", "Ledger"),
     "Limit": ("sfumato.core.limits", "Limit"),
     "Schema": ("sfumato.tables.schema", "Schema"),
@@ -55,6 +58,7 @@ _HOME = {
     "record": ("sfumato.core.units", "record"),
     "standard_deviation": ("sfumato.tables.measures.variation", "standard_deviation"),
     "sum": ("sfumato.tables.measures.total", "sum_of"),
+    "unreadable": ("sfumato.tables.unreadable", "unreadable"),
     "user": ("sfumato.core.units", "user"),
     "variance": ("sfumato.tables.measures.variation", "variance"),
     "weight": ("sfumato.core.units", "weight"),
@@ -63,6 +67,7 @@ _HOME = {
 
 __all__ = [
     "Budget",
+    "CellFormat",
     "Ledger",
     "Limit",
     "Schema",
@@ -89,6 +94,7 @@ __all__ = [
     "record",
     "standard_deviation",
     "sum",
+    "unreadable",
     "user",
     "variance",
     "weight",

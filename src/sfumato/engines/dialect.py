@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date
+from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -19,12 +20,25 @@ from sfumato.engines.expressions import Type
 if TYPE_CHECKING:
     import ibis.expr.datatypes as dt
     import ibis.expr.types as ir
+    import pyarrow as pa
     from ibis.backends import BaseBackend
 
-__all__ = ["Dialect", "PublicColumns", "PublicValue", "builtin", "doubled"]
+__all__ = ["Dialect", "LimitPlan", "PublicColumns", "PublicValue", "builtin", "doubled"]
 
 PublicValue = str | int | float | bool | date | None
 PublicColumns = Mapping[str, tuple[Type, Sequence[PublicValue]]]
+
+
+class LimitPlan(Enum):
+    """How the rows beyond a person's limit are found soonest; all ways keep the same rows.
+
+    A sieve drops most rows before the rest is put in order. It needs the marks of all rows: they are worked out in a
+    scan of their own, or worked out once and kept while the query runs. Without a sieve one scan is enough.
+    """
+
+    TWO_SCANS = "a sieve in a scan of its own"
+    MARKS_KEPT = "a sieve over marks that are kept"
+    ONE_SCAN = "no sieve"
 
 
 class Dialect(ABC):
@@ -97,6 +111,22 @@ class Dialect(ABC):
     def public_table(self, columns: PublicColumns) -> ir.Table:
         """A small table of public values that we bring along; nothing is created on the engine."""
 
+    @abstractmethod
+    def worked_out(self, table: ir.Table, name: str) -> ir.Table:
+        """The table, its columns worked out once for each row, and not wherever an expression above names them.
+
+        ``name`` is one that nothing else in the query has.
+        """
+
+    @property
+    @abstractmethod
+    def limit_plan(self) -> LimitPlan:
+        """How rows beyond a person's limit are found soonest."""
+
+    @abstractmethod
+    def brought_out(self, table: ir.Table) -> pa.Table:
+        """Run a query and bring its rows out. Sensitive: they are exact."""
+
     @property
     @abstractmethod
     def closes_by_membership(self) -> bool:
@@ -149,7 +179,7 @@ def doubled(name: str, sign: str) -> str:
 
 
 @cache
-def builtin(name: str, takes: tuple[str, ...], gives: str) -> Callable[..., ir.Value]:
+def builtin(name: str, takes: tuple[str, ...], gives: str, schema: str | None = None) -> Callable[..., ir.Value]:
     """A function that an engine has and Ibis does not; each is pinned by a test on its engine."""
     import ibis
 
@@ -160,5 +190,5 @@ def builtin(name: str, takes: tuple[str, ...], gives: str) -> Callable[..., ir.V
     def ternary(value: object, one: object, two: object) -> None: ...
 
     of = (unary, binary, ternary)[len(takes) - 1]
-    made: Callable[..., ir.Value] = ibis.udf.scalar.builtin(of, name=name, signature=(takes, gives))
+    made: Callable[..., ir.Value] = ibis.udf.scalar.builtin(of, name=name, database=schema, signature=(takes, gives))
     return made

@@ -9,6 +9,7 @@ from typing import Any, ClassVar  # keys as a person gives them, before they are
 from sfumato.core.exact import Exact, rational
 from sfumato.core.query import check_name
 from sfumato.engines.expressions import Type
+from sfumato.engines.sources import CellFormat
 from sfumato.errors import InvalidInput
 
 __all__ = ["ColumnFacts", "Key"]
@@ -27,7 +28,8 @@ EXAMPLES = {
 class ColumnFacts:
     """What is publicly known about a column: its type, the range of its values, the list of its values.
 
-    Keys of a column of dates are held as texts, such as ``2026-01-31``.
+    Keys of a column of dates are held as texts, such as ``2026-01-31``. ``cells`` says how its values are written in a
+    file of text, where that is not as the schema says of all columns.
 
     >>> ColumnFacts(name="sbp", type=Type.WHOLE, bounds=(80, 220)).bounds
     (Fraction(80, 1), Fraction(220, 1))
@@ -39,8 +41,13 @@ class ColumnFacts:
     type: Type
     bounds: tuple[Fraction, Fraction] | None = None
     keys: tuple[Key, ...] = ()
+    cells: CellFormat | None = None
 
     def __post_init__(self) -> None:
+        if self.cells is not None and not isinstance(self.cells, CellFormat):
+            raise InvalidInput(f"the cells of column {self.name!r} are no CellFormat; nothing was done.")
+        if self.cells == CellFormat():
+            object.__setattr__(self, "cells", None)
         check_name(self.name, "the name of a column")
         if not isinstance(self.type, Type) or self.type is Type.OTHER:
             raise InvalidInput(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import lcm
 
 from sfumato.core.query import Law
 from sfumato.core.release import Release
@@ -58,20 +59,22 @@ class Reader:
 
     def counts(self, need: Need) -> list[LinearCombination]:
         """All parts of what is needed, added up in each cell."""
-        return [all_of(parts) for parts in self.parts(need)]
+        block = self.block(need)
+        return self._weighted(block, [ONE] * block.reach.numbers)
 
     def sums(self, of: Clamped) -> list[LinearCombination]:
         """The sum of a value in each cell."""
         block = self.block(SumOf(of))
-        weights = sum_weights(of, block)
-        sums = [sums_of(parts, weights) for parts in self._of(block)]
+        sums = self._weighted(block, sum_weights(of, block))
         if isinstance(block.gauge, Everyone):
             return [form.shifted(Fraction(self.number or 1) * of.low) for form in sums]
         return sums
 
     def numbers(self, of: Clamped) -> list[LinearCombination]:
         """How many rows have a value, in each cell."""
-        return [all_of(parts) for parts in self._valued(self.block(PowersOf(of, 1)))]
+        block = self.block(PowersOf(of, 1))
+        missing = isinstance(block.gauge, Powers) and block.gauge.missing
+        return self._weighted(block, [ONE] * (block.reach.numbers - missing))
 
     def moments(self, of: Clamped) -> list[Moments]:
         """The number of rows that have a value, and the sums of it and of its squares, on [0, 1]."""
@@ -102,13 +105,35 @@ class Reader:
         missing = isinstance(block.gauge, Powers) and block.gauge.missing
         return [parts[:-1] if missing else parts for parts in self._of(block)]
 
-    def _of(self, block: Block) -> list[list[LinearCombination]]:
+    def _weighted(self, block: Block, weights: Sequence[Fraction]) -> list[LinearCombination]:
+        """The sum of the first parts of a block, each times its weight, in each cell.
+
+        The same as :func:`sums_of` of its parts; cells share their coefficients, and are added up in whole numbers.
+        """
+        first, law, identifier = self._first(block), self.law, self.identifier
+        factors = [(part, weight / block.height) for part, weight in enumerate(weights) if weight]
+        below = lcm(*(factor.denominator for _, factor in factors))
+        held = [(first + part * self.cells, factor, int(factor * below)) for part, factor in factors]
+        values = self.values
+        return [
+            LinearCombination(
+                Fraction(sum(times * values[start + cell] for start, _, times in held), below),
+                {Noise(identifier, start + cell, law): factor for start, factor, _ in held},
+            )
+            for cell in range(self.cells)
+        ]
+
+    def _first(self, block: Block) -> int:
+        """The place of the first number of a block."""
         first = 0
         for other in self.blocks:
             if other.key == block.key:
                 break
             first += other.reach.numbers * self.cells
-        unit = Fraction(1, block.height)
+        return first
+
+    def _of(self, block: Block) -> list[list[LinearCombination]]:
+        first, unit = self._first(block), Fraction(1, block.height)
         return [
             [self._form(first + part * self.cells + cell, unit) for part in range(block.reach.numbers)]
             for cell in range(self.cells)

@@ -13,6 +13,7 @@ from sfumato.core.exact import natural
 from sfumato.core.foreign import TomlTable
 from sfumato.core.limits import Limit
 from sfumato.engines.expressions import Type
+from sfumato.engines.sources import CellFormat
 from sfumato.errors import InvalidInput, SfumatoError, Unsupported
 from sfumato.tables.column_facts import ColumnFacts
 
@@ -21,7 +22,8 @@ __all__ = ["VERSION", "WORDS", "from_toml", "name_of", "read", "text_of", "to_to
 WORDS = {"text": Type.TEXT, "whole": Type.WHOLE, "number": Type.NUMBER, "truth": Type.TRUTH, "date": Type.DATE}
 Made = TypeVar("Made")
 VERSION = 1
-PARTS = {"kind", "version", "dataset", "unit", "limit", "columns"}
+PARTS = {"kind", "version", "dataset", "unit", "limit", "cells", "columns"}
+CELLS = {"decimal", "thousands", "date", "true", "false", "missing", "trim"}
 
 
 def read(path: Path, schema: Callable[..., Made]) -> Made:
@@ -69,6 +71,7 @@ def from_toml(text: str, schema: Callable[..., Made]) -> Made:
             n_units=_counted(unit, "number"),
             population=unit.get("population"),
             derived=dataset.get("derived", False),
+            cells=_cells(_part(body, "cells", CELLS), "cells"),
             columns=tuple(_column(name, _table(columns, name, "columns.")) for name in columns),
         ),
     )
@@ -89,7 +92,7 @@ def _version(body: TomlTable) -> None:
 
 def _column(name: str, facts: TomlTable) -> ColumnFacts:
     place = f"columns.{name}"
-    _known(facts, place, {"type", "bounds", "keys"})
+    _known(facts, place, {"type", "bounds", "keys", "cells"})
     if not isinstance(facts.get("type"), str) or facts["type"] not in WORDS:
         raise InvalidInput(f"{place}.type must be one of {', '.join(WORDS)}; the schema was not read.")
     kind = WORDS[facts["type"]]
@@ -105,8 +108,16 @@ def _column(name: str, facts: TomlTable) -> ColumnFacts:
             type=kind,
             bounds=None if bounds is None else (bounds[0], bounds[1]),
             keys=tuple(keys or ()),
+            cells=_cells(_part(facts, "cells", CELLS), f"{place}.cells") if "cells" in facts else None,
         ),
     )
+
+
+def _cells(facts: TomlTable, place: str) -> CellFormat:
+    """How values are written."""
+    for name in ("decimal", "thousands", "date"):
+        _text(facts, name, place)
+    return _made(place, lambda: CellFormat(**facts))
 
 
 def _made(place: str, make: Callable[[], Made]) -> Made:
@@ -163,6 +174,8 @@ def to_toml(parts: Mapping[str, TomlTable], columns: Iterable[ColumnFacts]) -> s
         keys = [date.fromisoformat(str(key)) for key in column.keys] if column.type is Type.DATE else column.keys
         facts = {"type": words[column.type], "bounds": column.bounds and list(column.bounds), "keys": keys or None}
         lines += _written(f"columns.{name_of(column.name)}", facts)
+        if column.cells is not None:
+            lines += _written(f"columns.{name_of(column.name)}.cells", column.cells.said)
     return "\n".join(lines) + "\n"
 
 

@@ -81,10 +81,10 @@ class TableStore:
         >>> table.dataset
         Dataset(name='people', edition='1')
         """
-        types = None
+        types = cells = None
         if schema is not None:
             schema = schema if isinstance(schema, Schema) else Schema.load(schema)
-            said, types = schema.declaration(self._unit), schema.types
+            said, types, cells = schema.declaration(self._unit), schema.types, schema.cell_formats
             if schema.population is not None:
                 self._budget.judged(schema.population)
             name, version, limit = name or said["name"], version or said["version"], limit or said["limit"]
@@ -113,7 +113,7 @@ class TableStore:
         if n_units is not None:
             natural(n_units, "n_units")
         single = limit is None or (limit.groups, limit.rows_per_group) == (1, 1)
-        source = Source(data, types, derived=derived, unit=_told_by(self._unit))
+        source = Source(data, types, derived=derived, unit=_told_by(self._unit), cells=cells)
         self._holdings[dataset] = _Holding(source=source, limit=limit, n_units=n_units)
         return Table(
             gate=self._setting.gate, dataset=dataset, keys=declared, bounds=ranges, n_units=n_units if single else None

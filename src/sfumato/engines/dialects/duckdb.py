@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any  # rows of a catalogue, as DuckDB gives them
 
-from sfumato.engines.dialect import Dialect, PublicColumns, builtin, doubled
+from sfumato.engines.dialect import Dialect, LimitPlan, PublicColumns, builtin, doubled
 from sfumato.engines.expressions import Type
 from sfumato.engines.operands import DTYPES
 from sfumato.engines.row_wise import not_row_wise
@@ -17,6 +17,7 @@ from sfumato.errors import Refused
 if TYPE_CHECKING:
     import ibis.expr.datatypes as dt
     import ibis.expr.types as ir
+    import pyarrow as pa
     from duckdb import DuckDBPyConnection
     from ibis.backends import BaseBackend
 
@@ -117,6 +118,19 @@ class DuckDB(Dialect):
         import ibis
 
         return (ibis.literal("0x") + digits).cast("int64")
+
+    @property
+    def limit_plan(self) -> LimitPlan:
+        """Its scans are quick, and what it keeps costs memory."""
+        return LimitPlan.TWO_SCANS
+
+    def worked_out(self, table: ir.Table, name: str) -> ir.Table:
+        """As it is: expressions that occur several times are worked out once."""
+        return table
+
+    def brought_out(self, table: ir.Table) -> pa.Table:
+        """By Ibis."""
+        return table.to_pyarrow()
 
     def public_table(self, columns: PublicColumns) -> ir.Table:
         """Handed over as an Arrow table."""

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any  # a connection of psycopg, which nothing here imports
 
-from sfumato.engines.dialect import Dialect, PublicColumns, builtin, doubled
+from sfumato.engines.dialect import Dialect, LimitPlan, PublicColumns, builtin, doubled
 from sfumato.engines.expressions import Type
 from sfumato.engines.public_text import table_from_text
 from sfumato.engines.row_wise import not_row_wise
@@ -15,6 +15,7 @@ from sfumato.engines.row_wise import not_row_wise
 if TYPE_CHECKING:
     import ibis.expr.datatypes as dt
     import ibis.expr.types as ir
+    import pyarrow as pa
     from ibis.backends import BaseBackend
 
 __all__ = ["POSTGRES", "reading"]
@@ -34,6 +35,7 @@ SETTINGS = {
     "datestyle": "ISO, YMD",
     "timezone": "UTC",
     "cursor_tuple_fraction": "1",  # all rows of a result are wanted, not the first ones soon
+    "jit": "off",  # a question is one query of many expressions, and compiling them takes longer than they do
 }
 TYPES = {
     16: "boolean",
@@ -151,11 +153,35 @@ class Postgres(Dialect):
         return _decode()(digits, "hex")
 
     def number_of(self, digits: ir.Value) -> ir.Value:
-        """From four bytes, of which the last is half of one."""
-        bytes_ = _decode()(digits + "0", "hex")
-        get_byte = builtin("get_byte", ("binary", "int32"), "int32")
-        parts = [get_byte(bytes_, place).cast("int64") for place in range(4)]
-        return ((parts[0] * 256 + parts[1]) * 256 + parts[2]) * 16 + (parts[3] >> 4)
+        """By way of bits: the digits are named once, for whatever makes them is worked out wherever it is named."""
+        import ibis
+
+        bits = builtin("varbit", ("string",), "string", "pg_catalog")(ibis.literal("x") + digits)
+        return builtin("int8", ("string",), "int64", "pg_catalog")(bits)
+
+    @property
+    def limit_plan(self) -> LimitPlan:
+        """A table of marks is read faster than it is made."""
+        return LimitPlan.MARKS_KEPT
+
+    def worked_out(self, table: ir.Table, name: str) -> ir.Table:
+        """Behind OFFSET 0, which keeps the planner from putting expressions in the place of their names.
+
+        It does not keep it from working in parallel, as a table that is materialised would.
+        """
+        import ibis.expr.operations as ops
+
+        query = f"SELECT * FROM {self.quoted(name)} OFFSET 0"  # noqa: S608 - quoted
+        return ops.SQLStringView(table.alias(name), query, table.schema()).to_expr()
+
+    def brought_out(self, table: ir.Table) -> pa.Table:
+        """All rows at once: for a cursor, by which Ibis would read them, PostgreSQL starts no parallel workers."""
+        import pyarrow as pa
+
+        engine, schema = table.get_backend(), table.schema().to_pyarrow()
+        rows = engine.con.execute(engine.compile(table)).fetchall()
+        columns = zip(*rows, strict=True) if rows else [() for _ in schema]
+        return pa.table([pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema)
 
     def public_table(self, columns: PublicColumns) -> ir.Table:
         """As one text: a read-only transaction does not allow a temporary table."""

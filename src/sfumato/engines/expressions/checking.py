@@ -232,5 +232,8 @@ def _column(column: str, columns: Mapping[str, Type]) -> Type:
     if column not in columns:
         raise InvalidInput(f"there is no column {column!r}; {NOTHING}. The columns are {', '.join(sorted(columns))}.")
     if columns[column] is Type.OTHER:
-        raise Unsupported(f"column {column!r} has a type that is not supported; nothing was read.")
+        raise Unsupported(
+            f"column {column!r} has a type that is not supported, or values of several types; {NOTHING}. Give it one "
+            "type: text, whole numbers, numbers, truth values or dates."
+        )
     return columns[column]

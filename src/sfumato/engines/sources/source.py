@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from sfumato.core.interrupts import attempt
 from sfumato.core.stored import Stored, moment
 from sfumato.engines.expressions import Type
+from sfumato.engines.sources.cells import CellFormat
 from sfumato.engines.sources.columns import settled
 from sfumato.engines.sources.origin import Origin
 from sfumato.engines.sources.origins import origin_of
@@ -46,7 +47,8 @@ class Source:
     data itself says, and a CSV file, which says nothing, is refused. What runs a query when it is read (a view, a lazy
     frame, an expression) must be seen to take stored rows one by one; one that is ``derived`` is vouched for by the
     steward: each of its rows depends on the rows of one protected unit only. ``unit`` names the columns that tell units
-    apart: each must be the stored column of that name, which no step has computed or renamed.
+    apart: each must be the stored column of that name, which no step has computed or renamed. ``cells`` says, by column,
+    how values are written in a file of text, and asks for a truth beside each column but texts: where it is not read.
 
     Public: column names and types. Sensitive: every row, and how many there are. Guarantee: one opening sees one state
     of the data. A file that changed since it was first opened is refused, and so is a table whose columns changed: its
@@ -65,9 +67,12 @@ class Source:
         *,
         derived: bool = False,
         unit: Sequence[str] = (),
+        cells: Mapping[str, CellFormat] | None = None,
     ) -> None:
-        self._declared = None if columns is None else dict(columns)
-        self._origin = origin_of(data, self._declared, derived=derived, unit=tuple(unit))
+        declared = None if columns is None else dict(columns)
+        self._origin = origin_of(data, declared, derived=derived, unit=tuple(unit), cells=cells)
+        virtual: Mapping[str, Type] = getattr(self._origin, "virtual", {})
+        self._declared = None if declared is None else {**declared, **virtual}
         self.derived = derived
         self._turn = _turn_of(self._origin)
         self._seen: tuple[object, dict[str, Type]] | None = None
