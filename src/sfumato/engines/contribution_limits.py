@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.core.limits import Limit
 from sfumato.engines.compile import predicate, value
-from sfumato.engines.dialect import Dialect, LimitPlan, PublicValue
+from sfumato.engines.dialect import Dialect, PublicValue
 from sfumato.engines.dialects import dialect_of
 from sfumato.engines.expressions import Expression, Named, Type, Value, columns_of
 from sfumato.engines.keyed_hash import md5
@@ -161,19 +161,14 @@ class _Plan:
         cell, mark, person = self.name("cell"), self.name("mark"), self.name("person")
         side = [] if self.world is None else [self.name("world")]
         groups = 1 if self.share is None else self.share.limit.groups
-        plan = self.dialect.limit_plan if groups <= FEW else LimitPlan.ONE_SCAN
-        if plan is LimitPlan.TWO_SCANS:
+        if groups <= FEW and self.dialect.sieves:
             only = [*side, person, *(self.name(f"key{place}") for place in range(len(self.keys))), cell]
             reach = self._reach(self._marked(rows.select(*only)), groups, side)
-            reach = reach.mutate(**{self.name("own"): self._own(reach[person])})
             rows = self.in_cells(rows, marked=True).inner_join(reach, [*side, person])
             rows = rows.mutate(**{mark: self._mark(rows[self.name("own")], rows)})
+            rows = rows.filter(rows[mark] <= rows[self.name("reach")])
         else:
             rows = self._marked(rows)
-        if plan is LimitPlan.MARKS_KEPT:
-            rows = rows.inner_join(self._reach(rows, groups, side), [*side, person])
-        if plan is not LimitPlan.ONE_SCAN:
-            rows = rows.filter(rows[mark] <= rows[self.name("reach")])
         window = ibis.window(group_by=[*side, person], order_by=[mark, cell])
         rows = rows.mutate(**{mark: ibis.dense_rank().over(window)})
         return rows.filter(rows[mark] < whole(groups))
@@ -195,7 +190,7 @@ class _Plan:
         least = {f"least{lot}": ibis.ifelse(slot == whole(lot), mark, past).min() for lot in range(groups)}
         found = rows.group_by([*side, person]).aggregate(**least)
         furthest = ibis.greatest(*(found[name] for name in least)) if groups > 1 else found["least0"]
-        return found.select(*side, person, **{self.name("reach"): furthest})
+        return found.select(*side, person, **{self.name("own"): self._own(found[person]), self.name("reach"): furthest})
 
     def _mark(self, own: ir.Value, rows: ir.Table) -> ir.Value:
         """A person's number and a group's weight, mixed: below ``PRIME``, and nothing on the way beyond 64 bits."""

@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date
-from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -23,22 +22,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from ibis.backends import BaseBackend
 
-__all__ = ["Dialect", "LimitPlan", "PublicColumns", "PublicValue", "builtin", "doubled"]
+__all__ = ["Dialect", "PublicColumns", "PublicValue", "builtin", "doubled"]
 
 PublicValue = str | int | float | bool | date | None
 PublicColumns = Mapping[str, tuple[Type, Sequence[PublicValue]]]
-
-
-class LimitPlan(Enum):
-    """How the rows beyond a person's limit are found soonest; all ways keep the same rows.
-
-    A sieve drops most rows before the rest is put in order. It needs the marks of all rows: they are worked out in a
-    scan of their own, or worked out once and kept while the query runs. Without a sieve one scan is enough.
-    """
-
-    TWO_SCANS = "a sieve in a scan of its own"
-    MARKS_KEPT = "a sieve over marks that are kept"
-    ONE_SCAN = "no sieve"
 
 
 class Dialect(ABC):
@@ -120,8 +107,11 @@ class Dialect(ABC):
 
     @property
     @abstractmethod
-    def limit_plan(self) -> LimitPlan:
-        """How rows beyond a person's limit are found soonest."""
+    def sieves(self) -> bool:
+        """Whether a sieve in a scan of its own, before a person's rows are put in order, takes less time than it saves.
+
+        The same rows are kept with and without it.
+        """
 
     @abstractmethod
     def brought_out(self, table: ir.Table) -> pa.Table:

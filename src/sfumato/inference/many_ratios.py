@@ -2,14 +2,15 @@
 
 A search for an end asks some thirty times whether a ratio is too rare, and each answer is yes or no. Here all questions
 of one turn are asked together, in arrays. Where an answer is so near that rounding could turn it, and where the closed
-form does not hold, the ratio is searched by itself (:func:`sfumato.inference.ratio.ratio_ends`). So the same answers are
-given to the same questions, and the ends, which are exact multiples of a step from the centre, are the same numbers.
+form does not hold, the ratio is searched by itself (:func:`sfumato.inference.ratio.ratio_ends`). So the same questions
+are given the same answers, and the ends, which are exact multiples of a step from the centre, are the same numbers.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import is_
 from typing import TYPE_CHECKING
 
 from sfumato.inference.continuous_bound import APART, COARSE, ROUNDING, SHORT, UNIT, width_of
@@ -80,7 +81,10 @@ def _alike(pairs: Sequence[Pair]) -> list[tuple[list[int], _Held]]:
 
     kinds: dict[tuple[bool, int], tuple[list[int], list[list[float]], list[list[float]], list[list[float]]]] = {}
     for place, (over, under) in enumerate(pairs):
-        noises = list(dict.fromkeys((*over.noises, *under.noises)))
+        noises = list(under.noises)
+        same = len(noises) == len(over.noises) and all(map(is_, noises, over.noises))
+        if not same:
+            noises = list(dict.fromkeys((*over.noises, *noises)))
         known = []
         for noise in noises:
             law = id(noise.law)
@@ -94,8 +98,12 @@ def _alike(pairs: Sequence[Pair]) -> list[tuple[list[int], _Held]]:
             continue
         places, above, below, sizes = kinds.setdefault((first[0], len(known)), ([], [], [], []))
         places.append(place)
-        above.append([near(over.noises.get(noise)) for noise in noises])
-        below.append([near(under.noises.get(noise)) for noise in noises])
+        if same:
+            above.append(list(map(near, over.noises.values())))
+            below.append(list(map(near, under.noises.values())))
+        else:
+            above.append([near(over.noises.get(noise)) for noise in noises])
+            below.append([near(under.noises.get(noise)) for noise in noises])
         sizes.append([width[1] for width in known if width is not None])
     return [
         (

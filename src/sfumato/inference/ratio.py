@@ -41,7 +41,7 @@ class Ratio(Derived):
     def values(self) -> tuple[float, ...]:
         """The ratios of the noisy numbers; not a number where the lower one is 0."""
         return tuple(
-            self._held(float(a.value / b.value)) if b.value else math.nan
+            self._held(_quotient(a.value, b.value)) if b.value else math.nan
             for a, b in zip(self.over, self.under, strict=True)
         )
 
@@ -75,6 +75,11 @@ class Ratio(Derived):
 
     def _held(self, value: float) -> float:
         return min(max(value, self.within[0]), self.within[1])
+
+
+def _quotient(over: Fraction, under: Fraction) -> float:
+    """The double that is nearest to a quotient; whole numbers divide to that."""
+    return (over.numerator * under.denominator) / (over.denominator * under.numerator)
 
 
 def ratio_ends(over: LinearCombination, under: LinearCombination, level: Fraction) -> tuple[float, float]:

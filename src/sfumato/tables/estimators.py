@@ -1,9 +1,10 @@
 """From noisy numbers to the columns of an answer: what the sums that a measure needs came to, with their noise."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import lcm
+from operator import mul
 
 from sfumato.core.query import Law
 from sfumato.core.release import Release
@@ -34,6 +35,7 @@ class Reader:
     values: Sequence[int]
     labels: Mapping[str, tuple[KeyValue, ...]]
     sources: tuple[Release, ...]
+    _made: dict[int, list[Noise]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def figure(self, name: str, forms: Sequence[LinearCombination]) -> Figure:
         """A column that is linear in the noisy numbers."""
@@ -110,18 +112,27 @@ class Reader:
 
         The same as :func:`sums_of` of its parts; cells share their coefficients, and are added up in whole numbers.
         """
-        first, law, identifier = self._first(block), self.law, self.identifier
+        first = self._first(block)
         factors = [(part, weight / block.height) for part, weight in enumerate(weights) if weight]
         below = lcm(*(factor.denominator for _, factor in factors))
         held = [(first + part * self.cells, factor, int(factor * below)) for part, factor in factors]
-        values = self.values
+        if not held:
+            return [LinearCombination(Fraction(0), {}) for _ in range(self.cells)]
+        cells = self.cells
+        numbers = zip(*(self.values[start : start + cells] for start, _, _ in held), strict=True)
+        noises = zip(*(self._noises(start) for start, _, _ in held), strict=True)
+        shares, times = [factor for _, factor, _ in held], [each for _, _, each in held]
         return [
-            LinearCombination(
-                Fraction(sum(times * values[start + cell] for start, _, times in held), below),
-                {Noise(identifier, start + cell, law): factor for start, factor, _ in held},
-            )
-            for cell in range(self.cells)
+            LinearCombination(Fraction(sum(map(mul, times, cell)), below), dict(zip(names, shares, strict=True)))
+            for cell, names in zip(numbers, noises, strict=True)
         ]
+
+    def _noises(self, start: int) -> list[Noise]:
+        """The noise of one part in each cell; made once, so that forms which share it hold the same objects."""
+        if start not in self._made:
+            places = range(start, start + self.cells)
+            self._made[start] = [Noise(self.identifier, place, self.law) for place in places]
+        return self._made[start]
 
     def _first(self, block: Block) -> int:
         """The place of the first number of a block."""

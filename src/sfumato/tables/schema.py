@@ -19,6 +19,8 @@ from sfumato.tables.schema_file import VERSION, from_toml, read, to_toml
 
 __all__ = ["ColumnFacts", "Schema"]
 
+AS_USUAL = CellFormat()
+
 
 @renamed(number="n_units")
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +51,7 @@ class Schema:
     n_units: int | None = None
     population: int | None = None
     derived: bool = False
-    cells: CellFormat = CellFormat()
+    cells: CellFormat = AS_USUAL
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any  # rows of a catalogue, as DuckDB gives them
 
-from sfumato.engines.dialect import Dialect, LimitPlan, PublicColumns, builtin, doubled
+from sfumato.engines.dialect import Dialect, PublicColumns, builtin, doubled
 from sfumato.engines.expressions import Type
 from sfumato.engines.operands import DTYPES
 from sfumato.engines.row_wise import not_row_wise
@@ -59,6 +59,8 @@ class DuckDB(Dialect):
     __slots__ = ()
     name = "duckdb"
     title = "DuckDB"
+    sieves = True
+    """Its scans are quick, and putting rows in order costs memory."""
     closes_by_membership = True
     """A join would keep all wedges in memory, and pass edges by them."""
 
@@ -118,11 +120,6 @@ class DuckDB(Dialect):
         import ibis
 
         return (ibis.literal("0x") + digits).cast("int64")
-
-    @property
-    def limit_plan(self) -> LimitPlan:
-        """Its scans are quick, and what it keeps costs memory."""
-        return LimitPlan.TWO_SCANS
 
     def worked_out(self, table: ir.Table, name: str) -> ir.Table:
         """As it is: expressions that occur several times are worked out once."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any  # a connection of psycopg, which nothing here imports
 
-from sfumato.engines.dialect import Dialect, LimitPlan, PublicColumns, builtin, doubled
+from sfumato.engines.dialect import Dialect, PublicColumns, builtin, doubled
 from sfumato.engines.expressions import Type
 from sfumato.engines.public_text import table_from_text
 from sfumato.engines.row_wise import not_row_wise
@@ -27,6 +28,11 @@ NAMES = {
     Type.TRUTH: "BOOLEAN",
     Type.DATE: "DATE",
 }
+# What a step of a query may hold in memory before it writes to disk; a server that allows more is left alone.
+ROOM = """
+SELECT pg_catalog.set_config('work_mem', '64MB', true)
+WHERE pg_catalog.pg_size_bytes(pg_catalog.current_setting('work_mem')) < pg_catalog.pg_size_bytes('64MB')
+"""
 REPEATABLE_READ = 3  # psycopg's number for it
 # Ours for the length of the transaction: they change how a query is read, or how its result is written.
 SETTINGS = {
@@ -88,6 +94,8 @@ class Postgres(Dialect):
     __slots__ = ()
     name = "postgres"
     title = "PostgreSQL"
+    sieves = False
+    """Marks cost more than putting rows in order does, and a second scan would work them out again."""
     closes_by_membership = False
 
     def quoted(self, name: str) -> str:
@@ -159,11 +167,6 @@ class Postgres(Dialect):
         bits = builtin("varbit", ("string",), "string", "pg_catalog")(ibis.literal("x") + digits)
         return builtin("int8", ("string",), "int64", "pg_catalog")(bits)
 
-    @property
-    def limit_plan(self) -> LimitPlan:
-        """A table of marks is read faster than it is made."""
-        return LimitPlan.MARKS_KEPT
-
     def worked_out(self, table: ir.Table, name: str) -> ir.Table:
         """Behind OFFSET 0, which keeps the planner from putting expressions in the place of their names.
 
@@ -184,8 +187,8 @@ class Postgres(Dialect):
         return pa.table([pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema)
 
     def public_table(self, columns: PublicColumns) -> ir.Table:
-        """As one text: a read-only transaction does not allow a temporary table."""
-        return table_from_text(columns)
+        """As one text: a read-only transaction does not allow a temporary table. It is taken apart once."""
+        return self.worked_out(table_from_text(columns), f"public_{secrets.token_hex(8)}")
 
     def connection(self, engine: BaseBackend) -> object:
         """That of the driver."""
@@ -266,6 +269,7 @@ def reading(connection: Any) -> Iterator[None]:
         with connection.transaction(force_rollback=True):
             for name, value in SETTINGS.items():
                 connection.execute("SELECT pg_catalog.set_config(%s, %s, true)", (name, value))
+            connection.execute(ROOM)
             yield
     finally:
         with suppress(Exception):  # not where the connection broke meanwhile

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any  # a session of Spark, which may not be installed
 
-from sfumato.engines.dialect import Dialect, LimitPlan, PublicColumns, builtin, doubled
+from sfumato.engines.dialect import Dialect, PublicColumns, builtin, doubled
 from sfumato.engines.expressions import Type
 from sfumato.engines.public_text import table_from_text
 from sfumato.engines.row_wise import not_row_wise
@@ -67,6 +67,8 @@ class Spark(Dialect):
     __slots__ = ()
     name = "pyspark"
     title = "Spark"
+    sieves = False
+    """Rows are exchanged by person once; a sieve would be a second scan and a second exchange."""
     closes_by_membership = False
 
     def quoted(self, name: str) -> str:
@@ -125,11 +127,6 @@ class Spark(Dialect):
     def number_of(self, digits: ir.Value) -> ir.Value:
         """Converted from base 16."""
         return builtin("conv", ("string", "int32", "int32"), "string")(digits, 16, 10).cast("int64")
-
-    @property
-    def limit_plan(self) -> LimitPlan:
-        """Rows are exchanged by person once; a sieve would be a second scan and a second exchange."""
-        return LimitPlan.ONE_SCAN
 
     def worked_out(self, table: ir.Table, name: str) -> ir.Table:
         """As it is: Spark does not repeat an expression that is not cheap."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
+from itertools import pairwise
 
 from sfumato.engines.dialects.duckdb import DUCKDB
 from sfumato.engines.expressions import Type
@@ -192,15 +193,15 @@ def _date_pattern(form: str) -> tuple[str, dict[str, int]]:
     tokens = TOKENS.findall(form) if isinstance(form, str) else []
     parts = [token for token in tokens if token in PARTS]
     order = {part[0]: place for place, part in enumerate(parts, 1)}
-    close = any(token in ("M", "D") and after in PARTS for token, after in zip(tokens, tokens[1:], strict=False))
+    close = any(token in ("M", "D") and after in PARTS for token, after in pairwise(tokens))
     if not tokens or "".join(tokens) != form or len(parts) != 3 or set(order) != set("YMD") or close:
         raise InvalidInput(
             "the form of dates is written with YYYY, MM (or M) and DD (or D), each once, and signs between them, such "
             "as 'DD.MM.YYYY'; nothing was done."
         )
-    signs = (PARTS.get(token) or ("\\\\" if token == "\\" else f"[{_escaped(token)}]") for token in tokens)
+    signs = (PARTS.get(token) or f"[{_escaped(token)}]" for token in tokens)
     return "".join(signs), order
 
 
 def _escaped(sign: str) -> str:
-    return f"\\{sign}" if sign in "]^-[" else sign
+    return f"\\{sign}" if sign in "]^-[\\" else sign

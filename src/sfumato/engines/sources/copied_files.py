@@ -152,7 +152,8 @@ def _value(column: str, dtype: pa.DataType, kind: Type) -> str:
         case Type.TRUTH:
             return f"CASE {column} WHEN 1 THEN true WHEN 0 THEN false END"
         case Type.TEXT:
-            return f"CASE WHEN {within} THEN CAST({whole} AS VARCHAR) WHEN isfinite({column}) THEN CAST({column} AS VARCHAR) END"
+            other = f"WHEN isfinite({column}) THEN CAST({column} AS VARCHAR)"
+            return f"CASE WHEN {within} THEN CAST({whole} AS VARCHAR) {other} END"
     return "NULL"
 
 
@@ -171,9 +172,12 @@ def _plain(frame: Any) -> pa.Table:
             columns[name] = pa.Array.from_pandas(column)
     for name, column in columns.items():
         kind = column.type
-        if pa.types.is_null(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-            columns[name] = column.cast(pa.string())
-        elif pa.types.is_dictionary(kind):
+        if (
+            pa.types.is_null(kind)
+            or pa.types.is_large_string(kind)
+            or pa.types.is_string_view(kind)
+            or pa.types.is_dictionary(kind)
+        ):
             columns[name] = column.cast(pa.string())
     return pa.table(columns)
 

@@ -38,8 +38,8 @@ class FileList:
         for place in self.places:
             if "{" in str(place):
                 raise InvalidInput(
-                    f"{place.name!r} has a sign of patterns ({{) that is not known here; nothing was done. Patterns are "
-                    "written with * ? [ ], and ** for folders however deep; or list the files."
+                    f"{place.name!r} has a sign of patterns ({{) that is not known here; nothing was done. Write "
+                    "patterns with * ? [ ], and ** for folders however deep; or list the files."
                 )
             if not is_pattern(place):
                 check_no_log(place)

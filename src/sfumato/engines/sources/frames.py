@@ -217,7 +217,7 @@ def _arrow(data: Any) -> pa.Table | None:
         return None
 
 
-def _unusable() -> pa.DataType:  # noqa: N802 - a constant, of a package that is imported when it is used
+def _unusable() -> pa.DataType:
     """The type of columns that are there by name alone."""
     import pyarrow as pa
 

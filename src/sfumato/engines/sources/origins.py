@@ -50,6 +50,7 @@ def origin_of(
             raise not_row_wise(f"a {kind} of {module.removeprefix('_')}", "may be a query that is run when it is read")
         return frames.Frame(data)
     raise Unsupported(
-        f"a {kind} is not a source of rows. Give the path of files (Parquet, CSV and others), a pandas, Polars, Arrow or Spark "
-        "frame, an Ibis table, the URL of a database, or a table of sfumato.engines.sources (duckdb, postgres, spark)."
+        f"a {kind} is not a source of rows. Give the path of files (Parquet, CSV and others), a pandas, Polars, Arrow "
+        "or Spark frame, an Ibis table, the URL of a database, or a table of sfumato.engines.sources (duckdb, "
+        "postgres, spark)."
     )

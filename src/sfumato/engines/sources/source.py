@@ -47,8 +47,9 @@ class Source:
     data itself says, and a CSV file, which says nothing, is refused. What runs a query when it is read (a view, a lazy
     frame, an expression) must be seen to take stored rows one by one; one that is ``derived`` is vouched for by the
     steward: each of its rows depends on the rows of one protected unit only. ``unit`` names the columns that tell units
-    apart: each must be the stored column of that name, which no step has computed or renamed. ``cells`` says, by column,
-    how values are written in a file of text, and asks for a truth beside each column but texts: where it is not read.
+    apart: each must be the stored column of that name, which no step has computed or renamed. ``cells`` says, by
+    column, how values are written in a file of text, and asks for a truth beside each column but texts: where one could
+    not be read.
 
     Public: column names and types. Sensitive: every row, and how many there are. Guarantee: one opening sees one state
     of the data. A file that changed since it was first opened is refused, and so is a table whose columns changed: its
