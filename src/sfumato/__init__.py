@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sfumato.core.limits import Limit
     from sfumato.core.units import client, edge, event, family, node, record, user, weight
     from sfumato.engines.expressions import coalesce, col, greatest, least, when
+    from sfumato.engines.sources import CellFormat
     from sfumato.governance.ledger import Ledger
     from sfumato.reports.verify import load
     from sfumato.tables.measures.association import correlation, covariance
@@ -32,10 +33,12 @@ if TYPE_CHECKING:
     from sfumato.tables.of_person import greatest_of as max
     from sfumato.tables.of_person import least_of as min
     from sfumato.tables.schema import Schema
+    from sfumato.tables.unreadable import unreadable
     from sfumato.vault import Vault
 
 _HOME = {
     "Budget": ("sfumato.core.budget", "Budget"),
+    "CellFormat": ("sfumato.engines.sources", "CellFormat"),
     "Ledger": ("sfumato.governance.ledger", "Ledger"),
     "Limit": ("sfumato.core.limits", "Limit"),
     "Schema": ("sfumato.tables.schema", "Schema"),
@@ -67,6 +70,7 @@ _HOME = {
     "record": ("sfumato.core.units", "record"),
     "standard_deviation": ("sfumato.tables.measures.variation", "standard_deviation"),
     "sum": ("sfumato.tables.measures.total", "sum_of"),
+    "unreadable": ("sfumato.tables.unreadable", "unreadable"),
     "user": ("sfumato.core.units", "user"),
     "variance": ("sfumato.tables.measures.variation", "variance"),
     "weight": ("sfumato.core.units", "weight"),
@@ -75,6 +79,7 @@ _HOME = {
 
 __all__ = [
     "Budget",
+    "CellFormat",
     "Ledger",
     "Limit",
     "Schema",
@@ -108,6 +113,7 @@ __all__ = [
     "record",
     "standard_deviation",
     "sum",
+    "unreadable",
     "user",
     "variance",
     "weight",

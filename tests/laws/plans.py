@@ -62,7 +62,7 @@ def count_by_hand(
     return list(counts.values())
 
 
-PRIME = 2**31 - 1
+PRIME, SECOND = 2**31 - 1, 2**31 - 19
 
 
 def mark(secret: str, person: str | int, *keys: object) -> int:
@@ -71,8 +71,9 @@ def mark(secret: str, person: str | int, *keys: object) -> int:
     for place, key in enumerate(keys):
         weight = weight * (1 + _number(secret, f"{place};{type(key).__name__};{key}") % (PRIME - 1)) % PRIME
     if isinstance(person, int):
-        slope, start = 1 + _number(secret, "slope") % (PRIME - 1), _number(secret, "start") % PRIME
-        own = _remainder(_remainder(person) * slope + start)
+        slope, other = (1 + _number(secret, name) % (PRIME - 1) for name in ("slope", "other"))
+        line = _remainder(person) * slope + _remainder(person, SECOND) * other
+        own = _remainder(line + _number(secret, "start") % PRIME)
     else:
         own = int(hashlib.md5(f"{len(secret)}:{secret}{person}".encode(), usedforsecurity=False).hexdigest()[:7], 16)
     mixed = _remainder(own * weight + _number(secret, "shift") % PRIME)
@@ -83,9 +84,9 @@ def _number(secret: str, text: str) -> int:
     return int(hashlib.md5(f"{len(secret)}:{secret}{text}".encode(), usedforsecurity=False).hexdigest()[:30], 16)
 
 
-def _remainder(number: int) -> int:
+def _remainder(number: int, by: int = PRIME) -> int:
     """As engines take it: towards 0."""
-    return number % PRIME if number >= 0 else -(-number % PRIME)
+    return number % by if number >= 0 else -(-number % by)
 
 
 def keyed_hash(secret: str, *parts: object) -> str:

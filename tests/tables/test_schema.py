@@ -343,7 +343,7 @@ def test_a_draft_from_a_csv_file_takes_its_first_line_alone(tmp_path: Path) -> N
     path.write_bytes(b"id;age;\xe9\n\xff\xfe not even text \n")
     text = draft(path)
     assert Schema.from_toml(text).types == dict.fromkeys(["id", "age", "\ufffd"], Type.TEXT)
-    assert "a CSV file does not say" in text
+    assert "the file does not say" in text
     assert "not even" not in text
 
 

@@ -31,6 +31,7 @@ __all__ = ["Kept", "KeyColumn", "KeyValue", "Share", "kept_rows"]
 KeyValue = str | int | bool | date
 TYPES = {str: Type.TEXT, int: Type.WHOLE, bool: Type.TRUTH, date: Type.DATE}
 PRIME = 2**31 - 1  # products of two smaller numbers fit 64 bits on every engine
+SECOND = 2**31 - 19  # the next prime below: few ids of 64 bits have both remainders in common
 FEW = 16  # up to this many groups, rows beyond a person's reach are dropped before they are ranked
 
 
@@ -155,35 +156,40 @@ class _Plan:
     def few_groups(self, rows: ir.Table) -> ir.Table:
         """The rows of the groups that are kept of each person.
 
-        Ranking alone decides. Before it, rows beyond a person's reach are dropped, and they cannot rank: a reach is the
-        greatest of the least marks of several lots of groups, and so has at least as many groups below it.
+        Ranking alone decides. Before it, rows beyond a person's reach may be dropped, and they cannot rank: a reach is
+        the greatest of the least marks of several lots of groups, and so has at least as many groups below it.
         """
         import ibis
 
         cell, mark, person = self.name("cell"), self.name("mark"), self.name("person")
         side = [] if self.world is None else [self.name("world")]
         groups = 1 if self.share is None else self.share.limit.groups
-        if groups <= FEW:
-            reach = self._reach(rows, groups, side)
+        if groups <= FEW and self.dialect.sieves:
+            only = [*side, person, *(self.name(f"key{place}") for place in range(len(self.keys))), cell]
+            reach = self._reach(self._marked(rows.select(*only)), groups, side)
             rows = self.in_cells(rows, marked=True).inner_join(reach, [*side, person])
             rows = rows.mutate(**{mark: self._mark(rows[self.name("own")], rows)})
             rows = rows.filter(rows[mark] <= rows[self.name("reach")])
         else:
-            rows = self.in_cells(rows, marked=True)
-            rows = rows.mutate(**{mark: self._mark(self._own(rows[person]), rows)})
+            rows = self._marked(rows)
         window = ibis.window(group_by=[*side, person], order_by=[mark, cell])
         rows = rows.mutate(**{mark: ibis.dense_rank().over(window)})
         return rows.filter(rows[mark] < whole(groups))
+
+    def _marked(self, rows: ir.Table) -> ir.Table:
+        """The rows in cells, each with the mark of its person and its group."""
+        rows = self.in_cells(rows, marked=True)
+        rows = rows.mutate(**{self.name("own"): self._own(rows[self.name("person")])})
+        rows = self.dialect.worked_out(rows, self.name("owned"))
+        rows = rows.mutate(**{self.name("mark"): self._mark(rows[self.name("own")], rows)})
+        return self.dialect.worked_out(rows, self.name("marked")).drop(self.name("own"))
 
     def _reach(self, rows: ir.Table, groups: int, side: Sequence[str]) -> ir.Table:
         """For each person the mark up to which at least ``groups`` groups lie, if the person has that many."""
         import ibis
 
-        person = self.name("person")
-        only = [*side, person, *(self.name(f"key{place}") for place in range(len(self.keys))), self.name("cell")]
-        rows = self.in_cells(rows.select(*only), marked=True)
-        slot, mark = rows[self.name("slot")] % whole(groups), self._mark(self._own(rows[person]), rows)
-        past = whole(PRIME)
+        person, past = self.name("person"), whole(PRIME)
+        slot, mark = rows[self.name("slot")] % whole(groups), rows[self.name("mark")]
         least = {f"least{lot}": ibis.ifelse(slot == whole(lot), mark, past).min() for lot in range(groups)}
         found = rows.group_by([*side, person]).aggregate(**least)
         furthest = ibis.greatest(*(found[name] for name in least)) if groups > 1 else found["least0"]
@@ -196,10 +202,16 @@ class _Plan:
         return mixed * mixed % whole(PRIME)
 
     def _own(self, person: ir.Value) -> ir.Value:
-        """The number of a person: of whole numbers a line modulo a prime, of text the head of its keyed md5."""
+        """The number of a person: of whole numbers a line of two remainders, of text the head of its keyed md5.
+
+        With one remainder alone all ids that are equal modulo it, such as those of a system that counts in steps of
+        it, would keep the same groups. Both products and the start stay below 2⁶³.
+        """
         if person.type().is_integer():
-            slope, start = 1 + _number(self._secret, "slope") % (PRIME - 1), _number(self._secret, "start") % PRIME
-            return (person.cast("int64") % whole(PRIME) * whole(slope) + whole(start)) % whole(PRIME)
+            slope, other = (1 + _number(self._secret, name) % (PRIME - 1) for name in ("slope", "other"))
+            start, number = _number(self._secret, "start") % PRIME, person.cast("int64")
+            line = number % whole(PRIME) * whole(slope) + number % whole(SECOND) * whole(other)
+            return (line + whole(start)) % whole(PRIME)
         return _head(f"{len(self._secret)}:{self._secret}", person, self.dialect)
 
     def _public(self, key: KeyColumn, place: int, *, marked: bool) -> ir.Table:

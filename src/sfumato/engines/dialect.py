@@ -19,6 +19,7 @@ from sfumato.engines.expressions import Side, Type
 if TYPE_CHECKING:
     import ibis.expr.datatypes as dt
     import ibis.expr.types as ir
+    import pyarrow as pa
     from ibis.backends import BaseBackend
 
 __all__ = ["Dialect", "PublicColumns", "PublicValue", "builtin", "doubled"]
@@ -125,6 +126,25 @@ class Dialect(ABC):
     def public_table(self, columns: PublicColumns) -> ir.Table:
         """A small table of public values that we bring along; nothing is created on the engine."""
 
+    @abstractmethod
+    def worked_out(self, table: ir.Table, name: str) -> ir.Table:
+        """The table, its columns worked out once for each row, and not wherever an expression above names them.
+
+        ``name`` is one that nothing else in the query has.
+        """
+
+    @property
+    @abstractmethod
+    def sieves(self) -> bool:
+        """Whether a sieve in a scan of its own, before a person's rows are put in order, takes less time than it saves.
+
+        The same rows are kept with and without it.
+        """
+
+    @abstractmethod
+    def brought_out(self, table: ir.Table) -> pa.Table:
+        """Run a query and bring its rows out. Sensitive: they are exact."""
+
     @property
     @abstractmethod
     def closes_by_membership(self) -> bool:
@@ -177,7 +197,7 @@ def doubled(name: str, sign: str) -> str:
 
 
 @cache
-def builtin(name: str, takes: tuple[str, ...], gives: str) -> Callable[..., ir.Value]:
+def builtin(name: str, takes: tuple[str, ...], gives: str, schema: str | None = None) -> Callable[..., ir.Value]:
     """A function that an engine has and Ibis does not; each is pinned by a test on its engine."""
     import ibis
 
@@ -190,5 +210,5 @@ def builtin(name: str, takes: tuple[str, ...], gives: str) -> Callable[..., ir.V
     def seven(a: object, b: object, c: object, d: object, e: object, f: object, g: object) -> None: ...
 
     of = {1: unary, 2: binary, 3: ternary, 7: seven}[len(takes)]
-    made: Callable[..., ir.Value] = ibis.udf.scalar.builtin(of, name=name, signature=(takes, gives))
+    made: Callable[..., ir.Value] = ibis.udf.scalar.builtin(of, name=name, database=schema, signature=(takes, gives))
     return made

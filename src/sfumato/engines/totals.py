@@ -15,14 +15,13 @@ __all__ = ["brought_out"]
 def brought_out(table: ir.Table) -> dict[str, list[Any]]:
     """Run a query and bring its rows out, by column. Sensitive: they are exact.
 
-    Whole numbers that an engine or its driver could round on the way travel as text: those of more than 64 bits, and on
-    Spark all of them, because its driver makes floating-point numbers of a column in which some are null.
+    Whole numbers that an engine or its driver could round on the way, those of more than 64 bits, travel as text.
     """
     import pyarrow as pa
 
     dialect, schema = dialect_of(table), table.schema()
     wide = [name for name, dtype in schema.items() if dialect.travels_as_text(dtype)]
-    found = table.mutate(**{name: table[name].cast("string") for name in wide}).to_pyarrow()
+    found = dialect.brought_out(table.mutate(**{name: table[name].cast("string") for name in wide}))
     columns: dict[str, list[Any]] = {name: found[name].to_pylist() for name in schema if name not in wide}
     for name in wide:
         try:

@@ -10,6 +10,7 @@ from sfumato.core.release import Release
 from sfumato.inference.continuous_bound import combined, continuous_bound, width_of
 from sfumato.inference.derived import Derived, Label, level_of
 from sfumato.inference.linear_combination import LinearCombination
+from sfumato.inference.many_ratios import many_ends
 
 __all__ = ["Ratio", "ratio_ends"]
 
@@ -40,7 +41,7 @@ class Ratio(Derived):
     def values(self) -> tuple[float, ...]:
         """The ratios of the noisy numbers; not a number where the lower one is 0."""
         return tuple(
-            self._held(float(a.value / b.value)) if b.value else math.nan
+            self._held(_quotient(a.value, b.value)) if b.value else math.nan
             for a, b in zip(self.over, self.under, strict=True)
         )
 
@@ -54,10 +55,10 @@ class Ratio(Derived):
         pairs = list(zip(self.over, self.under, strict=True))
         held = [
             LinearCombination(Fraction(0), dict.fromkeys((*over.noises, *under.noises), Fraction(1)))
-            for over, under in pairs
+            for over, under in (pairs if joint else pairs[:1])
         ]
-        level = level_of(confidence, held if joint else held[:1])
-        ends = [ratio_ends(over, under, level) for over, under in pairs]
+        level = level_of(confidence, held)
+        ends = many_ends(pairs, level, by_itself=lambda pair: ratio_ends(*pair, level), halvings=STEPS)
         return [(self._held(low), self._held(high)) for low, high in ends]
 
     def at(self, **labels: Label) -> "Ratio":
@@ -74,6 +75,11 @@ class Ratio(Derived):
 
     def _held(self, value: float) -> float:
         return min(max(value, self.within[0]), self.within[1])
+
+
+def _quotient(over: Fraction, under: Fraction) -> float:
+    """The double that is nearest to a quotient; whole numbers divide to that."""
+    return (over.numerator * under.denominator) / (over.denominator * under.numerator)
 
 
 def ratio_ends(over: LinearCombination, under: LinearCombination, level: Fraction) -> tuple[float, float]:

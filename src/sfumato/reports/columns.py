@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from math import isfinite
 from typing import TYPE_CHECKING, cast
 
 from sfumato.core.description import Description, MeasuredColumn
@@ -84,12 +85,14 @@ class AnswerColumn:
     @cached_property
     def halves(self) -> tuple[Fraction | None, ...]:
         """How far the interval of each number reaches, to its farther side; None where anything is possible."""
-        return tuple(
-            None if self._open(value, low, high) else Fraction(max(high - value, value - low))
-            for value, (low, high) in zip(self.values, self.ends or (), strict=self.ends is not None)
-        )
+        least, most = _possible(self.measured)
+        found: list[Fraction | None] = []
+        for value, (low, high) in zip(self.values, self.ends or (), strict=self.ends is not None):
+            known = isfinite(value) and isfinite(low) and isfinite(high) and not (low <= least and high >= most)
+            found.append(Fraction(max(high - value, value - low)) if known else None)
+        return tuple(found)
 
-    @property
+    @cached_property
     def told(self) -> list[Fraction]:
         """The margins of the numbers that have one."""
         return [half for half in self.halves if half is not None]
@@ -126,12 +129,6 @@ class AnswerColumn:
         if self.ends is None:
             return None
         return rounded(self.values[place], *self.ends[place], whole=self.measured is not None and self.measured.counts)
-
-    def _open(self, value: Number, low: Number, high: Number) -> bool:
-        if not all(map(math.isfinite, (value, low, high))):
-            return True
-        least, most = _possible(self.measured)
-        return low <= least and high >= most
 
 
 @lru_cache(maxsize=8)

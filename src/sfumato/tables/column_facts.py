@@ -9,6 +9,7 @@ from typing import Any, ClassVar  # keys as a person gives them, before they are
 from sfumato.core.exact import Exact, rational
 from sfumato.core.query import check_name
 from sfumato.engines.expressions import Type
+from sfumato.engines.sources import CellFormat
 from sfumato.engines.zones import check_zone
 from sfumato.errors import InvalidInput
 
@@ -32,7 +33,8 @@ class ColumnFacts:
 
     Keys of a column of dates or times are held as texts, such as ``2026-01-31``. The range of such a column, or of
     texts that are read as one, is its period, from a first to a last day. ``zone`` is whose clock times with a zone
-    are read by.
+    are read by. ``cells`` says how its values are written in a file of text, where that is not as the schema says of
+    all columns.
 
     >>> ColumnFacts(name="sbp", type=Type.WHOLE, bounds=(80, 220)).bounds
     (Fraction(80, 1), Fraction(220, 1))
@@ -45,8 +47,13 @@ class ColumnFacts:
     bounds: tuple[Fraction, Fraction] | tuple[date, date] | None = None
     keys: tuple[Key, ...] = ()
     zone: str | None = None
+    cells: CellFormat | None = None
 
     def __post_init__(self) -> None:
+        if self.cells is not None and not isinstance(self.cells, CellFormat):
+            raise InvalidInput(f"the cells of column {self.name!r} are no CellFormat; nothing was done.")
+        if self.cells == CellFormat():
+            object.__setattr__(self, "cells", None)
         check_name(self.name, "the name of a column")
         if not isinstance(self.type, Type) or self.type is Type.OTHER:
             raise InvalidInput(

@@ -1,8 +1,10 @@
 """From noisy numbers to the columns of an answer: what the sums that a measure needs came to, with their noise."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from math import lcm
+from operator import mul
 
 from sfumato.core.query import Law
 from sfumato.core.release import Release
@@ -33,6 +35,7 @@ class Reader:
     values: Sequence[int]
     labels: Mapping[str, tuple[KeyValue, ...]]
     sources: tuple[Release, ...]
+    _made: dict[int, list[Noise]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def figure(self, name: str, forms: Sequence[LinearCombination], *, whole: bool = False) -> Figure:
         """A column that is linear in the noisy numbers; one that counts is ``whole``."""
@@ -58,20 +61,22 @@ class Reader:
 
     def counts(self, need: Need) -> list[LinearCombination]:
         """All parts of what is needed, added up in each cell."""
-        return [all_of(parts) for parts in self.parts(need)]
+        block = self.block(need)
+        return self._weighted(block, [ONE] * block.reach.numbers)
 
     def sums(self, of: Clamped) -> list[LinearCombination]:
         """The sum of a value in each cell."""
         block = self.block(SumOf(of))
-        weights = sum_weights(of, block)
-        sums = [sums_of(parts, weights) for parts in self._of(block)]
+        sums = self._weighted(block, sum_weights(of, block))
         if isinstance(block.gauge, Everyone):
             return [form.shifted(Fraction(self.number or 1) * of.low) for form in sums]
         return sums
 
     def numbers(self, of: Clamped) -> list[LinearCombination]:
         """How many rows have a value, in each cell."""
-        return [all_of(parts) for parts in self._valued(self.block(PowersOf(of, 1)))]
+        block = self.block(PowersOf(of, 1))
+        missing = isinstance(block.gauge, Powers) and block.gauge.missing
+        return self._weighted(block, [ONE] * (block.reach.numbers - missing))
 
     def moments(self, of: Clamped) -> list[Moments]:
         """The number of rows that have a value, and the sums of it and of its squares, on [0, 1]."""
@@ -102,13 +107,44 @@ class Reader:
         missing = isinstance(block.gauge, Powers) and block.gauge.missing
         return [parts[:-1] if missing else parts for parts in self._of(block)]
 
-    def _of(self, block: Block) -> list[list[LinearCombination]]:
+    def _weighted(self, block: Block, weights: Sequence[Fraction]) -> list[LinearCombination]:
+        """The sum of the first parts of a block, each times its weight, in each cell.
+
+        The same as :func:`sums_of` of its parts; cells share their coefficients, and are added up in whole numbers.
+        """
+        first = self._first(block)
+        factors = [(part, weight / block.height) for part, weight in enumerate(weights) if weight]
+        below = lcm(*(factor.denominator for _, factor in factors))
+        held = [(first + part * self.cells, factor, int(factor * below)) for part, factor in factors]
+        if not held:
+            return [LinearCombination(Fraction(0), {}) for _ in range(self.cells)]
+        cells = self.cells
+        numbers = zip(*(self.values[start : start + cells] for start, _, _ in held), strict=True)
+        noises = zip(*(self._noises(start) for start, _, _ in held), strict=True)
+        shares, times = [factor for _, factor, _ in held], [each for _, _, each in held]
+        return [
+            LinearCombination(Fraction(sum(map(mul, times, cell)), below), dict(zip(names, shares, strict=True)))
+            for cell, names in zip(numbers, noises, strict=True)
+        ]
+
+    def _noises(self, start: int) -> list[Noise]:
+        """The noise of one part in each cell; made once, so that forms which share it hold the same objects."""
+        if start not in self._made:
+            places = range(start, start + self.cells)
+            self._made[start] = [Noise(self.identifier, place, self.law) for place in places]
+        return self._made[start]
+
+    def _first(self, block: Block) -> int:
+        """The place of the first number of a block."""
         first = 0
         for other in self.blocks:
             if other.key == block.key:
                 break
             first += other.reach.numbers * self.cells
-        unit = Fraction(1, block.height)
+        return first
+
+    def _of(self, block: Block) -> list[list[LinearCombination]]:
+        first, unit = self._first(block), Fraction(1, block.height)
         return [
             [self._form(first + part * self.cells + cell, unit) for part in range(block.reach.numbers)]
             for cell in range(self.cells)

@@ -13,12 +13,14 @@ from sfumato.core.query import check_name
 from sfumato.core.suggestion import did_you_mean
 from sfumato.core.units import Family, Unit, User, describe
 from sfumato.engines.expressions import Type
-from sfumato.engines.sources import check_derived
+from sfumato.engines.sources import CellFormat, check_derived
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.tables.column_facts import ColumnFacts, Key
 from sfumato.tables.schema_file import VERSION, from_toml, read, to_toml
 
 __all__ = ["ColumnFacts", "Schema"]
+
+AS_USUAL = CellFormat()
 
 
 @renamed(number="n_units")
@@ -30,6 +32,7 @@ class Schema:
     there are, where that is public (only under *replace* can it be used; in a file it is ``number``), and
     ``population`` a public bound on how many there could be, which δ is judged by. ``derived`` is the steward's word
     that each row depends on the rows of one unit only, for data that cannot be shown to be row-wise, such as a view.
+    ``cells`` says how values are written in a file of text (CSV, JSON lines, Excel).
     Assumes: nothing of this was looked up in the rows. Public: every field.
 
     >>> region = ColumnFacts(name="region", type=Type.TEXT, keys=("north", "south"))
@@ -49,6 +52,7 @@ class Schema:
     n_units: int | None = None
     population: int | None = None
     derived: bool = False
+    cells: CellFormat = AS_USUAL
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
@@ -60,6 +64,9 @@ class Schema:
         for text, what in ((self.name, "name"), (self.edition, "version")):
             if text is not None:
                 check_name(text, f"the {what} of a dataset")
+        if not isinstance(self.cells, CellFormat):
+            raise InvalidInput("the cells of a schema are no CellFormat; nothing was done.")
+        _ = self.cell_formats
         if self.unit is None and (self.limit is not None or self.n_units is not None):
             raise InvalidInput(
                 "a limit or a number of persons was declared without the column that identifies persons; nothing was "
@@ -101,7 +108,7 @@ class Schema:
             "unit": {"column": self.unit, "number": self.n_units, "population": self.population},
             "limit": {} if limit is None else {"groups": limit.groups, "rows_per_group": limit.rows_per_group},
         }
-        return to_toml(parts, self.columns)
+        return to_toml({**parts, "cells": self.cells.said}, self.columns)
 
     def save(self, path: str | Path) -> Path:
         """Write the schema to a TOML file."""
@@ -118,6 +125,11 @@ class Schema:
     def types(self) -> dict[str, Type]:
         """The type of each column, for a source."""
         return {column.name: column.type for column in self.columns}
+
+    @property
+    def cell_formats(self) -> dict[str, CellFormat]:
+        """How the values of each column are written in a file of text."""
+        return {column.name: (column.cells or CellFormat()).over(self.cells) for column in self.columns}
 
     @property
     def bounds(self) -> dict[str, tuple[Fraction, Fraction] | tuple[date, date]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sfumato.engines.expressions import Type
 from sfumato.engines.sources import DatabaseTable, Source
-from sfumato.engines.sources.files import CSV, header_of
+from sfumato.engines.sources.files import named_columns
 from sfumato.errors import InvalidInput
 from sfumato.tables.schema import ColumnFacts, Schema
 from sfumato.tables.schema_file import WORDS, name_of, text_of
@@ -38,6 +38,17 @@ UNIT = """\
 # groups = 1
 # rows_per_group = 1
 
+# How values are written, in a CSV file and the like; what cannot be read so is missing, and sf.unreadable("column")
+# counts it. Leave out what is as usual.
+# [cells]
+# decimal = ","
+# thousands = "."
+# date = "DD.MM.YYYY"
+# true = ["yes"]
+# false = ["no"]
+# missing = ["NA"]
+# trim = true  # blanks around a value are no part of it
+
 # The columns. Whatever is not listed here cannot be asked for, so leave out what nobody should ask."""
 BOUNDS = "# bounds = [0, 100]  # the public range; values outside are moved to its ends"
 HINTS = {
@@ -59,34 +70,32 @@ EVENTS = (
     *("encounter", "visit", "stay", "admission", "episode", "event", "order", "claim", "sample", "specimen", "test"),
     *("transaction", "invoice", "record", "row", "line", "hadm", "就诊", "住院", "入院", "记录"),
 )
-FROM_CSV = "  # a CSV file does not say: text, whole, number, truth, date or time"
+UNSAID = "  # the file does not say: text, whole, number, truth, date or time"
 
 
 def draft(data: object) -> str:
     """Write a schema to fill in, as TOML.
 
-    Opens metadata only: the end of a Parquet file, the first line of a CSV file, the catalogue of a database.
+    Opens metadata only: the end of a Parquet file, the first line of a CSV file, the head of a file of Stata, SAS or
+    SPSS, the catalogue of a database.
 
     >>> import pyarrow as pa
     >>> print(draft(pa.table({"id": [1], "sex": ["F"]})).splitlines()[-1])
     # keys = ["…", "…"]  # to group by it: all values, those of nobody included
     """
-    is_csv = isinstance(data, str | Path) and "://" not in str(data) and Path(data).suffix.lower() in CSV
-    columns = _from_header(Path(str(data))) if is_csv else Source(data, derived=True).columns()
+    is_path = isinstance(data, str | Path) and "://" not in str(data)
+    names = named_columns(Path(str(data))) if is_path else None
+    columns = Source(data, derived=True).columns() if names is None else _untyped(names, Path(str(data)))
     usable = {name: kind for name, kind in columns.items() if kind is not Type.OTHER}
     # Made once as a schema, so that a name or a table that no schema could hold is refused now.
     Schema(columns=tuple(ColumnFacts(name=name, type=kind) for name, kind in usable.items()))
     lines = [HEAD + f"name = {text_of(_name(data))}", '# version = "2026-10"', UNIT.format(column=_unit(usable))]
     for name, kind in columns.items():
-        lines += _column(name, kind, FROM_CSV if is_csv else "")
+        lines += _column(name, kind, "" if names is None else UNSAID)
     return "\n".join(lines) + "\n"
 
 
-def _from_header(path: Path) -> dict[str, Type]:
-    if not path.is_file():
-        raise InvalidInput(f"there is no file {path.name!r} at the place given; nothing was done.")
-    delimiter = max(",;\t|", key=lambda sign: len(header_of(path, sign)))
-    names = header_of(path, delimiter)
+def _untyped(names: list[str], path: Path) -> dict[str, Type]:
     if not names or not all(names):
         raise InvalidInput(f"the first line of {path.name!r} does not name its columns; nothing was done.")
     return dict.fromkeys(names, Type.TEXT)
@@ -100,7 +109,7 @@ def _name(data: object) -> str:
         case str() if "://" in data:
             return data.rpartition("table=")[2].partition("&")[0].rpartition(".")[2] or "data"
         case str() | Path():
-            return Path(data).stem or "data"
+            return Path(data).name.partition(".")[0] or "data"
     return "data"
 
 

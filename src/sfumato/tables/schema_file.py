@@ -13,6 +13,7 @@ from sfumato.core.exact import natural
 from sfumato.core.foreign import TomlTable
 from sfumato.core.limits import Limit
 from sfumato.engines.expressions import Type
+from sfumato.engines.sources import CellFormat
 from sfumato.errors import InvalidInput, SfumatoError, Unsupported
 from sfumato.tables.column_facts import ColumnFacts
 
@@ -28,7 +29,8 @@ WORDS = {
 }
 Made = TypeVar("Made")
 VERSION = 1
-PARTS = {"kind", "version", "dataset", "unit", "limit", "columns"}
+PARTS = {"kind", "version", "dataset", "unit", "limit", "cells", "columns"}
+CELLS = {"decimal", "thousands", "date", "true", "false", "missing", "trim"}
 
 
 def read(path: Path, schema: Callable[..., Made]) -> Made:
@@ -76,6 +78,7 @@ def from_toml(text: str, schema: Callable[..., Made]) -> Made:
             n_units=_counted(unit, "number"),
             population=unit.get("population"),
             derived=dataset.get("derived", False),
+            cells=_cells(_part(body, "cells", CELLS), "cells"),
             columns=tuple(_column(name, _table(columns, name, "columns.")) for name in columns),
         ),
     )
@@ -96,7 +99,7 @@ def _version(body: TomlTable) -> None:
 
 def _column(name: str, facts: TomlTable) -> ColumnFacts:
     place = f"columns.{name}"
-    _known(facts, place, {"type", "bounds", "keys", "zone"})
+    _known(facts, place, {"type", "bounds", "keys", "zone", "cells"})
     if not isinstance(facts.get("type"), str) or facts["type"] not in WORDS:
         raise InvalidInput(f"{place}.type must be one of {', '.join(WORDS)}; the schema was not read.")
     kind = WORDS[facts["type"]]
@@ -115,8 +118,16 @@ def _column(name: str, facts: TomlTable) -> ColumnFacts:
             bounds=None if bounds is None else (bounds[0], bounds[1]),
             keys=tuple(keys or ()),
             zone=_text(facts, "zone", place),
+            cells=_cells(_part(facts, "cells", CELLS), f"{place}.cells") if "cells" in facts else None,
         ),
     )
+
+
+def _cells(facts: TomlTable, place: str) -> CellFormat:
+    """How values are written."""
+    for name in ("decimal", "thousands", "date"):
+        _text(facts, name, place)
+    return _made(place, lambda: CellFormat(**facts))
 
 
 def _made(place: str, make: Callable[[], Made]) -> Made:
@@ -182,6 +193,8 @@ def to_toml(parts: Mapping[str, TomlTable], columns: Iterable[ColumnFacts]) -> s
             "keys": keys or None,
         }
         lines += _written(f"columns.{name_of(column.name)}", facts)
+        if column.cells is not None:
+            lines += _written(f"columns.{name_of(column.name)}.cells", column.cells.said)
     return "\n".join(lines) + "\n"
 
 

@@ -90,10 +90,11 @@ class TableStore:
         >>> table.dataset
         Dataset(name='people', edition='1')
         """
-        types, population = None, None
+        types, population, cells = None, None, None
         if schema is not None:
             schema = schema if isinstance(schema, Schema) else Schema.load(schema)
             said, types, population = schema.declaration(self._unit), schema.types, schema.population
+            cells = schema.cell_formats
             if schema.population is not None:
                 self._budget.judged(schema.population)
             name, version, limit = name or said["name"], version or said["version"], limit or said["limit"]
@@ -124,7 +125,7 @@ class TableStore:
         if n_units is not None:
             natural(n_units, "n_units")
         single = not isinstance(self._unit, User | Family) or limit == Limit(groups=1, rows_per_group=1)
-        source = Source(data, types, derived=derived, unit=_told_by(self._unit), zones=zones)
+        source = Source(data, types, derived=derived, unit=_told_by(self._unit), zones=zones, cells=cells)
         self._holdings[dataset] = _Holding(source=source, limit=limit, n_units=n_units, population=population)
         return Table(
             gate=self._setting.gate,

@@ -17,6 +17,7 @@ from sfumato.errors import Refused
 if TYPE_CHECKING:
     import ibis.expr.datatypes as dt
     import ibis.expr.types as ir
+    import pyarrow as pa
     from duckdb import DuckDBPyConnection
     from ibis.backends import BaseBackend
 
@@ -60,6 +61,8 @@ class DuckDB(Dialect):
     __slots__ = ()
     name = "duckdb"
     title = "DuckDB"
+    sieves = True
+    """Its scans are quick, and putting rows in order costs memory."""
     closes_by_membership = True
     """A join would keep all wedges in memory, and pass edges by them."""
 
@@ -157,6 +160,14 @@ class DuckDB(Dialect):
         import ibis
 
         return (ibis.literal("0x") + digits).cast("int64")
+
+    def worked_out(self, table: ir.Table, name: str) -> ir.Table:
+        """As it is: expressions that occur several times are worked out once."""
+        return table
+
+    def brought_out(self, table: ir.Table) -> pa.Table:
+        """By Ibis."""
+        return table.to_pyarrow()
 
     def public_table(self, columns: PublicColumns) -> ir.Table:
         """Handed over as an Arrow table."""

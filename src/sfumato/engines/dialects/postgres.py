@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from decimal import Decimal
@@ -16,6 +17,7 @@ from sfumato.engines.row_wise import not_row_wise
 if TYPE_CHECKING:
     import ibis.expr.datatypes as dt
     import ibis.expr.types as ir
+    import pyarrow as pa
     from ibis.backends import BaseBackend
 
 __all__ = ["POSTGRES", "reading"]
@@ -29,6 +31,11 @@ NAMES = {
     Type.TIME: "TIMESTAMP",
 }
 DAY = 86_400_000_000  # microseconds
+# What a step of a query may hold in memory before it writes to disk; a server that allows more is left alone.
+ROOM = """
+SELECT pg_catalog.set_config('work_mem', '64MB', true)
+WHERE pg_catalog.pg_size_bytes(pg_catalog.current_setting('work_mem')) < pg_catalog.pg_size_bytes('64MB')
+"""
 REPEATABLE_READ = 3  # psycopg's number for it
 # Ours for the length of the transaction: they change how a query is read, or how its result is written.
 SETTINGS = {
@@ -37,6 +44,7 @@ SETTINGS = {
     "datestyle": "ISO, YMD",
     "timezone": "UTC",
     "cursor_tuple_fraction": "1",  # all rows of a result are wanted, not the first ones soon
+    "jit": "off",  # a question is one query of many expressions, and compiling them takes longer than they do
 }
 TYPES = {
     16: "boolean",
@@ -89,6 +97,8 @@ class Postgres(Dialect):
     __slots__ = ()
     name = "postgres"
     title = "PostgreSQL"
+    sieves = False
+    """Marks cost more than putting rows in order does, and a second scan would work them out again."""
     closes_by_membership = False
 
     def quoted(self, name: str) -> str:
@@ -207,15 +217,34 @@ class Postgres(Dialect):
         return _decode()(digits, "hex")
 
     def number_of(self, digits: ir.Value) -> ir.Value:
-        """From four bytes, of which the last is half of one."""
-        bytes_ = _decode()(digits + "0", "hex")
-        get_byte = builtin("get_byte", ("binary", "int32"), "int32")
-        parts = [get_byte(bytes_, place).cast("int64") for place in range(4)]
-        return ((parts[0] * 256 + parts[1]) * 256 + parts[2]) * 16 + (parts[3] >> 4)
+        """By way of bits: the digits are named once, for whatever makes them is worked out wherever it is named."""
+        import ibis
+
+        bits = builtin("varbit", ("string",), "string", "pg_catalog")(ibis.literal("x") + digits)
+        return builtin("int8", ("string",), "int64", "pg_catalog")(bits)
+
+    def worked_out(self, table: ir.Table, name: str) -> ir.Table:
+        """Behind OFFSET 0, which keeps the planner from putting expressions in the place of their names.
+
+        It does not keep it from working in parallel, as a table that is materialised would.
+        """
+        import ibis.expr.operations as ops
+
+        query = f"SELECT * FROM {self.quoted(name)} OFFSET 0"  # noqa: S608 - quoted
+        return ops.SQLStringView(table.alias(name), query, table.schema()).to_expr()
+
+    def brought_out(self, table: ir.Table) -> pa.Table:
+        """All rows at once: for a cursor, by which Ibis would read them, PostgreSQL starts no parallel workers."""
+        import pyarrow as pa
+
+        engine, schema = table.get_backend(), table.schema().to_pyarrow()
+        rows = engine.con.execute(engine.compile(table)).fetchall()
+        columns = zip(*rows, strict=True) if rows else [() for _ in schema]
+        return pa.table([pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema)
 
     def public_table(self, columns: PublicColumns) -> ir.Table:
-        """As one text: a read-only transaction does not allow a temporary table."""
-        return table_from_text(columns)
+        """As one text: a read-only transaction does not allow a temporary table. It is taken apart once."""
+        return self.worked_out(table_from_text(columns), f"public_{secrets.token_hex(8)}")
 
     def connection(self, engine: BaseBackend) -> object:
         """That of the driver."""
@@ -296,6 +325,7 @@ def reading(connection: Any) -> Iterator[None]:
         with connection.transaction(force_rollback=True):
             for name, value in SETTINGS.items():
                 connection.execute("SELECT pg_catalog.set_config(%s, %s, true)", (name, value))
+            connection.execute(ROOM)
             yield
     finally:
         with suppress(Exception):  # not where the connection broke meanwhile

@@ -18,6 +18,7 @@ from sfumato.errors import Refused
 if TYPE_CHECKING:
     import ibis.expr.datatypes as dt
     import ibis.expr.types as ir
+    import pyarrow as pa
     from ibis.backends import BaseBackend
 
 __all__ = ["SPARK", "our_settings"]
@@ -69,6 +70,8 @@ class Spark(Dialect):
     __slots__ = ()
     name = "pyspark"
     title = "Spark"
+    sieves = False
+    """Rows are exchanged by person once; a sieve would be a second scan and a second exchange."""
     closes_by_membership = False
 
     def quoted(self, name: str) -> str:
@@ -148,8 +151,8 @@ class Spark(Dialect):
         return column.cast("decimal(38, 0)").sum()
 
     def travels_as_text(self, dtype: dt.DataType) -> bool:
-        """All whole numbers: the driver makes floating-point numbers of a column in which some are null."""
-        return bool(dtype.is_decimal() or dtype.is_integer())
+        """Whole numbers of more than 64 bits."""
+        return bool(dtype.is_decimal())
 
     def ordered(self, digits: ir.Value) -> ir.Value:
         """Text compares bytewise."""
@@ -158,6 +161,15 @@ class Spark(Dialect):
     def number_of(self, digits: ir.Value) -> ir.Value:
         """Converted from base 16."""
         return builtin("conv", ("string", "int32", "int32"), "string")(digits, 16, 10).cast("int64")
+
+    def worked_out(self, table: ir.Table, name: str) -> ir.Table:
+        """As it is: Spark does not repeat an expression that is not cheap."""
+        return table
+
+    def brought_out(self, table: ir.Table) -> pa.Table:
+        """As Arrow all the way: by way of pandas, whole numbers would become others where some are missing."""
+        engine = table.get_backend()
+        return engine.raw_sql(engine.compile(table)).toArrow()
 
     def public_table(self, columns: PublicColumns) -> ir.Table:
         """As one text: a steward does not want temporary tables."""

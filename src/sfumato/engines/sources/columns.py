@@ -51,7 +51,7 @@ def settled(
         if wanted is not type_of(held[name]) and wanted is not _other_reading(held[name]):
             raise InvalidInput(
                 f"column {name!r} is declared to hold {wanted.value}s, and in {label} it holds "
-                f"{_described(held[name])}; nothing was read and nothing was spent. Declare the type that it has."
+                f"{_described(held[name])}; nothing was read and nothing was spent. {_way_out(held[name])}"
             )
     return dict(declared)
 
@@ -72,7 +72,15 @@ def _other_reading(dtype: dt.DataType) -> Type | None:
     return {Type.WHOLE: Type.NUMBER, Type.TIME: Type.DATE}.get(type_of(dtype))
 
 
+def _way_out(dtype: dt.DataType) -> str:
+    if type_of(dtype) is Type.OTHER:
+        return "Give the column one of the types text, whole number, number, truth value or date, or leave it out."
+    return "Declare the type that it has."
+
+
 def _described(dtype: dt.DataType) -> str:
+    if dtype.is_binary():
+        return "bytes, or values of several types, such as text mixed with numbers"
     kind = type_of(dtype)
     return f"a type that is not supported ({dtype})" if kind is Type.OTHER else f"{kind.value}s"
 

@@ -6,11 +6,12 @@ import secrets
 import weakref
 from collections.abc import Hashable, Iterable
 from contextlib import AbstractContextManager, ExitStack, suppress
+from functools import cache
 from typing import TYPE_CHECKING, Any  # frames of several libraries, which share no class
 
 from sfumato.engines.sources.columns import projected
 from sfumato.engines.sources.embedded import PLACE, connection, embedded
-from sfumato.engines.sources.origin import Settle
+from sfumato.engines.sources.origin import IN_MEMORY, Settle, is_one_of
 from sfumato.engines.sources.polars_plans import check_lazy_frame, collected, scanned
 from sfumato.engines.stored_files import stored_as
 from sfumato.errors import EngineFailed, InvalidInput
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from ibis.backends import BaseBackend
 
-__all__ = ["Frame", "LazyFrame"]
+__all__ = ["Frame", "LazyFrame", "held_types", "usable"]
 
 MIXED = (
-    "a column of the data frame has no single type, such as text mixed with numbers; nothing was done. "
-    "Give each column one type."
+    "the data frame cannot be taken over: two of its columns have one name, or it is no frame of plain columns; "
+    "nothing was done. Give each column a name of its own and one type."
 )
 
 
@@ -116,6 +117,54 @@ class LazyFrame:
         return self._copy.table(engine, settle, until)
 
 
+def usable(frame: pa.Table, *, like: pa.Schema | None = None) -> pa.Table:
+    """A table with plain columns; one that the engine cannot hold is there by name alone, as bytes that are missing.
+
+    Which columns these are follows from their types, never from their rows.
+    """
+    import pyarrow as pa
+
+    for place, field in enumerate(frame.schema if like is None else like):
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if pa.types.is_string_view(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind):
+            kind = pa.string()
+        if not _holds(kind):
+            frame = frame.set_column(place, field.name, pa.nulls(frame.num_rows, _unusable()))
+        elif kind != field.type:
+            column = frame.column(place)
+            if pa.types.is_dictionary(field.type):
+                column = column.cast(pa.dictionary(field.type.index_type, kind))
+            frame = frame.set_column(place, field.name, column.cast(kind))
+    return frame.replace_schema_metadata(None)
+
+
+def held_types(empty: pa.Table, engine: BaseBackend) -> dict[str, dt.DataType]:
+    """The types that the engine gives to columns, asked with a table that has no rows."""
+    name = f"types_{secrets.token_hex(8)}"
+    engine.con.register(name, usable(empty))
+    try:
+        return dict(engine.table(name).schema().items())
+    finally:
+        engine.con.unregister(name)
+
+
+@cache
+def _holds(kind: pa.DataType) -> bool:
+    """Whether the engine knows a type of Arrow; asked with a table that has no rows."""
+    import pyarrow as pa
+
+    cursor = connection()
+    try:
+        cursor.register("asked", pa.table({"column": pa.array([], kind)}))
+        cursor.execute("DESCRIBE SELECT * FROM asked").fetchall()
+    except Exception:  # noqa: BLE001 - whatever the engine says of a type that it does not know
+        return False
+    else:
+        return True
+    finally:
+        cursor.close()
+
+
 def _held_by_engine(frame: pa.Table) -> str:
     name = f"frame_{secrets.token_hex(8)}"
     with suppress(Exception):  # its words may quote a value: raised outside, the error does not carry them
@@ -136,20 +185,40 @@ def _dropped(name: str) -> None:
 
 
 def _plain(data: Any) -> pa.Table | None:
-    """Hold the frame as Arrow, with dictionary and view columns made plain; None where a column has no one type."""
+    """Hold the frame as Arrow, with plain columns; None where that cannot be done.
+
+    A column that has no one type, such as text mixed with numbers, is there by name alone: whoever does not ask for it
+    need not care, and whoever does is told.
+    """
+    import pyarrow as pa
+
+    frame = _arrow(data)
+    if frame is None:
+        names = [str(name) for name in getattr(data, "columns", ())]
+        if not names or len(set(names)) != len(names) or not is_one_of(data, IN_MEMORY):
+            return None
+        columns = {name: _arrow(data[[given]]) for name, given in zip(names, data.columns, strict=True)}
+        told = {name: column for name, column in columns.items() if column is not None}
+        if not told:
+            return None
+        rows = next(iter(told.values())).num_rows
+        frame = pa.table(
+            {name: told[name].column(0) if name in told else pa.nulls(rows, _unusable()) for name in names}
+        )
+    return usable(frame)
+
+
+def _arrow(data: Any) -> pa.Table | None:
     import pyarrow as pa
 
     try:
-        frame = pa.table(data)
+        return pa.table(data)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):  # their words may quote a value
         return None
-    for place, field in enumerate(frame.schema):
-        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        if pa.types.is_string_view(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind):
-            kind = pa.string()
-        if kind != field.type:
-            column = frame.column(place)
-            if pa.types.is_dictionary(field.type):
-                column = column.cast(pa.dictionary(field.type.index_type, kind))
-            frame = frame.set_column(place, field.name, column.cast(kind))
-    return frame.replace_schema_metadata(None)
+
+
+def _unusable() -> pa.DataType:
+    """The type of columns that are there by name alone."""
+    import pyarrow as pa
+
+    return pa.binary()

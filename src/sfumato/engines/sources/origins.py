@@ -8,6 +8,7 @@ from pathlib import Path
 from sfumato.engines.expressions import Type
 from sfumato.engines.row_wise import not_row_wise
 from sfumato.engines.sources import databases, files, frames, ibis_tables
+from sfumato.engines.sources.cells import CellFormat
 from sfumato.engines.sources.origin import IN_MEMORY, Origin, is_one_of
 from sfumato.errors import Unsupported
 
@@ -15,12 +16,17 @@ __all__ = ["origin_of"]
 
 
 def origin_of(
-    data: object, declared: Mapping[str, Type] | None, *, derived: bool = False, unit: tuple[str, ...] = ()
+    data: object,
+    declared: Mapping[str, Type] | None,
+    *,
+    derived: bool = False,
+    unit: tuple[str, ...] = (),
+    cells: Mapping[str, CellFormat] | None = None,
 ) -> Origin:
     """Where some data comes from; nothing is opened, except that a frame is taken over as it is now.
 
     What runs a query when it is read must be row-wise by what can be seen of it, or ``derived``: vouched for; and the
-    columns of the ``unit`` must be the stored ones.
+    columns of the ``unit`` must be the stored ones. ``cells`` says how values are written in a file of text.
     """
     match data:
         case databases.DatabaseTable():
@@ -28,9 +34,9 @@ def origin_of(
         case str() if "://" in data:
             return databases.from_url(data).origin(derived=derived, unit=unit)
         case str() | Path():
-            return files.origin_of_path(data, declared)
+            return files.origin_of_paths([data], declared, cells)
         case list() | tuple() if data and all(isinstance(each, str | Path) for each in data):
-            return files.parquet([Path(each) for each in data])
+            return files.origin_of_paths(data, declared, cells)
     kind, module = type(data).__name__, type(data).__module__.partition(".")[0]
     match module, kind:
         case "ibis", _ if hasattr(data, "get_backend"):
@@ -44,6 +50,7 @@ def origin_of(
             raise not_row_wise(f"a {kind} of {module.removeprefix('_')}", "may be a query that is run when it is read")
         return frames.Frame(data)
     raise Unsupported(
-        f"a {kind} is not a source of rows. Give the path of Parquet or CSV files, a pandas, Polars, Arrow or Spark "
-        "frame, an Ibis table, the URL of a database, or a table of sfumato.engines.sources (duckdb, postgres, spark)."
+        f"a {kind} is not a source of rows. Give the path of files (Parquet, CSV and others), a pandas, Polars, Arrow "
+        "or Spark frame, an Ibis table, the URL of a database, or a table of sfumato.engines.sources (duckdb, "
+        "postgres, spark)."
     )

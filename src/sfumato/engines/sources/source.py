@@ -12,6 +12,7 @@ from sfumato.core.interrupts import attempt
 from sfumato.core.stored import Stored, moment
 from sfumato.engines.dialects import dialect_of
 from sfumato.engines.expressions import Type
+from sfumato.engines.sources.cells import CellFormat
 from sfumato.engines.sources.columns import settled
 from sfumato.engines.sources.origin import Origin
 from sfumato.engines.sources.origins import origin_of
@@ -49,7 +50,8 @@ class Source:
     frame, an expression) must be seen to take stored rows one by one; one that is ``derived`` is vouched for by the
     steward: each of its rows depends on the rows of one protected unit only. ``unit`` names the columns that tell units
     apart: each must be the stored column of that name, which no step has computed or renamed. ``zones`` names the zones
-    whose clocks columns of times with a zone are read by.
+    whose clocks columns of times with a zone are read by. ``cells`` says, by column, how values are written in a file
+    of text, and asks for a truth beside each column but texts: where one could not be read.
 
     Public: column names and types. Sensitive: every row, and how many there are. Guarantee: one opening sees one state
     of the data. A file that changed since it was first opened is refused, and so is a table whose columns changed: its
@@ -69,10 +71,13 @@ class Source:
         derived: bool = False,
         unit: Sequence[str] = (),
         zones: Mapping[str, str] | None = None,
+        cells: Mapping[str, CellFormat] | None = None,
     ) -> None:
         self._zones = {column: check_zone(column, zone) for column, zone in (zones or {}).items()}
-        self._declared = None if columns is None else dict(columns)
-        self._origin = origin_of(data, self._declared, derived=derived, unit=tuple(unit))
+        declared = None if columns is None else dict(columns)
+        self._origin = origin_of(data, declared, derived=derived, unit=tuple(unit), cells=cells)
+        virtual: Mapping[str, Type] = getattr(self._origin, "virtual", {})
+        self._declared = None if declared is None else {**declared, **virtual}
         self.derived = derived
         self._turn = _turn_of(self._origin)
         self._seen: tuple[object, dict[str, Type]] | None = None
