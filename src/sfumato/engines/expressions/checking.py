@@ -298,7 +298,7 @@ def _column(column: str, columns: Mapping[str, Type]) -> Type:
     if columns[column] is Type.OTHER:
         raise Unsupported(
             f"column {column!r} has a type that is not supported, or values of several types; {NOTHING}. Give it one "
-            "type: text, whole numbers, numbers, truth values, dates or times. A time with a zone is one, once the zone "
+            "type: text, whole numbers, numbers, truth values, dates or times. A time with a zone is, once the zone "
             f"is declared: zones={{{column!r}: 'Europe/Berlin'}}."
         )
     return columns[column]
