@@ -209,7 +209,7 @@ def test_a_schema_on_disk(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("[limit]", "[limits]", "the file has an unknown field 'limits'.*Known are columns, dataset"),
+        ("[limit]", "[limits]", "the file has an unknown field 'limits'.*Known are cells, columns, dataset"),
         ('name = "visits"', 'title = "visits"', "dataset has an unknown field 'title'"),
         ("bounds = [80, 220]", "bound = [80, 220]", r"columns\.sbp has an unknown field 'bound'"),
         ("bounds = [80, 220]", "bounds = [220, 80]", r"columns\.sbp: the bounds .* wrong way round: 220 is above 80"),

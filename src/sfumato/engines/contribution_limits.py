@@ -180,9 +180,9 @@ class _Plan:
         """The rows in cells, each with the mark of its person and its group."""
         rows = self.in_cells(rows, marked=True)
         rows = rows.mutate(**{self.name("own"): self._own(rows[self.name("person")])})
-        rows = self.dialect.worked_out(rows, self.name("owned"))
+        rows = self.dialect.worked_out(rows)
         rows = rows.mutate(**{self.name("mark"): self._mark(rows[self.name("own")], rows)})
-        return self.dialect.worked_out(rows, self.name("marked")).drop(self.name("own"))
+        return self.dialect.worked_out(rows).drop(self.name("own"))
 
     def _reach(self, rows: ir.Table, groups: int, side: Sequence[str]) -> ir.Table:
         """For each person the mark up to which at least ``groups`` groups lie, if the person has that many."""

@@ -127,11 +127,8 @@ class Dialect(ABC):
         """A small table of public values that we bring along; nothing is created on the engine."""
 
     @abstractmethod
-    def worked_out(self, table: ir.Table, name: str) -> ir.Table:
-        """The table, its columns worked out once for each row, and not wherever an expression above names them.
-
-        ``name`` is one that nothing else in the query has.
-        """
+    def worked_out(self, table: ir.Table) -> ir.Table:
+        """The table, its columns worked out once for each row, and not wherever an expression above names them."""
 
     @property
     @abstractmethod

@@ -18,7 +18,7 @@ from sfumato.engines.expressions import Expression, Term, columns_of
 from sfumato.engines.keyed_hash import keyed_hash
 from sfumato.engines.lattice import Lattice
 from sfumato.engines.operands import whole
-from sfumato.engines.totals import brought_out
+from sfumato.engines.totals import whole_numbers
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -43,8 +43,8 @@ def lattice_counts(
     """
     import numpy as np
 
-    found = brought_out(rows_by_value(table, where=where, keys=keys, share=share, lattice=lattice))
-    cells, values, rows = (np.array(found[name], dtype=np.int64) for name in ("cell", "value", "total"))
+    found = whole_numbers(rows_by_value(table, where=where, keys=keys, share=share, lattice=lattice))
+    cells, values, rows = (found[name] for name in ("cell", "value", "total"))
     order = np.lexsort((values, cells))
     cells, values, rows = cells[order], values[order], rows[order]
     size = prod(key.size for key in keys)

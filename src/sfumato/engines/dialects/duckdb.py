@@ -161,7 +161,7 @@ class DuckDB(Dialect):
 
         return (ibis.literal("0x") + digits).cast("int64")
 
-    def worked_out(self, table: ir.Table, name: str) -> ir.Table:
+    def worked_out(self, table: ir.Table) -> ir.Table:
         """As it is: expressions that occur several times are worked out once."""
         return table
 

@@ -223,13 +223,14 @@ class Postgres(Dialect):
         bits = builtin("varbit", ("string",), "string", "pg_catalog")(ibis.literal("x") + digits)
         return builtin("int8", ("string",), "int64", "pg_catalog")(bits)
 
-    def worked_out(self, table: ir.Table, name: str) -> ir.Table:
+    def worked_out(self, table: ir.Table) -> ir.Table:
         """Behind OFFSET 0, which keeps the planner from putting expressions in the place of their names.
 
-        It does not keep it from working in parallel, as a table that is materialised would.
+        Its name is one that no table of the server has: it would stand for that table.
         """
         import ibis.expr.operations as ops
 
+        name = f"sfumato_{secrets.token_hex(8)}"
         query = f"SELECT * FROM {self.quoted(name)} OFFSET 0"  # noqa: S608 - quoted
         return ops.SQLStringView(table.alias(name), query, table.schema()).to_expr()
 
@@ -244,7 +245,7 @@ class Postgres(Dialect):
 
     def public_table(self, columns: PublicColumns) -> ir.Table:
         """As one text: a read-only transaction does not allow a temporary table. It is taken apart once."""
-        return self.worked_out(table_from_text(columns), f"public_{secrets.token_hex(8)}")
+        return self.worked_out(table_from_text(columns))
 
     def connection(self, engine: BaseBackend) -> object:
         """That of the driver."""

@@ -162,7 +162,7 @@ class Spark(Dialect):
         """Converted from base 16."""
         return builtin("conv", ("string", "int32", "int32"), "string")(digits, 16, 10).cast("int64")
 
-    def worked_out(self, table: ir.Table, name: str) -> ir.Table:
+    def worked_out(self, table: ir.Table) -> ir.Table:
         """As it is: Spark does not repeat an expression that is not cheap."""
         return table
 

@@ -8,6 +8,7 @@ declared type or is missing; no value stops the reading.
 from __future__ import annotations
 
 import secrets
+import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
@@ -102,7 +103,9 @@ class CopiedFile:
         parts = []
         for file in self.files.checked():
             name = f"copied_{secrets.token_hex(8)}"
-            rows = _plain(ROWS[self.kind](file, list(self.types)))
+            with warnings.catch_warnings():  # a warning about a value would reveal a row
+                warnings.simplefilter("ignore")
+                rows = _plain(ROWS[self.kind](file, list(self.types)))
             engine.con.register(name, rows)
             until.callback(engine.con.unregister, name)
             parts.append(f"SELECT {', '.join(self._columns(rows.schema))} FROM {name}")  # noqa: S608 - quoted

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["Frame", "LazyFrame", "held_types", "usable"]
 
 MIXED = (
-    "the data frame cannot be taken over: two of its columns have one name, or it is no frame of plain columns; "
-    "nothing was done. Give each column a name of its own and one type."
+    "the data frame cannot be taken over: no column of it has one single type, such as text or numbers, or two columns "
+    "have one name; nothing was done. Give each column one type and a name of its own."
 )
 
 
