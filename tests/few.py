@@ -1,7 +1,7 @@
 """Which cases ``make test`` runs of a test that has many: ``@pytest.mark.few(3)`` keeps three, and the others are long.
 
 The first case is kept. Then, one after the other, the one with the most values of parameters that none of those kept
-has, and among equals the one that stands furthest from them. The choice hangs on the list of the cases alone, not on
+has, and among equals the one that stands furthest from them. The choice depends on the list of the cases alone, not on
 what is asked for on the command line; ``few(2)`` is a part of ``few(3)``. A case that is long by a mark of its own is
 not chosen from. A mark beside the test counts before one for its file.
 """

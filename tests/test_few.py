@@ -71,7 +71,7 @@ def collected(folder: Path, source: str, *options: str, of: str = "") -> Seen:
     (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    few\n    long\n", encoding="utf-8")
     (folder / "test_sample.py").write_text(source, encoding="utf-8")
     command = f"-c {folder}/pytest.ini --rootdir={folder} --import-mode=importlib --strict-markers --assert=plain -q"
-    command += " --collect-only --noconftest -p tests.few -p no:cacheprovider -p no:xdist -p no:cov -p no:hypothesispytest"
+    command += " --collect-only --noconftest -p tests.few -p no:cacheprovider -p no:xdist"
     seen = Seen()
     pytest.main([*command.split(), *options, str(folder / "test_sample.py") + of], plugins=[seen])
     return seen

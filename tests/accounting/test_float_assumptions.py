@@ -78,6 +78,7 @@ def phi(x: object) -> object:
     return mpmath.erfc(-x / mpmath.sqrt(2)) / 2
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("low", "high"), [(-30, -14), (-14, -5), (-5, 0), (0, 9)])
 def test_the_normal_distribution_is_well_within_what_is_assumed(low, high):
     points = dense(low, high, 3000)

@@ -205,6 +205,7 @@ def test_the_bound_by_the_curve_errs_no_more_often_than_it_says() -> None:
     assert gaussian_lower_bound(*less, delta=1e-5, alpha=0.1) > true
 
 
+@pytest.mark.long
 def test_the_command_prints_claimed_and_proven() -> None:
     answer = CliRunner().invoke(app, ["audit", "--samples", "6000", "--only", "Laplace", "--json"])
     verdicts = json.loads(answer.stdout)

@@ -41,6 +41,7 @@ def shown(here: Path, width: int, encoding: str = "utf-8") -> list[str]:
     return stream.buffer.getvalue().decode(encoding).splitlines()  # type: ignore[attr-defined, no-any-return]
 
 
+@pytest.mark.long
 def test_the_tree_shows_what_is_spent_reserved_and_left_at_every_level(here):
     spent(here, "1/2")
     spent(here, "1/3", answered=False)
@@ -170,6 +171,7 @@ def test_a_request_is_rejected_or_withdrawn(run, seated):
     assert states == ["rejected", "withdrawn"]
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("words", "said"),
     [

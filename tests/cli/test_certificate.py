@@ -85,6 +85,7 @@ def test_the_outcome_can_be_read_by_a_program(run, place):
     assert "statement.issued" in {finding["field"] for finding in json.loads(bad.stdout)["findings"]}
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("command", ["verify", "explain", "report"])
 @pytest.mark.parametrize(
     "content",
@@ -112,6 +113,7 @@ def test_what_is_no_certificate_is_refused_in_plain_words(run, place, command, c
     assert not (place / "other.html").exists()
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", ["half a pair \ud800", "1" * 5000 + "/1", 10**4000])
 @pytest.mark.parametrize("part", [("dataset", "name"), ("account", "spent"), ("limit", "rows_per_group"), ("issued",)])
 def test_a_hostile_value_anywhere_is_no_traceback(run, place, name, part):
@@ -217,12 +219,14 @@ def test_verify_needs_no_engine(place):
     assert outcome.stdout == "consistent, and signed by the trusted key\n"
 
 
+@pytest.mark.long
 def test_explain_needs_no_engine(place):
     outcome = without_heavy_parts("explain", place / "ili.json", "--lang", "zh")
     assert (outcome.returncode, outcome.stderr) == (0, "")
     assert "随机噪声" in outcome.stdout
 
 
+@pytest.mark.long
 def test_report_needs_no_engine_and_does_without_a_picture(place):
     outcome = without_heavy_parts("report", place / "ili.json")
     assert (outcome.returncode, outcome.stderr) == (0, "")

@@ -90,7 +90,7 @@ EXACT = [
     ("top", (*EDGE, "--choices", 2, "--way", "peeling"), "node", [0, 2]),
     ("blocks", (*EDGE, "--blocks", "wards.csv"), "edges", [7, 6, 0, 13, 6, 13]),  # pairs, ends in a block, all
     ("blocks", (*EDGE, "--blocks", "wards.csv", "--part", "all=ward A+ward B"), "edges", [7, 6, 0, 13]),
-    ("statistics", EDGE, "count", [13, 60, 2]),
+    pytest.param("statistics", EDGE, "count", [13, 60, 2], marks=pytest.mark.long),  # compiles its walks
     ("synthetic", EDGE, "source", [i for i, _ in sorted(PAIRS)]),
     ("edges-and-degrees", EDGE, "count", [13, 0, 8, 2, 1, *[0] * 7, 1]),
     ("communities", (*EDGE, "--partition", "wards.csv"), "communities", None),

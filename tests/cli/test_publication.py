@@ -56,6 +56,7 @@ def check_published(page: str) -> None:
             assert words in board, "the board reads it too"
 
 
+@pytest.mark.few(1)
 @pytest.mark.claim("S1-25", "S1-26", "S1-33")
 @pytest.mark.parametrize(
     ("said", "missing"),

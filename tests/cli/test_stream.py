@@ -166,6 +166,7 @@ def told(run, *words: object) -> list[float]:
     return [round(one) for one in found["columns"]["total"]["values"]]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("data", ["visits.csv", "visits.jsonl"])
 def test_events_are_totalled_step_by_step(run, folder, data):
     assert told(run, data, *DAY) == [2, 2, 3]

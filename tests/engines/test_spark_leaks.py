@@ -53,6 +53,7 @@ def refused(data: Any, words: str) -> None:
 # ---------------------------------------------------------------------------------------------------- casts
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "made",
     [
@@ -96,6 +97,7 @@ def test_casts_that_have_a_place_for_every_value_are_read(spark: Any, stored: st
 # ------------------------------------------------------------------------------------- types, options, settings
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["int", "string", "double", "decimal(20,0)", "timestamp"])
 def test_a_column_is_read_as_the_type_that_its_file_states(spark: Any, stored: str, kind: str) -> None:
     refused(spark.read.schema(f"id string, dx string, v {kind}").parquet(stored).where("dx = 'hiv'"), "column 'v'")
@@ -135,6 +137,7 @@ def test_timestamps_that_spark_multiplies_are_refused(spark: Any, tmp_path: Path
     assert count(spark.read.schema("id string").orc(str(tmp_path / "o"))) == 1
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "option",
     [

@@ -35,7 +35,7 @@ from tests.engines.loading import on
 
 CORPUS: list[Asked] = [*VALUES, *PREDICATES]
 THIRD = CORPUS[2::3]  # for Spark, which plans each expression for a fifth of a second
-ENGINES = ["DuckDB", "PostgreSQL", "Spark"]
+ENGINES = ["DuckDB", "PostgreSQL", pytest.param("Spark", marks=pytest.mark.long)]
 DEEP = 7  # of what is at the limits, the first are nested deeply; others are only large
 LONG = os.environ.get("SFUMATO_LONG") == "1"
 
@@ -149,6 +149,7 @@ def test_what_is_as_deep_and_large_as_is_let_through_runs_everywhere(source: Sou
     assert differences(asked, ask(asked, source, at_once=4), rows(LENGTH)) == []
 
 
+@pytest.mark.long
 def test_nothing_that_is_let_through_exhausts_the_stack() -> None:
     """Printers of SQL recurse; a service or a test runner has used part of the stack before."""
     with few().opened() as table:

@@ -168,6 +168,7 @@ def test_later_vetoes_are_part_of_the_story_and_earlier_ones_are_not(lite: Home)
     assert (later.what, later.who, later.reason) == ("veto of valley", "mele", "harm was done")
 
 
+@pytest.mark.long
 def test_a_raise_before_the_charge_is_named_with_its_reasons(lite: Home) -> None:
     ledger = institution(lite)
     approved(ledger)

@@ -39,6 +39,7 @@ def adjacency(chain: Chain) -> Adjacency:
     return Adjacency.of_pairs(len(chain.degrees), chain.ends[:edges, 0], chain.ends[:edges, 1])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("nodes", [3, 50, 70])
 def test_the_walk_keeps_its_statistics_right(nodes: int) -> None:
     chain = empty_chain(nodes, 3)

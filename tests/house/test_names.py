@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 import sfumato
 
 PACKAGE = Path(sfumato.__file__).parent
@@ -66,6 +68,7 @@ def defined(tree: ast.Module) -> set[str]:
     return {name for name in found if private(name)}
 
 
+@pytest.mark.long
 def test_no_package_reaches_for_the_private_names_of_another() -> None:
     known = modules()
     homes: dict[str, set[str]] = defaultdict(set)
@@ -185,6 +188,7 @@ def is_import(line: str) -> bool:
     return line.startswith("from typing import ")
 
 
+@pytest.mark.long
 def test_any_is_for_values_from_outside_and_becomes_rarer() -> None:
     found: Counter[str] = Counter()
     for path, uses in uses_of_any().items():

@@ -32,6 +32,7 @@ def registered(columns: dict[str, Any], name: str) -> Any:
     return engine().table(name)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("rows", [1, 3, 1000, 2**31])
 @pytest.mark.parametrize("name", GAUGES)
 def test_scaled_parts_are_whole_not_negative_and_within_the_limit(name: str, rows: int) -> None:

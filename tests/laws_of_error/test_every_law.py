@@ -57,6 +57,7 @@ def test_whole_tails_are_enclosed_tight_and_falling(law) -> None:
     assert law.tail(10**40).high < F(1, 2**20_000)
 
 
+@pytest.mark.few(28)
 @pytest.mark.parametrize("numbers", [1, 50, 10**6])
 @pytest.mark.parametrize("law", WHOLE, ids=name)
 def test_a_whole_margin_is_the_least_that_covers(law, numbers: int) -> None:
@@ -138,6 +139,7 @@ def test_a_discrete_gaussian_of_any_width_is_tight_at_its_margin(exponent: int) 
             assert abs(margin + mp.mpf(1) / 2 - ideal) < 1 + mp.mpf(10) ** -7 * ideal
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("square", ["1/50", "3/2", "200", "257", "300", "1000", "123457/7", "10000"])
 def test_both_ways_to_the_tail_of_a_discrete_gaussian_enclose_it_to_the_last_bit(square: str) -> None:
     """Term by term and by Euler-Maclaurin, against a sum to 75 digits: no slack is allowed, and both are narrow."""

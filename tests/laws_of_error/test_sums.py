@@ -52,6 +52,7 @@ def beyond(truth: dict[Fraction, Fraction], size: Fraction) -> Fraction:
     return sum((mass for place, mass in truth.items() if abs(place) > size), F(0))
 
 
+@pytest.mark.few(2)
 def test_the_exact_convolution_is_that_of_the_enumeration(case: tuple) -> None:
     terms, truth, gap = case
     law = made(terms)
@@ -92,6 +93,7 @@ def test_the_exact_quantile_is_the_least_multiple_that_reaches_its_level(case: t
         assert sum(mass for place, mass in truth.items() if place < found) < level + F(1, 10**8)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("cells", [16, 30, 512])
 def test_with_few_cells_the_truth_is_enclosed_all_the_same(case: tuple, cells: int) -> None:
     terms, truth, gap = case

@@ -174,6 +174,7 @@ def test_columns_by_name_hold_words_too() -> None:
         classifier(spy, bounds={"age": (0, 100)}).fit({"years": [1]}, [0])
 
 
+@pytest.mark.long
 @pytest.mark.alpha(1e-9)
 def test_a_regression_stays_within_its_bounds() -> None:
     """α below 1e-9, as above: the slope is half the range and the noise a hundredth of that."""

@@ -30,6 +30,7 @@ def by_hand(rows: np.ndarray) -> np.ndarray:
     return np.unpackbits(rows.view(np.uint8), axis=1, bitorder="little").sum(axis=0)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("add", [bitmaps._columns, "compiled", aggregate._add_columns])
 def test_columns_are_added_up(add) -> None:
     job = bitmaps._compiled().columns if add == "compiled" else add

@@ -60,6 +60,7 @@ def test_support_at_full_size_is_exactly_as_stated(kind, epsilon: int, values: i
         assert len(with_it) * oracle.ratio / weight == oracle.hit
 
 
+@pytest.mark.few(7)
 @pytest.mark.parametrize(("epsilon", "values"), CASES)
 @pytest.mark.parametrize("kind", EVERY)
 @pytest.mark.alpha(2e-9)

@@ -70,8 +70,14 @@ CASES.append(
 )
 
 
+SECOND = {"exponential False", "permute and flip True", "noisy max False"}  # make test has one of each mechanism
+
+
 @pytest.mark.claim("S0-01", "X-02")
-@pytest.mark.parametrize(("name", "draw", "law", "twin"), CASES, ids=[case[0] for case in CASES])
+@pytest.mark.parametrize(
+    ("name", "draw", "law", "twin"),
+    [pytest.param(*case, id=case[0], marks=[pytest.mark.long] if case[0] in SECOND else []) for case in CASES],
+)
 @pytest.mark.alpha(4 * ALPHA)
 def test_draws_follow_the_exact_law(name: str, draw: Callable, law: np.ndarray, twin: np.ndarray) -> None:
     words = SystemWords()

@@ -155,6 +155,7 @@ def test_it_is_a_document_and_a_mechanism() -> None:
 # ------------------------------------------------------------------------------------------------ the law of an error
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("nodes", "epsilon", "reach"), [(3, 1.0, 30), (3, 2.5, 14), (4, 1.0, 14)])
 def test_no_tail_or_moment_is_larger_than_the_law_says(nodes: int, epsilon: float, reach: int) -> None:
     stated, (vectors, masses) = DegreeNoiseLaw(nodes=nodes, epsilon=Fraction(str(epsilon))), law(reach, epsilon, nodes)

@@ -112,6 +112,7 @@ def test_every_order_has_exactly_its_probability() -> None:
         assert low <= mass + unresolved
 
 
+@pytest.mark.long
 @pytest.mark.alpha(1e-9)
 def test_fresh_choices_follow_the_law_and_a_scale_that_is_a_fifth_off_fails() -> None:
     """χ² with 8,000 draws at 1e-11, which it passes in 1e-10 of the runs: some orders are expected 26 times only."""

@@ -31,6 +31,7 @@ def landscape(excesses: list[int], lengths: list[int]) -> Landscape:
     return Landscape(slots=len(excesses), within=within, excess=lambda slot: excesses[slot])
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     "rate",
     [Fraction(1, 3), *(pytest.param(some, marks=pytest.mark.long) for some in (Fraction(1), Fraction(7, 10)))],

@@ -47,6 +47,7 @@ def drawn_as(name: str, language: str, theme: str) -> Drawn:
     return Drawn.of(PICTURES[name](language, theme), theme)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("language", "theme"), LOOKS)
 @pytest.mark.parametrize("name", PICTURES)
 def test_it_is_drawn_whole_and_not_blank(name: str, language: str, theme: str) -> None:
@@ -66,6 +67,7 @@ def test_chinese_pictures_say_everything_in_chinese(name: str) -> None:
     assert re.search(r"[\u4e00-\u9fff]{4}", words)
 
 
+@pytest.mark.long
 def test_each_column_has_a_panel_with_its_own_numbers() -> None:
     found = rows(five().plot(), "figure", "from", "to")
     columns = columns_of(five())
@@ -104,6 +106,7 @@ def test_intervals_without_ends_are_called_open_and_drawn_without_a_bar() -> Non
     assert "open" in texts(made.plot())
 
 
+@pytest.mark.long
 def test_hundreds_of_groups_are_drawn_in_part_and_it_says_so() -> None:
     keys = tuple(f"R{place:02}" for place in range(50))
     asked = table(keys=keys, column="region").group_by("region").agg(n=sf.count(), p=sf.persons())

@@ -218,6 +218,7 @@ ALL = {
 FORBIDDEN = {"en": r"\bsafe\b|\bleak|anonym|\bimpossible\b", "zh": "安全|泄露|泄漏|匿名|绝对|不可能"}
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("made", ALL.values(), ids=ALL)
 def test_the_words_are_filled_in_and_in_one_language(made: Any, language: str) -> None:
@@ -268,6 +269,7 @@ def test_programs_get_exact_figures() -> None:
     assert row["as_it_stands"]["epsilon"] == "2"
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_picture_holds_the_figures(language: str, theme: str) -> None:

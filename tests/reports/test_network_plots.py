@@ -101,6 +101,7 @@ def drawn_as(name: str, language: str, theme: str) -> Drawn:
     return Drawn.of(PICTURES[name](language, theme), theme)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("language", "theme"), LOOKS)
 @pytest.mark.parametrize("name", PICTURES)
 def test_it_is_drawn_whole_and_not_blank(name: str, language: str, theme: str) -> None:
@@ -293,6 +294,7 @@ def test_levels_that_do_not_belong_together_are_refused() -> None:
         plots.edge_and_node([histogram(), histogram()], chosen())
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("directed", [False, True])
 def test_the_matrix_shows_every_pair_and_marks_what_noise_does_not_explain(*, directed: bool) -> None:
     release = weights(directed=directed)

@@ -177,6 +177,7 @@ def test_the_embedded_certificate_verifies() -> None:
     assert verify(document).consistent
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("pictures")
 def test_names_that_are_programs_stay_names_in_pictures() -> None:
     _only_names(plots=True)
@@ -209,6 +210,7 @@ def test_nothing_is_loaded_from_elsewhere(small: Release) -> None:
         assert address.startswith("http://www.w3.org/")  # the name of SVG, which is not an address to fetch
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("pictures")
 def test_the_pictures_are_drawn_in_each_language(small: Release) -> None:
     drawings = re.findall(r"<figure[^>]*>.*?</figure>", page(small), flags=re.DOTALL)
@@ -251,6 +253,7 @@ def test_chinese_text_has_no_english_in_it() -> None:
     assert words - known <= set(re.findall(r"[A-Za-z]{2,}", f"{said.identifier} {said.issued} {key}"))
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("where", "english", "chinese"),
     [

@@ -107,12 +107,14 @@ def whole(name: str, language: str, theme: str) -> None:
         assert 0.004 < part.mean() < 0.75, "half of the picture is empty, or full"
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("language", "theme"), LOOKS)
 @pytest.mark.parametrize("name", FEW)
 def test_it_is_drawn_whole_and_not_blank(name: str, language: str, theme: str) -> None:
     whole(name, language, theme)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("theme", sorted(THEMES))
 @pytest.mark.parametrize("language", ["en", pytest.param("zh", marks=pytest.mark.long)])
 def test_300_groups_are_drawn_whole_and_not_blank(language: str, theme: str) -> None:
@@ -286,6 +288,7 @@ def test_one_number_has_a_picture() -> None:
     assert f"{made.values[0]:,}".replace("-", "−") in words
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_hostile_labels_are_drawn_as_text(language: str, tmp_path: Path) -> None:
     chart = plots.intervals(release(name=HOSTILE[0], keys=HOSTILE, column=HOSTILE[1]), language)
@@ -362,6 +365,7 @@ def test_a_wide_law_is_drawn_in_wider_bars() -> None:
         assert float(share) == pytest.approx(bell.cdf(place + reach) - bell.cdf(place - reach), abs=1e-9)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "law",
     [

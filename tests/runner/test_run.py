@@ -345,6 +345,7 @@ HIJACKS = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("what", HIJACKS)
 def test_an_answer_that_somebody_else_stored_under_the_key_of_a_release_is_not_published(
     clinic: Clinic, ledger: Ledger, what: str

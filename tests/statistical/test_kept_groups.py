@@ -57,6 +57,7 @@ def test_all_choices_of_groups_are_equally_likely() -> None:
     assert fairness(total) > ALPHA
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("person", ["one person", 0, 1, -7, 2**40])
 @pytest.mark.alpha(2 * ALPHA)
 def test_the_choice_of_one_person_is_fair_over_secrets(person: str | int) -> None:

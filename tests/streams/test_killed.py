@@ -80,6 +80,7 @@ def spots(steps: int, stride: int) -> range:
     return range(1 + secrets.randbelow(stride), steps + 1, stride)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("stride", [60, pytest.param(1, marks=pytest.mark.long)])
 def test_kill_at_any_step_of_a_stream_of_totals(home: Home, tmp_path: Path, stride: int) -> None:
     code, words = run(home, tmp_path / "whole", 0)
@@ -230,6 +231,7 @@ def test_a_watch_that_halted_stays_halted_with_the_same_words(tmp_path: Path) ->
     assert running.close().columns["step"].values == (2, 4)
 
 
+@pytest.mark.few(1)
 def test_of_all_copies_one_goes_on_whatever_process_they_are_in(home: Home, tmp_path: Path) -> None:
     state, copy, older = tmp_path / "the stream", tmp_path / "copy", tmp_path / "older"
     running = question(home).open(**said(state))

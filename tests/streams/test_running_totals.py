@@ -215,6 +215,7 @@ def test_the_noise_that_is_drawn_is_the_noise_that_is_stated(strategy: str) -> N
     assert abs(spread(question.open(epsilon=1, delta=1e-7), 1.15 * sigma)) > 6.2
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("strategy", ["best", "tree"])
 @pytest.mark.alpha(1.1e-9)
 def test_margins_cover_as_often_as_they_say(strategy: str) -> None:

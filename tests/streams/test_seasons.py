@@ -13,6 +13,7 @@ HOURS = np.tile(np.array([1, 0, 0, 2, 9, 20, 31, 12]), 6)  # days of eight hours
 DAYS = HOURS.reshape(-1, 8).sum(axis=1)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("delta", [1e-7, 0])
 def test_hours_add_up_to_days_and_weeks(delta: float) -> None:
     fit = consistent(released(HOURS, delta=delta), (released(DAYS, delta=delta), 8))

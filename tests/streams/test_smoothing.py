@@ -84,6 +84,7 @@ def test_the_model_interval_covers_where_the_model_holds() -> None:
         assert often_enough(inside(exact[step], ends[step * GROUPS : (step + 1) * GROUPS])) is holds
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("strategy", ["best", "tree", "square root"])
 def test_smoothing_has_less_error_than_the_released_steps(strategy: str) -> None:
     release = released(MADE, strategy=strategy, delta=0 if strategy == "tree" else 1e-7)

@@ -79,7 +79,7 @@ H = frame(CODES, code=pa.string(), region=pa.string(), beds=pa.int64())
 PUBLIC = PublicTable.of(H, HOSPITALS)
 
 
-@pytest.fixture(params=["DuckDB", "PostgreSQL", "Spark"])
+@pytest.fixture(params=["DuckDB", "PostgreSQL", pytest.param("Spark", marks=pytest.mark.long)])
 def beside(request: pytest.FixtureRequest) -> Beside:
     """The three tables on one engine."""
     engine = request.param

@@ -87,6 +87,7 @@ def test_the_certificate_says_what_was_chosen_and_how_far_a_rank_can_be_off() ->
         release["median"].interval()
 
 
+@pytest.mark.long
 def test_the_rank_is_within_its_margin() -> None:
     """At ε = 1 a rank is off by more than its margin of 24 with a chance below 1e-8 on these rows."""
     _, table = world()

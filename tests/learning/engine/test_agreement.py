@@ -28,7 +28,7 @@ def _seeded() -> None:
     torch.manual_seed(7)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", SOME)
 def test_records(name: str) -> None:
     make, data = ALL[name]
     model, (x, y) = make(), batch(data)
@@ -43,6 +43,7 @@ def test_records(name: str) -> None:
     assert (fast.norms < clip).any()
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", SOME)
 def test_users(name: str) -> None:
     make, data = ALL[name]
