@@ -1,6 +1,7 @@
 """Which cases of a test make test runs: those that few leaves out are long, and none is lost."""
 
 import re
+import secrets
 from itertools import product
 from pathlib import Path
 
@@ -69,11 +70,12 @@ class Seen:
 def collected(folder: Path, source: str, *options: str, of: str = "") -> Seen:
     """What a run of pytest in this process collects of a file."""
     (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    few\n    long\n", encoding="utf-8")
-    (folder / "test_sample.py").write_text(source, encoding="utf-8")
+    file = folder / f"test_{secrets.token_hex(8)}.py"  # what is imported once is not imported again by this name
+    file.write_text(source, encoding="utf-8")
     command = f"-c {folder}/pytest.ini --rootdir={folder} --import-mode=importlib --strict-markers --assert=plain -q"
     command += " --collect-only --noconftest -p tests.few -p no:cacheprovider -p no:xdist"
     seen = Seen()
-    pytest.main([*command.split(), *options, str(folder / "test_sample.py") + of], plugins=[seen])
+    pytest.main([*command.split(), *options, f"{file}{of}"], plugins=[seen])
     return seen
 
 
@@ -95,7 +97,7 @@ def test_what_else_is_asked_for_changes_no_choice(tmp_path: Path) -> None:
 def test_a_mark_without_a_number_of_cases_is_an_error_of_collection(tmp_path: Path, mark: str) -> None:
     source = f"import pytest\n@pytest.mark.{mark}\ndef test_lost(): pass\n"
     seen = collected(tmp_path, source)
-    assert seen.wrong.endswith("test_sample.py::test_lost: few takes one whole number, of at least 1")
+    assert seen.wrong.endswith(".py::test_lost: few takes one whole number, of at least 1")
     assert seen.selected == set()
 
 

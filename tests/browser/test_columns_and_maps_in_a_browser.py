@@ -35,7 +35,7 @@ def chart(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return plots.save(made, tmp_path_factory.mktemp("map") / "map.html")
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (390, "dark")])
 def test_the_page_stays_within_the_screen_and_asks_nobody(visit: Open, report: Path, width: int, scheme: str) -> None:
     with visit(report, width=width, scheme=scheme) as seen:

@@ -99,6 +99,7 @@ def test_a_link_switches_the_language_without_a_script(visit: Open, tmp_path: Pa
         assert seen.complaints == []
 
 
+@pytest.mark.long
 def test_names_that_are_programs_are_shown_as_names(visit: Open, report: Path) -> None:
     with visit(report) as seen:
         assert seen.page.locator("script, img, iframe, object, embed, link, form").count() == 0

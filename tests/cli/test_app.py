@@ -237,7 +237,7 @@ def completed(**environment: str) -> str:
     return outcome.stdout
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize(("shell", "sign"), [("bash", "complete -o default -F"), ("zsh", "#compdef sfumato")])
 def test_the_shell_gets_a_completion_script(shell, sign):
     asked = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1", "words": f"--show-completion {shell}"}

@@ -153,6 +153,7 @@ def test_another_language_is_a_wrong_usage(run, place):
     assert "zh-Hans" in outcome.stderr
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("audience", ["public", "patient", "clinician", "manager", "board"])
 def test_every_audience_has_its_text(run, place, audience):
     plain = run("explain", place / "ili.json", "--audience", audience)
@@ -233,6 +234,7 @@ def test_report_needs_no_engine_and_does_without_a_picture(place):
     assert "<svg" not in (place / "ili.html").read_text("utf-8")
 
 
+@pytest.mark.long
 def test_a_process_reports_an_error_without_a_traceback(place):
     outcome = without_heavy_parts("verify", place / "nowhere.json")
     assert outcome.returncode == 1

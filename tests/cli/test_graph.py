@@ -98,6 +98,7 @@ EXACT = [
 ]
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(("question", "more", "column", "exact"), EXACT, ids=lambda value: str(value)[:40])
 def test_every_question_is_asked_with_its_options(run, folder, question, more, column, exact):
     # The scale of the noise is at most 100/ε here: at ε = 10^6 it moves a number by 1/2 with a chance below e^−5000.
@@ -107,6 +108,7 @@ def test_every_question_is_asked_with_its_options(run, folder, question, more, c
         assert [round(value) for value in found[column]] == exact
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("question", "more"),
     [

@@ -265,6 +265,7 @@ def test_stale_charges_are_settled(run, here):
     assert json.loads(done(run, "ledger", "expire", "--json")) == {"charges": []}
 
 
+@pytest.mark.long
 def test_where_a_board_sits_its_quorum_agrees_to_a_recovery(run, seated):
     shutil.copy(seated / "ledger.db", seated / "backup.db")
     done(run, "ledger", "dataset", "laboratory", "--version", "1", "--population", "patients", "--epsilon", 1)

@@ -46,7 +46,7 @@ def test_another_file_is_no_certificate(run, tmp_path, command, content):
     assert "Traceback" not in outcome.output
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("command", ["report", "plot", "units --plot"])
 @pytest.mark.parametrize("target", ["folder", "file/below.svg", "absent/below.svg", ""])
 def test_a_target_that_cannot_be_written(run, place, command, target):
@@ -207,6 +207,7 @@ def test_a_full_disk_behind_the_output_is_said(place):
     assert "No space left on device" in outcome.stderr
 
 
+@pytest.mark.long
 def test_closed_streams_change_nothing_else(tmp_path):
     shell = f'exec "{sys.executable}" -W error -c "{SCRIPT}" key new "{tmp_path}/k" >&- 2>&-'
     outcome = subprocess.run(["sh", "-c", shell], timeout=60, check=False)

@@ -30,6 +30,7 @@ def watched():
     return found, list(found)
 
 
+@pytest.mark.long
 def test_it_prints_plain_lines_where_there_is_no_terminal(run):
     said = done(run, "stream", "demo", "--steps", 40, *SMALL)
     assert "\x1b" not in said

@@ -48,7 +48,7 @@ def test_chinese_words(run):
     assert "one person" not in outcome.stdout
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize("ending", ["svg", "png", "html"])
 def test_pictures_of_units_and_of_releases(run, place, ending):
     parts.package("vl_convert")
@@ -62,7 +62,7 @@ def test_pictures_of_units_and_of_releases(run, place, ending):
         assert (place / f"{name}.{ending}").read_bytes().startswith(starts[ending])
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["intervals", "noise", "belief", "frontier"])
 @pytest.mark.parametrize(("lang", "theme"), [("en", "light"), ("zh", "dark")])
 def test_every_kind_of_picture(run, place, kind, lang, theme):
@@ -140,6 +140,7 @@ def test_a_request_that_makes_no_sense(run, words, said):
     assert said in outcome.stderr
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("words", "said"),
     [

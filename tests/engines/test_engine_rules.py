@@ -214,6 +214,7 @@ def test_twin_an_engine_left_to_itself_raises_or_differs(plainly: Runs, unguarde
     assert differences([ours], [found], rows(LENGTH))
 
 
+@pytest.mark.few(1)
 def test_the_same_way_of_asking_finds_no_difference_with_our_rules(plainly: Runs) -> None:
     ours = [col("whole") + col("other"), col("whole") * col("other"), col("number") / col("amount"), -col("whole")]
     assert differences(ours, [plainly(lambda table, one=one: value(one, table)) for one in ours], rows(LENGTH)) == []

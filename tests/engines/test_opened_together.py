@@ -104,6 +104,7 @@ def test_two_threads_that_open_the_same_sources_do_not_wait_for_each_other_forev
     assert len(done) == 40
 
 
+@pytest.mark.long
 def test_a_frame_gives_its_memory_back_when_nobody_needs_it() -> None:
     def frames() -> int:
         [(number,)] = connection().execute("SELECT count(*) FROM duckdb_tables()").fetchall()

@@ -54,7 +54,7 @@ def test_the_rows_hold_every_corner() -> None:
         assert found == {repr(value) for value in rounded(name, values)}, name
 
 
-@pytest.mark.few(18)
+@pytest.mark.few(12)
 @pytest.mark.parametrize("compare", OPERATORS, ids=lambda it: it.__name__)
 @pytest.mark.parametrize("column", COLUMNS)
 def test_every_comparison_with_every_constant(column: str, compare: Any) -> None:

@@ -192,6 +192,7 @@ def test_plans_of_spark(spark: Any, tmp_path: Path) -> None:
             spark.catalog.dropTempView(f"wise_{name}")
 
 
+@pytest.mark.long
 def test_spark_reads_no_hidden_column_and_no_file_twice(spark: Any, tmp_path: Path) -> None:
     """The size of a file and the place of a row in it depend on all rows; a file that is named twice doubles them."""
     from pyspark.sql.functions import col, lit

@@ -224,6 +224,7 @@ def several(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_a_folder_or_a_list_of_files_is_one_table_and_folders_name_no_columns(tmp_path: Path) -> None:
     folder = several(tmp_path)
     listed = [folder / "id=zz" / "part-0.parquet", str(folder / "id=p1" / "part-1.pq")]

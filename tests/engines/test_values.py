@@ -90,6 +90,7 @@ def test_the_corpus_means_the_same_on_every_engine(source: Source, slow: bool) -
     assert differences(corpus, answers, rows(LENGTH)) == []
 
 
+@pytest.mark.few(1)
 def test_rows_are_kept_by_the_same_rule_that_is_told(source: Source, slow: bool) -> None:
     """A condition in a filter may be moved, split or folded by an optimiser; the rows it keeps stay the same."""
     for one in PREDICATES[::20] if slow else PREDICATES[::3]:

@@ -152,6 +152,7 @@ def test_books_that_hold_something_else_are_a_finding_and_no_crash(home: Home, l
     assert "state" in " ".join(map(str, ledger.verify()))
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("edit", BYTES)
 def test_bytes_in_the_place_of_a_text_are_found(tmp_path: Path, edit: str) -> None:
     home = sqlite_home(tmp_path)

@@ -115,6 +115,7 @@ def close(found: Fit, mean: Numbers, deviation: Numbers) -> bool:
     )
 
 
+@pytest.mark.few(1)
 @pytest.mark.claim("S0-15")
 @pytest.mark.parametrize("released", [[4.0, 7.0, 1.0], [5.5, 2.0, -3.0]])
 def test_draws_are_from_the_posterior_and_those_that_ignore_the_noise_are_not(released: list[float]) -> None:

@@ -40,7 +40,7 @@ def test_bounds_hold_for_every_small_graph(leaves: int | None, epsilon: Fraction
         assert outside(mass, ladder.margin([0, guide], LEVEL)) <= 1 - LEVEL
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1)])
 def test_bounds_hold_for_a_network_wherever_the_guide_falls(epsilon: Fraction) -> None:
     ladder = Ladder.calibrated(nodes=4039, epsilon=epsilon, share=Fraction(1, 25))

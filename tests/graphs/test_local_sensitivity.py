@@ -19,7 +19,7 @@ def widths(graph: int, n: int, leaves: int | None) -> list[int]:
     return [rungs.width(t) for t in range(comb(n, 2) + 1)]
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(4)
 @pytest.mark.claim("S0-10")
 @pytest.mark.claim("S0-14")
 @pytest.mark.parametrize(

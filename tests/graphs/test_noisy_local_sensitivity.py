@@ -60,7 +60,7 @@ def neighbours(n: int, leaves: int | None, relation: str) -> frozenset[tuple[Fac
     )
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("leaves", COUNTS)
 @pytest.mark.parametrize("relation", ["add/remove", "replace"])
 @pytest.mark.parametrize("n", [4, 5, pytest.param(6, marks=pytest.mark.long)])
@@ -245,6 +245,7 @@ def asked(relation: str = "add/remove", unit: Any = None, **more: Any) -> Any:
     return vault.graph(network(), name="wards", version="1", nodes=400, **more)
 
 
+@pytest.mark.few(1)
 @pytest.mark.claim("S0-10")
 @pytest.mark.parametrize("relation", ["add/remove", "replace"])
 def test_releases_cost_what_was_asked_and_verify(relation: str) -> None:
@@ -299,6 +300,7 @@ def test_a_large_epsilon_gives_the_exact_counts() -> None:
     )
 
 
+@pytest.mark.long
 def test_counts_can_be_computed_with() -> None:
     """Unlike those of a ladder they have a law: a difference has an interval by convolution."""
     graph = asked()

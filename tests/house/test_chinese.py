@@ -226,6 +226,7 @@ def released(kind: str) -> Release:
     return grouped.count().release(epsilon=1, delta=delta)
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("audience", AUDIENCES)
 @pytest.mark.parametrize("kind", ["add/remove", "replace", "delta", "columns", "quantiles"])
 def test_every_reader_gets_the_chinese_of_the_house(kind: str, audience: str) -> None:
@@ -267,6 +268,7 @@ def test_the_page_and_its_facts_are_set_as_chinese(kind: str) -> None:
         assert not list(misset(part.strip())), part
 
 
+@pytest.mark.long
 def test_a_picture_of_beliefs_counts_in_percent() -> None:
     chart = str(draw(released("add/remove"), "belief", "zh").to_dict())
     assert "'text': '23.2%'" in chart

@@ -88,7 +88,7 @@ def test_no_row_moves_a_count_further_than_claimed(scenario: Scenario, where: st
     check(scenario, "record", LIMITS[0], where)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
 def test_the_engine_counts_as_by_hand(scenario: Scenario) -> None:
     for kind in UNITS:
@@ -229,6 +229,7 @@ def test_the_rewritten_plan_obeys_the_law_when_a_person_alone_decides() -> None:
         assert violations(ordered(own, limit), claimed(limit), around=AROUND, relation=ADD_REMOVE) == []
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("order", [most_popular_first, number_of_persons, shared_stream])
 @pytest.mark.parametrize("limit", [ONE, TWO], ids=["1x1", "2x2"])
 def test_a_choice_of_groups_that_depends_on_others_is_caught(order: Order, limit: Limit) -> None:

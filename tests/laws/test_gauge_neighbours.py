@@ -89,6 +89,7 @@ def test_no_unit_moves_several_gauges_together_further_than_claimed(layout: Layo
             assert broken == [], (names, kind, limit)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("names", [("rows", "split"), ("good rows", "powers of degree 2"), ("persons", "both signs")])
 @pytest.mark.parametrize("relation", RELATIONS, ids=lambda it: it.value)
 def test_what_gauges_move_adds_up_and_some_neighbours_show_it(names: tuple[str, ...], relation: Relation) -> None:

@@ -183,7 +183,7 @@ def asked(name: str, on: tuple[tuple[str, str], ...]) -> Count:
     return Count(dataset=DATASET, by=KEYS[name][0], joins=(Join(dataset=LABS, on=on, public=False),))
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("kind", "limit"),
     [
@@ -245,6 +245,7 @@ def test_single_rows_are_not_joined_with_private_ones() -> None:
         asked("no keys", ON_PERSON).sensitivity(unit_of("record", Relation.ADD_REMOVE), None)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["user", "family"])
 def test_keys_found_in_joined_rows_move_as_few_counts_as_claimed(kind: str) -> None:
     around = around_labs(kind)

@@ -398,6 +398,7 @@ class Late(nn.Module):
         return self.end(x)  # type: ignore[no-any-return]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("way", ["auto", "semantic"])
 def test_what_dies_with_an_exception_of_a_step_tells_nobody(way: str) -> None:
     told: list[str] = []

@@ -58,6 +58,7 @@ def told() -> tuple[sf.Vault, DPClassifier, Any, Any]:
     return where, classifier(where).fit(x, (x[:, 0] > 0).astype(int)), other, (other[:, 0] > 0).astype(int)
 
 
+@pytest.mark.long
 @pytest.mark.alpha(1e-9)
 def test_what_is_plain_is_learned(told: tuple[sf.Vault, DPClassifier, Any, Any]) -> None:
     """α below 1e-9: at ε = 8 the noise on a mean gradient of norm about 1/2 is below 1/100, twenty times over."""

@@ -61,6 +61,7 @@ def averaged(image: torch.Tensor, size: int, edge: int, sigma: float) -> torch.T
     return out
 
 
+@pytest.mark.long
 def test_features_are_those_of_the_slow_computation() -> None:
     """Two scales and two angles on 8 × 8 pixels: 1 + 4 + 4 channels."""
     size, angles, edge = 8, 2, 4

@@ -96,6 +96,7 @@ def test_a_replaced_record_moves_a_step_by_twice_the_clip(monkeypatch: pytest.Mo
     assert moved <= 2 * CLIP * (1 + float(SLACK))
 
 
+@pytest.mark.few(2)
 @pytest.mark.claim("S1-13")
 @pytest.mark.parametrize("records", [1, 40, 1000])
 def test_a_user_with_a_thousand_records_moves_a_step_by_the_clip(records: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,6 +80,7 @@ def test_proposal_times_coin_is_the_law() -> None:
             assert Fraction(sum(map(abs, z)), 2) + more == edge_norm(z) == norms(np.array([z]))[0]
 
 
+@pytest.mark.few(1)
 @pytest.mark.claim("S0-03")
 @pytest.mark.parametrize("nodes", [3, 4])
 @pytest.mark.alpha(2 * ALPHA)

@@ -114,7 +114,7 @@ def test_the_variance_of_each_answer_is_the_covariance_of_the_formula(run: Measu
         assert float(said.answer_law(question).variance) == pytest.approx(variance, rel=1e-6)
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["optimal prefix", "pure ranges"])
 @pytest.mark.alpha(2e-9)
 def test_fresh_answers_keep_their_margins(name: str) -> None:

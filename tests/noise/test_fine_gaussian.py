@@ -48,6 +48,7 @@ def all_pairs(width: int) -> tuple[np.ndarray, np.ndarray]:
     return np.repeat(every, 1 << width), np.tile(every, 1 << width)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("cut", [FINE, *SMALL], ids=["in use", *SIZES])
 def test_no_column_gets_more_words_than_its_least_likely_number_and_proposals_cover_the_rest(cut: TableCut) -> None:
     table = FineTable.of(cut)

@@ -47,7 +47,7 @@ def drawn_as(name: str, language: str, theme: str) -> Drawn:
     return Drawn.of(PICTURES[name](language, theme), theme)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("language", "theme"), LOOKS)
 @pytest.mark.parametrize("name", PICTURES)
 def test_it_is_drawn_whole_and_not_blank(name: str, language: str, theme: str) -> None:
@@ -95,6 +95,7 @@ def test_the_largest_can_come_first() -> None:
     assert drawn == sorted(mean_of(30)["mean"].values, reverse=True)
 
 
+@pytest.mark.long
 def test_intervals_without_ends_are_called_open_and_drawn_without_a_bar() -> None:
     """An interval has ends where the noise of the denominator is beyond its own margin, about once in twenty draws."""
     asked = table().group_by("sex").agg(q=sf.ratio("sbp", "age"))
@@ -128,6 +129,7 @@ def test_the_noise_is_drawn_in_units_of_the_column() -> None:
     assert max(middle) == middle[2], "the most likely error is none"
 
 
+@pytest.mark.long
 def test_the_frontier_of_a_sum_is_that_of_its_law_and_of_a_mean_about_its_interval() -> None:
     for name in ("total", "sbp"):
         column = next(each for each in columns_of(five()) if each.name == name)

@@ -251,6 +251,7 @@ def test_both_languages_have_the_same_messages_and_facts() -> None:
     assert len(english) > 30
 
 
+@pytest.mark.long
 def test_what_is_assumed_and_what_is_enforced_is_said() -> None:
     assert any("whoever counts must" in note for note in notes(ALL["graph"](), "en"))
     assert any("whoever counts must" in note for note in notes(ALL["stream"](), "en"))

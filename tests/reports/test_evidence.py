@@ -284,6 +284,7 @@ def test_the_figures_follow_from_the_guarantee() -> None:
     assert gains(Budget(epsilon=10**6), Relation.REPLACE)["missed"] == "0"
 
 
+@pytest.mark.long
 def test_sections_bound_each_release_and_everything_on_the_same_people(ledger: Ledger) -> None:
     late = _answered(ledger)
     made = pack(ledger, Scope(release=str(late)))
@@ -423,7 +424,7 @@ def hostile_ledger(home: Home, words: str) -> Ledger:
     return made
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("words", HOSTILE)
 def test_words_of_strangers_are_quoted_and_never_obeyed(home: Home, tmp_path: Path, words: str) -> None:
     declared = Declared(publisher=words, region=words, reason=words, legal_basis=words)
@@ -536,7 +537,7 @@ def test_an_answer_that_is_honest_but_for_its_key_is_named_by_its_signer(home: H
     assert f"signed by the key {other.public_text}" in rendered(made.evidence)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("change", "field"),
     [

@@ -168,6 +168,7 @@ def test_nothing_that_was_told_is_nothing_to_explain() -> None:
         release.explain("en")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ["sampled", "adaptive", "cycle", "ended early"])
 def test_the_curve_is_the_epsilon_of_the_steps_and_ends_at_the_charge(name: str) -> None:
     release = made(name)

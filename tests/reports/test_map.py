@@ -213,6 +213,7 @@ def test_counts_are_drawn_too_and_saved_in_every_way_without_the_network(tmp_pat
     assert '"url"' not in json.dumps(chart.to_dict())
 
 
+@pytest.mark.long
 def test_coordinates_that_are_no_degrees_are_drawn_as_they_are() -> None:
     far = collection()
     for feature in far["features"]:

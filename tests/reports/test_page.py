@@ -233,6 +233,7 @@ def test_the_pictures_are_drawn_in_each_language(small: Release) -> None:
         assert all(part in said for part in expected)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("pictures")
 def test_every_colour_of_a_drawing_has_a_dark_twin(small: Release) -> None:
     text = page(small, ["en"])
@@ -288,6 +289,7 @@ def test_negative_counts_are_explained_where_they_occur() -> None:
         assert ("变为负数" in text) is expected
 
 
+@pytest.mark.long
 def test_a_long_table_is_cut_with_a_word_about_it() -> None:
     made = release(keys=tuple(f"place {number}" for number in range(2005)))
     text = page(made, ["en"])

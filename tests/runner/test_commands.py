@@ -161,6 +161,7 @@ def test_watching_waits_for_late_data_and_ends_when_all_is_done(
     assert 0 < sum(naps) <= 61
 
 
+@pytest.mark.long
 def test_watching_ends_cleanly_from_the_keyboard(clinic: Clinic, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     clinic.adopt(HEAD + FIXED)
     fill(clinic, *months(1))

@@ -350,7 +350,7 @@ def test_a_stream_that_keeps_nothing_goes_on_from_its_state(home: Home, tmp_path
     assert abs(told.totals[-1] - 300) < 3.2 * told.margins[-1]
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("keep", [True, False])
 @pytest.mark.parametrize(
     ("strategy", "horizon"),

@@ -70,6 +70,7 @@ def test_laplace_and_gaussian_noise_go_together() -> None:
     assert inside(DAYS[:2], found.interval(confidence=1 - 1e-9)).all()
 
 
+@pytest.mark.long
 @pytest.mark.alpha(2e-9)
 def test_from_zero_on_it_is_less_wrong_and_covers_as_often() -> None:
     quiet = np.zeros(24, dtype=np.int64)

@@ -38,6 +38,7 @@ def test_the_variance_is_that_of_the_noise() -> None:
         assert abs((drawn**2).mean() / (variance_of(mechanism) / 1.1) - 1) > error  # a twin that is off by a tenth
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("delta", [1e-7, 0])
 @pytest.mark.alpha(1e-9)
 def test_the_interval_covers_the_smoothed_exact_series(delta: float) -> None:

@@ -88,6 +88,7 @@ def test_a_clipped_mean_of_a_public_number_has_noise_of_the_range_over_n_epsilon
     assert abs(release["mean"].values[0] - 120) < 0.14 * 40  # e^-40
 
 
+@pytest.mark.few(2)
 @pytest.mark.claim("S1-05")
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_the_largest_move_of_a_clipped_mean_is_the_range_over_n(number: int) -> None:
@@ -160,6 +161,7 @@ def added_error(values: Sequence[float], *, factor: Fraction = Fraction(1)) -> t
     return float(np.mean((means - true) ** 2)), float(mechanism.law.variance) * unit_of_mean**2
 
 
+@pytest.mark.few(1)
 @pytest.mark.claim("S2-14")
 @pytest.mark.parametrize("values", [[120.0] * 50, [80.0, 220.0] * 25], ids=["all alike", "far apart"])
 @pytest.mark.alpha(1e-9)

@@ -47,6 +47,7 @@ def test_quantiles_are_found_where_they_are() -> None:
     assert table.quantiles("x", 0.5).query == table.median("x").query
 
 
+@pytest.mark.long
 def test_groups_have_quantiles_of_their_own_and_an_empty_one_has_any() -> None:
     _, table = world()
     release = table.group_by("sex").median("x").release(epsilon=EXACTLY)
