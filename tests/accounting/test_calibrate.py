@@ -38,6 +38,7 @@ def test_where_a_single_step_is_too_much():
         accounting.calibrate_steps(sigma="0.1", epsilon=1, delta=1e-6)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("epsilon", "delta", "steps", "rate"),
     [(8, 1e-6, 1000, "0.05"), ("0.1", 1e-8, 10, "0.001"), (50, 1e-3, 20, "0.9")]

@@ -162,6 +162,7 @@ def inputs(size: int) -> dict[str, np.ndarray]:
     }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("bits", [5, 6, 9, 10, *(pytest.param(many, marks=pytest.mark.long) for many in (12, 13))])
 def test_transforms_are_well_within_the_proven_constant(bits):
     """Even and odd numbers of levels: a power of two that is none of four needs one pass of radix 2."""

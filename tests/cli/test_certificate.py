@@ -56,6 +56,7 @@ def test_a_key_that_is_none_is_an_error_and_not_a_finding(run, place):
     assert "64 hexadecimal digits" in outcome.stderr
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("field", "change"),
     [

@@ -67,6 +67,7 @@ def test_an_ending_that_nobody_writes(run, place, command):
     assert not (place / "out.docx").exists()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("command", ["report", "plot", "units --plot"])
 def test_nothing_takes_the_place_of_the_certificate(run, place, command):
     before = (place / "ili.json").read_bytes()

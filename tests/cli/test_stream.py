@@ -207,6 +207,7 @@ def test_a_first_line_without_an_end_is_checked_before_anything_is_spent(run, fo
     assert not Path("total.json").exists()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("offset", [0, 2**19, 2**20])
 def test_a_row_before_a_long_line_counts_one_and_no_more(run, folder, offset):
     """Long lines of a hostile writer: whether they count does not depend on where the rows before them end."""

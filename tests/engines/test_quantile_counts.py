@@ -89,6 +89,7 @@ def many() -> list[Row]:
     return rows
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("keys", [(), KEYS], ids=["no keys", "by zip"])
 def test_every_engine_counts_what_plain_python_counts(place: Callable[..., Source], keys: Any) -> None:
     rows = many()

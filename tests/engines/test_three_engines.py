@@ -141,6 +141,7 @@ def test_every_engine_gives_the_same_hash(place: Place) -> None:
     assert len(set(given)) == len(pairs)
 
 
+@pytest.mark.few(2)
 def test_parts_with_signs_of_the_encoding_inside_stay_apart(place: Place) -> None:
     """The broken twin puts a separator between the parts, and takes different ones for the same."""
     pieces = ["", "a", "\x1f", "a\x1f", "\x1fa", "t", "t1:", "1:a", ":", "t1:a", "1"]
@@ -159,6 +160,7 @@ def test_numbers_with_a_point_tell_nobody_apart(place: Place) -> None:
         keyed_hash(SECRET, [table.x], dialect_of(table))
 
 
+@pytest.mark.few(2)
 def test_a_total_beyond_64_bits_is_exact(place: Place) -> None:
     most, least = 2**63 - 1, -(2**63)
     frame = pa.table({"g": ["up"] * 5 + ["down"] * 3 + ["none"], "n": [most] * 5 + [least] * 3 + [None]})

@@ -84,6 +84,7 @@ def test_every_expression_of_the_corpus_tells_rows_apart() -> None:
     assert len(same) <= 5
 
 
+@pytest.mark.few(1)
 def test_the_corpus_means_the_same_on_every_engine(source: Source, slow: bool) -> None:
     corpus = THIRD if slow else CORPUS
     answers = ask(corpus, source, at_once=80)

@@ -185,6 +185,7 @@ def test_stars_under_a_cap(cap: int, leaves: int, unit: Unit) -> None:
         assert norms(query.sensitivity(edge(relation=ADD), None))[1] == 2 * (cap - 1)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("direction", list(Direction))
 @pytest.mark.parametrize("unit", [edge(relation=ADD), edge(relation=SWAP)], ids=str)
 def test_directed_graphs_of_four_nodes(direction: Direction, unit: Unit) -> None:

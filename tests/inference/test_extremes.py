@@ -25,6 +25,7 @@ NARROW: list[Law] = [
 ]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("law", NARROW, ids=str)
 def test_noise_narrower_than_its_lattice(law: Law) -> None:
     spread = Spread([(Fraction(1), law), (Fraction(-1), law)])

@@ -32,6 +32,7 @@ def name(law: object) -> str:
     return canonical(encode(law)).removeprefix('{"kind":"law.').removesuffix(',"version":1}')
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("law", WHOLE, ids=name)
 def test_moments_are_those_of_the_sum_and_rounded_up(law) -> None:
     chances = masses(law)
@@ -71,6 +72,7 @@ def test_a_whole_margin_is_the_least_that_covers(law, numbers: int) -> None:
             assert (1 - outside(law, found - 1)) ** numbers < number(level) + TINY * numbers
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("law", WHOLE, ids=name)
 def test_a_whole_quantile_is_the_least_that_reaches_its_level(law) -> None:
     for level in (F(1, 10**6), F(1, 20), F(49, 100), F(1, 2), F(51, 100), F(19, 20), 1 - F(1, 10**6)):

@@ -180,6 +180,7 @@ def test_whoever_watches_sees_released_weights_and_may_end_the_run() -> None:
     assert verify(found.release.certificate.document).consistent
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("said", "words"),
     [

@@ -289,6 +289,7 @@ class Computed(nn.Linear):
         self.last = self.weight * 2
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("model", "said", "words"),
     [

@@ -69,6 +69,7 @@ def test_one_bit_of_each_row_is_set(loop: bitmaps.Loops) -> None:
     assert (np.unpackbits(rows, axis=1, bitorder="little") == before).all()
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(("start", "missing"), [(0b0000_1010, 2), (0b0000_0010, 1), (0b0101_1010, -2), (0, 0)])
 @pytest.mark.parametrize("kind", ["plain", "compiled", "arrays"])
 def test_bringing_a_set_to_its_size_reaches_every_set_equally(kind: str, start: int, missing: int) -> None:

@@ -48,6 +48,7 @@ def worst_loss(scale: Fraction, choices: int, moves: list[tuple[int, ...]]) -> f
     return float(worst)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("choices", [1, 2])
 @pytest.mark.parametrize(("monotone", "moves"), [(False, ANY), (True, UP)])
 def test_the_loss_reaches_epsilon_and_never_passes_it(monotone: bool, moves: list, choices: int) -> None:

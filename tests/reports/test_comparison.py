@@ -178,6 +178,7 @@ def test_a_unit_beyond_all_measure_has_an_epsilon_on_the_safe_side() -> None:
     assert 1 < far / near < Fraction(11, 10)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

@@ -101,6 +101,7 @@ SUMS = [
 ]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("terms", SUMS, ids=lambda terms: f"{len(terms)} parts")
 @pytest.mark.alpha(8 * ALPHA)
 def test_sums(terms: list[tuple[Fraction, Law]]) -> None:

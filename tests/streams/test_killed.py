@@ -122,6 +122,7 @@ def _charges(ledger: Any) -> list[Any]:
         return list(transaction.charges())
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("where", ["drawn", "renamed", "counted"])
 def test_a_step_that_was_drawn_keeps_its_input(tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The chosen moments of a step, one by one, and what each of them leaves behind."""
