@@ -69,7 +69,7 @@ ADVERSARIES = {
 ATTAIN = {"huge", "even", "at the clip", "a hair above"}
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(5)
 @pytest.mark.claim("S1-12")
 @pytest.mark.claim("S3-02")
 @pytest.mark.parametrize("name", ADVERSARIES)

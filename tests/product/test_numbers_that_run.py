@@ -123,7 +123,6 @@ def test_parts_of_a_graph_are_released_jointly_and_with_less_error_than_separate
     assert together < 0.7 * len(said.questions) * float(apart.law.variance)
 
 
-@pytest.mark.few(1)
 @pytest.mark.claim("S0-04", "S0-20")
 @pytest.mark.parametrize("delta", [0, 1e-6])
 @pytest.mark.alpha(1e-9)

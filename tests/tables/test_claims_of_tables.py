@@ -161,7 +161,6 @@ def added_error(values: Sequence[float], *, factor: Fraction = Fraction(1)) -> t
     return float(np.mean((means - true) ** 2)), float(mechanism.law.variance) * unit_of_mean**2
 
 
-@pytest.mark.few(1)
 @pytest.mark.claim("S2-14")
 @pytest.mark.parametrize("values", [[120.0] * 50, [80.0, 220.0] * 25], ids=["all alike", "far apart"])
 @pytest.mark.alpha(1e-9)

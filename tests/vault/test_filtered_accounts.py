@@ -67,7 +67,6 @@ def test_pure_and_gaussian_releases_state_what_the_filter_counted(home: Home, de
     assert Facts.derived(made, numbers=1, margins=Margins(each=Fraction(1), joint=Fraction(1))).lost is None
 
 
-@pytest.mark.few(2)
 @filtered
 def test_a_release_with_a_delta_of_its_own_reads_nothing(
     home: Home, declare: Declare, method: str, monkeypatch: pytest.MonkeyPatch
@@ -86,7 +85,6 @@ def test_a_release_with_a_delta_of_its_own_reads_nothing(
     assert vault.spent == sf.Budget(epsilon=0)
 
 
-@pytest.mark.few(1)
 @filtered
 def test_every_reader_is_told_in_the_measure_of_the_account(home: Home, declare: Declare, method: str) -> None:
     release = declare(kept(home, method)).count().release(epsilon="1/20")
