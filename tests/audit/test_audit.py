@@ -59,7 +59,6 @@ DEAR = {
     "noisy threshold: support",
     "stream of persons: support",
     "stream of persons, tree with Laplace noise",
-    "training: weights, a unit more",
     "vault: wedges by a ladder",
     "vault: top groups",
 }

@@ -118,6 +118,7 @@ SHARED = {
 }
 
 
+@pytest.mark.long
 def test_no_two_classes_have_one_name() -> None:
     assert shared_names() - SHARED == set()
 
@@ -196,6 +197,7 @@ def test_any_is_for_values_from_outside_and_becomes_rarer() -> None:
     assert {package: count for package, count in found.items() if count > ANY_BY_PACKAGE.get(package, 0)} == {}
 
 
+@pytest.mark.long
 def test_whoever_says_any_says_why() -> None:
     """On the line of the import, or on each that uses it; most give the value a name with a reason, and use that."""
     silent = []
